@@ -1,1 +1,34 @@
-//! Placeholder.
+//! The words that the harness and the target share.
+//!
+//! Two documents pass between them, and both are defined here and nowhere else:
+//!
+//! * the [`Plan`], which travels with the pod and says how the target answers, and
+//! * the [`WitnessLine`], one fact that the target saw, with the time at which it saw it.
+//!
+//! The crate is pure: it turns text into values and a [`Moment`] into the answer that is due. It refuses to
+//! read a clock, a file or the environment, so the same plan gives the same answers in the target, in the
+//! harness and in a simulator.
+
+pub mod answer;
+pub mod change;
+pub mod endpoint;
+mod listener;
+mod plan;
+mod process;
+mod range;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod steps;
+mod units;
+pub mod witness;
+mod words;
+
+pub use change::{Change, Changed};
+pub use endpoint::Endpoint;
+pub use listener::{Listener, Protocol, Tls, Workers};
+pub use plan::Plan;
+pub use process::{Child, Client, Consumer, Dependency, ExitPlan, ExitWay, Process};
+pub use range::{Counts, Times};
+pub use steps::{Due, Moment, Script, Step, When};
+pub use units::{Size, Span};
+pub use witness::{Fact, WitnessLine};

@@ -1,0 +1,70 @@
+//! What happens to a connection before anything is said on it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Span;
+use crate::words::word_or_settings;
+
+/// What is done with an accepted connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConnectionAnswer {
+    /// Hand it to the listener's protocol. On a plain TCP listener: read until the peer closes.
+    Serve,
+    /// Keep it open, read what comes and never say a word. On a TLS listener this stalls the handshake.
+    Hold,
+    /// Close it at once, in good order (FIN).
+    Close,
+    /// Abort it at once (RST).
+    Reset,
+    /// Send bytes that belong to no protocol, then close.
+    Garbage,
+    /// Send back what comes.
+    Echo,
+    /// One of the above after a pause or a banner.
+    With(ConnectionSettings),
+}
+
+/// The settings of a connection's answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ConnectionSettings {
+    /// Pause before anything is done with the connection. The peer's connect has succeeded by then: the system
+    /// completes it. To delay that too, script the listener (`listen: full`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
+    /// Text that is sent first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send: Option<String>,
+    /// What is done afterwards.
+    pub then: Then,
+    /// How long after that the connection is closed by us; left open if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub close_after: Option<Span>,
+}
+
+/// What is done with a connection after its pause and banner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Then {
+    /// Hand it to the listener's protocol.
+    #[default]
+    Serve,
+    /// Keep it open and say nothing.
+    Hold,
+    /// Close it in good order (FIN).
+    Close,
+    /// Abort it (RST).
+    Reset,
+    /// Send back what comes.
+    Echo,
+}
+
+word_or_settings!(
+    ConnectionAnswer,
+    "a connection's answer: serve, hold, close, reset, garbage, echo, or settings such as { delay: 2s, then: close }",
+    { "serve" => Serve, "hold" => Hold, "close" => Close, "reset" => Reset, "garbage" => Garbage, "echo" => Echo },
+    settings With(ConnectionSettings),
+    number |_| Err("a connection's answer is a word, such as hold, or a map".to_owned())
+);

@@ -1,0 +1,65 @@
+//! What an exec probe or an exec hook does when the same program is run inside the container.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::word_or_settings;
+use crate::{Size, Span};
+
+/// How a command that was started by a probe or a hook behaves.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExecAnswer {
+    /// Exit with status 0 at once.
+    Succeed,
+    /// Exit with status 1 at once.
+    Fail,
+    /// Never end.
+    Hang,
+    /// As the settings say.
+    With(ExecSettings),
+}
+
+/// The settings of a command.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ExecSettings {
+    /// The exit status.
+    pub exit: u8,
+    /// How long the command runs first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Span>,
+    /// Text that the command prints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub print: Option<String>,
+    /// So many bytes that the command prints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub print_bytes: Option<Size>,
+    /// A child process is left behind that lives so long after the command has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Span>,
+    /// SIGTERM does not end the command.
+    pub ignore_term: bool,
+}
+
+impl ExecAnswer {
+    /// The settings that a word stands for; `hang` has no end, so it has none.
+    #[must_use]
+    pub fn settings(&self) -> Option<ExecSettings> {
+        match self {
+            Self::Succeed => Some(ExecSettings::default()),
+            Self::Fail => Some(ExecSettings { exit: 1, ..ExecSettings::default() }),
+            Self::Hang => None,
+            Self::With(settings) => Some(settings.clone()),
+        }
+    }
+}
+
+word_or_settings!(
+    ExecAnswer,
+    "a command's answer: succeed, fail, hang, an exit status, or settings such as { exit: 3, sleep: 2s }",
+    { "succeed" => Succeed, "fail" => Fail, "hang" => Hang },
+    settings With(ExecSettings),
+    number |exit| u8::try_from(exit)
+        .map(|exit| ExecSettings { exit, ..ExecSettings::default() })
+        .map_err(|_| format!("an exit status lies between 0 and 255, not {exit}"))
+);

@@ -1,0 +1,399 @@
+//! What an HTTP path answers, in good order or not.
+
+use std::fmt;
+
+use serde::de::{self, Deserializer, MapAccess, Visitor, value};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::words::word_or_settings;
+use crate::{Size, Span};
+
+/// The answer to an HTTP request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HttpAnswer {
+    /// Never answer; the connection stays open.
+    Hang,
+    /// Close the connection in good order (FIN) before any header.
+    Close,
+    /// Abort the connection (RST) before any header.
+    Reset,
+    /// Send bytes that are not HTTP, then close.
+    Garbage,
+    /// A reply with these settings.
+    Reply(HttpReply),
+}
+
+word_or_settings!(
+    HttpAnswer,
+    "an HTTP answer: hang, close, reset, garbage, a status number, or settings such as { status: 503, delay: 2s }",
+    { "hang" => Hang, "close" => Close, "reset" => Reset, "garbage" => Garbage },
+    settings Reply(HttpReply),
+    number |status| Status::try_from(status).map(|status| HttpReply { status, ..HttpReply::default() })
+);
+
+/// The settings of a reply. Without any it is `200 OK` with the body `ok`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct HttpReply {
+    /// The status code, 200 to 599.
+    pub status: Status,
+    /// Header lines as they go on the wire, in this order, duplicates and all: `X-A: 1`. In a value, `{ip}` and
+    /// `{port}` stand for the address that the client connected to, `{host}` for its Host header.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<HeaderLine>,
+    /// Many more header lines, to make the head large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_headers: Option<Extra>,
+    /// The body; `ok` if absent, nothing for statuses that have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    /// How the end of the body is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub framing: Option<Framing>,
+    /// Pause before the head.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
+    /// Pause between the head and the body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_delay: Option<Span>,
+    /// Send the body in small pieces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drip: Option<Drip>,
+    /// Send so many bytes of the body, then nothing more, with the connection open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stall_after: Option<Size>,
+    /// Send so many bytes of the body, then close in good order (FIN).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub close_after: Option<Size>,
+    /// Send so many bytes of the body, then abort (RST).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset_after: Option<Size>,
+    /// Redirect this request before it is answered as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<Redirect>,
+    /// Ask another endpoint first, and answer 503 unless it answers with a status below 400.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<DependsOn>,
+    /// Send exactly these bytes instead of anything above, then close. `\r\n` has to be written out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+/// An endpoint that has to answer before we do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DependsOn {
+    /// Where to ask: `http://host:port/path`.
+    pub url: String,
+    /// How long to wait for its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+}
+
+/// A status code that may end a request: 200 to 599.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("minimum" = 200, "maximum" = 599)))]
+pub struct Status(u16);
+
+impl Status {
+    /// The code.
+    #[must_use]
+    pub fn code(self) -> u16 {
+        self.0
+    }
+
+    /// Whether a response with this status carries a body.
+    #[must_use]
+    pub fn has_body(self) -> bool {
+        !matches!(self.0, 204 | 304)
+    }
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self(200)
+    }
+}
+
+impl TryFrom<u64> for Status {
+    type Error = String;
+
+    fn try_from(code: u64) -> Result<Self, String> {
+        match u16::try_from(code) {
+            Ok(code @ 200..=599) => Ok(Self(code)),
+            _ => Err(format!("a status lies between 200 and 599, not {code}; for anything else use raw")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Status {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(u64::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+/// One header line. Everything but a line break is allowed: wrong headers are a fault worth having.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeaderLine(String);
+
+impl HeaderLine {
+    /// The line without its line break.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Name and value, if the line has a colon.
+    #[must_use]
+    pub fn parts(&self) -> Option<(&str, &str)> {
+        self.0.split_once(':').map(|(name, value)| (name, value.trim()))
+    }
+
+    /// Whether this line sets the named header.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.parts().is_some_and(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+}
+
+impl<'de> Deserialize<'de> for HeaderLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = String::deserialize(deserializer)?;
+        if line.contains(['\r', '\n']) {
+            return Err(de::Error::custom("a header line has no line break; for that use raw"));
+        }
+        Ok(Self(line))
+    }
+}
+
+/// Header lines by number and size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Extra {
+    /// How many lines.
+    pub count: u16,
+    /// How long each value is.
+    pub bytes: Size,
+}
+
+/// What a body consists of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// This text.
+    Text(String),
+    /// So many bytes.
+    Bytes(Size),
+    /// Bytes without end.
+    Endless,
+    /// What the target knows about itself, as JSON.
+    Report(Report),
+}
+
+/// What a target can report about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Report {
+    /// Who answers: host name, boot id, attempt, and the number of this request.
+    Identity,
+    /// How often each endpoint was asked.
+    Counters,
+    /// Environment, ids, cgroup, mounts, interfaces and processes as the container sees them.
+    Dump,
+}
+
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+enum BodySettings {
+    Bytes(Size),
+    Endless(bool),
+    Report(Report),
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Bytes(size) => BodySettings::Bytes(*size).serialize(serializer),
+            Self::Endless => BodySettings::Endless(true).serialize(serializer),
+            Self::Report(report) => BodySettings::Report(*report).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BodyVisitor;
+        impl<'de> Visitor<'de> for BodyVisitor {
+            type Value = Body;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "the body's text, or one of { bytes: 10KiB }, { endless: true }, { report: identity }",
+                )
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Body, E> {
+                Ok(Body::Text(text.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Body, A::Error> {
+                match BodySettings::deserialize(value::MapAccessDeserializer::new(map))? {
+                    BodySettings::Bytes(size) => Ok(Body::Bytes(size)),
+                    BodySettings::Endless(true) => Ok(Body::Endless),
+                    BodySettings::Endless(false) => Err(de::Error::custom("endless is true or left out")),
+                    BodySettings::Report(report) => Ok(Body::Report(report)),
+                }
+            }
+        }
+        deserializer.deserialize_any(BodyVisitor)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Body {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Body".into()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let settings = generator.subschema_for::<BodySettings>();
+        schemars::json_schema!({ "description": "What a body consists of.", "anyOf": [{ "type": "string" }, settings] })
+    }
+}
+
+/// How the end of a body is told to the client (HTTP/1.1; HTTP/2 frames its own way).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// By a Content-Length that is true. The default for bodies that end.
+    ContentLength,
+    /// By chunks. The default for bodies without end.
+    Chunked,
+    /// By closing the connection.
+    Close,
+    /// By a header that need not be true.
+    Claim(FramingSettings),
+}
+
+/// A claim about the body's length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FramingSettings {
+    /// The Content-Length that is sent. If it is larger than the body, the connection is closed after the body.
+    pub content_length: Size,
+}
+
+word_or_settings!(
+    Framing,
+    "a framing: content-length, chunked, close, or a claim such as { content-length: 100 }",
+    { "content-length" => ContentLength, "chunked" => Chunked, "close" => Close },
+    settings Claim(FramingSettings),
+    number |_| Err("a framing is a word, or a map such as { content-length: 100 }".to_owned())
+);
+
+/// A body in small pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Drip {
+    /// The size of each piece.
+    pub bytes: Size,
+    /// The pause after each piece.
+    pub every: Span,
+}
+
+/// A chain of redirects before the answer. For a single redirect a 3xx `status` with a `Location` header does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Redirect {
+    /// How many redirects come first. Each leads to the same path with the number of the hop as a query; none of
+    /// them counts as a probe of its own.
+    pub hops: Hops,
+    /// The status of each redirect.
+    #[serde(default = "found")]
+    pub status: Status,
+    /// What stands before the path in each Location: nothing (a relative reference), or a template such as
+    /// `http://{ip}:8081`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub base: String,
+}
+
+fn found() -> Status {
+    Status(302)
+}
+
+/// A number of redirects, or a loop without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hops {
+    /// So many, then the answer.
+    Count(u64),
+    /// No answer ever.
+    Endless,
+}
+
+impl Serialize for Hops {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(count) => serializer.serialize_u64(*count),
+            Self::Endless => serializer.serialize_str("endless"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hops {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct HopsVisitor;
+        impl Visitor<'_> for HopsVisitor {
+            type Value = Hops;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of hops, or endless")
+            }
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Hops, E> {
+                Ok(Hops::Count(count))
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Hops, E> {
+                match word {
+                    "endless" => Ok(Hops::Endless),
+                    _ => Err(E::unknown_variant(word, &["endless"])),
+                }
+            }
+        }
+        deserializer.deserialize_any(HopsVisitor)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Hops {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Hops".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "endless" }] })
+    }
+}
+
+impl HttpReply {
+    /// Whether the settings contradict one another, and how.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let ends = [self.stall_after, self.close_after, self.reset_after].into_iter().flatten().count();
+        if ends > 1 {
+            return Some("stall-after, close-after and reset-after exclude one another");
+        }
+        if self.raw.is_some()
+            && (Self { raw: None, ..self.clone() }) != (Self { delay: self.delay, ..Self::default() })
+        {
+            return Some("raw bytes are sent as they are: besides raw only delay may be given");
+        }
+        if self.redirect.is_some() && self.headers.iter().any(|line| line.is("location")) {
+            return Some("redirect writes the Location itself");
+        }
+        if self.body == Some(Body::Endless) && self.framing == Some(Framing::ContentLength) {
+            return Some("a body without end has no true Content-Length: claim one, or use chunked or close");
+        }
+        None
+    }
+}

@@ -1,0 +1,72 @@
+//! What the process does when it is told to stop.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Span;
+use crate::words::word_or_settings;
+
+/// The answer to a stop signal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TerminationAnswer {
+    /// Exit with status 0 at once.
+    Exit,
+    /// Note the signal and go on as if nothing had happened.
+    Ignore,
+    /// Take no new connections, let open requests finish, then exit with status 0.
+    Drain,
+    /// As the settings say.
+    With(TerminationSettings),
+}
+
+/// The settings of a termination.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct TerminationSettings {
+    /// The exit status.
+    pub exit: u8,
+    /// How long after the signal the process exits; for `drain`, how long it waits at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Span>,
+    /// What the listeners do until then.
+    pub serving: Serving,
+}
+
+/// What the listeners do between the stop signal and the exit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Serving {
+    /// They go on as before; paths may change by `since: { sigterm: ... }`.
+    #[default]
+    Keep,
+    /// They close; open connections are aborted.
+    Stop,
+    /// They close; open requests finish, and the process exits as soon as the last one has.
+    Drain,
+}
+
+impl TerminationAnswer {
+    /// The settings that a word stands for; `ignore` has none.
+    #[must_use]
+    pub fn settings(&self) -> Option<TerminationSettings> {
+        match self {
+            Self::Exit => Some(TerminationSettings::default()),
+            Self::Ignore => None,
+            Self::Drain => {
+                Some(TerminationSettings { serving: Serving::Drain, ..TerminationSettings::default() })
+            }
+            Self::With(settings) => Some(settings.clone()),
+        }
+    }
+}
+
+word_or_settings!(
+    TerminationAnswer,
+    "the answer to a stop signal: exit, ignore, drain, an exit status, or settings such as { exit: 3, after: 5s }",
+    { "exit" => Exit, "ignore" => Ignore, "drain" => Drain },
+    settings With(TerminationSettings),
+    number |exit| u8::try_from(exit)
+        .map(|exit| TerminationSettings { exit, ..TerminationSettings::default() })
+        .map_err(|_| format!("an exit status lies between 0 and 255, not {exit}"))
+);

@@ -1,0 +1,101 @@
+//! Changes of a plan while the target runs, by its control port.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{ConnectionAnswer, ExecAnswer, GrpcAnswer, HttpAnswer, ListenState, TerminationAnswer};
+use crate::{Endpoint, Plan, Script};
+
+/// New scripts for some endpoints, all of which take effect at the same instant or not at all.
+///
+/// It is written in the plan's own shape: listeners with the parts that change, `exec`, `on-stop`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Change {
+    /// The parts of listeners that change, by the listener's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub listeners: BTreeMap<String, ListenerChange>,
+    /// Commands that change, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub exec: BTreeMap<String, Script<ExecAnswer>>,
+    /// A new answer to stop signals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_stop: Option<Script<TerminationAnswer>>,
+}
+
+/// The parts of a listener that change; the others stay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ListenerChange {
+    /// Whether the port is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<Script<ListenState>>,
+    /// What happens to connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Script<ConnectionAnswer>>,
+    /// Paths, new ones included.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub paths: BTreeMap<String, Script<HttpAnswer>>,
+    /// Services, new ones included.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, Script<GrpcAnswer>>,
+}
+
+/// The answer to a change: what changed and exactly when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub struct Changed {
+    /// The sequence number of the witness line that records it.
+    pub seq: u64,
+    /// The instant, on the target's monotonic clock.
+    pub mono_us: u64,
+    /// The instant, on the target's wall clock.
+    pub wall_us: u64,
+    /// The endpoints that have a new script.
+    pub endpoints: Vec<Endpoint>,
+}
+
+impl Change {
+    /// The plan with this change made, and the endpoints concerned.
+    ///
+    /// # Errors
+    ///
+    /// If the change names a listener that does not exist or gives it a script that it cannot have.
+    pub fn apply(self, plan: &Plan) -> Result<(Plan, Vec<Endpoint>), String> {
+        let mut plan = plan.clone();
+        let mut touched = Vec::new();
+        for (name, change) in self.listeners {
+            let listener =
+                plan.listeners.get_mut(&name).ok_or_else(|| format!("there is no listener `{name}`"))?;
+            if let Some(listen) = change.listen {
+                listener.listen = listen;
+                touched.push(Endpoint::Listen(name.clone()));
+            }
+            if let Some(connections) = change.connections {
+                listener.connections = connections;
+                touched.push(Endpoint::Connections(name.clone()));
+            }
+            let of = |part: &String| Endpoint::Of { listener: name.clone(), name: part.clone() };
+            touched.extend(change.paths.keys().chain(change.services.keys()).map(of));
+            listener.paths.extend(change.paths);
+            listener.services.extend(change.services);
+            if let Some(problem) = listener.contradiction() {
+                return Err(format!("listener `{name}`: {problem}"));
+            }
+        }
+        touched.extend(self.exec.keys().cloned().map(Endpoint::Exec));
+        plan.exec.extend(self.exec);
+        if let Some(on_stop) = self.on_stop {
+            plan.process.on_stop = on_stop;
+            touched.push(Endpoint::Stop);
+        }
+        if touched.is_empty() {
+            return Err("the change changes nothing".to_owned());
+        }
+        Ok((plan, touched))
+    }
+}

@@ -1,0 +1,224 @@
+//! A listener of the plan: a port, what it speaks, and a script for each of its endpoints.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Script;
+use crate::answer::{ConnectionAnswer, GrpcAnswer, HttpAnswer, ListenState};
+
+/// One listening port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "WrittenListener", rename_all = "kebab-case")]
+pub struct Listener {
+    /// The TCP port; 0 takes any free one, which the witness names.
+    pub port: u16,
+    /// The address to bind; all addresses of both families if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bind: Option<IpAddr>,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// Speak it over TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+    /// Whether the port is open.
+    pub listen: Script<ListenState>,
+    /// What happens to each connection.
+    pub connections: Script<ConnectionAnswer>,
+    /// For HTTP: the script of each path (without its query); `*` is for all others, which else get 404.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub paths: BTreeMap<String, Script<HttpAnswer>>,
+    /// For gRPC: the script of each health service, the empty name included; `*` is for all others, which else get NOT_FOUND.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, Script<GrpcAnswer>>,
+    /// For HTTP: a bounded number of requests is served at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<Workers>,
+}
+
+/// What a listener speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// HTTP/1.1, and HTTP/2 over TLS where both sides agree on it.
+    #[default]
+    Http,
+    /// Nothing: connections only.
+    Tcp,
+    /// gRPC health checking over HTTP/2 with prior knowledge.
+    Grpc,
+}
+
+/// How a listener speaks TLS.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Tls {
+    /// The certificate, made when the process starts.
+    pub certificate: Certificate,
+    /// The protocols offered by ALPN, in order of preference; none if empty. The default for HTTP is h2 and http/1.1,
+    /// for gRPC h2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpn: Option<Vec<String>>,
+    /// Whether the client must show a certificate (any will do).
+    pub client_certificate: ClientCertificate,
+    /// The versions offered; 1.2 and 1.3 if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<TlsVersion>,
+}
+
+/// What is right or wrong with a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Certificate {
+    /// For the right names and valid now, signed by itself.
+    #[default]
+    SelfSigned,
+    /// Valid until yesterday.
+    Expired,
+    /// Valid from tomorrow on.
+    NotYetValid,
+    /// For another name and address.
+    WrongName,
+}
+
+/// Whether a client certificate is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientCertificate {
+    /// Not asked for.
+    #[default]
+    None,
+    /// Asked for, and noted if it is shown.
+    Optional,
+    /// Without one the handshake fails.
+    Required,
+}
+
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum TlsVersion {
+    /// TLS 1.2.
+    #[serde(rename = "1.2")]
+    V12,
+    /// TLS 1.3.
+    #[serde(rename = "1.3")]
+    V13,
+}
+
+/// A bounded pool, so that a listener can be saturated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Workers {
+    /// How many requests are served at a time.
+    pub count: u16,
+    /// How many more may wait; the next one is answered 503 at once. Without a limit all wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<u16>,
+}
+
+/// A listener as it is written, before it is known to make sense.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WrittenListener {
+    port: u16,
+    bind: Option<IpAddr>,
+    #[serde(default)]
+    protocol: Protocol,
+    tls: Option<Tls>,
+    listen: Option<Script<ListenState>>,
+    connections: Option<Script<ConnectionAnswer>>,
+    #[serde(default)]
+    paths: BTreeMap<String, Script<HttpAnswer>>,
+    #[serde(default)]
+    services: BTreeMap<String, Script<GrpcAnswer>>,
+    workers: Option<Workers>,
+}
+
+impl TryFrom<WrittenListener> for Listener {
+    type Error = String;
+
+    fn try_from(written: WrittenListener) -> Result<Self, String> {
+        let listener = Self {
+            port: written.port,
+            bind: written.bind,
+            protocol: written.protocol,
+            tls: written.tls,
+            listen: written.listen.unwrap_or_else(|| Script::always(ListenState::Open)),
+            connections: written.connections.unwrap_or_else(|| Script::always(ConnectionAnswer::Serve)),
+            paths: written.paths,
+            services: written.services,
+            workers: written.workers,
+        };
+        match listener.contradiction() {
+            Some(problem) => Err(problem),
+            None => Ok(listener),
+        }
+    }
+}
+
+impl Listener {
+    /// Whether its parts contradict one another, and how.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        if self.protocol != Protocol::Http && !self.paths.is_empty() {
+            return Some(format!(
+                "paths belong to protocol http, this listener speaks {}",
+                self.protocol.word()
+            ));
+        }
+        if self.protocol != Protocol::Grpc && !self.services.is_empty() {
+            return Some(format!(
+                "services belong to protocol grpc, this listener speaks {}",
+                self.protocol.word()
+            ));
+        }
+        if self.protocol != Protocol::Http && self.workers.is_some() {
+            return Some("workers belong to protocol http".to_owned());
+        }
+        if let Some(path) = self.paths.keys().find(|path| *path != "*" && !path.starts_with('/')) {
+            return Some(format!("the path `{path}` does not begin with a slash"));
+        }
+        if let Some(path) = self.paths.keys().find(|path| path.contains(['?', '#'])) {
+            return Some(format!(
+                "the path `{path}` has a query or a fragment: paths are matched without them"
+            ));
+        }
+        if self
+            .listen
+            .steps()
+            .iter()
+            .any(|s| s.times.is_some() || s.when.probe.is_some() || s.when.host.is_some())
+        {
+            return Some(
+                "listen knows no probes and no hosts: it changes with time, attempt and events".to_owned(),
+            );
+        }
+        let replies = |script: &Script<HttpAnswer>| {
+            script.steps().iter().find_map(|step| match &step.answer {
+                HttpAnswer::Reply(reply) => reply.contradiction(),
+                _ => None,
+            })
+        };
+        self.paths.iter().find_map(|(path, script)| replies(script).map(|why| format!("path {path}: {why}")))
+    }
+}
+
+impl Protocol {
+    /// The word for it in a plan.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Tcp => "tcp",
+            Self::Grpc => "grpc",
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The plan: everything that the target is told, in one document.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::ExecAnswer;
+use crate::{Listener, Process, Script};
+
+/// How the target behaves, counted from each start of its process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "WrittenPlan", rename_all = "kebab-case")]
+pub struct Plan {
+    /// The seed of every `chance`.
+    pub seed: u64,
+    /// The listening ports, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub listeners: BTreeMap<String, Listener>,
+    /// What a command does that is run as `agnhost-rs exec NAME`, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub exec: BTreeMap<String, Script<ExecAnswer>>,
+    /// What the process itself does.
+    pub process: Process,
+}
+
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+#[derive(Default)]
+struct WrittenPlan {
+    seed: u64,
+    listeners: BTreeMap<String, Listener>,
+    exec: BTreeMap<String, Script<ExecAnswer>>,
+    process: Process,
+}
+
+impl TryFrom<WrittenPlan> for Plan {
+    type Error = String;
+
+    fn try_from(written: WrittenPlan) -> Result<Self, String> {
+        let WrittenPlan { seed, listeners, exec, process } = written;
+        if let Some(name) = listeners.keys().find(|name| !is_name(name)) {
+            return Err(format!("`{name}` cannot name a listener: use letters, digits and dashes"));
+        }
+        let mut taken: BTreeMap<(u16, Option<_>), &str> = BTreeMap::new();
+        for (name, listener) in listeners.iter().filter(|(_, listener)| listener.port != 0) {
+            if let Some(other) = taken.insert((listener.port, listener.bind), name) {
+                return Err(format!("listeners `{other}` and `{name}` both want port {}", listener.port));
+            }
+        }
+        Ok(Self { seed, listeners, exec, process })
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+}
+
+impl Plan {
+    /// The seed mixed with an endpoint's name (FNV-1a), so that endpoints do not share their luck.
+    #[must_use]
+    pub fn dice(&self, endpoint: &str) -> u64 {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+        endpoint.bytes().fold(0xCBF2_9CE4_8422_2325 ^ self.seed.rotate_left(32), step)
+    }
+}

@@ -1,0 +1,195 @@
+//! What the target does as a process: how it starts, consumes, calls, and ends.
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::TerminationAnswer;
+use crate::{Counts, Script, Size, Span};
+
+/// The behaviour of the process, in the order in which it happens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Process {
+    /// Environment variables without which the process ends with status 78 before anything else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub require_env: Vec<String>,
+    /// Things to wait for, one after the other, before any port is opened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wait_for: Vec<Dependency>,
+    /// Write down at the start what the container looks like from inside.
+    pub dump: bool,
+    /// Whether orphans are reaped when the process is the container's first.
+    pub reap: bool,
+    /// Child processes that live beside it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Child>,
+    /// Resources that it eats.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub consume: Vec<Consumer>,
+    /// Traffic that it sends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<Client>,
+    /// When it ends by itself: the first entry for this attempt counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exit: Vec<ExitPlan>,
+    /// What it does when it is told to stop.
+    pub on_stop: Script<TerminationAnswer>,
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Self {
+            require_env: Vec::new(),
+            wait_for: Vec::new(),
+            dump: false,
+            reap: true,
+            children: Vec::new(),
+            consume: Vec::new(),
+            clients: Vec::new(),
+            exit: Vec::new(),
+            on_stop: Script::always(TerminationAnswer::Exit),
+        }
+    }
+}
+
+/// Something that must be there before the process goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Dependency {
+    /// A URL that answers with a status below 400.
+    Http(String),
+    /// An address (`host:port`) that accepts a connection.
+    Tcp(String),
+    /// A name that resolves.
+    Dns(String),
+    /// A file that exists.
+    File(String),
+}
+
+/// A child process. It notes its own signals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Child {
+    /// The name by which the witness speaks of it.
+    pub name: String,
+    /// How long it lives; for ever if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lives: Option<Span>,
+    /// SIGTERM does not end it.
+    #[serde(default)]
+    pub ignore_term: bool,
+}
+
+/// A resource that is eaten, up to a stated bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Consumer {
+    /// Memory that is touched and kept.
+    #[serde(rename_all = "kebab-case")]
+    Memory {
+        /// How much in the end.
+        bytes: Size,
+        /// How much at a time; all at once if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<Size>,
+        /// The pause after each step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        every: Option<Span>,
+        /// When it begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Span>,
+    },
+    /// Processor time.
+    #[serde(rename_all = "kebab-case")]
+    Cpu {
+        /// How many threads burn.
+        threads: u16,
+        /// For how long.
+        #[serde(rename = "for")]
+        lasts: Span,
+        /// When it begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Span>,
+    },
+    /// Room in a file system.
+    #[serde(rename_all = "kebab-case")]
+    Disk {
+        /// The file that grows.
+        path: String,
+        /// How large it gets.
+        bytes: Size,
+        /// When it begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Span>,
+    },
+}
+
+/// A client that sends a bounded number of requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Client {
+    /// The name by which the witness speaks of it.
+    pub name: String,
+    /// What is asked: `http://host:port/path`.
+    pub url: String,
+    /// The pause between the starts of two requests.
+    pub every: Span,
+    /// How long it goes on.
+    #[serde(rename = "for")]
+    pub lasts: Span,
+    /// How long it waits for each answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// When it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Span>,
+    /// How many requests may be under way at once; one that would be more is noted as skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u16>,
+}
+
+/// When and how the process ends by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ExitPlan {
+    /// How long after its start.
+    pub after: Span,
+    /// The exit status.
+    #[serde(default)]
+    pub code: u8,
+    /// In which lives of the container, counted from 0; in all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Counts>,
+    /// In which manner.
+    #[serde(default)]
+    pub way: ExitWay,
+}
+
+/// The manner of an end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitWay {
+    /// By exit, with the status.
+    #[default]
+    Exit,
+    /// By SIGABRT.
+    Abort,
+    /// By SIGSEGV.
+    Segfault,
+    /// By SIGKILL, sent to itself. The first process of a container cannot do that, and exits with 137.
+    Kill,
+}
+
+impl Process {
+    /// The planned end in this life of the container.
+    #[must_use]
+    pub fn exit_for(&self, attempt: u64) -> Option<&ExitPlan> {
+        self.exit.iter().find(|plan| plan.attempt.as_ref().is_none_or(|attempts| attempts.contains(attempt)))
+    }
+}

@@ -1,0 +1,79 @@
+//! Answers that are written as one word, as a number, or as a map of settings.
+//!
+//! `answer: hang`, `answer: 503` and `answer: { status: 503, delay: 2s }` are the same kind of thing. Serde's
+//! own way to say so (`untagged`) throws the position and the cause of an error away, so the three forms are told
+//! apart here by what the document holds, and each is then read with its own precise errors.
+
+/// Gives an enum of plain words, plus one variant with settings, its written forms.
+///
+/// `word_or_settings! { Answer: "what is expected", { "hang" => Hang }, settings Reply(HttpReply), number |n| ... }`
+macro_rules! word_or_settings {
+    ($name:ident, $expected:literal, { $($word:literal => $variant:ident),+ $(,)? },
+     settings $with:ident($settings:ty), number $number:expr) => {
+        impl $name {
+            /// The words that stand for an answer without settings.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word for this answer, or nothing if it has settings.
+            #[must_use]
+            pub fn word(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => Some($word),)+
+                    Self::$with(_) => None,
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    Self::$with(settings) => settings.serialize(serializer),
+                    word => serializer.serialize_str(word.word().unwrap_or_default()),
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct AnswerVisitor;
+                impl<'de> serde::de::Visitor<'de> for AnswerVisitor {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expected)
+                    }
+                    fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<$name, E> {
+                        match word {
+                            $($word => Ok($name::$variant),)+
+                            _ => Err(E::unknown_variant(word, $name::WORDS)),
+                        }
+                    }
+                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$name, E> {
+                        let from_number: fn(u64) -> Result<$settings, String> = $number;
+                        from_number(number).map($name::$with).map_err(E::custom)
+                    }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
+                        let settings = serde::de::value::MapAccessDeserializer::new(map);
+                        <$settings as serde::Deserialize>::deserialize(settings).map($name::$with)
+                    }
+                }
+                deserializer.deserialize_any(AnswerVisitor)
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let settings = generator.subschema_for::<$settings>();
+                schemars::json_schema!({
+                    "description": $expected,
+                    "anyOf": [{ "enum": Self::WORDS }, { "type": "integer", "minimum": 0 }, settings]
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use word_or_settings;
