@@ -1,1 +1,9 @@
-//! Placeholder.
+//! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
+
+pub mod client;
+pub mod clock;
+mod hold;
+pub mod identity;
+pub mod lifecycle;
+pub mod stage;
+pub mod witness;

@@ -1,0 +1,79 @@
+//! A small HTTP client: what this process asks of others, as a dependency, a traffic source or a waiting init.
+//!
+//! One request on one connection, the body read up to a bound, everything within one timeout. It knows plain HTTP
+//! only: that is what targets ask targets.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+/// The largest body that is read; more is an error.
+const LARGEST_BODY: usize = 1 << 20;
+
+/// What was answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Why there was no answer, in the words of the witness.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The URL is not one of ours.
+    #[error("`{0}` is not a URL of the form http://host:port/path")]
+    Url(String),
+    /// Nobody took the connection.
+    #[error("failed to connect: {0}")]
+    Connect(std::io::Error),
+    /// The exchange broke off.
+    #[error("failed to get an answer: {0}")]
+    Exchange(Box<dyn std::error::Error + Send + Sync>),
+    /// It took too long.
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+}
+
+/// Asks `url` and waits for the whole answer.
+///
+/// # Errors
+///
+/// If the URL is wrong, nobody answers, or it takes longer than `timeout`.
+pub async fn get(url: &str, timeout: Duration) -> Result<Answer, CallError> {
+    tokio::time::timeout(timeout, exchange(url)).await.unwrap_or(Err(CallError::Timeout(timeout)))
+}
+
+async fn exchange(url: &str) -> Result<Answer, CallError> {
+    let wrong = || CallError::Url(url.to_owned());
+    let uri: hyper::Uri = url.parse().map_err(|_| wrong())?;
+    if uri.scheme_str() != Some("http") {
+        return Err(wrong());
+    }
+    let authority = uri.authority().ok_or_else(wrong)?;
+    let address = (authority.host().trim_matches(['[', ']']), authority.port_u16().unwrap_or(80));
+    let stream = TcpStream::connect(address).await.map_err(CallError::Connect)?;
+    let broken = |error: hyper::Error| CallError::Exchange(error.into());
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let driver = tokio::spawn(connection);
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let request = hyper::Request::get(path)
+        .header(hyper::header::HOST, authority.as_str())
+        .header(hyper::header::CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| wrong())?;
+    let response = sender.send_request(request).await.map_err(broken)?;
+    let status = response.status().as_u16();
+    let body = Limited::new(response.into_body(), LARGEST_BODY)
+        .collect()
+        .await
+        .map_err(CallError::Exchange)?
+        .to_bytes();
+    driver.abort();
+    Ok(Answer { status, body })
+}

@@ -1,0 +1,256 @@
+//! The stage: the plan in force, how often each endpoint was asked, and which events have happened.
+//!
+//! Everything that answers asks here what is due. A change of plan replaces the plan as a whole, so a request sees
+//! either all of a change or nothing of it, and the witness line of the change stands between the two.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, RwLock};
+
+use probity_script::witness::{ChangeSeen, Mark, ResetSeen};
+use probity_script::{Change, Changed, Fact, Moment, Plan, Script, Span};
+use tokio::sync::watch;
+
+use crate::hold::{hold, read, write};
+use crate::witness::{Stamp, Witness};
+
+/// The plan in force and what its conditions depend on. Cheap to clone.
+#[derive(Clone)]
+pub struct Stage {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    witness: Witness,
+    original: Arc<Plan>,
+    live: RwLock<Arc<Plan>>,
+    changes: Mutex<u64>,
+    counters: Mutex<HashMap<String, HashMap<String, u64>>>,
+    marks: RwLock<BTreeMap<String, u64>>,
+    turns: watch::Sender<u64>,
+}
+
+/// What was chosen for one probe.
+#[derive(Clone, Debug)]
+pub struct Choice<A> {
+    /// The probe's number.
+    pub probe: u64,
+    /// The step's place in the script.
+    pub step: usize,
+    /// Its answer.
+    pub answer: A,
+    /// The event that this step makes happen.
+    pub mark: Option<String>,
+}
+
+impl Stage {
+    /// A stage with this plan in force.
+    #[must_use]
+    pub fn new(plan: Plan, witness: Witness) -> Self {
+        let original = Arc::new(plan);
+        let live = RwLock::new(Arc::clone(&original));
+        let (changes, counters, marks) = (Mutex::default(), Mutex::default(), RwLock::default());
+        let turns = watch::Sender::new(0);
+        Self { shared: Arc::new(Shared { witness, original, live, changes, counters, marks, turns }) }
+    }
+
+    /// The witness that belongs to this stage.
+    #[must_use]
+    pub fn witness(&self) -> &Witness {
+        &self.shared.witness
+    }
+
+    /// Looks something up in the plan and writes it down, with the plan held still meanwhile: a witness line that is
+    /// written in here stands on the same side of a change as the plan that it was chosen from.
+    pub fn with_plan<R>(&self, act: impl FnOnce(&Plan) -> R) -> R {
+        act(&read(&self.shared.live))
+    }
+
+    /// The plan in force.
+    #[must_use]
+    pub fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&read(&self.shared.live))
+    }
+
+    /// Wakes whoever has to look again: after each change of plan and each event.
+    #[must_use]
+    pub fn turns(&self) -> watch::Receiver<u64> {
+        self.shared.turns.subscribe()
+    }
+
+    /// Counts one more probe at an endpoint (`listener` and path or service; `exec` and a command's name).
+    pub fn count(&self, group: &str, name: &str) -> u64 {
+        let mut counters = hold(&self.shared.counters);
+        if let Some(count) = counters.get_mut(group).and_then(|names| names.get_mut(name)) {
+            *count += 1;
+            return *count;
+        }
+        counters.entry(group.to_owned()).or_default().insert(name.to_owned(), 1);
+        1
+    }
+
+    /// How often the endpoint has been asked so far.
+    #[must_use]
+    pub fn counted(&self, group: &str, name: &str) -> u64 {
+        hold(&self.shared.counters).get(group).and_then(|names| names.get(name)).copied().unwrap_or(0)
+    }
+
+    /// All counters, by group and name.
+    #[must_use]
+    pub fn counters(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
+        let sorted =
+            |names: &HashMap<String, u64>| names.iter().map(|(name, count)| (name.clone(), *count)).collect();
+        hold(&self.shared.counters).iter().map(|(group, names)| (group.clone(), sorted(names))).collect()
+    }
+
+    /// Chooses the answer that `script` has for this probe, now.
+    #[must_use]
+    pub fn choose<A: Clone>(&self, script: &Script<A>, endpoint: Asked<'_>) -> Choice<A> {
+        let since = if script.waits_for().next().is_some() { self.since() } else { BTreeMap::new() };
+        let dice = self.shared.original.dice(endpoint.name);
+        let moment = Moment {
+            attempt: self.shared.witness.identity().attempt,
+            elapsed: self.shared.witness.clock().elapsed(),
+            probe: endpoint.probe,
+            host: endpoint.host,
+            since: &since,
+            dice,
+        };
+        let due = script.due(&moment);
+        let (answer, mark) = (due.step.answer.clone(), due.step.mark.clone());
+        Choice { probe: endpoint.probe, step: due.index, answer, mark }
+    }
+
+    /// How long ago each event happened.
+    #[must_use]
+    pub fn since(&self) -> BTreeMap<String, Span> {
+        let now = self.shared.witness.clock().mono_us();
+        let ago = |at: &u64| Span::from_micros(now.saturating_sub(*at));
+        read(&self.shared.marks).iter().map(|(name, at)| (name.clone(), ago(at))).collect()
+    }
+
+    /// Makes an event happen. If it has happened before, it counts from now on again.
+    pub fn mark(&self, name: &str, by: &str) -> Stamp {
+        let mut marks = write(&self.shared.marks);
+        let fact = Fact::Mark(Mark { name: name.to_owned(), by: by.to_owned() });
+        let stamp = self.shared.witness.arrival(&fact);
+        marks.insert(name.to_owned(), stamp.at.mono_us);
+        drop(marks);
+        self.turn();
+        stamp
+    }
+
+    /// Puts a change into force.
+    ///
+    /// # Errors
+    ///
+    /// If the change does not fit the plan; then nothing has changed.
+    pub fn change(&self, change: Change) -> Result<Changed, String> {
+        let text = serde_json::to_string(&change).map_err(|error| error.to_string())?;
+        let mut live = write(&self.shared.live);
+        let (plan, endpoints) = change.apply(&live)?;
+        // Under the lock: whoever is answered before the line saw the old plan, whoever after it sees the new one.
+        let stamp = self
+            .shared
+            .witness
+            .arrival(&Fact::Change(ChangeSeen { endpoints: endpoints.clone(), change: text }));
+        *live = Arc::new(plan);
+        drop(live);
+        *hold(&self.shared.changes) += 1;
+        self.turn();
+        Ok(Changed { seq: stamp.seq, mono_us: stamp.at.mono_us, wall_us: stamp.at.wall_us, endpoints })
+    }
+
+    /// Undoes all changes, forgets all events but stop signals, and counts probes from 1 again.
+    pub fn reset(&self) -> Stamp {
+        let mut live = write(&self.shared.live);
+        let changes = std::mem::take(&mut *hold(&self.shared.changes));
+        let stamp = self.shared.witness.arrival(&Fact::Reset(ResetSeen { changes }));
+        *live = Arc::clone(&self.shared.original);
+        drop(live);
+        hold(&self.shared.counters).clear();
+        write(&self.shared.marks).retain(|name, _| name == STOP_EVENT);
+        self.turn();
+        stamp
+    }
+
+    fn turn(&self) {
+        self.shared.turns.send_modify(|turn| *turn += 1);
+    }
+}
+
+/// The event that a stop signal makes happen.
+pub const STOP_EVENT: &str = "sigterm";
+
+/// Which endpoint was asked, for choosing its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Any stable name of the endpoint; chance depends on it.
+    pub name: &'a str,
+    /// The probe's number.
+    pub probe: u64,
+    /// The host that was asked for.
+    pub host: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use crate::clock::Clock;
+    use crate::witness::Identity;
+    use probity_script::answer::HttpAnswer;
+
+    fn stage(plan: &str) -> Stage {
+        let identity = Identity { boot: "t".to_owned(), attempt: 0, attempt_known: false };
+        Stage::new(serde_saphyr::from_str(plan).unwrap(), Witness::new(Clock::start(), identity, 1 << 16))
+    }
+
+    fn ready(stage: &Stage) -> HttpAnswer {
+        let plan = stage.plan();
+        let script = &plan.listeners["http"].paths["/ready"];
+        stage.choose(script, Asked { name: "http:/ready", probe: 1, host: None }).answer
+    }
+
+    const PLAN: &str = "listeners: { http: { port: 0, paths: { /ready: [{ answer: hang, when: { since: { gone: 0s.. } } }, { answer: close }] } } }";
+
+    #[test]
+    fn a_change_is_in_force_when_it_is_answered_and_a_reset_undoes_it() {
+        let stage = stage(PLAN);
+        assert_eq!(ready(&stage), HttpAnswer::Close);
+        let change = serde_saphyr::from_str("listeners: { http: { paths: { /ready: reset } } }").unwrap();
+        let changed = stage.change(change).unwrap();
+        assert_eq!(ready(&stage), HttpAnswer::Reset);
+        assert_eq!(changed.endpoints.iter().map(ToString::to_string).collect::<Vec<_>>(), ["http:/ready"]);
+        stage.reset();
+        assert_eq!(ready(&stage), HttpAnswer::Close);
+    }
+
+    #[test]
+    fn a_wrong_change_changes_nothing() {
+        let stage = stage(PLAN);
+        for (change, why) in [
+            ("listeners: { web: { paths: { /ready: reset } } }", "no listener `web`"),
+            ("listeners: { http: { services: { a: serving } } }", "services belong to protocol grpc"),
+            ("{}", "changes nothing"),
+        ] {
+            let problem = stage.change(serde_saphyr::from_str(change).unwrap()).unwrap_err();
+            assert!(problem.contains(why), "{problem}");
+        }
+        assert_eq!(ready(&stage), HttpAnswer::Close);
+    }
+
+    #[test]
+    fn events_lead_scripts() {
+        let stage = stage(PLAN);
+        stage.mark("gone", "test");
+        assert_eq!(ready(&stage), HttpAnswer::Hang);
+    }
+
+    #[test]
+    fn probes_are_counted_for_each_endpoint() {
+        let stage = stage(PLAN);
+        let counts = [("http", "/a"), ("http", "/a"), ("grpc", "/a"), ("http", "/b"), ("http", "/a")];
+        assert_eq!(counts.map(|(group, name)| stage.count(group, name)), [1, 2, 1, 1, 3]);
+        assert_eq!(stage.counters()["http"]["/a"], 3);
+    }
+}

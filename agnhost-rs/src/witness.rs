@@ -1,0 +1,215 @@
+//! The witness: gives each fact its number and its time, and hands the line to everyone who listens.
+//!
+//! A line goes to up to three outlets (standard output, a journal file, the recorder) and into a bounded memory
+//! from which late readers are served. Nothing here waits for a reader: an outlet that is full loses lines, counts
+//! them, and says so as soon as there is room again.
+//!
+//! An *arrival* is offered to the system before `record` returns, so a probe that kills us is still on record. Any
+//! other fact may stay in the outlet's buffer for a millisecond, until its thread takes it along.
+
+mod journal;
+mod link;
+mod outlet;
+mod ring;
+mod ticker;
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use probity_script::Fact;
+use probity_script::witness::{Lost, VERSION};
+
+pub use journal::{Journal, JournalError};
+pub use link::follow as link_to_recorder;
+pub use outlet::Outlet;
+pub use ring::Since;
+pub use ticker::start as start_ticker;
+
+use crate::clock::{Clock, Reading};
+use crate::hold::hold;
+use ring::Ring;
+
+/// Whose lines these are.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// A random name for this life of the process.
+    pub boot: String,
+    /// Which life of the container this is.
+    pub attempt: u64,
+    /// Whether the attempt was counted.
+    pub attempt_known: bool,
+}
+
+/// The number and the time that a fact was given.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    /// The line's number.
+    pub seq: u64,
+    /// The line's time.
+    pub at: Reading,
+}
+
+/// Hands out numbers and lines. Cheap to clone.
+#[derive(Clone)]
+pub struct Witness {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    clock: Clock,
+    identity: Identity,
+    prefix: Vec<u8>,
+    desk: Mutex<Desk>,
+    written: Condvar,
+    /// How many readers wait for a line; waking nobody would still cost a system call for each line.
+    readers: AtomicU64,
+    seq: AtomicU64,
+}
+
+/// What must change together, so that the order of numbers, times and lines is one order.
+struct Desk {
+    seq: u64,
+    line: Vec<u8>,
+    ring: Ring,
+    outlets: Vec<Arc<Outlet>>,
+}
+
+thread_local! {
+    static FACT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Witness {
+    /// A witness without outlets; its memory holds so many bytes of lines.
+    #[must_use]
+    pub fn new(clock: Clock, identity: Identity, memory: usize) -> Self {
+        let Identity { boot, attempt, .. } = &identity;
+        let prefix =
+            format!("{{\"v\":{VERSION},\"boot\":\"{boot}\",\"attempt\":{attempt},\"seq\":").into_bytes();
+        let desk =
+            Desk { seq: 0, line: Vec::with_capacity(1024), ring: Ring::new(memory), outlets: Vec::new() };
+        let (desk, written) = (Mutex::new(desk), Condvar::new());
+        let (readers, seq) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { clock, identity, prefix, desk, written, readers, seq }) }
+    }
+
+    /// The clock that stamps the lines.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// Whose lines these are.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.shared.identity
+    }
+
+    /// Adds an outlet, which gets every line from here on.
+    pub fn add(&self, outlet: Arc<Outlet>) {
+        hold(&self.shared.desk).outlets.push(outlet);
+    }
+
+    /// Writes a fact down; its line leaves within a millisecond or so.
+    pub fn record(&self, fact: &Fact) -> Stamp {
+        self.write(fact, false)
+    }
+
+    /// Writes down the arrival of something that is about to be answered: the line has been offered to the system
+    /// when this returns.
+    pub fn arrival(&self, fact: &Fact) -> Stamp {
+        self.write(fact, true)
+    }
+
+    fn write(&self, fact: &Fact, arrival: bool) -> Stamp {
+        let (stamp, recovered) = FACT.with_borrow_mut(|bytes| {
+            bytes.clear();
+            // Serialising our own types into memory cannot fail; if it ever does, the line must still be one.
+            if serde_json::to_writer(&mut *bytes, fact).is_err() {
+                bytes.clear();
+                bytes.extend_from_slice(
+                    b"{\"trouble\":{\"doing\":\"writing a fact down\",\"error\":\"not serialisable\"}}",
+                );
+            }
+            self.enter(bytes, arrival)
+        });
+        for loss in recovered {
+            self.write(&Fact::Lost(loss), false);
+        }
+        stamp
+    }
+
+    /// Gives the fact its number and passes the line on. Returns the losses of outlets that have room again.
+    fn enter(&self, fact: &[u8], arrival: bool) -> (Stamp, Vec<Lost>) {
+        let shared = &*self.shared;
+        let mut desk = hold(&shared.desk);
+        let Desk { seq, line, ring, outlets } = &mut *desk;
+        let stamp = Stamp { seq: *seq, at: shared.clock.read() };
+        line.clear();
+        line.extend_from_slice(&shared.prefix);
+        let Reading { mono_us, wall_us } = stamp.at;
+        // Writing into a vector cannot fail.
+        let _ = write!(line, "{},\"mono_us\":{mono_us},\"wall_us\":{wall_us},\"fact\":", stamp.seq);
+        line.extend_from_slice(fact);
+        line.extend_from_slice(b"}\n");
+        *seq += 1;
+        shared.seq.store(*seq, Ordering::Relaxed);
+        ring.push(stamp.seq, line);
+        let recovered = outlets.iter().filter_map(|outlet| outlet.offer(stamp.seq, line, arrival)).collect();
+        if shared.readers.load(Ordering::Relaxed) > 0 {
+            shared.written.notify_all();
+        }
+        (stamp, recovered)
+    }
+
+    /// The number that the next line will have.
+    #[must_use]
+    pub fn next_seq(&self) -> u64 {
+        self.shared.seq.load(Ordering::Relaxed)
+    }
+
+    /// The remembered lines from a number on, at most so many bytes; waits up to `patience` for the first.
+    #[must_use]
+    pub fn since(&self, seq: u64, most: usize, patience: Duration) -> Since {
+        let deadline = Instant::now() + patience;
+        let mut desk = hold(&self.shared.desk);
+        self.shared.readers.fetch_add(1, Ordering::Relaxed);
+        while desk.seq <= seq {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
+            let waited = self.shared.written.wait_timeout(desk, left);
+            desk = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(guard, _)| guard);
+        }
+        self.shared.readers.fetch_sub(1, Ordering::Relaxed);
+        desk.ring.since(seq, most)
+    }
+
+    /// How many lines each outlet has lost so far.
+    #[must_use]
+    pub fn losses(&self) -> Vec<(&'static str, u64)> {
+        hold(&self.shared.desk).outlets.iter().map(|outlet| (outlet.name(), outlet.lost())).collect()
+    }
+
+    /// Leads an outlet to a new reader, who gets every remembered line from a number on and every new one after
+    /// them, without a hole.
+    fn resume(&self, outlet: &Outlet, seq: u64, way: OwnedFd) {
+        let desk = hold(&self.shared.desk);
+        outlet.refill(seq, &desk.ring);
+        outlet.connect(way);
+    }
+
+    /// Waits until every outlet has passed its lines on, but no longer than `patience`.
+    pub fn flush(&self, patience: Duration) {
+        let outlets = hold(&self.shared.desk).outlets.clone();
+        let deadline = Instant::now() + patience;
+        for outlet in outlets {
+            outlet.drain_until(deadline);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "witness/tests.rs"]
+mod tests;

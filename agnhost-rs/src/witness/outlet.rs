@@ -1,0 +1,250 @@
+//! One way out for lines: a bounded buffer, a loss count, and a thread that empties it.
+//!
+//! A *prompt* outlet has a descriptor that never blocks, so an arrival is written to it on the spot. The others (a
+//! file on a slow disk, a terminal that could not be opened a second time) are written by their thread alone.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use probity_script::witness::Lost;
+
+use super::ring::Ring;
+use crate::hold::hold;
+
+/// How long a line that is no arrival may wait for company.
+const GATHER: Duration = Duration::from_millis(1);
+
+/// A way out.
+pub struct Outlet {
+    name: &'static str,
+    most: usize,
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+struct State {
+    way: Way,
+    waiting: Vec<u8>,
+    writing: bool,
+    lost: u64,
+    unsaid: Option<(u64, u64)>,
+    idle: bool,
+}
+
+/// Where the bytes go.
+enum Way {
+    /// Nowhere for now; lines wait.
+    None,
+    /// A descriptor that does not block.
+    Prompt(OwnedFd),
+    /// A descriptor that may block, used by the thread only.
+    Patient(Arc<File>),
+}
+
+impl Outlet {
+    fn start(name: &'static str, most: usize, way: Way) -> Arc<Self> {
+        let state = State { way, waiting: Vec::new(), writing: false, lost: 0, unsaid: None, idle: true };
+        let outlet = Arc::new(Self { name, most, state: Mutex::new(state), filled: Condvar::new() });
+        let worker = Arc::clone(&outlet);
+        // Without its thread an outlet fills up and counts what it loses, which is the honest outcome.
+        let _ =
+            thread::Builder::new().name(name.to_owned()).stack_size(64 * 1024).spawn(move || worker.work());
+        outlet
+    }
+
+    /// Standard output. It is opened a second time, so that it can be made non-blocking for us alone.
+    #[must_use]
+    pub fn stdout(most: usize) -> Arc<Self> {
+        let again =
+            OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open("/proc/self/fd/1");
+        let is_stream = |file: &File| file.metadata().is_ok_and(|data| !data.is_file());
+        let way = match again {
+            Ok(file) if is_stream(&file) => Way::Prompt(file.into()),
+            // A file is shared by position, so it must not be opened a second time.
+            _ => match io::stdout().as_fd().try_clone_to_owned() {
+                Ok(fd) => Way::Patient(Arc::new(fd.into())),
+                Err(_) => Way::None,
+            },
+        };
+        Self::start("stdout", most, way)
+    }
+
+    /// A file that lines are appended to.
+    #[must_use]
+    pub fn file(name: &'static str, file: File, most: usize) -> Arc<Self> {
+        Self::start(name, most, Way::Patient(Arc::new(file)))
+    }
+
+    /// An outlet that leads nowhere until it is [connected](Self::connect).
+    #[must_use]
+    pub fn unconnected(name: &'static str, most: usize) -> Arc<Self> {
+        Self::start(name, most, Way::None)
+    }
+
+    /// Leads the outlet to a descriptor that must not block.
+    pub(super) fn connect(&self, way: OwnedFd) {
+        hold(&self.state).way = Way::Prompt(way);
+        self.filled.notify_one();
+    }
+
+    /// Lets lines wait until the outlet is connected again.
+    pub(super) fn disconnect(&self) {
+        hold(&self.state).way = Way::None;
+    }
+
+    /// Its name in the witness.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How many lines it has lost.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        hold(&self.state).lost
+    }
+
+    /// Takes a line, or counts it as lost. Returns an earlier loss that can be told now that there is room again.
+    pub(super) fn offer(&self, seq: u64, line: &[u8], arrival: bool) -> Option<Lost> {
+        let mut state = hold(&self.state);
+        if state.waiting.len() + line.len() > self.most {
+            state.write_promptly();
+        }
+        if state.waiting.len() + line.len() > self.most {
+            state.lost += 1;
+            let (_, lines) = state.unsaid.get_or_insert((seq, 0));
+            *lines += 1;
+            return None;
+        }
+        state.waiting.extend_from_slice(line);
+        if arrival {
+            state.write_promptly();
+        }
+        if state.idle && !state.waiting.is_empty() {
+            state.idle = false;
+            self.filled.notify_one();
+        }
+        // Told only once half of the buffer is free, so that a slow reader is not fed with nothing but loss notes.
+        let room = state.waiting.len() <= self.most / 2;
+        let unsaid = if room { state.unsaid.take() } else { None };
+        unsaid.map(|(first, lines)| Lost { to: self.name.to_owned(), lines, first })
+    }
+
+    /// Takes bytes that are no numbered line, and drops them if there is no room.
+    pub(super) fn whisper(&self, bytes: &[u8]) {
+        let mut state = hold(&self.state);
+        if !matches!(state.way, Way::None) && state.waiting.len() + bytes.len() <= self.most {
+            state.waiting.extend_from_slice(bytes);
+            state.write_promptly();
+        }
+    }
+
+    /// Replaces what waits by the remembered lines from a number on; those that are forgotten count as lost.
+    ///
+    /// The buffer of such an outlet is at least as large as the witness's memory.
+    pub(super) fn refill(&self, seq: u64, ring: &Ring) {
+        let since = ring.since(seq, usize::MAX);
+        let mut state = hold(&self.state);
+        let missing = since.first.saturating_sub(seq);
+        state.lost += missing;
+        state.unsaid = (missing > 0).then_some((seq, missing));
+        state.waiting = since.lines;
+    }
+
+    /// Waits until nothing waits any more, or the deadline has passed.
+    pub(super) fn drain_until(&self, deadline: Instant) {
+        loop {
+            {
+                let mut state = hold(&self.state);
+                state.write_promptly();
+                if (state.waiting.is_empty() && !state.writing) || matches!(state.way, Way::None) {
+                    return;
+                }
+            }
+            self.filled.notify_one();
+            if Instant::now() >= deadline {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The thread: waits for bytes, gathers a little, writes.
+    fn work(&self) {
+        loop {
+            let mut state = hold(&self.state);
+            while state.waiting.is_empty() || matches!(state.way, Way::None) {
+                state.idle = true;
+                state = self.filled.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            }
+            state.idle = false;
+            drop(state);
+            thread::sleep(GATHER);
+            self.write_once();
+        }
+    }
+
+    fn write_once(&self) {
+        let mut state = hold(&self.state);
+        match &state.way {
+            Way::None => {}
+            Way::Prompt(_) => {
+                state.write_promptly();
+                let stuck = !state.waiting.is_empty();
+                let waiter = match &state.way {
+                    Way::Prompt(fd) if stuck => fd.try_clone().ok(),
+                    _ => None,
+                };
+                drop(state);
+                if let Some(fd) = waiter {
+                    let _ =
+                        poll(&mut [PollFd::new(fd.as_fd(), PollFlags::POLLOUT)], PollTimeout::from(50_u8));
+                }
+            }
+            Way::Patient(file) => {
+                let file = Arc::clone(file);
+                let bytes = std::mem::take(&mut state.waiting);
+                state.writing = true;
+                drop(state);
+                let written = (&*file).write_all(&bytes);
+                let mut state = hold(&self.state);
+                state.writing = false;
+                if written.is_err() {
+                    state.lost += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// Writes what the descriptor takes without waiting.
+    fn write_promptly(&mut self) {
+        let Way::Prompt(fd) = &self.way else { return };
+        let mut done = 0;
+        let mut broken = false;
+        while done < self.waiting.len() {
+            match nix::unistd::write(fd, &self.waiting[done..]) {
+                Ok(count) => done += count,
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break,
+                Err(_) => {
+                    broken = true;
+                    break;
+                }
+            }
+        }
+        self.waiting.drain(..done);
+        if broken {
+            self.way = Way::None;
+        }
+    }
+}
