@@ -1,7 +1,7 @@
 //! The listeners of a plan: bound together, served until the doors close.
 //!
-//! Three layers, from the wire up: [`tap`] sees bytes and ends, [`connection`] does what the plan wants before any
-//! protocol begins, and [`http1`], [`http2`] and [`grpc`] answer. Each request is looked up in the plan in one place
+//! Three layers, from the wire up: `tap` sees bytes and ends, `connection` does what the plan wants before any
+//! protocol begins, and `http1`, `http2` and `grpc` answer. Each request is looked up in the plan in one place
 //! for each protocol, and written down there, before it is answered.
 
 mod connection;
