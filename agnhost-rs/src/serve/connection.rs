@@ -19,7 +19,7 @@ use super::http2::{self, Scissors, Scripted};
 use super::rewound::Rewound;
 use super::site::{Site, Visitor};
 use super::tap::{Tap, Wire};
-use crate::stage::Asked;
+use crate::stage::{self, Asked};
 
 const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no protocol \xff\xfe\r\n\r\n";
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(30);
@@ -63,8 +63,7 @@ impl Visitor {
             let Some(listener) = plan.listeners.get(&site.name) else {
                 return (0, ConnectionAnswer::Close, None);
             };
-            let group = "connections";
-            let probe = site.stage.count(group, &site.name);
+            let probe = site.stage.count(stage::CONNECTIONS, &site.name);
             let choice =
                 site.stage.choose(&listener.connections, Asked { name: &site.name, probe, host: None });
             let stamp = self.witness().arrival(&Fact::Accepted(Accepted {

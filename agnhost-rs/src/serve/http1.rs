@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use probity_script::answer::{HttpAnswer, HttpReply};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::head::{self, Coming, Head, Parsed};
 use super::reply::{self, Composed, Length, Setting, Turn};
@@ -102,6 +102,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// The next head; nothing if the client speaks HTTP/2.
     async fn head(&mut self) -> Result<Option<Head>, After> {
         let mut door = self.visitor.site.doors.watch();
+        let mut deadline = None;
         loop {
             match head::parse(&self.ahead) {
                 Parsed::Head(head) => {
@@ -118,11 +119,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 Parsed::Partial => {}
             }
             let began = !self.ahead.is_empty();
+            if began && deadline.is_none() {
+                deadline = Some(Instant::now() + HEAD_PATIENCE);
+            }
             let more = async {
-                if began {
-                    timeout(HEAD_PATIENCE, self.more()).await.unwrap_or(Err(After::Close))
-                } else {
-                    self.more().await
+                match deadline {
+                    Some(deadline) => timeout_at(deadline, self.more()).await.unwrap_or(Err(After::Close)),
+                    None => self.more().await,
                 }
             };
             tokio::select! {
