@@ -1,1 +1,3 @@
-//! Placeholder.
+//! A fault-injection target for Kubernetes. So far: the drop-ins for agnhost.
+
+pub mod dropin;
