@@ -150,6 +150,7 @@ async fn respond(handler: impl Handler, request: Request<Incoming>, peer: Socket
         let mut reply = error_reply(StatusCode::BAD_REQUEST, "");
         *reply.body_mut() = super::Body::full(words);
         reply.headers_mut().remove("x-content-type-options");
+        reply.extensions_mut().extend(reason_words(words));
         reply.headers_mut().insert("connection", HeaderValue::from_static("close"));
         return Ok(reply);
     }
@@ -160,6 +161,15 @@ async fn respond(handler: impl Handler, request: Request<Incoming>, peer: Socket
             Err(Abort(why))
         }
     }
+}
+
+/// The words behind the status number, as an extension that hyper writes out.
+fn reason_words(words: &'static str) -> http::Extensions {
+    let mut extensions = http::Extensions::new();
+    if let Ok(phrase) = hyper::ext::ReasonPhrase::try_from(words.trim_start_matches("400 ").as_bytes()) {
+        extensions.insert(phrase);
+    }
+    extensions
 }
 
 /// Whether the first bytes of a connection are an HTTP request rather than a TLS record.
