@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use http::HeaderValue;
+use http_body_util::{BodyExt, Limited};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
@@ -141,7 +142,10 @@ where
         let mut service = service.clone();
         async move {
             match refusal(request.headers().get("content-type"), request.uri().path()) {
-                Some(refused) => Ok(refused),
+                Some(refused) => {
+                    drain(request.into_body()).await;
+                    Ok(refused)
+                }
                 None => service.call(request).await,
             }
         }
@@ -149,6 +153,14 @@ where
     let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
     // How a connection ends is the peer's business.
     let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
+}
+
+/// Reads what a refused request has sent: an answer before the end of a request resets the stream, which some
+/// clients take for an error. Limited in bytes and in time.
+async fn drain(body: hyper::body::Incoming) {
+    let read = Limited::new(body, 64 * 1024).collect();
+    // Whatever comes of it, the answer is next.
+    let _ = tokio::time::timeout(Duration::from_secs(1), read).await;
 }
 
 /// The answer to what is no gRPC request, or one for another service.

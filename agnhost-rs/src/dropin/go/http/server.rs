@@ -172,17 +172,22 @@ fn reason_words(words: &'static str) -> http::Extensions {
     extensions
 }
 
-/// Whether the first bytes of a connection are an HTTP request rather than a TLS record.
+/// Whether the first bytes of a connection are an HTTP request rather than a TLS record. A peer that stalls within
+/// them, or leaves, is not waited for: TLS finds out what becomes of it.
 async fn is_plain_http(stream: &TcpStream) -> bool {
+    const LOOKS: u32 = 1000;
+    const BEGINNINGS: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];
     let mut first = [0; 5];
-    loop {
+    for _ in 0..LOOKS {
         match stream.peek(&mut first).await {
-            Ok(5) => break,
-            Ok(1..) if first[0] != 0x16 => tokio::time::sleep(Duration::from_millis(1)).await,
+            Ok(5) => return BEGINNINGS.contains(&&first),
+            Ok(count @ 1..) if BEGINNINGS.iter().any(|beginning| beginning.starts_with(&first[..count])) => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
             _ => return false,
         }
     }
-    [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"].contains(&&first)
+    false
 }
 
 fn handshake_text(error: &io::Error) -> String {
