@@ -5,5 +5,6 @@ pub mod clock;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
+pub mod recorder;
 pub mod stage;
 pub mod witness;
