@@ -7,7 +7,7 @@
 //! The ingest port trusts whoever can reach it: a pod of the same network can add lines under a made-up name, and
 //! only the random names of lives keep it from adding them under somebody else's. It cannot, however, make the
 //! recorder take more than `--memory` and about 192 MiB: 32 unfinished lines of up to 2 MiB, 4096 connections with
-//! 16 KiB, 16 MiB about targets that left and 16 MiB in the hands of slow readers, with the allocator's own needs.
+//! 16 KiB and a greeting of 8 KiB, 16 MiB about targets that left, and 16 MiB in the hands of slow readers.
 //! An ordinary run takes `--memory` and a few MiB.
 
 mod desk;

@@ -29,7 +29,7 @@ use crate::clock::Reading;
 /// A connection has to greet within this time.
 const GREETING_PATIENCE: Duration = Duration::from_secs(5);
 /// An unfinished line is long from here on.
-const LONG: usize = 16 * 1024;
+const LONG: usize = 8 * 1024;
 /// And may take so long to be finished.
 const LONG_PATIENCE: Duration = Duration::from_secs(10);
 /// Our few bytes of answer must fit into an empty send buffer, so this is never reached by an honest peer.
