@@ -102,7 +102,7 @@ fn drive(
     }))
 }
 
-/// Lines as a probed target sends them: one write for each, spread over time.
+/// Lines as targets send them: what came together within a millisecond in one write.
 fn send(ingest: &str, n: u64, rate: u64, time: Duration) -> Result<(u64, u64), Failure> {
     let mut stream = TcpStream::connect(ingest)?;
     stream.set_nodelay(true)?;
