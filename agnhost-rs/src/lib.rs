@@ -6,6 +6,7 @@ pub mod dropin;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
+pub mod recorder;
 pub mod serve;
 pub mod stage;
 pub mod witness;
