@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod exec;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
