@@ -28,7 +28,7 @@ pub struct ExecArgs {
     #[command(flatten)]
     flags: Flags,
     /// The lingering child keeps standard output and error open, as `sleep 10 & exit 1` in a shell would
-    #[arg(long, requires = "fork")]
+    #[arg(long)]
     fork_keeps_output: bool,
     /// Anything, for the record only; takes all the rest of the line
     #[arg(long, num_args = 1.., allow_hyphen_values = true)]
