@@ -58,7 +58,7 @@ enum Trial {
     },
     /// Opens a raw socket (CAP_NET_RAW)
     RawSocket,
-    /// Raises the hard limit of open files (CAP_SYS_RESOURCE)
+    /// Raises the limit of how unfriendly it may be to other processes (CAP_SYS_RESOURCE), for itself alone
     RaiseLimit,
     /// Makes itself less likely to be killed for want of memory (CAP_SYS_RESOURCE)
     OomScore,
@@ -128,8 +128,8 @@ impl Trial {
                 Some(socket2::Protocol::ICMPV4),
             )?),
             Self::RaiseLimit => {
-                let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-                setrlimit(Resource::RLIMIT_NOFILE, soft, hard.saturating_add(1))?;
+                let (soft, hard) = getrlimit(Resource::RLIMIT_NICE)?;
+                setrlimit(Resource::RLIMIT_NICE, soft, hard.saturating_add(1))?;
             }
             Self::OomScore => return lower_oom_score().map(Some),
         }
