@@ -3,6 +3,7 @@
 pub mod client;
 pub mod clock;
 pub mod dropin;
+pub mod exec;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
