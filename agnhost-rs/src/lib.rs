@@ -2,9 +2,12 @@
 
 pub mod client;
 pub mod clock;
+pub mod dropin;
 pub mod exec;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
+pub mod recorder;
+pub mod serve;
 pub mod stage;
 pub mod witness;

@@ -18,7 +18,7 @@ pub mod wait;
 pub use begin::begin;
 pub(crate) use children::spawn;
 pub use children::{ChildArgs, Family};
-pub use doors::{Door, Doors, Visit};
+pub use doors::{Door, DoorWatch, Doors, Visit};
 pub use dump_command::DumpArgs;
 pub use end::end;
 pub use mailbox::{Caught, Mailbox};
