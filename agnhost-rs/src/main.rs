@@ -1,25 +1,36 @@
-//! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
+//! The command line of agnhost-rs: its own commands, agnhost's, and `pause` when none is given.
 
 use std::process::ExitCode;
 
 use agnhost_rs::clock::Clock;
+use agnhost_rs::dropin::{Dropin, KlogFlags};
 use agnhost_rs::exec::ExecArgs;
 use agnhost_rs::identity;
 use agnhost_rs::lifecycle::{self, Caught, ChildArgs, Doors, DumpArgs, Mailbox, TrialArgs};
 use agnhost_rs::stage::Stage;
 use agnhost_rs::witness::{Identity, Outlet, Witness};
-use clap::{Args, Parser};
+use clap::{Args, Parser, Subcommand};
 use probity_script::witness::Started;
 use probity_script::{Fact, Plan};
 
 #[derive(Parser)]
-#[command(name = "agnhost-rs")]
+#[command(name = "agnhost-rs", version, args_override_self = true)]
+struct CommandLine {
+    #[command(flatten)]
+    klog: KlogFlags,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
 enum Command {
     Exec(ExecArgs),
     Child(ChildArgs),
     Dump(DumpArgs),
     Trial(TrialArgs),
     Serve(ServeArgs),
+    #[command(flatten)]
+    Dropin(Dropin),
 }
 
 /// Serves a plan
@@ -36,7 +47,7 @@ struct ServeArgs {
 fn main() -> ExitCode {
     let clock = Clock::start();
     let Ok(mailbox) = Mailbox::open() else { return ExitCode::FAILURE };
-    let command = Command::parse();
+    let command = CommandLine::parse().command.unwrap_or(Command::Dropin(Dropin::Pause));
     if let Command::Serve(args) = command {
         return serve(clock, mailbox, args).unwrap_or(ExitCode::from(2));
     }
@@ -46,6 +57,7 @@ fn main() -> ExitCode {
         Command::Child(args) => args.run(),
         Command::Dump(args) => args.run(),
         Command::Trial(args) => args.run(),
+        Command::Dropin(dropin) => dropin.run(),
         Command::Serve(_) => ExitCode::FAILURE,
     }
 }
