@@ -2,8 +2,10 @@
 
 pub mod client;
 pub mod clock;
+pub mod document;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
+pub mod plan_source;
 pub mod stage;
 pub mod witness;
