@@ -2,10 +2,14 @@
 
 pub mod client;
 pub mod clock;
+pub mod control;
 pub mod document;
+pub mod dropin;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
+pub mod meters;
 pub mod plan_source;
+pub mod serve;
 pub mod stage;
 pub mod witness;

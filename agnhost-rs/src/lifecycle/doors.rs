@@ -42,8 +42,8 @@ impl Doors {
 
     /// A watcher of the doors.
     #[must_use]
-    pub fn watch(&self) -> watch::Receiver<Door> {
-        self.door.subscribe()
+    pub fn watch(&self) -> DoorWatch {
+        DoorWatch(self.door.subscribe())
     }
 
     /// Notes that a request is under way, until the visit is dropped.
@@ -57,6 +57,28 @@ impl Doors {
     pub async fn empty(&self) {
         // The sender lives in self, so waiting cannot fail.
         let _ = self.visits.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+/// Somebody who acts when the doors close.
+pub struct DoorWatch(watch::Receiver<Door>);
+
+impl DoorWatch {
+    /// Waits until the doors are no longer open.
+    pub async fn closing(&mut self) {
+        self.wait(|door| door != Door::Open).await;
+    }
+
+    /// Waits until the doors are shut.
+    pub async fn shut(&mut self) {
+        self.wait(|door| door == Door::Shut).await;
+    }
+
+    async fn wait(&mut self, wanted: fn(Door) -> bool) {
+        // Without its sender the process is ending; nobody is left to act.
+        if self.0.wait_for(|door| wanted(*door)).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 

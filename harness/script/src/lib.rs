@@ -26,7 +26,7 @@ mod words;
 
 pub use change::{Change, Changed};
 pub use endpoint::Endpoint;
-pub use listener::{Listener, Protocol, Tls, Workers};
+pub use listener::{Certificate, ClientCertificate, Listener, Protocol, Tls, TlsVersion, Workers};
 pub use plan::Plan;
 pub use process::{Child, Client, Consumer, Dependency, ExitPlan, ExitWay, Process};
 pub use range::{Counts, Times};

@@ -64,8 +64,8 @@ impl fmt::Display for Span {
         let micros = self.micros();
         match micros {
             0 => write!(f, "0s"),
-            m if m % 1_000_000 == 0 => write!(f, "{}s", m / 1_000_000),
-            m if m % 1_000 == 0 => write!(f, "{}ms", m / 1_000),
+            m if m.is_multiple_of(1_000_000) => write!(f, "{}s", m / 1_000_000),
+            m if m.is_multiple_of(1_000) => write!(f, "{}ms", m / 1_000),
             m => write!(f, "{m}us"),
         }
     }
@@ -95,8 +95,8 @@ impl FromStr for Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            n if n > 0 && n % (1 << 20) == 0 => write!(f, "{}MiB", n >> 20),
-            n if n > 0 && n % (1 << 10) == 0 => write!(f, "{}KiB", n >> 10),
+            n if n > 0 && n.is_multiple_of(1 << 20) => write!(f, "{}MiB", n >> 20),
+            n if n > 0 && n.is_multiple_of(1 << 10) => write!(f, "{}KiB", n >> 10),
             n => write!(f, "{n}"),
         }
     }
@@ -117,7 +117,7 @@ impl<'de> Deserialize<'de> for Span {
 
 impl Serialize for Size {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0 % 1024 == 0 && self.0 > 0 {
+        if self.0 > 0 && self.0.is_multiple_of(1024) {
             serializer.collect_str(self)
         } else {
             serializer.serialize_u64(self.0)

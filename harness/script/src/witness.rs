@@ -574,7 +574,7 @@ pub enum Entry {
         peer: String,
     },
     /// A witness line arrived.
-    Line(WitnessLine),
+    Line(Box<WitnessLine>),
     /// Lines of a target will never arrive: they were overtaken by later ones.
     Missing {
         /// The name of the process's life.

@@ -1,6 +1,7 @@
 //! What an HTTP path answers, in good order or not.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{self, Deserializer, MapAccess, Visitor, value};
 use serde::{Deserialize, Serialize, Serializer};
@@ -20,15 +21,15 @@ pub enum HttpAnswer {
     /// Send bytes that are not HTTP, then close.
     Garbage,
     /// A reply with these settings.
-    Reply(HttpReply),
+    Reply(Arc<HttpReply>),
 }
 
 word_or_settings!(
     HttpAnswer,
     "an HTTP answer: hang, close, reset, garbage, a status number, or settings such as { status: 503, delay: 2s }",
     { "hang" => Hang, "close" => Close, "reset" => Reset, "garbage" => Garbage },
-    settings Reply(HttpReply),
-    number |status| Status::try_from(status).map(|status| HttpReply { status, ..HttpReply::default() })
+    settings Reply(Arc<HttpReply>),
+    number |status| Status::try_from(status).map(|status| Arc::new(HttpReply { status, ..HttpReply::default() }))
 );
 
 /// The settings of a reply. Without any it is `200 OK` with the body `ok`.

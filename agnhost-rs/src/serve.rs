@@ -1,0 +1,101 @@
+//! The listeners of a plan: bound together, served until the doors close.
+//!
+//! Three layers, from the wire up: `tap` sees bytes and ends, `connection` does what the plan wants before any
+//! protocol begins, and `http1`, `http2` and `grpc` answer. Each request is looked up in the plan in one place
+//! for each protocol, and written down there, before it is answered.
+
+mod connection;
+mod grpc;
+mod head;
+mod http1;
+mod http2;
+mod port;
+mod reply;
+mod report;
+mod rewound;
+mod site;
+mod tap;
+mod tls;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use probity_script::Listener;
+use probity_script::answer::ListenState;
+
+use crate::lifecycle::Doors;
+use crate::stage::Stage;
+use port::Port;
+use site::{Pool, Site};
+
+pub use tls::TlsError;
+
+/// A listener that cannot be brought up.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Its port cannot be had.
+    #[error("failed to open port {port} for listener `{listener}`: {source}")]
+    Port {
+        /// The listener.
+        listener: String,
+        /// The port.
+        port: u16,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Its TLS cannot be set up.
+    #[error("listener `{listener}`: {source}")]
+    Tls {
+        /// The listener.
+        listener: String,
+        /// What went wrong.
+        source: TlsError,
+    },
+}
+
+/// Brings all listeners of the plan up: either all of them or none. Returns the port of each that is bound.
+///
+/// # Errors
+///
+/// If a port is taken or a certificate cannot be made; then no connection has been accepted.
+pub fn start(stage: &Stage, doors: &Doors) -> Result<BTreeMap<String, u16>, ServeError> {
+    let plan = stage.plan();
+    let numbers = Arc::new(AtomicU64::new(0));
+    let mut ready = Vec::new();
+    for (name, listener) in &plan.listeners {
+        ready.push(prepare(stage, doors, &numbers, name, listener)?);
+    }
+    let mut bound = BTreeMap::new();
+    for (site, port, state) in ready {
+        let number = port.number().unwrap_or_else(|| plan.listeners[&site.name].port);
+        bound.insert(site.name.clone(), number);
+        tokio::spawn(port::keep(site, port, state, number));
+    }
+    Ok(bound)
+}
+
+fn prepare(
+    stage: &Stage,
+    doors: &Doors,
+    numbers: &Arc<AtomicU64>,
+    name: &str,
+    listener: &Listener,
+) -> Result<(Arc<Site>, Port, ListenState), ServeError> {
+    let tls = listener.tls.as_ref().map(|tls| tls::acceptor(tls, listener.protocol)).transpose();
+    let tls = tls.map_err(|source| ServeError::Tls { listener: name.to_owned(), source })?;
+    let site = Site {
+        name: name.to_owned(),
+        protocol: listener.protocol,
+        stage: stage.clone(),
+        doors: doors.clone(),
+        tls,
+        numbers: Arc::clone(numbers),
+        pool: listener.workers.map(Pool::new),
+    };
+    let state = port::wanted(&site);
+    let failed = |source| ServeError::Port { listener: name.to_owned(), port: listener.port, source };
+    let port = Port::enter(state, listener, listener.port).map_err(failed)?;
+    Ok((Arc::new(site), port, state))
+}

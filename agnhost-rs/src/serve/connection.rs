@@ -1,0 +1,233 @@
+//! One connection, from its accept to its end: what the plan does with it before, below and beside the protocol.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use probity_script::answer::{ConnectionAnswer, ConnectionSettings, Then};
+use probity_script::witness::{Accepted, Closed, TlsSeen};
+use probity_script::{Fact, Protocol};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::server::TlsStream;
+
+use super::grpc::Health;
+use super::http1::{Http1, Left};
+use super::http2::{self, Scissors, Scripted};
+use super::rewound::Rewound;
+use super::site::{Site, Visitor};
+use super::tap::{Tap, Wire};
+use crate::stage::{self, Asked};
+
+const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no protocol \xff\xfe\r\n\r\n";
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(30);
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Takes a connection through its life and writes down how it ended.
+pub(super) async fn host(site: Arc<Site>, stream: TcpStream, peer: SocketAddr) {
+    let clock = *site.stage.witness().clock();
+    let local = canonical(stream.local_addr().unwrap_or(peer));
+    let _ = stream.set_nodelay(true);
+    let conn = site.numbers.fetch_add(1, Ordering::Relaxed);
+    let wire = Wire::new(stream, clock);
+    let visitor = Visitor { site, conn, local, wire };
+    let (accepted, settings) = visitor.welcome(canonical(peer));
+    let mut door = visitor.site.doors.watch();
+    tokio::select! {
+        () = treat(&visitor, settings) => {}
+        () = door.shut() => visitor.wire.reset(),
+    }
+    let end = visitor.wire.end();
+    visitor.witness().record(&Fact::Closed(Closed {
+        conn,
+        how: end.how,
+        received: visitor.wire.received(),
+        sent: visitor.wire.sent(),
+        lived_us: clock.mono_us().saturating_sub(accepted),
+        error: end.error,
+    }));
+}
+
+/// An IPv4 address is one, even where a socket for both families calls it by an IPv6 name.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+impl Visitor {
+    /// Writes the connection down and chooses what is done with it.
+    fn welcome(&self, peer: SocketAddr) -> (u64, ConnectionSettings) {
+        let site = &self.site;
+        let (at, answer, mark) = site.stage.with_plan(|plan| {
+            let Some(listener) = plan.listeners.get(&site.name) else {
+                return (0, ConnectionAnswer::Close, None);
+            };
+            let probe = site.stage.count(stage::CONNECTIONS, &site.name);
+            let choice =
+                site.stage.choose(&listener.connections, Asked { name: &site.name, probe, host: None });
+            let stamp = self.witness().arrival(&Fact::Accepted(Accepted {
+                conn: self.conn,
+                listener: site.name.clone(),
+                peer: peer.to_string(),
+                local: self.local.to_string(),
+                step: choice.step,
+                answer: choice.answer.word().unwrap_or("with settings").to_owned(),
+            }));
+            (stamp.at.mono_us, choice.answer, choice.mark)
+        });
+        if let Some(mark) = mark {
+            site.stage.mark(&mark, &format!("{}@connections", site.name));
+        }
+        (at, settings(answer))
+    }
+}
+
+/// The settings that a word stands for.
+fn settings(answer: ConnectionAnswer) -> ConnectionSettings {
+    let then = |then| ConnectionSettings { then, ..ConnectionSettings::default() };
+    match answer {
+        ConnectionAnswer::With(settings) => settings,
+        ConnectionAnswer::Serve => then(Then::Serve),
+        ConnectionAnswer::Hold => then(Then::Hold),
+        ConnectionAnswer::Close => then(Then::Close),
+        ConnectionAnswer::Reset => then(Then::Reset),
+        ConnectionAnswer::Echo => then(Then::Echo),
+        ConnectionAnswer::Garbage => {
+            let send = Some(String::from_utf8_lossy(GARBAGE).into_owned());
+            ConnectionSettings { send, ..then(Then::Close) }
+        }
+    }
+}
+
+async fn treat(visitor: &Visitor, settings: ConnectionSettings) {
+    let mut tap = Tap(Arc::clone(&visitor.wire));
+    if let Some(delay) = settings.delay {
+        sleep(delay.0).await;
+    }
+    if let Some(text) = &settings.send {
+        // A peer that is gone is noticed by whatever comes next.
+        let _ = tap.write_all(text.as_bytes()).await;
+    }
+    let act = async {
+        match settings.then {
+            Then::Serve => speak(visitor, tap.clone()).await,
+            Then::Hold => swallow(&mut tap.clone()).await,
+            Then::Echo => echo(&mut tap.clone()).await,
+            Then::Close => close(&mut tap.clone()).await,
+            Then::Reset => visitor.wire.reset(),
+        }
+    };
+    match settings.close_after {
+        None => act.await,
+        Some(after) => {
+            if timeout(after.0, act).await.is_err() {
+                close(&mut tap).await;
+            }
+        }
+    }
+}
+
+/// Reads until the peer ends the connection.
+async fn swallow(tap: &mut Tap) {
+    let mut bytes = [0; 4096];
+    while matches!(tap.read(&mut bytes).await, Ok(count) if count > 0) {}
+}
+
+async fn echo(tap: &mut Tap) {
+    let mut bytes = [0; 4096];
+    while let Ok(count @ 1..) = tap.read(&mut bytes).await {
+        if tap.write_all(&bytes[..count]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Closes in good order: our end, then what is still under way, then the peer's end.
+async fn close(tap: &mut Tap) {
+    let _ = tap.shutdown().await;
+    let _ = timeout(LAST_WAIT, swallow(tap)).await;
+}
+
+/// Hands the connection to the listener's protocol.
+async fn speak(visitor: &Visitor, mut tap: Tap) {
+    match &visitor.site.tls {
+        None if visitor.site.protocol == Protocol::Tcp => swallow(&mut tap).await,
+        None => protocol(visitor, tap, false).await,
+        Some(acceptor) => {
+            let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(tap)).await;
+            match handshake {
+                Ok(Ok(stream)) => {
+                    let h2 = note_tls(visitor, &stream);
+                    match visitor.site.protocol {
+                        Protocol::Tcp => swallow_plain(stream).await,
+                        _ => protocol(visitor, stream, h2).await,
+                    }
+                }
+                Ok(Err(error)) => note_failure(visitor, &error.to_string()),
+                Err(_) => note_failure(visitor, "the client took longer than 30 s"),
+            }
+        }
+    }
+}
+
+async fn swallow_plain(mut stream: TlsStream<Tap>) {
+    let mut bytes = [0; 4096];
+    while matches!(stream.read(&mut bytes).await, Ok(count) if count > 0) {}
+}
+
+/// Writes the handshake down. Returns whether HTTP/2 was agreed on.
+fn note_tls(visitor: &Visitor, stream: &TlsStream<Tap>) -> bool {
+    let (_, session) = stream.get_ref();
+    let alpn = session.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned());
+    let h2 = alpn.as_deref() == Some("h2");
+    visitor.witness().record(&Fact::Tls(TlsSeen {
+        conn: visitor.conn,
+        version: session.protocol_version().and_then(|version| version.as_str().map(str::to_owned)),
+        alpn,
+        server_name: session.server_name().map(str::to_owned),
+        client_certificate: session.peer_certificates().is_some(),
+        error: None,
+    }));
+    h2
+}
+
+fn note_failure(visitor: &Visitor, error: &str) {
+    visitor.witness().record(&Fact::Tls(TlsSeen {
+        conn: visitor.conn,
+        version: None,
+        alpn: None,
+        server_name: None,
+        client_certificate: false,
+        error: Some(error.to_owned()),
+    }));
+}
+
+async fn protocol<S>(visitor: &Visitor, stream: S, h2: bool)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    if visitor.site.protocol == Protocol::Grpc {
+        let scissors = Arc::new(Scissors::default());
+        let requests = Arc::new(AtomicU64::new(0));
+        let health = Health { visitor: visitor.clone(), scissors: Arc::clone(&scissors), requests };
+        return http2::serve(visitor, stream, &scissors, health).await;
+    }
+    if h2 {
+        return scripted_http2(visitor, stream).await;
+    }
+    match Http1::new(visitor.clone(), stream).run().await {
+        Left::Over => {}
+        Left::Http2(stream, read) => scripted_http2(visitor, Rewound::new(stream, read)).await,
+    }
+}
+
+async fn scripted_http2<S>(visitor: &Visitor, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let scissors = Arc::new(Scissors::default());
+    let requests = Arc::new(AtomicU64::new(0));
+    let scripted = Scripted { visitor: visitor.clone(), scissors: Arc::clone(&scissors), requests };
+    http2::serve(visitor, stream, &scissors, scripted).await;
+}

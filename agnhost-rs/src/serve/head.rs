@@ -1,0 +1,183 @@
+//! Reading the head of an HTTP/1 request: its text, its raw headers, and where it ends. Pure.
+//!
+//! The parsing itself is httparse's, the parser under hyper. What a framework drops on the way is kept here: the
+//! order of the headers, their case, and their duplicates.
+
+/// The largest head that is taken.
+pub(super) const LARGEST: usize = 64 * 1024;
+
+/// The most header lines that are taken.
+const MOST_HEADERS: usize = 256;
+
+/// The bytes with which an HTTP/2 client begins.
+pub(super) const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The head of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) method: String,
+    pub(super) target: String,
+    pub(super) minor: u8,
+    pub(super) headers: Vec<(String, String)>,
+    /// How many bytes it took.
+    pub(super) length: usize,
+}
+
+/// What the bytes so far are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Parsed {
+    /// A whole head.
+    Head(Head),
+    /// The beginning of one.
+    Partial,
+    /// The preface of HTTP/2.
+    Http2,
+    /// No HTTP, and why.
+    Wrong(String),
+    /// A head that is larger than we take.
+    TooLarge,
+}
+
+/// How much of a body comes with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coming {
+    /// So many bytes.
+    Length(u64),
+    /// Chunks.
+    Chunks,
+    /// It cannot be told, so the connection ends with the answer.
+    Unclear,
+}
+
+/// Reads a head from the bytes that have come so far.
+pub(super) fn parse(bytes: &[u8]) -> Parsed {
+    if !bytes.is_empty() && H2_PREFACE.starts_with(&bytes[..bytes.len().min(H2_PREFACE.len())]) {
+        return if bytes.len() >= H2_PREFACE.len() { Parsed::Http2 } else { Parsed::Partial };
+    }
+    let mut lines = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut lines);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => Parsed::Head(Head {
+            method: request.method.unwrap_or_default().to_owned(),
+            target: request.path.unwrap_or_default().to_owned(),
+            minor: request.version.unwrap_or(1),
+            headers: request.headers.iter().map(|line| (line.name.to_owned(), text(line.value))).collect(),
+            length,
+        }),
+        Ok(httparse::Status::Partial) if bytes.len() >= LARGEST => Parsed::TooLarge,
+        Ok(httparse::Status::Partial) => Parsed::Partial,
+        Err(httparse::Error::TooManyHeaders) => Parsed::TooLarge,
+        Err(error) => Parsed::Wrong(error.to_string()),
+    }
+}
+
+impl Head {
+    /// All values of a header, in order.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.headers
+            .iter()
+            .filter(move |(own, _)| own.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    fn says(&self, name: &str, word: &str) -> bool {
+        self.all(name).any(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
+    }
+
+    /// Whether another request may follow on the connection.
+    pub(super) fn keeps_alive(&self) -> bool {
+        if self.minor == 0 {
+            self.says("connection", "keep-alive")
+        } else {
+            !self.says("connection", "close")
+        }
+    }
+
+    /// Whether the client waits for leave to send its body.
+    pub(super) fn expects_leave(&self) -> bool {
+        self.says("expect", "100-continue")
+    }
+
+    /// How much body comes. Where two headers disagree nobody can tell where the next request begins.
+    pub(super) fn coming(&self) -> Coming {
+        if self.all("transfer-encoding").next().is_some() {
+            let only_chunked =
+                self.says("transfer-encoding", "chunked") && self.all("content-length").next().is_none();
+            return if only_chunked { Coming::Chunks } else { Coming::Unclear };
+        }
+        let mut lengths = self.all("content-length").map(|value| value.trim().parse::<u64>());
+        match (lengths.next(), lengths.next()) {
+            (None, _) => Coming::Length(0),
+            (Some(Ok(length)), None) => Coming::Length(length),
+            _ => Coming::Unclear,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn head(text: &str) -> Head {
+        match parse(text.as_bytes()) {
+            Parsed::Head(head) => head,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn headers_keep_their_order_their_case_and_their_duplicates() {
+        let head = head("GET /a?b HTTP/1.1\r\nX-B: 1\r\nx-a:  two \r\nX-B: 3\r\n\r\nrest");
+        let lines: Vec<_> = head.headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(lines, ["X-B=1", "x-a=two ", "X-B=3"].map(|l| l.trim_end().to_owned()));
+        assert_eq!((head.method.as_str(), head.target.as_str(), head.length), ("GET", "/a?b", 49));
+    }
+
+    #[test]
+    fn the_connection_goes_on_as_the_version_and_the_header_say() {
+        for (text, alive) in [
+            ("GET / HTTP/1.1\r\n\r\n", true),
+            ("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n", false),
+            ("GET / HTTP/1.0\r\n\r\n", false),
+            ("GET / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n", true),
+        ] {
+            assert_eq!(head(text).keeps_alive(), alive, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_body_whose_end_is_disputed_is_unclear() {
+        for (headers, coming) in [
+            ("", Coming::Length(0)),
+            ("Content-Length: 5\r\n", Coming::Length(5)),
+            ("Transfer-Encoding: chunked\r\n", Coming::Chunks),
+            ("Content-Length: 5\r\nContent-Length: 6\r\n", Coming::Unclear),
+            ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", Coming::Unclear),
+            ("Content-Length: five\r\n", Coming::Unclear),
+        ] {
+            assert_eq!(head(&format!("POST / HTTP/1.1\r\n{headers}\r\n")).coming(), coming, "{headers}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_http_is_told_apart() {
+        assert_eq!(parse(b"PRI * HTT"), Parsed::Partial);
+        assert_eq!(parse(H2_PREFACE), Parsed::Http2);
+        assert_eq!(parse(b"GET / HT"), Parsed::Partial);
+        assert!(matches!(parse(b"\x16\x03\x01\x00"), Parsed::Wrong(_)));
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(MOST_HEADERS + 1));
+        assert_eq!(parse(many.as_bytes()), Parsed::TooLarge);
+        assert_eq!(parse(format!("GET /{}", "a".repeat(LARGEST)).as_bytes()), Parsed::TooLarge);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_something(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            if let Parsed::Head(head) = parse(&bytes) {
+                prop_assert!(head.length <= bytes.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! HTTP/2 as the plan wants it, as far as HTTP/2 can be had: hyper frames, the plan decides what is framed.
+//!
+//! Faults below a request (an abort, garbage) cannot be asked of a framework. They are done to the wire, after which
+//! the framework's part of the connection is dropped.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, Response};
+use http_body::Frame;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use probity_script::answer::HttpAnswer;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
+use tokio::time::{Sleep, sleep};
+
+use super::reply::{self, Composed, Setting, Source, Turn};
+use super::report;
+use super::site::{Asking, Decision, Visitor};
+use crate::hold::hold;
+use crate::lifecycle::Visit;
+
+const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no frame \xff\xfe";
+
+/// How a connection is cut off from within one of its requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// In good order.
+    Close,
+    /// By an abort.
+    Reset,
+    /// In good order, after these bytes.
+    After(Bytes),
+}
+
+/// The way from a request to its connection.
+#[derive(Default)]
+pub(super) struct Scissors {
+    cut: Mutex<Option<Cut>>,
+    called: Notify,
+}
+
+impl Scissors {
+    pub(super) fn cut(&self, cut: Cut) {
+        hold(&self.cut).get_or_insert(cut);
+        self.called.notify_one();
+    }
+
+    async fn called(&self) -> Cut {
+        loop {
+            if let Some(cut) = hold(&self.cut).clone() {
+                return cut;
+            }
+            self.called.notified().await;
+        }
+    }
+}
+
+/// Serves one connection with any HTTP/2 service, until it ends, is cut, or the doors shut.
+pub(super) async fn serve<S, T, B>(visitor: &Visitor, stream: S, scissors: &Scissors, service: T)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send,
+    T::Future: Send + 'static,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(256)
+        .max_header_list_size(64 * 1024)
+        .max_pending_accept_reset_streams(64)
+        .keep_alive_interval(Some(Duration::from_secs(60)));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let (mut door, mut drain) = (visitor.site.doors.watch(), visitor.site.doors.watch());
+    tokio::pin!(connection);
+    let mut draining = false;
+    loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            cut = scissors.called() => return apply(visitor, cut),
+            () = door.shut() => return visitor.wire.we_close(),
+            () = drain.closing(), if !draining => {
+                draining = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+fn apply(visitor: &Visitor, cut: Cut) {
+    match cut {
+        Cut::Close => visitor.wire.we_close(),
+        Cut::Reset => visitor.wire.reset(),
+        Cut::After(bytes) => {
+            visitor.wire.send_raw(&bytes);
+            visitor.wire.we_close();
+        }
+    }
+}
+
+/// The scripted answers of an HTTP listener.
+#[derive(Clone)]
+pub(super) struct Scripted {
+    pub(super) visitor: Visitor,
+    pub(super) scissors: std::sync::Arc<Scissors>,
+    pub(super) requests: std::sync::Arc<AtomicU64>,
+}
+
+impl Service<Request<Incoming>> for Scripted {
+    type Response = Response<Script2Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.answer(request).await) })
+    }
+}
+
+impl Scripted {
+    async fn answer(self, request: Request<Incoming>) -> Response<Script2Body> {
+        let visit = self.visitor.site.doors.visit();
+        let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let asking = asking(&request, nth);
+        let (path, host) = (asking.path().to_owned(), asking.host.clone().unwrap_or_default());
+        let is_head = asking.method == "HEAD";
+        let decision = self.visitor.decide(asking).await;
+        let mut account = Account {
+            visitor: self.visitor.clone(),
+            decision,
+            said: String::new(),
+            sent: 0,
+            ended: false,
+            _visit: visit,
+        };
+        let reply = match account.decision.answer.clone() {
+            HttpAnswer::Reply(reply) => reply,
+            HttpAnswer::Hang => return account.never("hang").await,
+            HttpAnswer::Close => return self.cut(account, "close", Cut::Close).await,
+            HttpAnswer::Reset => return self.cut(account, "reset", Cut::Reset).await,
+            HttpAnswer::Garbage => {
+                return self.cut(account, "garbage", Cut::After(Bytes::from_static(GARBAGE))).await;
+            }
+        };
+        if let Some(raw) = &reply.raw {
+            let raw = Bytes::from(raw.clone());
+            return self.cut(account, "raw", Cut::After(raw)).await;
+        }
+        let endpoint = account.decision.endpoint.clone();
+        let instead = self.visitor.missing_dependency(&reply, endpoint.as_ref()).await;
+        let reply = instead.as_ref().unwrap_or(&reply);
+        let composed = {
+            let (visitor, decision) = (&self.visitor, &account.decision);
+            let report = |what| report::text(what, &visitor.site.stage, decision.probe);
+            let (ip, port) = (report::bracketed(visitor.local.ip()), visitor.local.port());
+            reply::compose(
+                reply,
+                &Setting { path: &path, hop: decision.hop, ip, port, host: &host, report: &report },
+            )
+        };
+        account.said = composed.status.to_string();
+        if let Some(delay) = composed.delay {
+            sleep(delay).await;
+        }
+        response(composed, account, self.scissors, is_head)
+    }
+
+    async fn cut(self, mut account: Account, said: &str, cut: Cut) -> Response<Script2Body> {
+        account.said = said.to_owned();
+        account.ended = true;
+        drop(account);
+        self.scissors.cut(cut);
+        std::future::pending().await
+    }
+}
+
+/// A request of HTTP/2 in the words of the plan.
+pub(super) fn asking(request: &Request<Incoming>, nth: u64) -> Asking {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let authority = request.uri().authority().map(ToString::to_string);
+    let host = authority.clone().or_else(|| request.headers().get(http::header::HOST).map(text));
+    let pseudo = authority.map(|authority| (":authority".to_owned(), authority));
+    let plain = request.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
+    Asking {
+        nth,
+        method: request.method().to_string(),
+        target: request.uri().path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+        protocol: "HTTP/2",
+        headers: pseudo.into_iter().chain(plain).collect(),
+        host,
+        body: 0,
+    }
+}
+
+/// Writes down how a request ended, whatever ended it.
+pub(super) struct Account {
+    pub(super) visitor: Visitor,
+    pub(super) decision: Decision,
+    pub(super) said: String,
+    pub(super) sent: u64,
+    pub(super) ended: bool,
+    pub(super) _visit: Visit,
+}
+
+impl Account {
+    /// Waits for ever; the peer's end drops the request, and so this.
+    pub(super) async fn never<B>(mut self, said: &str) -> Response<B> {
+        self.said = said.to_owned();
+        std::future::pending().await
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let error = (!self.ended).then(|| "the peer gave up".to_owned());
+        self.visitor.answered(&self.decision, &self.said, self.sent, error);
+    }
+}
+
+fn response(
+    composed: Composed,
+    account: Account,
+    scissors: std::sync::Arc<Scissors>,
+    is_head: bool,
+) -> Response<Script2Body> {
+    let Composed { status, headers, body, body_delay, framing, .. } = composed;
+    let resting = body_delay.map(|delay| Box::pin(sleep(delay)));
+    let mut response = Response::new(Script2Body { body, resting, account, scissors, is_head });
+    *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+    for line in &headers {
+        // What HTTP/2 cannot say is left out; the plan's author sees it missing in the client.
+        let parts = line.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
+        let Some((name, value)) = parts else { continue };
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    if let reply::Length::Exact(length) | reply::Length::Claimed(length) = framing {
+        response.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
+    }
+    response
+}
+
+/// A scripted body, framed by hyper.
+pub(super) struct Script2Body {
+    body: Source,
+    resting: Option<Pin<Box<Sleep>>>,
+    account: Account,
+    scissors: std::sync::Arc<Scissors>,
+    is_head: bool,
+}
+
+impl http_body::Body for Script2Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let this = &mut *self;
+        loop {
+            if let Some(resting) = &mut this.resting {
+                ready!(resting.as_mut().poll(cx));
+                this.resting = None;
+            }
+            match if this.is_head { Turn::End } else { this.body.next() } {
+                Turn::Send(piece) => {
+                    this.account.sent += piece.len() as u64;
+                    return Poll::Ready(Some(Ok(Frame::data(piece))));
+                }
+                Turn::Rest(pause) => this.resting = Some(Box::pin(sleep(pause))),
+                Turn::End => {
+                    this.account.ended = true;
+                    return Poll::Ready(None);
+                }
+                Turn::Stall => return Poll::Pending,
+                Turn::Close => this.give_up(Cut::Close),
+                Turn::Reset => this.give_up(Cut::Reset),
+            }
+            if this.account.ended {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        false
+    }
+}
+
+impl Script2Body {
+    fn give_up(&mut self, cut: Cut) {
+        self.account.ended = true;
+        self.scissors.cut(cut);
+    }
+}

@@ -1,0 +1,185 @@
+//! A listening port whose state follows its script: open, closed, or so full that nobody gets an answer.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_script::answer::ListenState;
+use probity_script::witness::{Listening, Trouble};
+use probity_script::{Fact, Listener};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+
+use super::connection;
+use super::site::Site;
+use crate::stage::Asked;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// How often a script that depends on time is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How long to wait before a port that could not be had is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// A port in one of its states.
+pub(super) enum Port {
+    Open(TcpListener),
+    Closed,
+    /// Bound, with a queue that these connections of our own have filled.
+    Full {
+        _listener: Socket,
+        _filling: Vec<Socket>,
+    },
+}
+
+/// Binds a port that should be open.
+pub(super) fn bind(bind: Option<IpAddr>, port: u16, backlog: i32) -> io::Result<Socket> {
+    match bind {
+        Some(ip) => bind_to(SocketAddr::new(ip, port), backlog),
+        // Both families by one socket; a node without IPv6 has only the other.
+        None => bind_to(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), backlog)
+            .or_else(|_| bind_to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), backlog)),
+    }
+}
+
+fn bind_to(address: SocketAddr, backlog: i32) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(address.ip() != IpAddr::V6(Ipv6Addr::UNSPECIFIED))?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(backlog)?;
+    Ok(socket)
+}
+
+impl Port {
+    /// Brings the port into a state.
+    pub(super) fn enter(state: ListenState, listener: &Listener, port: u16) -> io::Result<Self> {
+        match state {
+            ListenState::Closed => Ok(Self::Closed),
+            ListenState::Open => {
+                TcpListener::from_std(bind(listener.bind, port, BACKLOG)?.into()).map(Self::Open)
+            }
+            ListenState::Full => {
+                let socket = bind(listener.bind, port, 0)?;
+                let filling = fill(&socket)?;
+                Ok(Self::Full { _listener: socket, _filling: filling })
+            }
+        }
+    }
+
+    fn address(&self) -> String {
+        let of =
+            |address: io::Result<SocketAddr>| address.map(|address| address.to_string()).unwrap_or_default();
+        match self {
+            Self::Open(listener) => of(listener.local_addr()),
+            Self::Closed => String::new(),
+            Self::Full { _listener, .. } => of(_listener
+                .local_addr()
+                .and_then(|address| address.as_socket().ok_or(io::ErrorKind::Other.into()))),
+        }
+    }
+
+    /// The port's number, where it is bound.
+    pub(super) fn number(&self) -> Option<u16> {
+        self.address().parse::<SocketAddr>().ok().map(|address| address.port())
+    }
+}
+
+/// Connects to a port that nobody accepts from, until the system takes no more.
+fn fill(listener: &Socket) -> io::Result<Vec<Socket>> {
+    let bound = listener.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+    let ip = match bound.ip() {
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        ip => ip,
+    };
+    let address = SocketAddr::new(ip, bound.port());
+    let mut filling = Vec::new();
+    // A queue of length 0 holds one; a few more make sure, and those that do not get in keep knocking for us.
+    for _ in 0..3 {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        // In progress is what is wanted.
+        let _ = socket.connect(&address.into());
+        filling.push(socket);
+    }
+    Ok(filling)
+}
+
+/// Keeps a port in the state that its script wants, and hosts the connections to it.
+pub(super) async fn keep(site: Arc<Site>, mut port: Port, mut state: ListenState, number: u16) {
+    let mut turns = site.stage.turns();
+    let mut door = site.doors.watch();
+    tell(&site, &port, state);
+    loop {
+        let changes = site.stage.with_plan(|plan| {
+            plan.listeners.get(&site.name).is_some_and(|listener| listener.listen.steps().len() > 1)
+        });
+        tokio::select! {
+            accepted = accept(&port) => match accepted {
+                Ok((stream, peer)) => { tokio::spawn(connection::host(Arc::clone(&site), stream, peer)); }
+                Err(error) => trouble(&site, "accept a connection", &error).await,
+            },
+            _ = turns.changed() => {}
+            () = sleep(LOOK), if changes => {}
+            () = door.closing() => {
+                tell(&site, &Port::Closed, ListenState::Closed);
+                return;
+            }
+        }
+        let wanted = wanted(&site);
+        if wanted != state {
+            port = Port::Closed;
+            match site.stage.plan().listeners.get(&site.name).map(|l| Port::enter(wanted, l, number)) {
+                Some(Ok(entered)) => {
+                    (port, state) = (entered, wanted);
+                    tell(&site, &port, state);
+                }
+                Some(Err(error)) => trouble(&site, "change the state of the port", &error).await,
+                None => return,
+            }
+        }
+    }
+}
+
+/// The state that the script wants now.
+pub(super) fn wanted(site: &Site) -> ListenState {
+    site.stage.with_plan(|plan| {
+        plan.listeners.get(&site.name).map_or(ListenState::Closed, |listener| {
+            site.stage.choose(&listener.listen, Asked { name: &site.name, probe: 0, host: None }).answer
+        })
+    })
+}
+
+async fn accept(port: &Port) -> io::Result<(tokio::net::TcpStream, SocketAddr)> {
+    match port {
+        Port::Open(listener) => listener.accept().await,
+        Port::Closed | Port::Full { .. } => std::future::pending().await,
+    }
+}
+
+fn tell(site: &Site, port: &Port, state: ListenState) {
+    let state = match state {
+        ListenState::Open => "open",
+        ListenState::Closed => "closed",
+        ListenState::Full => "full",
+    };
+    site.stage.witness().record(&Fact::Listening(Listening {
+        listener: site.name.clone(),
+        address: port.address(),
+        state: state.to_owned(),
+    }));
+}
+
+async fn trouble(site: &Site, doing: &str, error: &io::Error) {
+    let doing = format!("{doing} of listener {}", site.name);
+    site.stage.witness().record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+    sleep(AGAIN).await;
+}

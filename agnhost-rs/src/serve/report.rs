@@ -1,0 +1,31 @@
+//! What the target says about itself in a body.
+
+use std::net::IpAddr;
+
+use probity_script::answer::Report;
+use serde_json::json;
+
+use crate::identity;
+use crate::stage::Stage;
+
+/// The report as JSON.
+pub(super) fn text(report: Report, stage: &Stage, probe: u64) -> String {
+    let value = match report {
+        Report::Identity => {
+            let own = stage.witness().identity();
+            let names = identity::from_environment();
+            json!({ "host": identity::host(), "boot": own.boot, "attempt": own.attempt, "request": probe, "names": names })
+        }
+        Report::Counters => json!(stage.counters()),
+        Report::Dump => json!(crate::lifecycle::dump::take()),
+    };
+    value.to_string()
+}
+
+/// An address as it stands in a URL.
+pub(super) fn bracketed(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    }
+}

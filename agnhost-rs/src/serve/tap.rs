@@ -1,0 +1,166 @@
+//! The wire under a connection: what came, what went, and how it ended, seen below TLS and below any protocol.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use probity_script::witness::Ending;
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::clock::Clock;
+use crate::hold::hold;
+
+/// One TCP connection. Every layer above it shares it, so each can be cut off by an abort that the peer really sees.
+pub(super) struct Wire {
+    stream: TcpStream,
+    clock: Clock,
+    received: AtomicU64,
+    sent: AtomicU64,
+    /// When the first byte after the last answer came, on the monotonic clock; 0 if none has.
+    first_byte_us: AtomicU64,
+    end: Mutex<Option<End>>,
+}
+
+/// How a connection ended, and why as far as the system said.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) how: Ending,
+    pub(super) error: Option<String>,
+}
+
+impl Wire {
+    pub(super) fn new(stream: TcpStream, clock: Clock) -> Arc<Self> {
+        Arc::new(Self {
+            stream,
+            clock,
+            received: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            first_byte_us: AtomicU64::new(0),
+            end: Mutex::new(None),
+        })
+    }
+
+    pub(super) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// When the bytes that are being handled began to come; forgotten by asking.
+    pub(super) fn take_first_byte(&self) -> u64 {
+        match self.first_byte_us.swap(0, Ordering::Relaxed) {
+            0 => self.clock.mono_us(),
+            at => at,
+        }
+    }
+
+    /// How the connection ended: what was noticed first.
+    pub(super) fn end(&self) -> End {
+        hold(&self.end).clone().unwrap_or(End { how: Ending::WeClosed, error: None })
+    }
+
+    fn note(&self, how: Ending, error: Option<&io::Error>) {
+        hold(&self.end).get_or_insert_with(|| End { how, error: error.map(ToString::to_string) });
+    }
+
+    fn note_error(&self, error: &io::Error) {
+        let how = match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ending::PeerReset,
+            _ => Ending::Broken,
+        };
+        self.note(how, Some(error));
+    }
+
+    /// Notes that we end the connection in good order.
+    pub(super) fn we_close(&self) {
+        self.note(Ending::WeClosed, None);
+    }
+
+    /// Makes the peer see an abort (RST) as soon as the last holder lets go.
+    pub(super) fn reset(&self) {
+        self.note(Ending::WeReset, None);
+        // Should this fail, the peer sees an orderly close, and the line above says what was meant.
+        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+    }
+
+    /// Sends bytes past every layer above.
+    pub(super) fn send_raw(&self, bytes: &[u8]) {
+        if let Ok(count) = self.stream.try_write(bytes) {
+            self.sent.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The wire as a stream.
+#[derive(Clone)]
+pub(super) struct Tap(pub(super) Arc<Wire>);
+
+impl AsyncRead for Tap {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let wire = &*self.0;
+        loop {
+            ready!(wire.stream.poll_read_ready(cx))?;
+            match wire.stream.try_read(buf.initialize_unfilled()) {
+                Ok(0) => {
+                    if buf.remaining() > 0 {
+                        wire.note(Ending::PeerClosed, None);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(count) => {
+                    buf.advance(count);
+                    wire.received.fetch_add(count as u64, Ordering::Relaxed);
+                    if wire.first_byte_us.load(Ordering::Relaxed) == 0 {
+                        wire.first_byte_us.store(wire.clock.mono_us(), Ordering::Relaxed);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    wire.note_error(&error);
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Tap {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let wire = &*self.0;
+        loop {
+            // Tried first: a socket is nearly always ready to be written to.
+            match wire.stream.try_write(bytes) {
+                Ok(count) => {
+                    wire.sent.fetch_add(count as u64, Ordering::Relaxed);
+                    return Poll::Ready(Ok(count));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(wire.stream.poll_write_ready(cx))?;
+                }
+                Err(error) => {
+                    wire.note_error(&error);
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.we_close();
+        // A peer that is gone already needs no telling.
+        let _ = SockRef::from(&self.0.stream).shutdown(std::net::Shutdown::Write);
+        Poll::Ready(Ok(()))
+    }
+}
