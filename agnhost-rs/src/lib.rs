@@ -2,11 +2,15 @@
 
 pub mod client;
 pub mod clock;
+pub mod control;
+pub mod document;
 pub mod dropin;
 pub mod exec;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
+pub mod meters;
+pub mod plan_source;
 pub mod recorder;
 pub mod serve;
 pub mod stage;
