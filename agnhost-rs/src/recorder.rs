@@ -20,7 +20,6 @@ pub mod memory;
 mod metrics;
 mod query;
 pub mod target;
-mod token;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -37,9 +36,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use token::Token;
-
 use crate::clock::Clock;
+use crate::token::Token;
 use desk::Desk;
 
 /// How long the file may take for its last entries before we go all the same.
@@ -145,7 +143,7 @@ fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
 
 /// Checks everything that can be wrong before a port is bound.
 fn prepare(args: &RecorderArgs, clock: Clock) -> Result<Options, StartError> {
-    let token = args.token.as_deref().and_then(Token::new).ok_or(StartError::Token)?;
+    let token = args.token.as_deref().and_then(|text| Token::new(text).ok()).ok_or(StartError::Token)?;
     if args.memory.0 < SMALLEST_MEMORY {
         return Err(StartError::Memory(args.memory));
     }

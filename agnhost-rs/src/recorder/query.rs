@@ -23,7 +23,7 @@ use serde_json::json;
 use super::desk::Desk;
 use super::memory::Since;
 use super::metrics;
-use super::token::Token;
+use crate::token::Token;
 
 const NDJSON: &str = "application/x-ndjson";
 const FIRST: HeaderName = HeaderName::from_static("probity-first");
