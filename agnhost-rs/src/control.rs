@@ -8,7 +8,6 @@ mod fault;
 mod files;
 mod metrics;
 mod routes;
-mod token;
 
 use std::convert::Infallible;
 use std::io;
@@ -18,7 +17,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use hyper::header::WWW_AUTHENTICATE;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -33,8 +32,7 @@ use tower_service::Service;
 use crate::lifecycle::Doors;
 use crate::meters::Meters;
 use crate::stage::Stage;
-
-pub use token::Token;
+use crate::token::Token;
 
 /// So many connections are served at once; one more is closed at once.
 const CONNECTIONS: usize = 64;
@@ -156,11 +154,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
 
 /// Turns a request away that does not show the token.
 fn gate(control: &Control, peer: SocketAddr, request: &Request<Incoming>) -> Option<Response<Body>> {
-    let why = match request.headers().get(AUTHORIZATION) {
-        None => "there is no token: send `Authorization: Bearer TOKEN`",
-        Some(shown) if control.token.admits(shown.as_bytes()) => return None,
-        Some(_) => "the token is not the right one",
-    };
+    let why = control.token.check(request.headers()).err()?;
     refuse(control, peer, &format!("{} {}", request.method(), request.uri()), why);
     let mut answer = fault::Fault::new(StatusCode::UNAUTHORIZED, why).answer();
     answer.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));

@@ -1,15 +1,20 @@
 //! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
 
+pub mod check;
+pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod control;
 pub mod document;
 pub mod dropin;
+pub mod exec;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
 pub mod meters;
 pub mod plan_source;
+pub mod recorder;
 pub mod serve;
 pub mod stage;
+pub mod token;
 pub mod witness;
