@@ -145,7 +145,7 @@ async fn echo(tap: &mut Tap) {
 }
 
 /// Closes in good order: our end, then what is still under way, then the peer's end.
-async fn close(tap: &mut Tap) {
+pub(super) async fn close(tap: &mut Tap) {
     let _ = tap.shutdown().await;
     let _ = timeout(LAST_WAIT, swallow(tap)).await;
 }

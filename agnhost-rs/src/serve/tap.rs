@@ -70,7 +70,8 @@ impl Wire {
         hold(&self.end).get_or_insert_with(|| End { how, error: error.map(ToString::to_string) });
     }
 
-    fn note_error(&self, error: &io::Error) {
+    /// Notes that the connection broke, unless it is known better already.
+    pub(super) fn broke(&self, error: &io::Error) {
         let how = match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ending::PeerReset,
             _ => Ending::Broken,
@@ -81,6 +82,20 @@ impl Wire {
     /// Notes that we end the connection in good order.
     pub(super) fn we_close(&self) {
         self.note(Ending::WeClosed, None);
+    }
+
+    /// Notes that we end the connection in good order, and why.
+    pub(super) fn we_close_because(&self, why: &str) {
+        let mut end = hold(&self.end);
+        let end = end.get_or_insert(End { how: Ending::WeClosed, error: None });
+        if end.how == Ending::WeClosed {
+            end.error.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
+    /// Notes that the peer ended the connection in good order, unless it is known better already.
+    pub(super) fn peer_closed(&self) {
+        self.note(Ending::PeerClosed, None);
     }
 
     /// Makes the peer see an abort (RST) as soon as the last holder lets go.
@@ -124,7 +139,7 @@ impl AsyncRead for Tap {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
-                    wire.note_error(&error);
+                    wire.broke(&error);
                     return Poll::Ready(Err(error));
                 }
             }
@@ -146,7 +161,7 @@ impl AsyncWrite for Tap {
                     ready!(wire.stream.poll_write_ready(cx))?;
                 }
                 Err(error) => {
-                    wire.note_error(&error);
+                    wire.broke(&error);
                     return Poll::Ready(Err(error));
                 }
             }
