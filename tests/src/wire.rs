@@ -4,14 +4,19 @@
 //! time, and never sends more than it is told. It refuses to interpret more than one plain HTTP/1 reply at a time.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
 
 use crate::target::PATIENCE;
 
 /// A connection.
 pub struct Wire {
     stream: TcpStream,
+    local: SocketAddr,
+    /// The other side aborted while we were still connecting.
+    aborted: bool,
     began: Instant,
     ahead: Vec<u8>,
 }
@@ -73,21 +78,32 @@ impl Wire {
         Self::try_connect(to, PATIENCE).unwrap_or_else(|error| panic!("cannot connect to {to}: {error}"))
     }
 
-    /// Connects, if that is possible within so long.
+    /// Connects, if that is possible within so long. An abort that overtakes our own connect is no failure here: the
+    /// connection was made, and [`hear`](Self::hear) tells how it ended.
     ///
     /// # Errors
     ///
     /// What the system says.
     pub fn try_connect(to: SocketAddr, patience: Duration) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&to, patience)?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, began: Instant::now(), ahead: Vec::new() })
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
+        // Bound first, so that our address is known even if the connection is gone before we look.
+        let loopback: IpAddr =
+            if to.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        socket.bind(&SocketAddr::new(loopback, 0).into())?;
+        let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+        let aborted = match socket.connect_timeout(&to.into(), patience) {
+            Ok(()) => false,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => true,
+            Err(error) => return Err(error),
+        };
+        socket.set_tcp_nodelay(true)?;
+        Ok(Self { stream: socket.into(), local, aborted, began: Instant::now(), ahead: Vec::new() })
     }
 
     /// Our own address, by which the witness knows the connection.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
-        self.stream.local_addr().unwrap_or_else(|error| panic!("a connection without an address: {error}"))
+        self.local
     }
 
     /// The socket, for what has no word here.
@@ -121,6 +137,9 @@ impl Wire {
     pub fn hear(&mut self, patience: Duration) -> Heard {
         let deadline = Instant::now() + patience;
         let mut pieces = Vec::new();
+        if self.aborted {
+            return Heard { pieces, end: End::Rst, ended_at: self.began.elapsed() };
+        }
         if !self.ahead.is_empty() {
             pieces.push(Piece { at: self.began.elapsed(), bytes: std::mem::take(&mut self.ahead) });
         }

@@ -22,7 +22,7 @@ fn in_time(at: Duration, planned: Duration) {
 
 /// When the head was complete, and when so many bytes of the body were there.
 fn body_at(heard: &Heard, bytes: usize) -> Duration {
-    let mut seen = Vec::new();
+    let mut seen: Vec<u8> = Vec::new();
     for piece in &heard.pieces {
         seen.extend(&piece.bytes);
         let head = seen.windows(4).position(|four| four == b"\r\n\r\n");

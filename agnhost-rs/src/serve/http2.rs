@@ -144,14 +144,15 @@ impl Service<Request<Incoming>> for Scripted {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let this = self.clone();
-        Box::pin(async move { Ok(this.answer(request).await) })
+        // Counted here, where requests come in their order; their answers are chosen side by side.
+        let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        Box::pin(async move { Ok(this.answer(request, nth).await) })
     }
 }
 
 impl Scripted {
-    async fn answer(self, request: Request<Incoming>) -> Response<Script2Body> {
+    async fn answer(self, request: Request<Incoming>, nth: u64) -> Response<Script2Body> {
         let visit = self.visitor.site.doors.visit();
-        let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let asking = asking(&request, nth);
         let (path, host) = (asking.path().to_owned(), asking.host.clone().unwrap_or_default());
         let is_head = asking.method == "HEAD";

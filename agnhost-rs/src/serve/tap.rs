@@ -105,6 +105,29 @@ impl Wire {
         let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
     }
 
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        send: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            // Tried first: a socket is nearly always ready to be written to.
+            match send(&self.stream) {
+                Ok(count) => {
+                    self.sent.fetch_add(count as u64, Ordering::Relaxed);
+                    return Poll::Ready(Ok(count));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.stream.poll_write_ready(cx))?;
+                }
+                Err(error) => {
+                    self.broke(&error);
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+
     /// Sends bytes past every layer above.
     pub(super) fn send_raw(&self, bytes: &[u8]) {
         if let Ok(count) = self.stream.try_write(bytes) {
@@ -149,23 +172,20 @@ impl AsyncRead for Tap {
 
 impl AsyncWrite for Tap {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let wire = &*self.0;
-        loop {
-            // Tried first: a socket is nearly always ready to be written to.
-            match wire.stream.try_write(bytes) {
-                Ok(count) => {
-                    wire.sent.fetch_add(count as u64, Ordering::Relaxed);
-                    return Poll::Ready(Ok(count));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready!(wire.stream.poll_write_ready(cx))?;
-                }
-                Err(error) => {
-                    wire.broke(&error);
-                    return Poll::Ready(Err(error));
-                }
-            }
-        }
+        self.0.poll_send(cx, |stream| stream.try_write(bytes))
+    }
+
+    /// TLS hands over several records at once; the last of them may be the alert that says why it ends.
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_send(cx, |stream| stream.try_write_vectored(parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
