@@ -2,9 +2,18 @@
 
 pub mod client;
 pub mod clock;
+pub mod control;
+pub mod document;
+pub mod dropin;
+pub mod exec;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
+pub mod meters;
+pub mod plan_source;
+pub mod recorder;
+pub mod run;
 pub mod serve;
 pub mod stage;
+pub mod token;
 pub mod witness;

@@ -178,6 +178,15 @@ impl Stage {
     }
 }
 
+/// The group that counts the connections of each listener. No listener can have such a name, nor those below.
+pub const CONNECTIONS: &str = "@connections";
+
+/// The group that counts commands by name.
+pub const EXEC: &str = "@exec";
+
+/// The group that counts what the process is told.
+pub const PROCESS: &str = "@process";
+
 /// The event that a stop signal makes happen.
 pub const STOP_EVENT: &str = "sigterm";
 

@@ -1,6 +1,246 @@
-//! Stand-in until the branch with the real dump is merged.
-/// Takes a dump.
+//! What the container looks like from inside, as raw texts of the system and within stated bounds.
+//!
+//! It interprets nothing: what a cgroup file or an id map means is the reader's business. What cannot be read is
+//! left out, because a container may hide any of it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
+use nix::unistd::{getgid, getgroups, getuid};
+use probity_script::witness::{Dump, ProcessSeen};
+
+use crate::identity;
+
+/// The most that is read of one file.
+const LARGEST: u64 = 64 * 1024;
+/// The most files of the downward API volume, and how deep they may lie.
+const MOST_FILES: usize = 256;
+const DEEPEST: usize = 4;
+/// The most processes that are listed.
+const MOST_PROCESSES: usize = 4096;
+/// Where a downward API volume lies if the environment does not say.
+const PODINFO: &str = "/etc/podinfo";
+
+const SYSTEM: [&str; 12] = [
+    "/proc/self/cgroup",
+    "/proc/self/cpuset",
+    "/proc/self/gid_map",
+    "/proc/self/limits",
+    "/proc/self/loginuid",
+    "/proc/self/mountinfo",
+    "/proc/self/oom_score_adj",
+    "/proc/self/status",
+    "/proc/self/uid_map",
+    "/etc/hostname",
+    "/etc/hosts",
+    "/etc/resolv.conf",
+];
+
+const CGROUP_2: [&str; 19] = [
+    "cgroup.controllers",
+    "cpu.max",
+    "cpu.stat",
+    "cpu.weight",
+    "cpuset.cpus",
+    "cpuset.cpus.effective",
+    "cpuset.cpus.partition",
+    "cpuset.mems.effective",
+    "io.max",
+    "memory.current",
+    "memory.events",
+    "memory.high",
+    "memory.low",
+    "memory.max",
+    "memory.min",
+    "memory.oom.group",
+    "memory.swap.max",
+    "pids.current",
+    "pids.max",
+];
+
+const CGROUP_1: [(&str, &[&str]); 4] = [
+    (
+        "memory",
+        &["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.soft_limit_in_bytes", "memory.failcnt"],
+    ),
+    ("cpu", &["cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.shares", "cpu.stat"]),
+    ("cpuset", &["cpuset.cpus", "cpuset.effective_cpus", "cpuset.mems"]),
+    ("pids", &["pids.current", "pids.max"]),
+];
+
+/// Takes everything in.
 #[must_use]
-pub fn take() -> probity_script::witness::Dump {
-    probity_script::witness::Dump::default()
+pub fn take() -> Dump {
+    let downward = std::env::var_os("AGNHOST_DOWNWARD_DIR").map_or_else(|| PODINFO.into(), PathBuf::from);
+    let mut files: BTreeMap<String, String> =
+        SYSTEM.iter().filter_map(|path| read(Path::new(path))).collect();
+    files.extend(cgroup_files(files.get("/proc/self/cgroup").map_or("", String::as_str)));
+    let mut found = Vec::new();
+    list(&downward, DEEPEST, &mut found);
+    files.extend(found.iter().filter_map(|path| read(path)));
+    Dump {
+        host: identity::host(),
+        ids: ids(),
+        env: environment(),
+        interfaces: interfaces(),
+        files,
+        namespaces: namespaces(),
+        processes: processes(),
+    }
+}
+
+/// A file's path and text, cut off at the bound; bytes that are no text are replaced.
+#[must_use]
+pub fn read(path: &Path) -> Option<(String, String)> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The environment; what is no text is replaced.
+#[must_use]
+pub fn environment() -> BTreeMap<String, String> {
+    let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+}
+
+/// Our namespaces by kind, as inode numbers.
+#[must_use]
+pub fn namespaces() -> BTreeMap<String, u64> {
+    let entries = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        let inode = target.to_str()?.split_once('[')?.1.strip_suffix(']')?.parse().ok()?;
+        Some((entry.file_name().to_string_lossy().into_owned(), inode))
+    };
+    entries.filter_map(number).collect()
+}
+
+fn ids() -> Vec<u32> {
+    let supplementary = getgroups().unwrap_or_default();
+    let first = [getuid().as_raw(), getgid().as_raw()];
+    first.into_iter().chain(supplementary.iter().map(|group| group.as_raw())).collect()
+}
+
+fn interfaces() -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for interface in getifaddrs().into_iter().flatten() {
+        let addresses = found.entry(interface.interface_name).or_default();
+        addresses.extend(interface.address.as_ref().and_then(address));
+    }
+    found
+}
+
+fn address(storage: &SockaddrStorage) -> Option<String> {
+    let v4 = storage.as_sockaddr_in().map(|address| address.ip().to_string());
+    v4.or_else(|| storage.as_sockaddr_in6().map(|address| address.ip().to_string()))
+}
+
+/// The files of the cgroups that we are in, by either version's layout.
+fn cgroup_files(memberships: &str) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    for line in memberships.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        if controllers.is_empty() {
+            let root = cgroup_root(Path::new("/sys/fs/cgroup"), path);
+            files.extend(CGROUP_2.iter().filter_map(|name| read(&root.join(name))));
+        }
+        for (controller, names) in CGROUP_1 {
+            if controllers.split(',').any(|one| one == controller) {
+                let root = cgroup_root(&Path::new("/sys/fs/cgroup").join(controller), path);
+                files.extend(names.iter().filter_map(|name| read(&root.join(name))));
+            }
+        }
+    }
+    files
+}
+
+/// Inside a cgroup namespace the path leads nowhere and the mount itself is our cgroup.
+fn cgroup_root(mount: &Path, path: &str) -> PathBuf {
+    let full = mount.join(path.trim_start_matches('/'));
+    if full.is_dir() { full } else { mount.to_owned() }
+}
+
+/// The files of a volume, without the links by which the kubelet replaces them all at once.
+fn list(directory: &Path, deepest: usize, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if found.len() >= MOST_FILES || entry.file_name().to_string_lossy().starts_with("..") {
+            continue;
+        }
+        match fs::metadata(&path) {
+            Ok(data) if data.is_file() => found.push(path),
+            Ok(data) if data.is_dir() && deepest > 1 => list(&path, deepest - 1, found),
+            _ => {}
+        }
+    }
+}
+
+/// The processes that are visible, with their states.
+#[must_use]
+pub fn processes() -> Vec<ProcessSeen> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let seen = |entry: fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        process(pid, &fs::read_to_string(entry.path().join("stat")).ok()?)
+    };
+    entries.filter_map(seen).take(MOST_PROCESSES).collect()
+}
+
+/// A line of the form `7 (name) S 1 ...`; the name may contain anything, parentheses included.
+fn process(pid: u32, stat: &str) -> Option<ProcessSeen> {
+    let (before, after) = stat.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    let mut fields = after.split_ascii_whitespace();
+    let state = fields.next()?.to_owned();
+    let parent = fields.next()?.parse().ok()?;
+    Some(ProcessSeen { pid, parent, state, name })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn a_process_may_have_any_name() {
+        let seen = process(7, "7 (a) b) (c) Z 1 7 7 0").unwrap();
+        assert_eq!((seen.name.as_str(), seen.state.as_str(), seen.parent), ("a) b) (c", "Z", 1));
+        assert_eq!(process(7, "nonsense"), None);
+    }
+
+    #[test]
+    fn a_dump_shows_ourselves() {
+        let dump = take();
+        let own = std::process::id();
+        assert!(dump.processes.iter().any(|process| process.pid == own));
+        assert!(dump.interfaces["lo"].contains(&"127.0.0.1".to_owned()), "{:?}", dump.interfaces);
+        assert!(dump.files["/proc/self/status"].contains("Uid:"));
+        assert_eq!(dump.ids[0], getuid().as_raw());
+        assert!(dump.namespaces["mnt"] > 0 && dump.namespaces["net"] > 0);
+        assert_eq!(dump.env["PATH"], std::env::var("PATH").unwrap());
+    }
+
+    #[test]
+    fn a_volume_is_listed_without_the_links_that_swap_it_and_within_its_bounds() {
+        let volume = tempfile::tempdir().unwrap();
+        let data = volume.path().join("..data");
+        fs::create_dir_all(data.join("deep")).unwrap();
+        fs::write(data.join("labels"), "app=\"x\"\n").unwrap();
+        fs::write(data.join("deep/cpu"), "2").unwrap();
+        std::os::unix::fs::symlink("..data/labels", volume.path().join("labels")).unwrap();
+        std::os::unix::fs::symlink("..data/deep", volume.path().join("deep")).unwrap();
+        fs::write(volume.path().join("large"), vec![b'x'; 70_000]).unwrap();
+        let mut found = Vec::new();
+        list(volume.path(), DEEPEST, &mut found);
+        let texts: BTreeMap<_, _> = found.iter().filter_map(|path| read(path)).collect();
+        let text = |name: &str| texts[&volume.path().join(name).display().to_string()].as_str();
+        assert_eq!((texts.len(), text("labels"), text("deep/cpu")), (3, "app=\"x\"\n", "2"));
+        assert_eq!(text("large").len() as u64, LARGEST);
+    }
 }

@@ -19,7 +19,7 @@ use super::http2::{self, Scissors, Scripted};
 use super::rewound::Rewound;
 use super::site::{Site, Visitor};
 use super::tap::{Tap, Wire};
-use crate::stage::Asked;
+use crate::stage::{self, Asked};
 
 const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no protocol \xff\xfe\r\n\r\n";
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(30);
@@ -30,6 +30,7 @@ pub(super) async fn host(site: Arc<Site>, stream: TcpStream, peer: SocketAddr) {
     let clock = *site.stage.witness().clock();
     let local = canonical(stream.local_addr().unwrap_or(peer));
     let _ = stream.set_nodelay(true);
+    let _open = site.meters.connection();
     let conn = site.numbers.fetch_add(1, Ordering::Relaxed);
     let wire = Wire::new(stream, clock);
     let visitor = Visitor { site, conn, local, wire };
@@ -63,8 +64,7 @@ impl Visitor {
             let Some(listener) = plan.listeners.get(&site.name) else {
                 return (0, ConnectionAnswer::Close, None);
             };
-            let group = "connections";
-            let probe = site.stage.count(group, &site.name);
+            let probe = site.stage.count(stage::CONNECTIONS, &site.name);
             let choice =
                 site.stage.choose(&listener.connections, Asked { name: &site.name, probe, host: None });
             let stamp = self.witness().arrival(&Fact::Accepted(Accepted {

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::tap::Wire;
 use crate::client;
 use crate::lifecycle::Doors;
+use crate::meters::Meters;
 use crate::stage::{Asked, Choice, Stage};
 use crate::witness::{Stamp, Witness};
 
@@ -28,6 +29,7 @@ pub(super) struct Site {
     pub(super) protocol: Protocol,
     pub(super) stage: Stage,
     pub(super) doors: Doors,
+    pub(super) meters: Meters,
     pub(super) tls: Option<tokio_rustls::TlsAcceptor>,
     pub(super) numbers: Arc<AtomicU64>,
     pub(super) pool: Option<Pool>,

@@ -83,7 +83,7 @@ impl Outlet {
         Self::start(name, most, Way::Patient(Arc::new(file)))
     }
 
-    /// An outlet that leads nowhere until it is [connected](Self::connect).
+    /// An outlet that leads nowhere until it is connected.
     #[must_use]
     pub fn unconnected(name: &'static str, most: usize) -> Arc<Self> {
         Self::start(name, most, Way::None)

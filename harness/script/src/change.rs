@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{ConnectionAnswer, ExecAnswer, GrpcAnswer, HttpAnswer, ListenState, TerminationAnswer};
+use crate::problem::{nearest, pin, unpin};
 use crate::{Endpoint, Plan, Script};
 
 /// New scripts for some endpoints, all of which take effect at the same instant or not at all.
@@ -67,10 +68,10 @@ impl Change {
     /// If the change names a listener that does not exist or gives it a script that it cannot have.
     pub fn apply(self, plan: &Plan) -> Result<(Plan, Vec<Endpoint>), String> {
         let mut plan = plan.clone();
+        let known: Vec<_> = plan.listeners.keys().cloned().collect();
         let mut touched = Vec::new();
         for (name, change) in self.listeners {
-            let listener =
-                plan.listeners.get_mut(&name).ok_or_else(|| format!("there is no listener `{name}`"))?;
+            let listener = plan.listeners.get_mut(&name).ok_or_else(|| unknown(&name, &known))?;
             if let Some(listen) = change.listen {
                 listener.listen = listen;
                 touched.push(Endpoint::Listen(name.clone()));
@@ -84,7 +85,9 @@ impl Change {
             listener.paths.extend(change.paths);
             listener.services.extend(change.services);
             if let Some(problem) = listener.contradiction() {
-                return Err(format!("listener `{name}`: {problem}"));
+                let (why, path) = unpin(&problem);
+                let path: Vec<_> = ["listeners".to_owned(), name.clone()].into_iter().chain(path).collect();
+                return Err(pin(&format!("listener `{name}`: {why}"), &path));
             }
         }
         touched.extend(self.exec.keys().cloned().map(Endpoint::Exec));
@@ -98,4 +101,12 @@ impl Change {
         }
         Ok((plan, touched))
     }
+}
+
+/// The sentence about a listener that does not exist.
+fn unknown(name: &str, known: &[String]) -> String {
+    let hint = nearest(name, known.iter().map(String::as_str));
+    let hint = hint.map(|word| format!("; did you mean `{word}`?")).unwrap_or_default();
+    let why = format!("there is no listener `{name}` (there are: {}){hint}", known.join(", "));
+    pin(&why, &["listeners", name])
 }

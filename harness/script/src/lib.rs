@@ -14,6 +14,7 @@ pub mod change;
 pub mod endpoint;
 mod listener;
 mod plan;
+pub mod problem;
 mod process;
 mod range;
 #[cfg(feature = "schema")]

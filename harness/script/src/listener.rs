@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Script;
 use crate::answer::{ConnectionAnswer, GrpcAnswer, HttpAnswer, ListenState};
+use crate::problem::pin;
 
 /// One listening port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,30 +167,26 @@ impl TryFrom<WrittenListener> for Listener {
 }
 
 impl Listener {
-    /// Whether its parts contradict one another, and how.
+    /// Whether its parts contradict one another, how, and which part it is.
     pub(crate) fn contradiction(&self) -> Option<String> {
+        let word = self.protocol.word();
         if self.protocol != Protocol::Http && !self.paths.is_empty() {
-            return Some(format!(
-                "paths belong to protocol http, this listener speaks {}",
-                self.protocol.word()
-            ));
+            let why = format!("paths belong to protocol http, this listener speaks {word}");
+            return Some(pin(&why, &["paths"]));
         }
         if self.protocol != Protocol::Grpc && !self.services.is_empty() {
-            return Some(format!(
-                "services belong to protocol grpc, this listener speaks {}",
-                self.protocol.word()
-            ));
+            let why = format!("services belong to protocol grpc, this listener speaks {word}");
+            return Some(pin(&why, &["services"]));
         }
         if self.protocol != Protocol::Http && self.workers.is_some() {
-            return Some("workers belong to protocol http".to_owned());
+            return Some(pin("workers belong to protocol http", &["workers"]));
         }
         if let Some(path) = self.paths.keys().find(|path| *path != "*" && !path.starts_with('/')) {
-            return Some(format!("the path `{path}` does not begin with a slash"));
+            return Some(pin(&format!("the path `{path}` does not begin with a slash"), &["paths", path]));
         }
         if let Some(path) = self.paths.keys().find(|path| path.contains(['?', '#'])) {
-            return Some(format!(
-                "the path `{path}` has a query or a fragment: paths are matched without them"
-            ));
+            let why = format!("the path `{path}` has a query or a fragment: paths are matched without them");
+            return Some(pin(&why, &["paths", path]));
         }
         if self
             .listen
@@ -197,17 +194,17 @@ impl Listener {
             .iter()
             .any(|s| s.times.is_some() || s.when.probe.is_some() || s.when.host.is_some())
         {
-            return Some(
-                "listen knows no probes and no hosts: it changes with time, attempt and events".to_owned(),
-            );
+            let why = "listen knows no probes and no hosts: it changes with time, attempt and events";
+            return Some(pin(why, &["listen"]));
         }
-        let replies = |script: &Script<HttpAnswer>| {
-            script.steps().iter().find_map(|step| match &step.answer {
-                HttpAnswer::Reply(reply) => reply.contradiction(),
+        self.paths.iter().find_map(|(path, script)| {
+            script.steps().iter().enumerate().find_map(|(at, step)| match &step.answer {
+                HttpAnswer::Reply(reply) => reply.contradiction().map(|why| {
+                    pin(&format!("path {path}: {why}"), &["paths", path, &at.to_string(), "answer"])
+                }),
                 _ => None,
             })
-        };
-        self.paths.iter().find_map(|(path, script)| replies(script).map(|why| format!("path {path}: {why}")))
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::ExecAnswer;
+use crate::problem::pin;
 use crate::{Listener, Process, Script};
 
 /// How the target behaves, counted from each start of its process.
@@ -41,12 +42,14 @@ impl TryFrom<WrittenPlan> for Plan {
     fn try_from(written: WrittenPlan) -> Result<Self, String> {
         let WrittenPlan { seed, listeners, exec, process } = written;
         if let Some(name) = listeners.keys().find(|name| !is_name(name)) {
-            return Err(format!("`{name}` cannot name a listener: use letters, digits and dashes"));
+            let why = format!("`{name}` cannot name a listener: use letters, digits and dashes");
+            return Err(pin(&why, &["listeners", name]));
         }
         let mut taken: BTreeMap<(u16, Option<_>), &str> = BTreeMap::new();
         for (name, listener) in listeners.iter().filter(|(_, listener)| listener.port != 0) {
             if let Some(other) = taken.insert((listener.port, listener.bind), name) {
-                return Err(format!("listeners `{other}` and `{name}` both want port {}", listener.port));
+                let why = format!("listeners `{other}` and `{name}` both want port {}", listener.port);
+                return Err(pin(&why, &["listeners", name, "port"]));
             }
         }
         Ok(Self { seed, listeners, exec, process })

@@ -14,6 +14,7 @@ use std::marker::PhantomData;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::problem::pin;
 use crate::{Counts, Span, Times};
 
 /// What is known of a probe when its answer has to be chosen.
@@ -157,12 +158,14 @@ impl<A> Script<A> {
             return Err("a script needs at least one step".to_owned());
         };
         if last.lasts.is_some() || last.times.is_some() || !last.when.is_always() {
-            return Err("nothing is answered after the last step: end the script with a step without for, times and when".to_owned());
+            let why = "nothing is answered after the last step: end the script with a step without for, times and when";
+            return Err(pin(why, &[before.len()]));
         }
         if let Some(at) =
             before.iter().position(|s| s.lasts.is_none() && s.times.is_none() && s.when.is_always())
         {
-            return Err(format!("step {} always answers, so the steps after it never do", at + 1));
+            let why = format!("step {} always answers, so the steps after it never do", at + 1);
+            return Err(pin(&why, &[at]));
         }
         let windows = windows(&steps)?;
         Ok(Self { steps, windows })
@@ -198,23 +201,31 @@ impl<A> Script<A> {
 
 /// Checks each step's own numbers and adds up where the sequence steps end.
 fn windows<A>(steps: &[Step<A>]) -> Result<Vec<Window>, String> {
-    if steps.iter().any(|s| s.lasts.is_some()) && steps.iter().any(|s| s.times.is_some()) {
-        return Err(
-            "a script is a sequence in time (for) or in probes (times), not both: use when for the rest"
-                .to_owned(),
-        );
+    if let (Some(at), true) =
+        (steps.iter().position(|s| s.times.is_some()), steps.iter().any(|s| s.lasts.is_some()))
+    {
+        let why =
+            "a script is a sequence in time (for) or in probes (times), not both: use when for the rest";
+        return Err(pin(why, &[at.to_string(), "times".to_owned()]));
     }
     let (mut elapsed, mut probes) = (Span::default(), 0_u64);
     steps
         .iter()
         .enumerate()
         .map(|(at, step)| {
+            let wrong = |word: &str, why: &str| {
+                let path: Vec<_> = std::iter::once(at.to_string().as_str())
+                    .chain(word.split(' '))
+                    .map(str::to_owned)
+                    .collect();
+                pin(&format!("step {}{why}", at + 1), &path)
+            };
             if step.when.chance.is_some_and(|chance| !(0.0..=1.0).contains(&chance)) {
-                return Err(format!("step {}: a chance lies between 0 and 1", at + 1));
+                return Err(wrong("when chance", ": a chance lies between 0 and 1"));
             }
             match (step.lasts, step.times) {
-                (Some(Span(length)), _) if length.is_zero() => Err(format!("step {} lasts no time", at + 1)),
-                (_, Some(0)) => Err(format!("step {} answers no probe", at + 1)),
+                (Some(Span(length)), _) if length.is_zero() => Err(wrong("for", " lasts no time")),
+                (_, Some(0)) => Err(wrong("times", " answers no probe")),
                 (Some(length), _) => {
                     elapsed = Span(elapsed.0 + length.0);
                     Ok(Window::Elapsed(elapsed))

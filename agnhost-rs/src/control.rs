@@ -1,0 +1,181 @@
+//! The control port: changes plans, reads counters and the witness, and ends the process, apart from all that is probed.
+//!
+//! It has a listener, a thread and a runtime of its own, so neither side can slow the other. Every request needs the bearer
+//! token; one without it is refused and witnessed. The port refuses to be a nuisance: connections, heads, bodies and
+//! waits are bounded, and whoever sends nonsense is told so or closed.
+
+mod fault;
+mod files;
+mod metrics;
+mod routes;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::header::WWW_AUTHENTICATE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use probity_script::witness::{Dump, Listening, Refused, Trouble};
+use probity_script::{ExitWay, Fact, Span};
+use serde::Deserialize;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tower_service::Service;
+
+use crate::lifecycle::Doors;
+use crate::meters::Meters;
+use crate::stage::Stage;
+use crate::token::Token;
+
+/// So many connections are served at once; one more is closed at once.
+const CONNECTIONS: usize = 64;
+/// A head has to be complete within this time. It also ends idle connections.
+const HEAD_PATIENCE: Duration = Duration::from_secs(5);
+/// A head may be so long.
+const LARGEST_HEAD: usize = 16 * 1024;
+/// An answer that nobody takes ends the connection after this time.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+/// The pause after a failed accept: it means that descriptors are short, which passes.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// An order to end the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ExitOrder {
+    /// The exit status.
+    pub code: u8,
+    /// In which manner.
+    pub way: ExitWay,
+    /// How long after the answer.
+    pub after: Span,
+}
+
+/// What the control port works on.
+pub struct Control {
+    /// The plan in force, the counters and the witness.
+    pub stage: Stage,
+    /// Whether listeners take connections.
+    pub doors: Doors,
+    /// Connection counts.
+    pub meters: Meters,
+    /// The token that every request has to show.
+    pub token: Token,
+    /// Looks at the container from inside.
+    pub dump: fn() -> Dump,
+    /// Ends the process, now; `after` is over when it is called.
+    pub exit: Box<dyn Fn(ExitOrder) + Send + Sync>,
+}
+
+/// Serves the control port on a thread of its own. Returns the address.
+///
+/// # Errors
+///
+/// If the listener cannot be used or the thread cannot be started.
+pub fn start(listener: TcpListener, control: Control) -> io::Result<SocketAddr> {
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    // Each connection can wait for a line or a slow volume at the same time; more than that never is under way.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(CONNECTIONS + 8)
+        .thread_keep_alive(Duration::from_secs(1))
+        .build()?;
+    let control = Arc::new(control);
+    let state =
+        Listening { listener: "control".to_owned(), address: address.to_string(), state: "open".to_owned() };
+    control.stage.witness().record(&Fact::Listening(state));
+    let body = move || runtime.block_on(accept(listener, control));
+    std::thread::Builder::new().name("control".to_owned()).spawn(body)?;
+    Ok(address)
+}
+
+async fn accept(listener: TcpListener, control: Arc<Control>) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return trouble(&control, "opening the control port", &error),
+    };
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut failing = false;
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Said once: the same error comes back until descriptors are free again.
+                if !std::mem::replace(&mut failing, true) {
+                    trouble(&control, "accepting a control connection", &error);
+                }
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        failing = false;
+        match Arc::clone(&room).try_acquire_owned() {
+            Ok(place) => {
+                let control = Arc::clone(&control);
+                tokio::spawn(async move {
+                    serve(stream, peer, control).await;
+                    drop(place);
+                });
+            }
+            Err(_) => refuse(&control, peer, "connect", "too many control connections are open"),
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
+    // Both are courtesies: the port works without them.
+    let _ = stream.set_nodelay(true);
+    let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(ANSWER_PATIENCE));
+    let router = routes::router(Arc::clone(&control));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (control, mut router) = (Arc::clone(&control), router.clone());
+        async move {
+            match gate(&control, peer, &request) {
+                Some(refusal) => Ok::<_, Infallible>(refusal),
+                None => router.call(request).await,
+            }
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    // Hyper has told the peer what it could be told; there is nothing to do about a broken connection.
+    let _ = connection.await;
+}
+
+/// Turns a request away that does not show the token.
+fn gate(control: &Control, peer: SocketAddr, request: &Request<Incoming>) -> Option<Response<Body>> {
+    let why = control.token.check(request.headers()).err()?;
+    refuse(control, peer, &format!("{} {}", request.method(), request.uri()), why);
+    let mut answer = fault::Fault::new(StatusCode::UNAUTHORIZED, why).answer();
+    answer.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
+    Some(answer)
+}
+
+fn refuse(control: &Control, peer: SocketAddr, request: &str, why: &str) {
+    // A hostile target may be as long as a head; its beginning is enough to know it.
+    let request = request.chars().take(256).collect();
+    let refused = Refused { peer: peer.to_string(), request, why: why.to_owned() };
+    control.stage.witness().record(&Fact::Refused(refused));
+}
+
+fn trouble(control: &Control, doing: &str, error: &io::Error) {
+    let trouble = Trouble { doing: doing.to_owned(), error: error.to_string() };
+    control.stage.witness().record(&Fact::Trouble(trouble));
+}
+
+#[cfg(test)]
+#[path = "control/hostile_tests.rs"]
+mod hostile_tests;
+#[cfg(test)]
+#[path = "control/tests.rs"]
+mod tests;

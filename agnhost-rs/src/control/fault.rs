@@ -1,0 +1,59 @@
+//! What goes wrong with a control request, as JSON: `{ "error": sentence }`, with a place for wrong documents.
+
+use axum::Json;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use probity_script::problem::Problem;
+use serde_json::{Map, Value, json};
+
+/// A request that cannot be done.
+#[derive(Debug)]
+pub(super) struct Fault {
+    status: StatusCode,
+    body: Map<String, Value>,
+}
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
+        let body = Map::from_iter([("error".to_owned(), Value::String(sentence.into()))]);
+        Self { status, body }
+    }
+
+    pub(super) fn bad(sentence: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, sentence)
+    }
+
+    /// Adds a detail for programs.
+    pub(super) fn with(mut self, name: &str, detail: impl Into<Value>) -> Self {
+        self.body.insert(name.to_owned(), detail.into());
+        self
+    }
+
+    pub(super) fn answer(self) -> Response<Body> {
+        (self.status, Json(Value::Object(self.body))).into_response()
+    }
+}
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Self {
+        let mut fault = Self::new(StatusCode::UNPROCESSABLE_ENTITY, problem.line())
+            .with("explanation", problem.to_string());
+        if let Some(place) = problem.place {
+            fault = fault.with("line", place.line).with("column", place.column);
+        }
+        if let Some(nearest) = problem.nearest {
+            fault = fault.with("nearest", nearest);
+        }
+        if !problem.allowed.is_empty() {
+            fault = fault.with("allowed", json!(problem.allowed));
+        }
+        fault
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response<Body> {
+        self.answer()
+    }
+}

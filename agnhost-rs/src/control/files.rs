@@ -1,0 +1,141 @@
+//! Files as the container sees them: read, written, removed and described, for what volumes do.
+//!
+//! Everything that a token holder asks for is tried with the process's own rights. What is read or written at once is
+//! bounded, and nothing waits for the other end of a pipe.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use hyper::StatusCode;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use serde::Serialize;
+
+use super::fault::Fault;
+use crate::document::LARGEST;
+
+/// So many names of a folder are listed.
+const MOST_ENTRIES: usize = 10_000;
+
+/// What is known of a file without opening it.
+#[derive(Debug, Serialize)]
+pub(super) struct Stat {
+    kind: &'static str,
+    size: u64,
+    /// The permission bits, as `ls` and `chmod` number them.
+    mode: String,
+    uid: u32,
+    gid: u32,
+    modified_wall_us: u64,
+    device: u64,
+    inode: u64,
+    links: u64,
+    /// Where a symbolic link leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    /// What a folder holds, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<Vec<String>>,
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    open(OpenOptions::new().read(true), path)
+        .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| failed("read", path, &error))?;
+    if bytes.len() > LARGEST {
+        let why =
+            format!("{} is longer than {LARGEST} bytes, which is the most that is read", path.display());
+        return Err(Fault::new(StatusCode::PAYLOAD_TOO_LARGE, why));
+    }
+    Ok(bytes)
+}
+
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    open(OpenOptions::new().write(true).create(true).truncate(true), path)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all().or_else(unsyncable)))
+        .map_err(|error| failed("write", path, &error))
+}
+
+pub(super) fn remove(path: &Path) -> Result<(), Fault> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(data) if data.is_dir() => fs::remove_dir(path),
+        _ => fs::remove_file(path),
+    };
+    removed.map_err(|error| failed("remove", path, &error))
+}
+
+pub(super) fn stat(path: &Path) -> Result<Stat, Fault> {
+    let described = || -> io::Result<Stat> {
+        let data = fs::symlink_metadata(path)?;
+        let since = data.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let target = if data.is_symlink() { Some(fs::read_link(path)?.display().to_string()) } else { None };
+        let entries = if data.is_dir() { Some(entries(path)?) } else { None };
+        Ok(Stat {
+            kind: kind(&data),
+            size: data.len(),
+            mode: format!("{:04o}", data.mode() & 0o7777),
+            uid: data.uid(),
+            gid: data.gid(),
+            modified_wall_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
+            device: data.dev(),
+            inode: data.ino(),
+            links: data.nlink(),
+            target,
+            entries,
+        })
+    };
+    described().map_err(|error| failed("look at", path, &error))
+}
+
+/// Opens without waiting: a pipe that nobody reads is an error, not a hang.
+fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits()).open(path)
+}
+
+/// Pipes and files of the kernel cannot be synchronised; they need not be.
+fn unsyncable(error: io::Error) -> io::Result<()> {
+    match errno(&error) {
+        Some(Errno::EINVAL | Errno::ENOTSUP | Errno::EROFS) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+fn entries(path: &Path) -> io::Result<Vec<String>> {
+    let name = |entry: io::Result<fs::DirEntry>| entry.map(|entry| entry.file_name().display().to_string());
+    let mut names = fs::read_dir(path)?.take(MOST_ENTRIES).map(name).collect::<io::Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
+}
+
+fn kind(data: &Metadata) -> &'static str {
+    let kind = data.file_type();
+    match () {
+        () if kind.is_file() => "file",
+        () if kind.is_dir() => "folder",
+        () if kind.is_symlink() => "link",
+        () if kind.is_fifo() => "pipe",
+        () if kind.is_socket() => "socket",
+        () if kind.is_char_device() || kind.is_block_device() => "device",
+        () => "unknown",
+    }
+}
+
+fn errno(error: &io::Error) -> Option<Errno> {
+    error.raw_os_error().map(Errno::from_raw)
+}
+
+/// The system's own name of the error is what cases compare.
+fn failed(doing: &str, path: &Path, error: &io::Error) -> Fault {
+    let name = errno(error).map_or_else(|| format!("{:?}", error.kind()), |errno| format!("{errno:?}"));
+    let status = match errno(error) {
+        Some(Errno::ENOENT | Errno::ENOTDIR) => StatusCode::NOT_FOUND,
+        Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => StatusCode::FORBIDDEN,
+        Some(Errno::ENOSPC | Errno::EDQUOT) => StatusCode::INSUFFICIENT_STORAGE,
+        _ => StatusCode::CONFLICT,
+    };
+    Fault::new(status, format!("failed to {doing} {}: {error}", path.display())).with("os", name)
+}

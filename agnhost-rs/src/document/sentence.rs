@@ -1,0 +1,90 @@
+//! The reader's errors in sentences for people who write plans, not for people who write parsers.
+
+use probity_script::problem::unpin;
+use serde_saphyr::Error;
+
+/// What is wrong, given what is written at the place.
+pub(super) fn of(error: &Error, written: &str) -> String {
+    match error {
+        Error::Message { msg, .. } => unpin(msg).0.to_owned(),
+        Error::SerdeUnknownField { field, .. } => format!("there is no setting `{field}` here"),
+        Error::SerdeUnknownVariant { variant, .. } => {
+            format!("`{variant}` is not one of the words allowed here")
+        }
+        Error::SerdeMissingField { field, .. } => format!("the setting `{field}` is missing"),
+        Error::SerdeInvalidType { unexpected, expected, .. }
+        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+            format!("{} does not fit here; wanted is {expected}", seen(unexpected))
+        }
+        Error::SerdeInvalidLength { len, expected, .. } => format!("{len} parts are not {expected}"),
+        Error::InvalidScalar { ty, .. } => format!("`{written}` is not {}", wanted(ty)),
+        Error::InvalidBooleanStrict { .. } => format!("`{written}` is neither true nor false"),
+        Error::NonFiniteFloat { value, .. } => format!("`{value}` is not a number that can be used"),
+        Error::NullIntoString { .. } => "a text is missing here; write \"\" for an empty one".to_owned(),
+        Error::Unexpected { expected, .. } => format!("wanted here is {}", shape(expected)),
+        Error::DuplicateMappingKey { key, .. } => match key {
+            Some(key) => format!("`{key}` is given a second time"),
+            None => "a setting is given a second time".to_owned(),
+        },
+        Error::MultipleDocuments { .. } => {
+            "a second document begins here; a plan is a single document".to_owned()
+        }
+        Error::UnknownAnchor { .. } => "this alias refers to an anchor that does not exist".to_owned(),
+        Error::UnsupportedTag { tag, .. } => format!("tags such as `{tag}` are not read"),
+        Error::MergeKeyNotAllowed { .. } => "merge keys (<<) are not read; repeat the settings".to_owned(),
+        Error::Budget { breach, .. } => {
+            format!("the document is larger, deeper or more entangled than any plan: {breach:?}")
+        }
+        Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            "the document's aliases stand for more than any plan can mean".to_owned()
+        }
+        Error::Eof { .. } => "the document ends too early".to_owned(),
+        Error::ExternalMessage { msg, .. } => format!("this is neither YAML nor JSON: {msg}"),
+        Error::AliasError { error, .. } => of(error.without_snippet(), written),
+        Error::WithSnippet { error, .. } => of(error, written),
+        other => without_place(&other.render()),
+    }
+}
+
+/// What was found instead, as serde says it.
+fn seen(unexpected: &str) -> &str {
+    match unexpected {
+        "unit value" | "Option value" => "nothing at all",
+        "map" => "a map",
+        "sequence" => "a list",
+        other => other,
+    }
+}
+
+/// What a plain value should have been.
+fn wanted(kind: &str) -> String {
+    let range = match kind {
+        "u8" => "255",
+        "u16" => "65535",
+        "u32" => "4294967295",
+        "u64" => "18446744073709551615",
+        "i32" => return "a whole number that fits into 32 bits".to_owned(),
+        "f32" | "f64" => return "a number".to_owned(),
+        "bool" | "boolean" => return "one of true and false".to_owned(),
+        other => return format!("a value of type {other}"),
+    };
+    format!("a whole number from 0 to {range}")
+}
+
+/// The shape that the parser wanted.
+fn shape(expected: &str) -> &str {
+    match expected {
+        "mapping start" => "a map of settings, such as { name: value }",
+        "sequence start" => "a list, such as [one, two] or lines that begin with a dash",
+        "string scalar" | "scalar" => "a plain value",
+        other => other,
+    }
+}
+
+/// The place is shown in its own way, so it is cut off the end of the parser's sentence.
+fn without_place(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    first.rfind(" at line ").map_or(first, |at| &first[..at]).to_owned()
+}

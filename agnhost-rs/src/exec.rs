@@ -1,0 +1,44 @@
+//! `agnhost-rs exec`: what a probe or a hook runs inside the container, in a fresh process each time.
+//!
+//! The command asks the serving process of its container what to do, does it, and tells how it ended; a command that
+//! is cut off cannot tell, and its broken connection is how the moment is known. So the plan decides about commands
+//! as it does about requests, and the witness has both in one order.
+//!
+//! Flags win over the plan and need no entry in it. A command that is nothing but flags works without a server, too;
+//! one with a NAME does not, and says so with status 125. A NAME that the plan does not have is status 126.
+
+mod command;
+mod orders;
+pub(crate) mod protocol;
+mod run;
+mod serve;
+
+pub use orders::{Flags, Orders};
+pub use serve::serve;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+/// Behaves as a probe or a hook, as the plan's `exec` has it for NAME or as the flags say.
+#[derive(Args, Clone, Debug)]
+pub struct ExecArgs {
+    /// The entry of the plan's `exec` that decides; without it, only the flags do
+    name: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
+    /// The lingering child keeps standard output and error open, as `sleep 10 & exit 1` in a shell would
+    #[arg(long)]
+    fork_keeps_output: bool,
+    /// Anything, for the record only; takes all the rest of the line
+    #[arg(long, num_args = 1.., allow_hyphen_values = true)]
+    note: Vec<String>,
+}
+
+impl ExecArgs {
+    /// Behaves, and ends with the status that was asked for.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        run::run(self)
+    }
+}

@@ -1,0 +1,128 @@
+//! Children: the same program once more, as something that lives beside or after us.
+//!
+//! All children are known here and nowhere else, because only one place in a process can wait for them: see
+//! [`reap`](super::reap). Nothing here ends a child. What outlives us is what the plan wanted to outlive us.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use clap::Args;
+use probity_script::witness::{ChildSeen, Trouble};
+use probity_script::{Child, Fact, Span};
+
+use super::mailbox::Mailbox;
+use crate::exec::protocol::{self, Hello, News};
+use crate::hold::hold;
+use crate::witness::Witness;
+
+/// The children of this process.
+pub struct Family {
+    pub(super) witness: Witness,
+    /// Whether processes that were left behind by others are reaped, too.
+    pub(super) adopts: bool,
+    pub(super) names: Mutex<BTreeMap<i32, String>>,
+}
+
+impl Family {
+    /// A family without children. Orphans are adopted if the plan wants it and we are the first process.
+    #[must_use]
+    pub fn new(witness: &Witness, reap: bool) -> Self {
+        let adopts = reap && std::process::id() == 1;
+        Self { witness: witness.clone(), adopts, names: Mutex::default() }
+    }
+
+    /// Starts a child of the plan.
+    pub fn start(&self, child: &Child) {
+        // Held until the child is known, so that its end is not taken for an orphan's.
+        let mut names = hold(&self.names);
+        let mut flags = Vec::new();
+        if child.ignore_term {
+            flags.push("--ignore-term".to_owned());
+        }
+        match spawn(&child.name, child.lives, &flags, true) {
+            Ok(pid) => {
+                names.insert(i32::try_from(pid).unwrap_or(0), child.name.clone());
+                let (name, event) = (child.name.clone(), "started".to_owned());
+                self.witness.record(&Fact::Child(ChildSeen { name, pid, event, status: None }));
+            }
+            Err(error) => {
+                let doing = format!("starting the child `{}`", child.name);
+                self.witness.record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+            }
+        }
+    }
+
+    /// Whether this is a child that we started ourselves.
+    #[must_use]
+    pub fn knows(&self, pid: u32) -> bool {
+        i32::try_from(pid).is_ok_and(|pid| hold(&self.names).contains_key(&pid))
+    }
+}
+
+/// Starts this program as a child and returns its process id.
+///
+/// # Errors
+///
+/// If the program cannot be started, for example because there may be no more processes.
+pub(crate) fn spawn(
+    name: &str,
+    lives: Option<Span>,
+    flags: &[String],
+    keeps_output: bool,
+) -> io::Result<u32> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg0("agnhost-rs").arg("child").arg("--name").arg(name).args(flags).stdin(Stdio::null());
+    if let Some(lives) = lives {
+        command.arg("--lives").arg(lives.to_string());
+    }
+    if !keeps_output {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    Ok(command.spawn()?.id())
+}
+
+/// Lives for a while beside the serving process, and tells it which signals arrive.
+#[derive(Args, Clone, Debug)]
+pub struct ChildArgs {
+    /// The name by which the witness speaks of it
+    #[arg(long)]
+    name: String,
+    /// SIGTERM, SIGINT, SIGQUIT and SIGHUP do not end it
+    #[arg(long)]
+    ignore_term: bool,
+    /// How long it lives, such as 30s; for ever if not given
+    #[arg(long, value_name = "SPAN")]
+    lives: Option<Span>,
+}
+
+impl ChildArgs {
+    /// Lives, and ends with status 0, or by the signal that ended it.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        let Ok(mailbox) = Mailbox::open() else { return ExitCode::FAILURE };
+        let deadline = self.lives.map(|lives| Instant::now() + lives.0);
+        // A child without a parent to tell is a child still.
+        let mut parent = protocol::connect(std::time::Duration::from_millis(50)).ok();
+        if let Some(stream) = &mut parent {
+            let _ = protocol::send(stream, &Hello::Child { name: self.name, pid: std::process::id() });
+        }
+        while let Ok(Some(caught)) = mailbox.next(deadline) {
+            if caught.is_of_a_child() {
+                continue;
+            }
+            let ends = caught.asks_to_end() && !self.ignore_term;
+            if let Some(stream) = &mut parent {
+                let answer = if ends { "ends" } else { "noted" }.to_owned();
+                let _ = protocol::send(stream, &News::Signal { signal: caught.to_string(), answer });
+            }
+            if ends {
+                mailbox.yield_to(caught);
+            }
+        }
+        ExitCode::SUCCESS
+    }
+}

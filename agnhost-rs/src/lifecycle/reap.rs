@@ -1,0 +1,51 @@
+//! The one place that waits for processes that have ended.
+//!
+//! The first process of a container inherits every process whose parent has gone. If it reaps them, each is written
+//! down; if the plan says `reap: false`, they stay behind as zombies, as they do under a program that does not know
+//! its duty. Our own children are reaped either way.
+
+use nix::errno::Errno;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use probity_script::Fact;
+use probity_script::witness::ChildSeen;
+
+use super::children::Family;
+use crate::hold::hold;
+
+impl Family {
+    /// Reaps what has ended, without waiting for anything.
+    pub fn sweep(&self) {
+        if self.adopts {
+            while self.collect(None) {}
+        } else {
+            let own: Vec<i32> = hold(&self.names).keys().copied().collect();
+            for pid in own {
+                self.collect(Some(Pid::from_raw(pid)));
+            }
+        }
+    }
+
+    /// Reaps one process. Returns whether there may be more.
+    fn collect(&self, which: Option<Pid>) -> bool {
+        // Held meanwhile: a child that is just being started gets its name before its end is looked at.
+        let mut names = hold(&self.names);
+        let (pid, status) = match waitpid(which, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, code)) => (pid, format!("exit {code}")),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, signal.as_str().to_owned()),
+            // A real-time signal has no name, and the process that it ended cannot be told any more.
+            Err(Errno::EINTR | Errno::EINVAL) => return true,
+            _ => return false,
+        };
+        let name = names.remove(&pid.as_raw());
+        drop(names);
+        let event = if name.is_some() { "ended" } else { "reaped" };
+        self.witness.record(&Fact::Child(ChildSeen {
+            name: name.unwrap_or_else(|| "orphan".to_owned()),
+            pid: u32::try_from(pid.as_raw()).unwrap_or(0),
+            event: event.to_owned(),
+            status: Some(status),
+        }));
+        true
+    }
+}

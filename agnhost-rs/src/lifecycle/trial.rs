@@ -1,0 +1,188 @@
+//! `agnhost-rs trial`: tries one thing that needs a privilege or a shared resource, and says whether it was allowed.
+//!
+//! Each trial leaves things as they were as far as it can. One line of JSON is printed; the status is 0 if the thing
+//! was allowed and 1 if not.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use nix::mount::{MsFlags, mount, umount};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde::Serialize;
+
+/// Tries something that may be forbidden.
+#[derive(Args, Clone, Debug)]
+pub struct TrialArgs {
+    #[command(subcommand)]
+    trial: Trial,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Trial {
+    /// Writes a text to shared memory
+    ShmWrite {
+        /// The name of the piece of memory
+        key: String,
+        /// The text
+        text: String,
+    },
+    /// Reads a text from shared memory
+    ShmRead {
+        /// The name of the piece of memory
+        key: String,
+    },
+    /// Gives a file to another user (CAP_CHOWN) and takes it back
+    Chown {
+        /// The file
+        path: PathBuf,
+        /// The other user's id
+        #[arg(long, default_value_t = 12345)]
+        to: u32,
+    },
+    /// Mounts an empty file system over a directory (CAP_SYS_ADMIN) and removes it
+    Mount {
+        /// The directory
+        #[arg(default_value = "/tmp")]
+        path: PathBuf,
+    },
+    /// Sets the host name (CAP_SYS_ADMIN) to what it is
+    SetHostname,
+    /// Binds a TCP port (CAP_NET_BIND_SERVICE below 1024)
+    Bind {
+        /// The port
+        port: u16,
+    },
+    /// Opens a raw socket (CAP_NET_RAW)
+    RawSocket,
+    /// Raises the limit of how unfriendly it may be to other processes (CAP_SYS_RESOURCE), for itself alone
+    RaiseLimit,
+    /// Makes itself less likely to be killed for want of memory (CAP_SYS_RESOURCE)
+    OomScore,
+}
+
+/// What came of a trial.
+#[derive(Serialize)]
+struct Verdict {
+    trial: &'static str,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl TrialArgs {
+    /// Tries, prints and exits.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        let trial = self.trial.name();
+        let verdict = match self.trial.attempt() {
+            Ok(value) => Verdict { trial, ok: true, value, error: None },
+            Err(error) => Verdict { trial, ok: false, value: None, error: Some(error.to_string()) },
+        };
+        let mut out = io::stdout().lock();
+        let printed = serde_json::to_writer(&mut out, &verdict).map_err(io::Error::from);
+        match printed.and_then(|()| writeln!(out)) {
+            Ok(()) if verdict.ok => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl Trial {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::ShmWrite { .. } => "shm-write",
+            Self::ShmRead { .. } => "shm-read",
+            Self::Chown { .. } => "chown",
+            Self::Mount { .. } => "mount",
+            Self::SetHostname => "set-hostname",
+            Self::Bind { .. } => "bind",
+            Self::RawSocket => "raw-socket",
+            Self::RaiseLimit => "raise-limit",
+            Self::OomScore => "oom-score",
+        }
+    }
+
+    fn attempt(self) -> io::Result<Option<String>> {
+        match self {
+            Self::ShmWrite { key, text } => fs::write(shared(&key)?, text)?,
+            Self::ShmRead { key } => return fs::read_to_string(shared(&key)?).map(Some),
+            Self::Chown { path, to } => chown(&path, to)?,
+            Self::Mount { path } => {
+                mount(Some("trial"), &path, Some("tmpfs"), MsFlags::empty(), Some("size=64k"))?;
+                umount(&path)?;
+            }
+            Self::SetHostname => nix::unistd::sethostname(nix::unistd::gethostname()?)?,
+            Self::Bind { port } => {
+                let bound = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+                return bound.local_addr().map(|address| Some(address.to_string()));
+            }
+            Self::RawSocket => drop(socket2::Socket::new(
+                socket2::Domain::IPV4,
+                socket2::Type::RAW,
+                Some(socket2::Protocol::ICMPV4),
+            )?),
+            Self::RaiseLimit => {
+                let (soft, hard) = getrlimit(Resource::RLIMIT_NICE)?;
+                setrlimit(Resource::RLIMIT_NICE, soft, hard.saturating_add(1))?;
+            }
+            Self::OomScore => return lower_oom_score().map(Some),
+        }
+        Ok(None)
+    }
+}
+
+/// POSIX shared memory is a file system; a key is a name in it.
+fn shared(key: &str) -> io::Result<PathBuf> {
+    if key.is_empty() || key.contains('/') || key.starts_with('.') {
+        return Err(io::Error::other(format!(
+            "`{key}` names no piece of shared memory: no slash, no leading dot"
+        )));
+    }
+    Ok(Path::new("/dev/shm").join(key))
+}
+
+fn chown(path: &Path, to: u32) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let owner = fs::metadata(path)?.uid();
+    chown(path, Some(to), None)?;
+    chown(path, Some(owner), None)
+}
+
+fn lower_oom_score() -> io::Result<String> {
+    let path = "/proc/self/oom_score_adj";
+    let now: i32 = fs::read_to_string(path)?.trim().parse().map_err(io::Error::other)?;
+    let lower = (now - 1).max(-1000);
+    fs::write(path, lower.to_string())?;
+    Ok(lower.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn shared_memory_is_written_and_read_by_key() {
+        let key = format!("agnhost-rs-trial-{}", std::process::id());
+        Trial::ShmWrite { key: key.clone(), text: "here".to_owned() }.attempt().unwrap();
+        assert_eq!(Trial::ShmRead { key: key.clone() }.attempt().unwrap().as_deref(), Some("here"));
+        fs::remove_file(shared(&key).unwrap()).unwrap();
+        assert!(Trial::ShmRead { key: "../../etc/passwd".to_owned() }.attempt().is_err());
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_an_error_with_its_reason() {
+        let taken = TcpListener::bind("0.0.0.0:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let error = Trial::Bind { port }.attempt().unwrap_err().to_string();
+        assert!(error.contains("in use"), "{error}");
+        drop(taken);
+        assert!(Trial::Bind { port: 0 }.attempt().unwrap().unwrap().starts_with("0.0.0.0:"));
+    }
+}

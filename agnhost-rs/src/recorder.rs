@@ -1,0 +1,223 @@
+//! The recorder role: takes the witness lines of all targets of a run and offers them as one stream.
+//!
+//! Targets connect to the ingest port, whoever reads them to the query port. The recorder stamps what it receives
+//! with its own clocks, notices at once when a connection breaks, and tells what is missing. It keeps the newest
+//! entries in a bounded memory and, if asked to, all of them in a file. It judges nothing.
+//!
+//! The ingest port trusts whoever can reach it: a pod of the same network can add lines under a made-up name, and
+//! only the random names of lives keep it from adding them under somebody else's. It cannot, however, make the
+//! recorder take more than `--memory` and about 192 MiB: 32 unfinished lines of up to 2 MiB, 4096 connections with
+//! 16 KiB and a greeting of 8 KiB, 16 MiB about targets that left, and 16 MiB in the hands of slow readers.
+//! An ordinary run takes `--memory` and a few MiB.
+
+mod desk;
+mod file;
+mod http;
+mod ingest;
+pub mod intake;
+pub mod ledger;
+pub mod memory;
+mod metrics;
+mod query;
+pub mod target;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use probity_script::Size;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::token::Token;
+use desk::Desk;
+
+/// How long the file may take for its last entries before we go all the same.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(5);
+const SMALLEST_MEMORY: u64 = 1 << 20;
+/// The exit status for what the user can put right.
+const WRONG_USE: u8 = 2;
+
+/// Receives the witness lines of all targets, and offers them as one stream.
+#[derive(clap::Args, Clone, Debug)]
+pub struct RecorderArgs {
+    /// The port that targets connect to.
+    #[arg(long, default_value_t = 7070, value_name = "PORT")]
+    pub ingest_port: u16,
+    /// The port that answers queries.
+    #[arg(long, default_value_t = 7071, value_name = "PORT")]
+    pub query_port: u16,
+    /// The address to listen on, for both ports; by default every address of the machine.
+    #[arg(long, value_name = "ADDRESS")]
+    pub address: Option<IpAddr>,
+    /// How many bytes of the newest entries to remember, such as 256MiB.
+    #[arg(long, default_value = "256MiB", value_name = "SIZE")]
+    pub memory: Size,
+    /// A file to append every entry to.
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// The token that queries have to show as `authorization: Bearer TOKEN`. Required.
+    #[arg(long, env = "AGNHOST_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub token: Option<String>,
+}
+
+/// What a recorder needs apart from its listeners.
+pub struct Options {
+    /// The clock that stamps what is received.
+    pub clock: Clock,
+    /// The token that queries have to show.
+    pub token: Token,
+    /// How many bytes of entries to remember.
+    pub memory: usize,
+    /// A file to append every entry to.
+    pub file: Option<File>,
+}
+
+/// Why a recorder could not start.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(
+        "there is no token that queries could show; set AGNHOST_TOKEN or --token to printable ASCII without spaces"
+    )]
+    Token,
+    #[error("the memory of {0} is too small; give at least {least}", least = Size(SMALLEST_MEMORY))]
+    Memory(Size),
+    #[error("failed to open {path} for appending: {source}; choose another --file")]
+    File { path: PathBuf, source: io::Error },
+    #[error("failed to listen on {address}: {source}; choose another {option}")]
+    Bind { address: SocketAddr, source: io::Error, option: &'static str },
+    #[error("failed to prepare the process: {0}")]
+    Process(io::Error),
+}
+
+/// Runs the recorder until SIGTERM or SIGINT.
+///
+/// The exit status is 0 after a signal, and 2 with one line on standard error if it could not start.
+#[must_use]
+pub fn run(args: &RecorderArgs, clock: Clock) -> ExitCode {
+    match start(args, clock) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If nobody can be told, the exit status still tells.
+            let _ = writeln!(io::stderr().lock(), "agnhost-rs recorder: {error}");
+            ExitCode::from(WRONG_USE)
+        }
+    }
+}
+
+fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
+    let options = prepare(args, clock)?;
+    raise_descriptor_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(StartError::Process)?;
+    let result = runtime.block_on(async {
+        let ingest = bind(args.address, args.ingest_port, "--ingest-port").await?;
+        let query = bind(args.address, args.query_port, "--query-port").await?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(StartError::Process)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(StartError::Process)?;
+        announce(&ingest, &query);
+        let shutdown = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        serve(ingest, query, options, shutdown).await;
+        Ok(())
+    });
+    // A disk that hangs must not keep us.
+    runtime.shutdown_background();
+    result
+}
+
+/// Checks everything that can be wrong before a port is bound.
+fn prepare(args: &RecorderArgs, clock: Clock) -> Result<Options, StartError> {
+    let token = args.token.as_deref().and_then(|text| Token::new(text).ok()).ok_or(StartError::Token)?;
+    if args.memory.0 < SMALLEST_MEMORY {
+        return Err(StartError::Memory(args.memory));
+    }
+    let memory = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
+    let open = |path: &PathBuf| {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        file.map_err(|source| StartError::File { path: path.clone(), source })
+    };
+    let file = args.file.as_ref().map(open).transpose()?;
+    Ok(Options { clock, token, memory, file })
+}
+
+/// Binds a port. Without an address it takes both families at once, or IPv4 where there is no IPv6.
+async fn bind(address: Option<IpAddr>, port: u16, option: &'static str) -> Result<TcpListener, StartError> {
+    let first = SocketAddr::new(address.unwrap_or(Ipv6Addr::UNSPECIFIED.into()), port);
+    let fallback = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
+    match TcpListener::bind(first).await {
+        Err(source) if source.kind() == io::ErrorKind::AddrInUse || address.is_some() => {
+            Err(StartError::Bind { address: first, source, option })
+        }
+        Err(_) => TcpListener::bind(fallback).await.map_err(|source| StartError::Bind {
+            address: fallback,
+            source,
+            option,
+        }),
+        Ok(listener) => Ok(listener),
+    }
+}
+
+fn announce(ingest: &TcpListener, query: &TcpListener) {
+    let address =
+        |listener: &TcpListener| listener.local_addr().map_or_else(|_| "?".to_owned(), |a| a.to_string());
+    // A closed standard output is no reason not to record.
+    let _ = writeln!(
+        io::stdout().lock(),
+        "recorder: targets connect to {}, queries to {}",
+        address(ingest),
+        address(query)
+    );
+}
+
+/// Each target is a descriptor, so we take all that we may have. Where that fails the usual limit stays.
+fn raise_descriptor_limit() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+/// Records what comes in by `ingest` and answers queries on `query` until `shutdown`; then both are closed at once,
+/// and the file gets what has been entered by then.
+pub async fn serve(
+    ingest: TcpListener,
+    query: TcpListener,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) {
+    let Options { clock, token, memory, file } = options;
+    let desk = Arc::new(Desk::new(clock, memory));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(ingest::listen(Arc::clone(&desk), ingest));
+    tasks.spawn(ingest::sweep(Arc::clone(&desk)));
+    tasks.spawn(http::listen(query, query::router(Arc::clone(&desk), token)));
+    let stop = CancellationToken::new();
+    let filing =
+        file.map(|file| tokio::spawn(file::Filing::new(file).follow(Arc::clone(&desk), stop.clone())));
+    shutdown.await;
+    tasks.shutdown().await;
+    stop.cancel();
+    if let Some(filing) = filing {
+        // What a hanging disk has not taken by then is lost.
+        let _ = tokio::time::timeout(FLUSH_PATIENCE, filing).await;
+    }
+}
+
+#[cfg(test)]
+#[path = "recorder/tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+//! The recorder's file: every entry of the merged stream, appended as it was entered.
+//!
+//! The writer is one more reader of the memory, so a slow disk holds up nobody. What is forgotten before the disk
+//! could take it, or what the disk refuses, is counted, and shows as a gap in the cursors.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use super::memory::Since;
+
+/// What is written at once.
+const PIECE: usize = 1 << 20;
+/// After a failure the disk is left alone for so long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Appends entries to a file.
+pub(super) struct Filing {
+    file: Arc<File>,
+    next: u64,
+    complained: bool,
+}
+
+impl Filing {
+    pub(super) fn new(file: File) -> Self {
+        Self { file: Arc::new(file), next: 0, complained: false }
+    }
+
+    /// Writes as entries come, until told to stop, and then whatever has been entered by then.
+    pub(super) async fn follow(mut self, desk: Arc<Desk>, stop: CancellationToken) {
+        loop {
+            let since = tokio::select! {
+                () = stop.cancelled() => break,
+                since = desk.follow(self.next, PIECE) => since,
+            };
+            if !self.write(&desk, since).await {
+                let _ = timeout(PAUSE, stop.cancelled()).await;
+            }
+        }
+        self.finish(&desk).await;
+    }
+
+    async fn finish(&mut self, desk: &Desk) {
+        while self.next < desk.look(super::ledger::Ledger::next) {
+            let since = desk.since(self.next, PIECE);
+            if !self.write(desk, since).await {
+                break;
+            }
+        }
+        let file = Arc::clone(&self.file);
+        // The entries are with the system already; that it could not sync them changes nothing for a reader.
+        let _ = tokio::task::spawn_blocking(move || file.sync_data()).await;
+    }
+
+    async fn write(&mut self, desk: &Desk, since: Since) -> bool {
+        let forgotten = since.first.saturating_sub(self.next);
+        desk.unfiled.fetch_add(forgotten, Ordering::Relaxed);
+        self.next = since.next;
+        let (file, entries) = (Arc::clone(&self.file), since.next - since.first);
+        let written = tokio::task::spawn_blocking(move || append(&file, &since)).await;
+        let Err(error) = written.unwrap_or_else(|panic| Err(io::Error::other(panic))) else { return true };
+        desk.unfiled.fetch_add(entries, Ordering::Relaxed);
+        if !std::mem::replace(&mut self.complained, true) {
+            // If nobody can be told here either, the count still tells.
+            let _ = writeln!(
+                io::stderr().lock(),
+                "agnhost-rs recorder: failed to append to the file: {error}; its cursors will have gaps, and \
+                 unfiled_entries in /metrics counts them"
+            );
+        }
+        false
+    }
+}
+
+/// All or nothing, as far as the system lets us: a piece that was cut off would spoil the line after it.
+fn append(mut file: &File, since: &Since) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    let written = since.pieces.iter().try_for_each(|piece| file.write_all(piece));
+    if written.is_err() {
+        let _ = file.set_len(before);
+    }
+    written
+}

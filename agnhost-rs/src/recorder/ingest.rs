@@ -1,0 +1,267 @@
+//! The ingest port: one connection for each target, one task for each connection.
+//!
+//! A read is stamped before anything is done with its bytes. Idle connections keep nothing but their unfinished line;
+//! the buffer for reading belongs to the thread. Strangers cost little: the number of connections is bounded, a
+//! greeting has to come soon, and only a few connections at a time may keep a long unfinished line, none of them for
+//! long. What a stranger cannot do is to hold up the connections of others.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use probity_script::witness::Want;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::desk::Desk;
+use super::intake::{Intake, Nonsense, Said};
+use super::ledger::SWEEP_US;
+use super::target::Seat;
+use crate::clock::Reading;
+
+/// A connection has to greet within this time.
+const GREETING_PATIENCE: Duration = Duration::from_secs(5);
+/// An unfinished line is long from here on.
+const LONG: usize = 8 * 1024;
+/// And may take so long to be finished.
+const LONG_PATIENCE: Duration = Duration::from_secs(10);
+/// Our few bytes of answer must fit into an empty send buffer, so this is never reached by an honest peer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+/// What is read at once.
+const READ: usize = 64 * 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; READ]);
+}
+
+/// Takes connections until it is dropped.
+pub(super) async fn listen(desk: Arc<Desk>, listener: TcpListener) {
+    let mut visits = JoinSet::new();
+    loop {
+        while visits.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let Some(place) = desk.connections.take() else {
+                    desk.turned_away.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                };
+                let desk = Arc::clone(&desk);
+                visits.spawn(async move {
+                    Visit::new(&desk, peer).attend(stream).await;
+                    drop(place);
+                });
+            }
+            // Out of descriptors, most likely: those that are open go on, and new ones wait in the backlog.
+            Err(_) => sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+/// Looks for silence until it is dropped.
+pub(super) async fn sweep(desk: Arc<Desk>) {
+    loop {
+        sleep(Duration::from_micros(SWEEP_US)).await;
+        let at = desk.clock.read();
+        desk.change(|ledger| ledger.sweep(at));
+    }
+}
+
+/// One connection.
+struct Visit<'a> {
+    desk: &'a Desk,
+    peer: String,
+    intake: Intake,
+    seat: Option<Seat>,
+    long: Option<(OwnedSemaphorePermit, Instant)>,
+    deadline: Option<Instant>,
+}
+
+/// What is to be done after a read.
+enum After {
+    /// Go on reading.
+    Read,
+    /// The greeting was good: answer it, and go on.
+    Answer(Want),
+    /// The bytes were not ours: say so, and close.
+    Refuse(String),
+    /// The connection ended, or another one has its seat.
+    End,
+}
+
+impl<'a> Visit<'a> {
+    fn new(desk: &'a Desk, peer: SocketAddr) -> Self {
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string();
+        let deadline = Some(Instant::now() + GREETING_PATIENCE);
+        Self { desk, peer, intake: Intake::new(), seat: None, long: None, deadline }
+    }
+
+    async fn attend(&mut self, mut stream: TcpStream) {
+        prepare(&stream);
+        loop {
+            let ready = match self.deadline {
+                Some(deadline) => tokio::time::timeout_at(deadline, stream.readable()).await,
+                None => Ok(stream.readable().await),
+            };
+            let after = match ready {
+                Ok(Ok(())) => self.read(&stream),
+                Ok(Err(error)) => self.ended(&how(&error)),
+                Err(_) => self.give_up(&self.impatience()),
+            };
+            match after {
+                After::Read => {}
+                After::Answer(want) => {
+                    if let Err(error) = answer(&mut stream, &want).await {
+                        self.ended(&how(&error));
+                        return;
+                    }
+                }
+                After::Refuse(error) => {
+                    // Only for people: a target that is refused learns it from the end of the connection.
+                    let _ = answer(&mut stream, &serde_json::json!({ "error": error })).await;
+                    return;
+                }
+                After::End => return,
+            }
+            tokio::task::coop::consume_budget().await;
+        }
+    }
+
+    fn read(&mut self, stream: &TcpStream) -> After {
+        SCRATCH.with_borrow_mut(|buffer| match stream.try_read(buffer) {
+            Ok(0) => self.ended("closed"),
+            Ok(count) => {
+                let at = self.desk.clock.read();
+                self.take(&buffer[..count], at)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                After::Read
+            }
+            Err(error) => self.ended(&how(&error)),
+        })
+    }
+
+    /// What the bytes say goes into the ledger under one lock.
+    fn take(&mut self, bytes: &[u8], at: Reading) -> After {
+        let said = self.intake.feed(bytes);
+        let mut after = After::Read;
+        if !said.is_empty() {
+            let Self { desk, peer, seat, .. } = self;
+            desk.change(|ledger| {
+                for said in said {
+                    match (said, &*seat) {
+                        (Said::Hello(hello), _) => {
+                            let (own, want) = ledger.join(*hello, peer, at);
+                            *seat = Some(own);
+                            after = After::Answer(Want { want });
+                        }
+                        (Said::Nonsense(nonsense), None) => {
+                            ledger.nonsense(peer, &nonsense, at);
+                            after = After::Refuse(nonsense.error);
+                        }
+                        (said, Some(seat)) => {
+                            if !ledger.hear(seat, peer, &said, at) {
+                                after = match said {
+                                    Said::Nonsense(nonsense) => After::Refuse(nonsense.error),
+                                    _ => After::End,
+                                };
+                                return;
+                            }
+                        }
+                        // The intake lets nothing pass before the greeting.
+                        (Said::Line { .. } | Said::Beat { .. }, None) => after = After::End,
+                    }
+                }
+            });
+        }
+        if matches!(after, After::Read | After::Answer(_))
+            && let Some(refused) = self.watch_long_line()
+        {
+            return refused;
+        }
+        after
+    }
+
+    /// Asks for leave to keep a long unfinished line, and gives it back when the line is finished.
+    fn watch_long_line(&mut self) -> Option<After> {
+        if self.intake.unfinished() <= LONG {
+            self.long = None;
+        } else if self.long.is_none() {
+            match self.desk.long_lines.take() {
+                Some(permit) => self.long = Some((permit, Instant::now() + LONG_PATIENCE)),
+                None => return Some(self.give_up("too many long lines are under way at once; try again")),
+            }
+        }
+        self.deadline = match &self.long {
+            Some((_, deadline)) => Some(*deadline),
+            None if self.intake.greeted() => None,
+            None => self.deadline,
+        };
+        None
+    }
+
+    fn impatience(&self) -> String {
+        if self.seat.is_some() {
+            format!("a long line was not finished within {LONG_PATIENCE:?}")
+        } else {
+            format!("no greeting within {GREETING_PATIENCE:?}")
+        }
+    }
+
+    fn give_up(&mut self, why: &str) -> After {
+        let nonsense = self.intake.give_up(why);
+        let at = self.desk.clock.read();
+        self.drop_bytes(&nonsense, at);
+        self.leave("given up", at);
+        After::Refuse(nonsense.error)
+    }
+
+    fn ended(&mut self, how: &str) -> After {
+        let at = self.desk.clock.read();
+        if let Some(nonsense) = self.intake.end() {
+            self.drop_bytes(&nonsense, at);
+        }
+        self.leave(how, at);
+        After::End
+    }
+
+    fn drop_bytes(&self, nonsense: &Nonsense, at: Reading) {
+        self.desk.change(|ledger| ledger.nonsense(&self.peer, nonsense, at));
+    }
+
+    fn leave(&self, how: &str, at: Reading) {
+        if let Some(seat) = &self.seat {
+            self.desk.change(|ledger| ledger.leave(seat, how, at));
+        }
+    }
+}
+
+/// A peer that vanished without a word is given up after 25 s; until then it is only silent.
+fn prepare(stream: &TcpStream) {
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(10))
+        .with_interval(Duration::from_secs(5))
+        .with_retries(3);
+    // A connection on which this fails is broken, which the first read tells.
+    let _ = stream.set_nodelay(true);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}
+
+async fn answer(stream: &mut TcpStream, answer: &impl serde::Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    timeout(ANSWER_PATIENCE, stream.write_all(&line)).await?
+}
+
+fn how(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => "reset".to_owned(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,56 @@
+//! The recorder's measures in the text format of OpenMetrics, made anew from the ledger for each question.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::desk::Desk;
+
+/// All measures as a text.
+pub(super) fn text(desk: &Desk) -> String {
+    let (counts, next, first, held, (connected, silent)) = desk.look(|ledger| {
+        let memory = ledger.memory();
+        (ledger.counts(), ledger.next(), memory.first(), memory.held(), ledger.present())
+    });
+    let loaded = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let mut registry = Registry::with_prefix("probity_recorder");
+    for (name, help, value) in [
+        ("lines", "Witness lines taken", counts.lines),
+        ("beats", "Beats taken", counts.beats),
+        ("missing_lines", "Lines that will never arrive", counts.missing),
+        ("duplicate_lines", "Lines that came once more and were dropped", counts.duplicates),
+        ("joins", "Connections that greeted", counts.joined),
+        ("leaves", "Greeted connections that ended", counts.left),
+        ("silences", "Times that a target fell silent", counts.silences),
+        ("nonsense", "Times that bytes were dropped", counts.nonsense),
+        ("stalls", "Times that the recorder itself was held up", counts.stalls),
+        ("entries", "Entries of the merged stream", next),
+        ("forgotten_entries", "Entries that are no longer remembered", first),
+        ("turned_away", "Connections closed because there were too many", loaded(&desk.turned_away)),
+        ("refused_queries", "Queries without the token", loaded(&desk.refused)),
+        ("unfiled_entries", "Entries that the file will never have", loaded(&desk.unfiled)),
+    ] {
+        registry.register(name, help, ConstCounter::new(value));
+    }
+    for (name, help, value) in [
+        ("connections", "Open connections on the ingest port", desk.connections.taken()),
+        ("targets", "Targets with an open connection", connected as u64),
+        ("silent_targets", "Of these, the silent ones", silent as u64),
+        ("followers", "Readers that follow the stream", desk.followers.taken()),
+        ("memory_bytes", "Bytes of the memory", held as u64),
+        (
+            "worst_stall_microseconds",
+            "The longest time that the recorder itself was held up",
+            counts.worst_stall_us,
+        ),
+    ] {
+        registry.register(name, help, ConstGauge::new(value));
+    }
+    let mut text = String::new();
+    // Writing into a string cannot fail.
+    let _ = encode(&mut text, &registry);
+    text
+}

@@ -1,0 +1,194 @@
+//! The query port: the merged stream and what is known about the targets, for whoever shows the token.
+//!
+//! Nothing here changes anything, and a slow reader slows down nobody else: readers pull from the memory, and one
+//! that is slower than forgetting sees a gap in the cursors. Every refusal is a JSON object with one sentence.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawQuery, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_util::stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderName, StatusCode};
+use probity_script::{Size, Span};
+use serde_json::json;
+
+use super::desk::Desk;
+use super::memory::Since;
+use super::metrics;
+use crate::token::Token;
+
+const NDJSON: &str = "application/x-ndjson";
+const FIRST: HeaderName = HeaderName::from_static("probity-first");
+const NEXT: HeaderName = HeaderName::from_static("probity-next");
+const RECORDER: HeaderName = HeaderName::from_static("probity-recorder");
+/// An answer has at most so many bytes unless the query says otherwise.
+const USUAL: u64 = 4 << 20;
+/// And never more than so many.
+const MOST: u64 = 64 << 20;
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// What a follower takes at once.
+const PIECE: usize = 256 * 1024;
+
+type Refusal = (StatusCode, String);
+
+/// Everything that the query port answers.
+pub(super) fn router(desk: Arc<Desk>, token: Token) -> Router {
+    let guarded = Router::new()
+        .route("/v1/lines", get(lines))
+        .route("/v1/stream", get(follow))
+        .route("/v1/targets", get(targets))
+        .route("/v1/clock", get(clock))
+        .route("/metrics", get(measures))
+        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "there is no such path; there are /v1/lines, /v1/stream, /v1/targets, /v1/clock, /metrics and /healthz") })
+        .method_not_allowed_fallback(|| async { refuse(StatusCode::METHOD_NOT_ALLOWED, "this port only answers GET") })
+        .layer(middleware::from_fn_with_state((Arc::clone(&desk), token), guard))
+        .with_state(desk);
+    Router::new().route("/healthz", get(|| async { "ok\n" })).fallback_service(guarded)
+}
+
+async fn guard(State((desk, token)): State<(Arc<Desk>, Token)>, request: Request, next: Next) -> Response {
+    match token.check(request.headers()) {
+        Ok(()) => {
+            let mut response = next.run(request).await;
+            if let Ok(name) = desk.name.parse() {
+                response.headers_mut().insert(RECORDER, name);
+            }
+            response
+        }
+        Err(why) => {
+            desk.refused.fetch_add(1, Ordering::Relaxed);
+            ([(WWW_AUTHENTICATE, "Bearer")], refuse(StatusCode::UNAUTHORIZED, why)).into_response()
+        }
+    }
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response {
+    (status, axum::Json(json!({ "error": why }))).into_response()
+}
+
+/// What a query asks for.
+struct Ask {
+    since: u64,
+    wait: Duration,
+    most: usize,
+}
+
+impl Ask {
+    /// Reads the query string; only the names in `known` may stand in it.
+    fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
+        let wrong = |why: String| (StatusCode::BAD_REQUEST, why);
+        let mut ask = Self { since: 0, wait: Duration::ZERO, most: USUAL as usize };
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match name {
+                name if !known.contains(&name) => {
+                    return Err(wrong(format!("`{name}` is unknown here; there is {}", known.join(", "))));
+                }
+                "since" => {
+                    let number = value.parse();
+                    ask.since = number.map_err(|_| wrong(format!("since: `{value}` is not a cursor")))?;
+                }
+                "wait" => {
+                    ask.wait = value.parse::<Span>().map_err(|error| wrong(format!("wait: {error}")))?.0
+                }
+                _ => {
+                    let size: Size = value.parse().map_err(|error| wrong(format!("most: {error}")))?;
+                    ask.most = usize::try_from(size.0.min(MOST)).unwrap_or(usize::MAX);
+                }
+            }
+        }
+        if ask.wait > LONGEST_WAIT {
+            return Err(wrong(format!("wait: at most {}", Span(LONGEST_WAIT))));
+        }
+        Ok(ask)
+    }
+
+    /// A cursor from the future is one of another recorder, or of an earlier life of this one.
+    fn check_cursor(&self, desk: &Desk) -> Result<(), Refusal> {
+        let next = desk.look(super::ledger::Ledger::next);
+        if self.since <= next {
+            return Ok(());
+        }
+        let why = format!(
+            "the cursor {} is in the future, the next one is {next}: it is not a cursor of this recorder ({})",
+            self.since, desk.name
+        );
+        Err((StatusCode::CONFLICT, why))
+    }
+}
+
+fn respond(result: Result<Response, Refusal>) -> Response {
+    result.unwrap_or_else(|(status, why)| refuse(status, &why))
+}
+
+async fn lines(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Response {
+    let answer = async {
+        let ask = Ask::parse(query.as_deref(), &["since", "wait", "most"])?;
+        ask.check_cursor(&desk)?;
+        // Whether there was something or the time is up, the answer is what there is.
+        let _ = tokio::time::timeout(ask.wait, desk.wait_for(ask.since)).await;
+        let Since { first, next, pieces } = desk.since(ask.since, ask.most);
+        let pieces = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
+        let headers =
+            [(FIRST, first.to_string()), (NEXT, next.to_string()), (CONTENT_TYPE, NDJSON.to_owned())];
+        Ok((headers, Body::from_stream(pieces)).into_response())
+    };
+    respond(answer.await)
+}
+
+async fn follow(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Response {
+    respond(start_following(desk, query.as_deref()))
+}
+
+fn start_following(desk: Arc<Desk>, query: Option<&str>) -> Result<Response, Refusal> {
+    let ask = Ask::parse(query, &["since"])?;
+    ask.check_cursor(&desk)?;
+    let place = desk.followers.take().ok_or_else(|| {
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many readers follow the stream; use /v1/lines with `wait`".to_owned(),
+        )
+    })?;
+    let first = ask.since.max(desk.look(|ledger| ledger.memory().first()));
+    let pieces = stream::unfold((desk, ask.since, place), |(desk, cursor, place)| async move {
+        let Since { next, pieces, .. } = desk.follow(cursor, PIECE).await;
+        let bytes = match <[_; 1]>::try_from(pieces) {
+            Ok([piece]) => piece,
+            Err(pieces) => pieces.concat().into(),
+        };
+        Some((Ok::<_, Infallible>(bytes), (desk, next, place)))
+    });
+    let headers = [
+        (FIRST, first.to_string()),
+        (CONTENT_TYPE, NDJSON.to_owned()),
+        (CACHE_CONTROL, "no-store".to_owned()),
+    ];
+    Ok((headers, Body::from_stream(pieces)).into_response())
+}
+
+async fn targets(State(desk): State<Arc<Desk>>) -> Response {
+    let at = desk.clock.read();
+    let targets = desk.look(|ledger| serde_json::to_value(ledger.targets()));
+    let targets = targets.unwrap_or_default();
+    axum::Json(json!({ "v": 1, "recorder": desk.name, "mono_us": at.mono_us, "wall_us": at.wall_us, "targets": targets }))
+        .into_response()
+}
+
+async fn clock(State(desk): State<Arc<Desk>>) -> Response {
+    let at = desk.clock.read();
+    axum::Json(json!({ "v": 1, "recorder": desk.name, "mono_us": at.mono_us, "wall_us": at.wall_us }))
+        .into_response()
+}
+
+async fn measures(State(desk): State<Arc<Desk>>) -> Response {
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(CONTENT_TYPE, content_type)], metrics::text(&desk)).into_response()
+}

@@ -1,0 +1,145 @@
+//! What the image of `agnhost-rs` holds, and in which variants it comes.
+//!
+//! No shell, no package manager, no certificate authorities: one static program, the two names under which manifests written
+//! for agnhost start it, the test certificate that such manifests expect, and the least of `/etc` and `/tmp`.
+
+use std::collections::BTreeMap;
+
+use crate::{Archive, Entry, Error, Image, ImageName, Layer, Program, Settings, StopSignal, Tree};
+
+/// The repository under which the image is known when nothing else is asked for.
+pub const REPOSITORY: &str = "probity.local/agnhost-rs";
+/// The tag of the plain image when nothing else is asked for.
+pub const TAG: &str = "dev";
+/// The user and group of every container that is not told otherwise. Numbers, so that `runAsNonRoot` can be checked.
+pub const USER: &str = "65532:65532";
+/// The label that tells the variants apart.
+pub const VARIANT_LABEL: &str = "local.probity.variant";
+
+const CERTIFICATE: &[u8] = include_bytes!("../../../agnhost-rs/image/localhost.crt");
+const KEY: &[u8] = include_bytes!("../../../agnhost-rs/image/localhost.key");
+const PASSWD: &[u8] = include_bytes!("../../../agnhost-rs/image/passwd");
+const GROUP: &[u8] = include_bytes!("../../../agnhost-rs/image/group");
+/// The ports that agnhost's sub-commands serve by default.
+const PORTS: [&str; 7] = ["80/tcp", "5000/tcp", "8080/tcp", "8081/tcp", "8081/udp", "9376/tcp", "9376/udp"];
+
+/// What is known about a build, apart from the program itself. Part of the image's bytes.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The version of the program.
+    pub version: String,
+    /// The commit, with `-dirty` behind it when the tree held more than the commit.
+    pub revision: String,
+    /// Seconds since 1970 of the commit.
+    pub created: i64,
+    /// The address of the sources, if they are published.
+    pub source: Option<String>,
+}
+
+/// The images made from one program. They share their layer and differ in their configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variant {
+    /// The image as everyone uses it, tag `dev`.
+    Plain,
+    /// The same behaviour under another digest, tag `dev-2`: for clauses about a changed image.
+    Second,
+    /// Asks to be stopped with SIGUSR1, tag `dev-sigusr1`: for clauses about the image's stop signal.
+    Sigusr1,
+}
+
+impl Variant {
+    /// Every variant, the plain one first.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Second, Self::Sigusr1];
+
+    /// The word for it on a command line and in its label.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Second => "second",
+            Self::Sigusr1 => "sigusr1",
+        }
+    }
+
+    /// The tag of this variant, made from the plain one's.
+    #[must_use]
+    pub fn tag(self, plain: &str) -> String {
+        match self {
+            Self::Plain => plain.to_owned(),
+            Self::Second => format!("{plain}-2"),
+            Self::Sigusr1 => format!("{plain}-sigusr1"),
+        }
+    }
+
+    fn stop_signal(self) -> Option<StopSignal> {
+        match self {
+            Self::Plain | Self::Second => None,
+            Self::Sigusr1 => Some(StopSignal::usr1()),
+        }
+    }
+}
+
+/// The files of the image.
+pub fn tree(program: &Program) -> Result<Tree, Error> {
+    let mut tree = Tree::new();
+    tree.insert("agnhost-rs", Entry::file(0o755, program.bytes()))?;
+    tree.insert("agnhost", Entry::link("agnhost-rs"))?;
+    tree.insert("agnhost-2", Entry::link("agnhost-rs"))?;
+    tree.insert("localhost.crt", Entry::file(0o644, CERTIFICATE))?;
+    // Readable for everyone: the program is not root, and the key is public anyway.
+    tree.insert("localhost.key", Entry::file(0o644, KEY))?;
+    tree.insert("etc", Entry::directory(0o755))?;
+    tree.insert("etc/passwd", Entry::file(0o644, PASSWD))?;
+    tree.insert("etc/group", Entry::file(0o644, GROUP))?;
+    tree.insert("tmp", Entry::directory(0o1777))?;
+    Ok(tree)
+}
+
+/// How a variant is started, stopped and labelled.
+#[must_use]
+pub fn settings(program: &Program, facts: &Facts, variant: Variant) -> Settings {
+    let mut labels: BTreeMap<String, String> = [
+        ("org.opencontainers.image.title", "agnhost-rs"),
+        (
+            "org.opencontainers.image.description",
+            "A fault-injection target for Kubernetes probes and pod lifecycle",
+        ),
+        ("org.opencontainers.image.licenses", "Apache-2.0"),
+        ("org.opencontainers.image.version", &facts.version),
+        ("org.opencontainers.image.revision", &facts.revision),
+        (VARIANT_LABEL, variant.word()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into();
+    if let Some(source) = &facts.source {
+        labels.insert("org.opencontainers.image.source".to_owned(), source.clone());
+    }
+    Settings {
+        architecture: program.architecture().clone(),
+        created: facts.created,
+        user: USER.to_owned(),
+        entrypoint: vec!["/agnhost-rs".to_owned()],
+        cmd: vec!["pause".to_owned()],
+        working_dir: "/".to_owned(),
+        exposed_ports: PORTS.map(str::to_owned).to_vec(),
+        stop_signal: variant.stop_signal(),
+        labels,
+        created_by: "probity-image: agnhost-rs and its static files".to_owned(),
+    }
+}
+
+/// The wanted variants in one archive.
+pub fn archive(
+    program: &Program,
+    facts: &Facts,
+    variants: &[Variant],
+    repository: &str,
+    tag: &str,
+) -> Result<Archive, Error> {
+    let layer = Layer::pack(&tree(program)?)?;
+    let image = |variant: &Variant| {
+        let name = ImageName::new(repository, &variant.tag(tag))?;
+        Image::build(vec![name], &layer, &settings(program, facts, *variant))
+    };
+    Archive::new(variants.iter().map(image).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,170 @@
+//! Reads just enough of an ELF file to know that it can run alone in an image, and on which architecture.
+//!
+//! An image without a loader and libraries runs only static programs, and a program that isn't fails inside the container
+//! with "no such file or directory", which names the wrong thing. So it is refused here.
+
+use oci_spec::image::Arch;
+
+use crate::Error;
+
+const PT_INTERP: u32 = 3;
+const ET_EXEC: u16 = 2;
+const ET_DYN: u16 = 3;
+
+/// A static Linux program and the architecture that it is for.
+#[derive(Clone, Debug)]
+pub struct Program {
+    bytes: Vec<u8>,
+    architecture: Arch,
+}
+
+impl Program {
+    /// Takes a program that needs no loader. Refuses everything else, and says how to build one that can be taken.
+    pub fn new(bytes: Vec<u8>) -> Result<Self, Error> {
+        let architecture = inspect(&bytes).map_err(|problem| Error::Program { problem })?;
+        Ok(Self { bytes, architecture })
+    }
+
+    /// The file as it goes into the image.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The architecture, in the words of image platforms (`amd64`, `arm64`).
+    #[must_use]
+    pub fn architecture(&self) -> &Arch {
+        &self.architecture
+    }
+}
+
+/// Checks kind, machine and loader.
+fn inspect(bytes: &[u8]) -> Result<Arch, String> {
+    let short = || "is cut off: its headers point past its end".to_owned();
+    if !bytes.starts_with(b"\x7fELF") {
+        return Err("is not an ELF file; images hold Linux programs".to_owned());
+    }
+    if bytes.get(4..6) != Some(&[2, 1]) {
+        return Err(
+            "is not a 64-bit little-endian ELF file; only amd64, arm64 and riscv64 are known here".to_owned()
+        );
+    }
+    let kind = u16_at(bytes, 16).ok_or_else(short)?;
+    if kind != ET_EXEC && kind != ET_DYN {
+        return Err("is an object file or a core dump, not a program; link it first".to_owned());
+    }
+    let architecture = match u16_at(bytes, 18).ok_or_else(short)? {
+        62 => Arch::Amd64,
+        183 => Arch::ARM64,
+        243 => Arch::Other("riscv64".to_owned()),
+        other => {
+            return Err(format!("is for ELF machine {other}; only amd64, arm64 and riscv64 are known here"));
+        }
+    };
+    match interpreter(bytes).ok_or_else(short)? {
+        None => Ok(architecture),
+        Some(loader) => Err(format!(
+            "is linked dynamically: it asks for the loader {loader}, which the image does not hold; \
+             build it with RUSTFLAGS='-C target-feature=+crt-static' and an explicit --target, as ci/image does"
+        )),
+    }
+}
+
+/// The loader that the program asks for, if it asks for one. The outer `None` means that the file is cut off: each part
+/// of it that its table names has to be there.
+fn interpreter(bytes: &[u8]) -> Option<Option<String>> {
+    let table = usize::try_from(u64_at(bytes, 32)?).ok()?;
+    let entry_size = usize::from(u16_at(bytes, 54)?);
+    let entries = usize::from(u16_at(bytes, 56)?);
+    let mut loader = None;
+    for entry in 0..entries {
+        let at = table.checked_add(entry.checked_mul(entry_size)?)?;
+        let start = usize::try_from(u64_at(bytes, at.checked_add(8)?)?).ok()?;
+        let size = usize::try_from(u64_at(bytes, at.checked_add(32)?)?).ok()?;
+        let part = bytes.get(start..start.checked_add(size)?)?;
+        if u32_at(bytes, at)? == PT_INTERP {
+            loader = Some(String::from_utf8_lossy(part).trim_end_matches('\0').to_owned());
+        }
+    }
+    Some(loader)
+}
+
+fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    array_at(bytes, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    array_at(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    array_at(bytes, at).map(u64::from_le_bytes)
+}
+
+/// The smallest file that passes: a header, one table entry of the given type, and what follows.
+#[cfg(test)]
+pub(crate) fn sample(machine: u16, entry_type: u32, tail: &[u8]) -> Vec<u8> {
+    let mut file = vec![0u8; 120];
+    file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    file[16..18].copy_from_slice(&ET_DYN.to_le_bytes());
+    file[18..20].copy_from_slice(&machine.to_le_bytes());
+    file[32..40].copy_from_slice(&64u64.to_le_bytes());
+    file[54..56].copy_from_slice(&56u16.to_le_bytes());
+    file[56..58].copy_from_slice(&1u16.to_le_bytes());
+    file[64..68].copy_from_slice(&entry_type.to_le_bytes());
+    file[72..80].copy_from_slice(&120u64.to_le_bytes());
+    file[96..104].copy_from_slice(&(tail.len() as u64).to_le_bytes());
+    file.extend_from_slice(tail);
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    const PT_LOAD: u32 = 1;
+
+    #[test]
+    fn a_static_program_tells_its_architecture() {
+        for (machine, architecture) in [(62, Arch::Amd64), (183, Arch::ARM64)] {
+            let program = Program::new(sample(machine, PT_LOAD, b"code")).unwrap();
+            assert_eq!(program.architecture(), &architecture);
+            assert!(program.bytes().ends_with(b"code"));
+        }
+    }
+
+    #[test]
+    fn what_would_fail_in_the_container_is_refused_with_the_remedy() {
+        let dynamic = sample(62, PT_INTERP, b"/lib64/ld-linux-x86-64.so.2\0");
+        let mut object = sample(62, PT_LOAD, b"");
+        object[16] = 1;
+        let mut beyond = sample(62, PT_LOAD, b"");
+        beyond[32..40].copy_from_slice(&u64::MAX.to_le_bytes());
+        for (file, word) in [
+            (dynamic, "/lib64/ld-linux-x86-64.so.2, which"),
+            (object, "object file"),
+            (beyond, "cut off"),
+            (sample(62, PT_LOAD, b"")[..100].to_vec(), "cut off"),
+            (sample(62, PT_LOAD, b"code")[..122].to_vec(), "cut off"),
+            (sample(40, PT_LOAD, b""), "machine 40"),
+            (b"#!/bin/sh\n".to_vec(), "not an ELF"),
+            (b"\x7fELF\x01\x01".to_vec(), "64-bit"),
+        ] {
+            let said = Program::new(file).unwrap_err().to_string();
+            assert!(said.contains(word), "{said}");
+        }
+    }
+
+    #[test]
+    fn this_very_test_is_a_program_that_asks_for_a_loader() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let said = Program::new(own).unwrap_err().to_string();
+        assert!(said.contains("crt-static"), "{said}");
+    }
+}

@@ -1,0 +1,187 @@
+//! Opens an archive and believes nothing: digests and sizes are recomputed, layers unpacked, the two tables of contents compared.
+//!
+//! Refuses archives that other tools may well read (foreign layers, nested indexes, blobs of another algorithm, files that
+//! nothing refers to): what passes here is what this crate writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use oci_spec::image::{Descriptor, ImageIndex, ImageManifest, MediaType, OciLayout};
+use serde::de::DeserializeOwned;
+
+use crate::archive::{
+    DOCKER_FILE, DockerEntry, INDEX_FILE, LAYOUT_FILE, LAYOUT_VERSION, NAME_ANNOTATION, REF_ANNOTATION,
+};
+use crate::blob::sha256;
+use crate::image::gunzip;
+use crate::{Archive, Blob, Error, Image, ImageName, Kind, Tree};
+
+impl Archive {
+    /// Reads what [`Archive::to_tar`] wrote, and checks all of it.
+    pub fn from_tar(tar: &[u8]) -> Result<Self, Error> {
+        let mut reader = Reader { tree: Tree::from_tar(tar, "the tar itself")?, used: BTreeSet::new() };
+        let layout: OciLayout = reader.document(LAYOUT_FILE)?;
+        if layout.image_layout_version() != LAYOUT_VERSION {
+            let version = layout.image_layout_version();
+            return Err(Error::at(
+                LAYOUT_FILE,
+                format!("version {version:?}, where {LAYOUT_VERSION} was expected"),
+            ));
+        }
+        let images = reader.images()?;
+        reader.compare_tables(&images)?;
+        reader.refuse_strays()?;
+        Self::new(images)
+    }
+}
+
+struct Reader {
+    tree: Tree,
+    /// Files that something refers to.
+    used: BTreeSet<String>,
+}
+
+impl Reader {
+    fn file(&mut self, path: &str) -> Result<Vec<u8>, Error> {
+        let content = self.tree.file(path).ok_or_else(|| Error::at(path, "is missing"))?.to_vec();
+        self.used.insert(path.to_owned());
+        Ok(content)
+    }
+
+    fn document<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Error> {
+        parse(path, &self.file(path)?)
+    }
+
+    /// The blob behind a descriptor, when it is what the descriptor promises.
+    fn blob(&mut self, descriptor: &Descriptor, expected: &MediaType) -> Result<Blob, Error> {
+        let digest = descriptor.digest().to_string();
+        let hex =
+            descriptor.as_digest_sha256().ok_or_else(|| Error::at(&digest, "is not a SHA-256 digest"))?;
+        let path = format!("blobs/sha256/{hex}");
+        if descriptor.media_type() != expected {
+            let found = descriptor.media_type();
+            return Err(Error::at(path, format!("is called {found}, where {expected} was expected")));
+        }
+        let blob = Blob::new(self.file(&path)?);
+        if blob.hex() != hex {
+            return Err(Error::at(path, format!("its content has the digest {}", blob.digest())));
+        }
+        if blob.bytes().len() as u64 != descriptor.size() {
+            let (real, said) = (blob.bytes().len(), descriptor.size());
+            return Err(Error::at(path, format!("has {real} bytes, its descriptor says {said}")));
+        }
+        Ok(blob)
+    }
+
+    /// All images of the index. Several descriptors of one manifest are one image with several names.
+    fn images(&mut self) -> Result<Vec<Image>, Error> {
+        let index: ImageIndex = self.document(INDEX_FILE)?;
+        let mut images: Vec<Image> = Vec::new();
+        for descriptor in index.manifests() {
+            let name = name_of(descriptor)?;
+            let manifest = self.blob(descriptor, &MediaType::ImageManifest)?;
+            if let Some(known) = images.iter_mut().find(|image| image.manifest == manifest) {
+                known.names.push(name);
+                continue;
+            }
+            let image = self.image(name, manifest)?;
+            check_platform(descriptor, &image)?;
+            images.push(image);
+        }
+        Ok(images)
+    }
+
+    fn image(&mut self, name: ImageName, manifest: Blob) -> Result<Image, Error> {
+        let place = manifest.path();
+        let parsed: ImageManifest = parse(&place, manifest.bytes())?;
+        let config = self.blob(parsed.config(), &MediaType::ImageConfig)?;
+        let mut layers = Vec::new();
+        for descriptor in parsed.layers() {
+            layers.push(self.blob(descriptor, &MediaType::ImageLayerGzip)?);
+        }
+        let image = Image { names: vec![name], manifest, config, layers };
+        check_layers(&image)?;
+        Ok(image)
+    }
+
+    /// The docker table has to tell of the same images, in the same order, from the same blobs.
+    fn compare_tables(&mut self, images: &[Image]) -> Result<(), Error> {
+        let docker: Vec<DockerEntry> = self.document(DOCKER_FILE)?;
+        if docker.len() != images.len() {
+            let problem = format!("lists {} images, {INDEX_FILE} lists {}", docker.len(), images.len());
+            return Err(Error::at(DOCKER_FILE, problem));
+        }
+        for (said, image) in docker.iter().zip(images) {
+            let expected = DockerEntry::of(image);
+            if *said != expected {
+                let problem = format!("says {said:?}, {INDEX_FILE} leads to {expected:?}");
+                return Err(Error::at(DOCKER_FILE, problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_strays(&self) -> Result<(), Error> {
+        for (path, entry) in self.tree.iter() {
+            if entry.kind != Kind::Directory && !self.used.contains(path) {
+                return Err(Error::at(path, "nothing in the archive refers to it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse<T: DeserializeOwned>(path: &str, content: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(content).map_err(|error| Error::at(path, format!("can't be understood: {error}")))
+}
+
+/// The full name of a descriptor; its tag has to agree with the other annotation.
+fn name_of(descriptor: &Descriptor) -> Result<ImageName, Error> {
+    let place = || format!("{INDEX_FILE}, {}", descriptor.digest());
+    let annotations: BTreeMap<&str, &str> = descriptor
+        .annotations()
+        .iter()
+        .flatten()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    let annotation = |key: &str| {
+        annotations
+            .get(key)
+            .copied()
+            .ok_or_else(|| Error::at(place(), format!("the annotation {key} is missing")))
+    };
+    let name: ImageName =
+        annotation(NAME_ANNOTATION)?.parse().map_err(|error: Error| Error::at(place(), error.to_string()))?;
+    let tag = annotation(REF_ANNOTATION)?;
+    if tag != name.tag() {
+        return Err(Error::at(place(), format!("{REF_ANNOTATION} is {tag:?}, but the name is {name}")));
+    }
+    Ok(name)
+}
+
+fn check_platform(descriptor: &Descriptor, image: &Image) -> Result<(), Error> {
+    let configuration = image.configuration()?;
+    let said = descriptor.platform().as_ref().map(|platform| (platform.os(), platform.architecture()));
+    let real = (configuration.os(), configuration.architecture());
+    if said == Some(real) {
+        return Ok(());
+    }
+    Err(Error::at(image.config.path(), format!("is for {real:?}, {INDEX_FILE} says {said:?}")))
+}
+
+/// Every layer unpacks to what the configuration promises.
+fn check_layers(image: &Image) -> Result<(), Error> {
+    let configuration = image.configuration()?;
+    let promised = configuration.rootfs().diff_ids();
+    if promised.len() != image.layers.len() {
+        let problem = format!("promises {} layers, the manifest has {}", promised.len(), image.layers.len());
+        return Err(Error::at(image.config.path(), problem));
+    }
+    for (layer, promised) in image.layers.iter().zip(promised) {
+        let unpacked = format!("sha256:{}", sha256(&gunzip(layer)?));
+        if unpacked != *promised {
+            let problem = format!("unpacks to {unpacked}, the configuration promises {promised}");
+            return Err(Error::at(layer.path(), problem));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! A tree of files as a value, and as a tar that is the same for the same tree, always.
+//!
+//! Refuses what layers of other images may hold and ours never need: devices, sockets, pipes, hard links, extended
+//! attributes, whiteouts, paths that leave the root. Every time is the beginning of 1970, so that a layer's digest
+//! follows from its files alone and nodes fetch it only when a file has changed.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use tar::{Builder, EntryType, Header};
+
+use crate::Error;
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A regular file with its content.
+    File(Vec<u8>),
+    /// A symbolic link with its target.
+    Link(String),
+}
+
+/// One file, directory or link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits, with set-id and sticky bits: the lowest twelve.
+    pub mode: u32,
+    /// Owner and group.
+    pub owner: (u64, u64),
+}
+
+impl Entry {
+    /// A directory of root.
+    #[must_use]
+    pub fn directory(mode: u32) -> Self {
+        Self { kind: Kind::Directory, mode, owner: (0, 0) }
+    }
+
+    /// A file of root.
+    #[must_use]
+    pub fn file(mode: u32, content: &[u8]) -> Self {
+        Self { kind: Kind::File(content.to_vec()), mode, owner: (0, 0) }
+    }
+
+    /// A symbolic link of root. Its mode is the one that Linux shows for every link.
+    #[must_use]
+    pub fn link(target: &str) -> Self {
+        Self { kind: Kind::Link(target.to_owned()), mode: 0o777, owner: (0, 0) }
+    }
+}
+
+/// Files by path. Paths are relative to the root, without a leading or trailing slash; they come out sorted, so a
+/// directory always stands before what it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree(BTreeMap<String, Entry>);
+
+impl Tree {
+    /// An empty tree.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an entry. Refuses a path that is taken, that leaves the root, or whose directory is not in the tree.
+    pub fn insert(&mut self, path: &str, entry: Entry) -> Result<(), Error> {
+        if path.is_empty() || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(Error::content(format!("path {path:?} does not name a place below the root")));
+        }
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            let parent_kind = self.0.get(parent).map(|entry| &entry.kind);
+            if parent_kind != Some(&Kind::Directory) {
+                return Err(Error::content(format!(
+                    "path {path:?}: its directory {parent:?} has to be added first"
+                )));
+            }
+        }
+        if self.0.insert(path.to_owned(), entry).is_some() {
+            return Err(Error::content(format!("path {path:?} is there twice")));
+        }
+        Ok(())
+    }
+
+    /// All entries, sorted by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.0.iter().map(|(path, entry)| (path.as_str(), entry))
+    }
+
+    /// The entry at a path.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Entry> {
+        self.0.get(path)
+    }
+
+    /// The content of the regular file at a path.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&[u8]> {
+        match &self.0.get(path)?.kind {
+            Kind::File(content) => Some(content),
+            Kind::Directory | Kind::Link(_) => None,
+        }
+    }
+
+    /// The tree as a tar.
+    pub fn to_tar(&self) -> Result<Vec<u8>, Error> {
+        let mut builder = Builder::new(Vec::new());
+        for (path, entry) in self.iter() {
+            append(&mut builder, path, entry)?;
+        }
+        Ok(builder.into_inner()?)
+    }
+
+    /// Reads a tar, and refuses what this type can't hold.
+    pub fn from_tar(tar: &[u8], place: &str) -> Result<Self, Error> {
+        let mut tree = Self::new();
+        for entry in tar::Archive::new(tar).entries()? {
+            let mut entry = entry?;
+            let path = String::from_utf8_lossy(&entry.path_bytes()).trim_end_matches('/').to_owned();
+            let read = read_entry(&mut entry, &path, place)?;
+            tree.insert(&path, read).map_err(|error| Error::at(place, error.to_string()))?;
+        }
+        Ok(tree)
+    }
+}
+
+fn append(builder: &mut Builder<Vec<u8>>, path: &str, entry: &Entry) -> Result<(), Error> {
+    let mut header = Header::new_ustar();
+    header.set_mode(entry.mode);
+    header.set_uid(entry.owner.0);
+    header.set_gid(entry.owner.1);
+    header.set_mtime(0);
+    header.set_size(0);
+    let content: &[u8] = match &entry.kind {
+        Kind::Directory => {
+            header.set_entry_type(EntryType::Directory);
+            header.set_path(format!("{path}/"))?;
+            &[]
+        }
+        Kind::File(content) => {
+            header.set_entry_type(EntryType::Regular);
+            header.set_path(path)?;
+            header.set_size(content.len() as u64);
+            content
+        }
+        Kind::Link(target) => {
+            header.set_entry_type(EntryType::Symlink);
+            header.set_path(path)?;
+            header.set_link_name(target)?;
+            &[]
+        }
+    };
+    header.set_cksum();
+    builder.append(&header, content)?;
+    Ok(())
+}
+
+fn read_entry(entry: &mut tar::Entry<'_, &[u8]>, path: &str, place: &str) -> Result<Entry, Error> {
+    let kind = match entry.header().entry_type() {
+        EntryType::Directory => Kind::Directory,
+        EntryType::Regular => {
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content)?;
+            Kind::File(content)
+        }
+        EntryType::Symlink => {
+            let target = entry.link_name_bytes().unwrap_or_default();
+            Kind::Link(String::from_utf8_lossy(&target).into_owned())
+        }
+        other => {
+            return Err(Error::at(
+                place,
+                format!("{path:?} is neither file, directory nor link but {other:?}"),
+            ));
+        }
+    };
+    let header = entry.header();
+    if header.mtime()? != 0 {
+        return Err(Error::at(
+            place,
+            format!("{path:?} carries a time ({}), so it differs from build to build", header.mtime()?),
+        ));
+    }
+    Ok(Entry { kind, mode: header.mode()? & 0o7777, owner: (header.uid()?, header.gid()?) })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn some_tree() -> Tree {
+        let mut tree = Tree::new();
+        tree.insert("etc", Entry::directory(0o755)).unwrap();
+        tree.insert("etc/passwd", Entry::file(0o644, b"root")).unwrap();
+        tree.insert("tmp", Entry::directory(0o1777)).unwrap();
+        tree.insert("also", Entry::link("etc/passwd")).unwrap();
+        tree
+    }
+
+    #[test]
+    fn a_tree_survives_the_way_through_a_tar() {
+        let tree = some_tree();
+        assert_eq!(Tree::from_tar(&tree.to_tar().unwrap(), "here").unwrap(), tree);
+        assert_eq!(tree.file("etc/passwd"), Some(&b"root"[..]));
+        assert_eq!(tree.file("also"), None);
+    }
+
+    #[test]
+    fn the_order_of_adding_leaves_no_trace() {
+        let mut other = Tree::new();
+        for path in ["tmp", "also", "etc", "etc/passwd"] {
+            other.insert(path, some_tree().get(path).unwrap().clone()).unwrap();
+        }
+        assert_eq!(other.to_tar().unwrap(), some_tree().to_tar().unwrap());
+    }
+
+    #[test]
+    fn paths_that_leave_the_root_or_hang_in_the_air_are_refused() {
+        for (path, word) in [
+            ("/etc", "below the root"),
+            ("../x", "below the root"),
+            ("etc/./x", "below the root"),
+            ("", "below the root"),
+            ("var/x", "added first"),
+            ("also/x", "added first"),
+            ("etc", "twice"),
+        ] {
+            let said = some_tree().insert(path, Entry::file(0o644, b"")).unwrap_err().to_string();
+            assert!(said.contains(word), "{path}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_tar_with_a_device_or_a_time_is_refused() {
+        for (entry_type, mtime, word) in [(EntryType::Char, 0, "Char"), (EntryType::Regular, 7, "time (7)")] {
+            let mut header = Header::new_ustar();
+            header.set_path("x").unwrap();
+            header.set_entry_type(entry_type);
+            header.set_mtime(mtime);
+            header.set_mode(0o644);
+            header.set_uid(0);
+            header.set_gid(0);
+            header.set_size(0);
+            header.set_cksum();
+            let mut builder = Builder::new(Vec::new());
+            builder.append(&header, &b""[..]).unwrap();
+            let said = Tree::from_tar(&builder.into_inner().unwrap(), "layer").unwrap_err().to_string();
+            assert!(said.starts_with("archive: layer: ") && said.contains(word), "{said}");
+        }
+    }
+}
