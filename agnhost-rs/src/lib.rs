@@ -8,6 +8,8 @@ pub mod control;
 pub mod document;
 pub mod dropin;
 pub mod exec;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hold;
 pub mod identity;
 pub mod lifecycle;
