@@ -190,7 +190,7 @@ impl ServeArgs {
     /// If there is no plan, it is wrong, or the control port has no token.
     pub fn order(self, environment: Option<String>) -> Result<ServeOrder, Refusal> {
         let plan = PlanSource::choose(self.plan, self.plan_inline, environment)?.read()?;
-        let token = self.token.as_deref().and_then(Token::new);
+        let token = self.token.as_deref().and_then(|text| Token::new(text).ok());
         let control = match (self.control, token) {
             (Some(address), Some(token)) => Some((address, token)),
             (Some(_), None) => return Err(Refusal::Token),

@@ -14,6 +14,7 @@ pub mod lifecycle;
 pub mod meters;
 pub mod plan_source;
 pub mod recorder;
+pub mod run;
 pub mod serve;
 pub mod stage;
 pub mod token;

@@ -143,7 +143,7 @@ fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
 
 /// Checks everything that can be wrong before a port is bound.
 fn prepare(args: &RecorderArgs, clock: Clock) -> Result<Options, StartError> {
-    let token = args.token.as_deref().and_then(Token::new).ok_or(StartError::Token)?;
+    let token = args.token.as_deref().and_then(|text| Token::new(text).ok()).ok_or(StartError::Token)?;
     if args.memory.0 < SMALLEST_MEMORY {
         return Err(StartError::Memory(args.memory));
     }

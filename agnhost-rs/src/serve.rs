@@ -26,6 +26,7 @@ use probity_script::Listener;
 use probity_script::answer::ListenState;
 
 use crate::lifecycle::Doors;
+use crate::meters::Meters;
 use crate::stage::Stage;
 use port::Port;
 use site::{Pool, Site};
@@ -60,12 +61,13 @@ pub enum ServeError {
 /// # Errors
 ///
 /// If a port is taken or a certificate cannot be made; then no connection has been accepted.
-pub fn start(stage: &Stage, doors: &Doors) -> Result<BTreeMap<String, u16>, ServeError> {
+pub fn start(stage: &Stage, doors: &Doors, meters: &Meters) -> Result<BTreeMap<String, u16>, ServeError> {
     let plan = stage.plan();
     let numbers = Arc::new(AtomicU64::new(0));
+    let shared = Shared { stage, doors, meters, numbers: &numbers };
     let mut ready = Vec::new();
     for (name, listener) in &plan.listeners {
-        ready.push(prepare(stage, doors, &numbers, name, listener)?);
+        ready.push(prepare(&shared, name, listener)?);
     }
     let mut bound = BTreeMap::new();
     for (site, port, state) in ready {
@@ -76,10 +78,16 @@ pub fn start(stage: &Stage, doors: &Doors) -> Result<BTreeMap<String, u16>, Serv
     Ok(bound)
 }
 
+/// What all listeners of a process share.
+struct Shared<'a> {
+    stage: &'a Stage,
+    doors: &'a Doors,
+    meters: &'a Meters,
+    numbers: &'a Arc<AtomicU64>,
+}
+
 fn prepare(
-    stage: &Stage,
-    doors: &Doors,
-    numbers: &Arc<AtomicU64>,
+    shared: &Shared<'_>,
     name: &str,
     listener: &Listener,
 ) -> Result<(Arc<Site>, Port, ListenState), ServeError> {
@@ -88,10 +96,11 @@ fn prepare(
     let site = Site {
         name: name.to_owned(),
         protocol: listener.protocol,
-        stage: stage.clone(),
-        doors: doors.clone(),
+        stage: shared.stage.clone(),
+        doors: shared.doors.clone(),
+        meters: shared.meters.clone(),
         tls,
-        numbers: Arc::clone(numbers),
+        numbers: Arc::clone(shared.numbers),
         pool: listener.workers.map(Pool::new),
     };
     let state = port::wanted(&site);

@@ -1,5 +1,4 @@
-//! The bearer token of the program's own ports: the control port and the recorder's query port. It is never printed,
-//! and comparing takes the same time however much of it is right.
+//! The bearer token of the ports by which the program is steered and read. It is never printed.
 
 use std::fmt;
 use std::hint::black_box;
@@ -7,32 +6,46 @@ use std::hint::black_box;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-/// A secret that a request has to show.
+/// A secret that every request has to show.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A token; none if it is empty or could not be sent in a header.
-    #[must_use]
-    pub fn new(text: &str) -> Option<Self> {
-        let sendable = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        sendable.then(|| Self(text.to_owned()))
+    /// Takes a text for the token.
+    ///
+    /// # Errors
+    ///
+    /// If it is empty or could not be sent in a header.
+    pub fn new(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("the token is empty".to_owned());
+        }
+        if text.bytes().any(|byte| !byte.is_ascii_graphic()) {
+            return Err("the token has characters other than printable ASCII without spaces".to_owned());
+        }
+        Ok(Self(text.to_owned()))
     }
 
-    /// Whether the headers show it; otherwise what is wrong, for people.
-    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+    /// Whether the headers show it, exactly once; otherwise what is wrong, for people.
+    ///
+    /// # Errors
+    ///
+    /// If they show none, several, or another one.
+    pub fn check(&self, headers: &HeaderMap) -> Result<(), &'static str> {
         let mut shown = headers.get_all(AUTHORIZATION).iter();
         let (Some(shown), None) = (shown.next(), shown.next()) else {
-            return Err("this needs exactly one header `authorization: Bearer TOKEN`");
+            return Err("there is no token: send exactly one header `Authorization: Bearer TOKEN`");
         };
-        let shown = shown.as_bytes();
-        let Some((scheme, rest)) = shown.split_at_checked("bearer ".len()) else {
+        let scheme_and_rest = shown.as_bytes().split_at_checked("bearer ".len());
+        let Some((_, rest)) = scheme_and_rest.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "))
+        else {
             return Err("the authorization is no bearer token");
         };
-        if !scheme.eq_ignore_ascii_case(b"bearer ") {
-            return Err("the authorization is no bearer token");
+        if same(self.0.as_bytes(), rest.trim_ascii()) {
+            Ok(())
+        } else {
+            Err("the token is not the right one")
         }
-        if same(self.0.as_bytes(), rest) { Ok(()) } else { Err("the token is not the right one") }
     }
 }
 
@@ -63,18 +76,21 @@ mod tests {
 
     #[test]
     fn only_the_whole_token_passes() {
-        assert_eq!(check(&["Bearer s3cret"]), Ok(()));
-        assert_eq!(check(&["bearer s3cret"]), Ok(()));
-        for wrong in ["Bearer s3cre", "Bearer s3crets", "Bearer s3cretS3cret", "Bearer ", "Bearer S3cret"] {
+        for right in ["Bearer s3cret", "bearer s3cret", "Bearer  s3cret "] {
+            assert_eq!(check(&[right]), Ok(()), "{right}");
+        }
+        for wrong in ["Bearer s3cre", "Bearer s3crets", "Bearer s3crets3cret", "Bearer ", "Bearer S3cret"] {
             assert_eq!(check(&[wrong]), Err("the token is not the right one"), "{wrong}");
         }
-        assert_eq!(check(&["Basic s3cret"]), Err("the authorization is no bearer token"));
+        for wrong in ["Basic s3cret", "s3cret", "Bearer", ""] {
+            assert_eq!(check(&[wrong]), Err("the authorization is no bearer token"), "{wrong}");
+        }
         assert!(check(&[]).is_err() && check(&["Bearer s3cret", "Bearer s3cret"]).is_err());
     }
 
     #[test]
     fn a_token_is_neither_empty_nor_printed() {
-        assert!(Token::new("").is_none() && Token::new("a b").is_none() && Token::new("a\n").is_none());
+        assert!(Token::new("").is_err() && Token::new("a b").is_err() && Token::new("é").is_err());
         assert_eq!(format!("{:?}", Token::new("s3cret").unwrap()), "Token(…)");
     }
 }

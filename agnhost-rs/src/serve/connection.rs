@@ -30,6 +30,7 @@ pub(super) async fn host(site: Arc<Site>, stream: TcpStream, peer: SocketAddr) {
     let clock = *site.stage.witness().clock();
     let local = canonical(stream.local_addr().unwrap_or(peer));
     let _ = stream.set_nodelay(true);
+    let _open = site.meters.connection();
     let conn = site.numbers.fetch_add(1, Ordering::Relaxed);
     let wire = Wire::new(stream, clock);
     let visitor = Visitor { site, conn, local, wire };

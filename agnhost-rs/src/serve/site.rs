@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::tap::Wire;
 use crate::client;
 use crate::lifecycle::Doors;
+use crate::meters::Meters;
 use crate::stage::{Asked, Choice, Stage};
 use crate::witness::{Stamp, Witness};
 
@@ -28,6 +29,7 @@ pub(super) struct Site {
     pub(super) protocol: Protocol,
     pub(super) stage: Stage,
     pub(super) doors: Doors,
+    pub(super) meters: Meters,
     pub(super) tls: Option<tokio_rustls::TlsAcceptor>,
     pub(super) numbers: Arc<AtomicU64>,
     pub(super) pool: Option<Pool>,
@@ -150,6 +152,7 @@ impl Visitor {
             self.site.stage.mark(&mark, &name);
         }
         let mut decision = decision.0;
+        self.witness().offered(decision.arrived).await;
         if let Some(pool) = &self.site.pool {
             decision.worker = pool.worker().await;
             if decision.worker.is_none() {
@@ -186,10 +189,10 @@ impl Visitor {
             None => (0, 0, None, sentence(404, "no such path in the plan\n")),
         };
         let nth = asking.nth;
-        let arrived = self.witness().arrival(&Fact::Request(Request {
+        let request = Request {
             conn: self.conn,
             nth,
-            endpoint: endpoint.clone(),
+            endpoint,
             probe,
             hop: (hop > 0).then_some(hop),
             method: asking.method,
@@ -199,20 +202,29 @@ impl Visitor {
             body: asking.body,
             first_byte_us: self.wire.take_first_byte(),
             service: None,
-        }));
+        };
+        let fact = Fact::Request(request);
+        let arrived = self.witness().announce(&fact);
+        let endpoint = if let Fact::Request(request) = fact { request.endpoint } else { None };
         let by = mark.map(|mark| (endpoint.as_ref().map(ToString::to_string).unwrap_or_default(), mark));
         (Decision { nth, answer, endpoint, step, probe, hop, arrived, worker: None }, by)
     }
 
     /// Writes down how a request was answered.
-    pub(super) fn answered(&self, decision: &Decision, answer: &str, written: u64, error: Option<String>) {
+    pub(super) fn answered(
+        &self,
+        decision: &mut Decision,
+        answer: String,
+        written: u64,
+        error: Option<String>,
+    ) {
         let took_us = self.witness().clock().mono_us().saturating_sub(decision.arrived.at.mono_us);
         self.witness().record(&Fact::Answer(Answered {
             conn: self.conn,
             nth: decision.nth,
-            endpoint: decision.endpoint.clone(),
+            endpoint: decision.endpoint.take(),
             step: decision.step,
-            answer: answer.to_owned(),
+            answer,
             written,
             took_us,
             error,
