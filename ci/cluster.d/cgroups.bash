@@ -1,0 +1,109 @@
+# The cgroups of the machines: /probity/MACHINE in every hierarchy that is mounted, whatever the layout is
+# (v2, v1, or v1 with an unused v2 beside it; with systemd or without). Refuses nothing: it says what it found.
+# Everything that runs for the cluster is inside, so what is inside is ours to end.
+# shellcheck shell=bash
+
+# The mount points of all hierarchies, one a line.
+cgroup_hierarchies() {
+    awk '{ for (i = 7; i < NF; i++) if ($i == "-") { if ($(i + 1) ~ /^cgroup2?$/) print $5; break } }' /proc/self/mountinfo
+}
+
+# `v2`, `v1` or `hybrid`: what the kubelet and runc will find.
+cgroup_layout() {
+    if [[ $(stat -f -c %T /sys/fs/cgroup 2>/dev/null) == cgroup2fs ]]; then
+        echo v2
+    elif grep -q ' - cgroup2 ' /proc/self/mountinfo; then
+        echo hybrid
+    else
+        echo v1
+    fi
+}
+
+# Makes /PATH in every hierarchy, usable by processes and by a kubelet that makes its own below.
+make_cgroup() {
+    local path=$1 hierarchy
+    while read -r hierarchy; do
+        make_cgroup_in "$hierarchy" "$path"
+    done < <(cgroup_hierarchies)
+}
+
+make_cgroup_in() {
+    local directory=$1 path=$2 part parts
+    IFS=/ read -ra parts <<<"$path"
+    for part in "${parts[@]}"; do
+        hand_down_controllers "$directory"
+        [[ -d $directory/$part ]] || mkdir "$directory/$part" || fail "cannot make the cgroup $directory/$part"
+        copy_cpuset "$directory" "$directory/$part"
+        directory+=/$part
+    done
+}
+
+# v2: a controller serves a child only if its parent passes it on. One by one: a refused one must not hinder the rest.
+hand_down_controllers() {
+    local directory=$1 controller
+    [[ -w $directory/cgroup.subtree_control ]] || return 0
+    for controller in $(<"$directory/cgroup.controllers"); do
+        # Some can't be passed on while the parent has processes of its own; require_controllers judges the outcome.
+        { echo "+$controller" >"$directory/cgroup.subtree_control"; } 2>/dev/null || true
+    done
+}
+
+# v1: a new cpuset is empty, and a process can't join an empty one.
+copy_cpuset() {
+    local from=$1 to=$2 file
+    for file in cpuset.cpus cpuset.mems; do
+        if [[ -e $to/$file && -e $from/$file && -z $(tr -d '[:space:]' <"$to/$file") ]]; then
+            cat "$from/$file" >"$to/$file" 2>/dev/null || true
+        fi
+    done
+}
+
+# A kubelet can't start without these; better said now than found in its log.
+require_controllers() {
+    local controller have
+    if [[ $(cgroup_layout) == v2 ]]; then
+        have=" $(<"/sys/fs/cgroup/$CGROUP/cgroup.controllers") "
+    else
+        have=" $(awk '/ - cgroup / { print $NF }' /proc/self/mountinfo | tr ',\n' '  ') "
+    fi
+    for controller in cpu cpuset memory pids; do
+        [[ $have == *" $controller "* ]] ||
+            fail "the cgroup controller '$controller' is not available here (layout $(cgroup_layout)): a kubelet needs it"
+    done
+}
+
+# Moves the calling process (a subshell about to exec) into MACHINE's cgroup. On v2 processes live only in leaves, hence `system`.
+join_cgroup() {
+    local machine=$1 hierarchy
+    while read -r hierarchy; do
+        echo "$BASHPID" >"$hierarchy/$CGROUP/$machine/system/cgroup.procs" || return 1
+    done < <(cgroup_hierarchies)
+}
+
+# Host pids of everything below /PATH.
+cgroup_processes() {
+    local path=$1 hierarchy
+    while read -r hierarchy; do
+        [[ -d $hierarchy/$path ]] || continue
+        find "$hierarchy/$path" -name cgroup.procs -exec cat {} + 2>/dev/null
+    done < <(cgroup_hierarchies) | sort -un
+}
+
+# Ends what is left below /PATH and removes the cgroups. Used after the namespaces are gone, and after somebody's kill -9.
+remove_cgroup() {
+    local path=$1
+    wait_until 10 try_to_remove_cgroup "$path" || fail "the cgroup /$path can't be emptied; still there: $(cgroup_processes "$path" | tr '\n' ' ')"
+}
+
+try_to_remove_cgroup() {
+    local path=$1 hierarchy pid gone=true
+    for pid in $(cgroup_processes "$path"); do
+        # 0 is a process of another pid namespace, which we can't name and which its own init takes along.
+        ((pid == 0)) || kill -KILL "$pid" 2>/dev/null || true
+    done
+    while read -r hierarchy; do
+        [[ -d $hierarchy/$path ]] || continue
+        find "$hierarchy/$path" -depth -type d -exec rmdir {} + 2>/dev/null || gone=false
+    done < <(cgroup_hierarchies)
+    $gone
+}

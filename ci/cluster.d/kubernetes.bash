@@ -1,0 +1,92 @@
+# Kubernetes, built from its own Go modules: kubernetes/MINOR/go.mod says which patch release, go.sum what it must hash to.
+# Built once per version and flags, into the cache. Builds nothing that is there, and no kubelet if every node brings one.
+# shellcheck shell=bash
+
+supported_versions() {
+    local folder
+    for folder in "$PARTS"/kubernetes/*/; do
+        basename "$folder"
+    done
+}
+
+# 1.36 or 1.36.3 or v1.36.3 to the minor; fails if that is not what the modules here say.
+resolve_version() {
+    local wanted=${1#v} minor patch
+    minor=$(cut -d. -f1,2 <<<"$wanted")
+    [[ -f $PARTS/kubernetes/$minor/go.mod ]] ||
+        fail "Kubernetes $1 is not among the versions here: $(supported_versions | tr '\n' ' ')(others: ci/cluster.d/kubernetes-module MINOR PATCH)"
+    patch=$(module_version "$PARTS/kubernetes/$minor" k8s.io/kubernetes)
+    [[ $wanted == "$minor" || v$wanted == "$patch" ]] || fail "Kubernetes $1 is not to be had here: for $minor it is $patch"
+    echo "$minor"
+}
+
+# The version of MODULE that the go.mod in FOLDER requires.
+module_version() {
+    awk -v module="$2" '{ sub(/^require /, "") } $1 == module && $2 ~ /^v/ { print $2; exit }' "$1/go.mod"
+}
+
+# Sets TOOLS_DIR, and sees to it that the folder has all COMPONENTS for MINOR.
+ensure_kubernetes() {
+    local minor=$1 folder
+    shift
+    folder=$PARTS/kubernetes/$minor
+    KUBERNETES_VERSION=$(module_version "$folder" k8s.io/kubernetes)
+    TOOLS_DIR=$CACHE_DIR/kubernetes/$KUBERNETES_VERSION-$(source_identity "$folder" k8s.io/kubernetes | cut -c1-12)-$(flags_identity)
+    build_missing "$folder" "$TOOLS_DIR" "$(kubernetes_stamps "$folder" "$minor")" k8s.io/kubernetes/cmd "$@"
+}
+
+tools_dir() { echo "$TOOLS_DIR"; }
+
+build_flags() { echo "-trimpath -ldflags=-s,-w CGO_ENABLED=0"; }
+flags_identity() { { build_flags; uname -m; } | sha256sum | cut -c1-6; }
+
+# The commit where the module proxy tells it; else the module's own checksum, which says the same with less comfort.
+source_identity() {
+    local folder=$1 module=$2 version
+    version=$(module_version "$folder" "$module")
+    awk -v module="$module" -v version="$version" '$1 == module && $2 == version { print $3 }' "$folder/go.sum" |
+        sed 's/^h1://' | base64 -d 2>/dev/null | od -An -v -tx1 | tr -d ' \n'
+}
+
+# What makes the node report its version.
+kubernetes_stamps() {
+    local folder=$1 minor=$2 package
+    for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+        printf -- '-X %s=%s ' "$package.gitVersion" "$KUBERNETES_VERSION" "$package.gitMajor" "${minor%%.*}" \
+            "$package.gitMinor" "${minor#*.}" "$package.gitTreeState" clean \
+            "$package.gitCommit" "$(source_identity "$folder" k8s.io/kubernetes)"
+    done
+}
+
+# Builds those of COMPONENTS that TARGET has not. All in one call: they share most of their packages.
+build_missing() {
+    local folder=$1 target=$2 stamps=$3 prefix=$4 component missing=() packages=() log started=$SECONDS
+    shift 4
+    for component in "$@"; do
+        [[ -x $target/$component ]] || { missing+=("$component"); packages+=("$prefix/$component"); }
+    done
+    ((${#missing[@]} > 0)) || return 0
+    require_free_space "$CACHE_DIR" "$MIN_FREE_CACHE" "building Kubernetes"
+    ensure_go "$(awk '$1 == "go" { print $2 }' "$folder/go.mod")"
+    log=$CACHE_DIR/build-${target##*/}.log
+    say "building ${missing[*]} (once; minutes when nothing is cached), log: $log"
+    rm -rf "$target/new"
+    mkdir -p "$target/new"
+    (
+        cd "$folder"
+        GOTOOLCHAIN=$GO_TOOLCHAIN GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' CGO_ENABLED=0 nice -n 10 "$GO" build \
+            -trimpath -ldflags "-s -w $stamps" -o "$target/new/" "${packages[@]}"
+    ) >"$log" 2>&1 </dev/null 9>&- || fail "the build of ${missing[*]} failed: $(grep -av '^go: downloading' "$log" | tail -n 1 | cut -c1-300); log: $log"
+    mv "$target"/new/* "$target/"
+    rmdir "$target/new"
+    rm -f "$log"
+    say "built ${missing[*]} in $((SECONDS - started)) s"
+}
+
+# Fails if FOLDER (or the nearest parent that exists) has less than MIB of space.
+require_free_space() {
+    local folder=$1 mib=$2 purpose=$3 free
+    while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
+    free=$(df --output=avail -m "$folder" | tail -n 1 | tr -d ' ')
+    ((free >= mib)) || fail "the disk is too full for $purpose: $free MiB free in $folder, at least $mib MiB are needed"
+}

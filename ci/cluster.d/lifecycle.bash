@@ -1,0 +1,255 @@
+# Up and down. A start either ends with Ready nodes or leaves nothing running; what a killed cluster left is cleared first.
+# shellcheck shell=bash
+
+# ---- what is remembered between commands -------------------------------------------------------------------------
+
+REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER ASKED_FOR)
+
+remember_cluster() { declare -p "${REMEMBERED[@]}" | sed -E 's/^declare -(-|a|x)/declare -g\1/; s/^declare -g-/declare -g/' >"$STATE_DIR/cluster"; }
+
+load_cluster() {
+    [[ -f $STATE_DIR/cluster ]] || fail "there is no cluster here; start one with: ci/cluster up"
+    # shellcheck disable=SC1091  # written by remember_cluster
+    source "$STATE_DIR/cluster"
+}
+
+require_node() {
+    local node
+    for node in "${NODES[@]}"; do [[ $node != "$1" ]] || return 0; done
+    fail "there is no node $1; the nodes are: ${NODES[*]}"
+}
+
+# One change at a time on this machine, whichever checkout it comes from. The cgroup root is a directory that every
+# Linux has and that needs no cleaning up after.
+take_lock() {
+    exec 9</sys/fs/cgroup
+    flock --wait "${1:-300}" 9 || fail "another ci/cluster command has been at work for ${1:-300} s"
+}
+
+require_root() {
+    ((EUID == 0)) || fail "root is required, for namespaces, cgroups and mounts; you are $(id -un). Try: sudo ci/cluster ..."
+}
+
+# ---- up ------------------------------------------------------------------------------------------------------
+
+up() {
+    parse_up "$@"
+    require_root
+    require_parts
+    take_lock 3600
+    if [[ -f $STATE_DIR/ready ]] && control_plane_is_whole; then
+        complete_running_cluster
+        return
+    fi
+    ensure_packages
+    ensure_kubernetes "$VERSION" "${BASE_COMPONENTS[@]}" "${KUBELET_TO_BUILD[@]}"
+    ensure_sandbox_archive "$IMAGE"
+    require_free_space "$STATE_DIR" "$MIN_FREE_STATE" "the cluster"
+    clear_remains
+    require_free_port "$HOST_PORT"
+    # From here on nothing may stay behind unless the end is reached.
+    trap 'give_up' EXIT
+    trap 'exit 130' INT TERM HUP
+    begin_state
+    describe_host
+    start_cluster
+    touch "$STATE_DIR/ready"
+    trap - EXIT INT TERM HUP
+    say "the cluster is up: ${NODES[*]}; export KUBECONFIG=\$(ci/cluster kubeconfig)"
+}
+
+# What a command line can get wrong is told before anything is built or touched.
+require_parts() {
+    local entry
+    for entry in "${KUBELET_SETTINGS[@]}"; do
+        IFS=$'\t' read -r node setting value <<<"$entry"
+        [[ $node == all ]] || require_node "$node"
+        case $setting in
+            kubelet) [[ -f $value && -x $value ]] || fail "--kubelet $node=$value: there is no such program" ;;
+            kubelet-config) [[ -f $value && -r $value ]] || fail "--kubelet-config $node=$value: there is no such file" ;;
+        esac
+    done
+    VERSION=$(resolve_version "$VERSION") || exit 1
+}
+
+control_plane_is_whole() {
+    local component
+    for component in etcd "${CONTROL_PLANE_COMPONENTS[@]}" relay-inside; do
+        component_is_running "$CONTROL" "$component" || return 1
+    done
+    relay_is_running
+}
+
+# The second of two ups: nothing is started twice, and what a node verb took away comes back.
+complete_running_cluster() {
+    local asked_now=$ASKED_FOR node
+    load_cluster
+    [[ $ASKED_FOR == "$asked_now" ]] ||
+        fail "a cluster with other options is up (${ASKED_FOR}, not ${asked_now}); run ci/cluster down first"
+    for node in "${NODES[@]}"; do
+        bring_back "$node"
+    done
+    wait_for_nodes 120 "${NODES[@]}"
+    say "the cluster is already up: ${NODES[*]}"
+}
+
+begin_state() {
+    local machine
+    if ! mkdir -p "$STATE_DIR" || ! echo "state of ci/cluster" >"$STATE_DIR/.probity-cluster" || ! chmod 711 "$STATE_DIR"; then
+        fail "can't write to $STATE_DIR"
+    fi
+    rm -rf "$LOG_DIR"
+    for machine in "$CONTROL" "${NODES[@]}"; do
+        mkdir -p "$(disk_of "$machine")/lib" "$(disk_of "$machine")/log" "$LOG_DIR/$machine"
+    done
+    save_kernel_settings
+    make_cgroup "$CGROUP"
+    require_controllers
+    SNAPSHOTTER=$(choose_snapshotter)
+    remember_cluster
+}
+
+describe_host() {
+    local init
+    init=$(</proc/1/comm)
+    say "Kubernetes $KUBERNETES_VERSION, cgroup $(cgroup_layout) ($([[ $init == systemd ]] && echo "with" || echo without) systemd), cgroupfs driver," \
+        "$(containerd --version | awk '{ print "containerd " $3 }'), $(runc --version | head -n 1), snapshots by $SNAPSHOTTER"
+}
+
+# overlayfs does not work on top of itself, as in many a CI container; copying does everywhere.
+choose_snapshotter() {
+    local trial=$STATE_DIR/overlay-trial
+    mkdir -p "$trial"/{lower,upper,work,merged}
+    # shellcheck disable=SC2016  # for the inner shell
+    if unshare --mount sh -c 'cd "$1" && mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work overlay merged' trial "$trial" 2>/dev/null; then
+        echo overlayfs
+    else
+        echo native
+    fi
+    rm -rf "$trial"
+}
+
+# Nodes that boot in the background.
+BOOTS=()
+
+start_cluster() {
+    local node boot
+    make_certificates
+    write_kubeconfig "$KUBECONFIG_FILE" admin "https://127.0.0.1:$HOST_PORT"
+    keep_image "$IMAGE"
+    ensure_check_archive
+    keep_image "$CHECK_ARCHIVE"
+    for node in "${NODES[@]}"; do
+        prepare_node "$node"
+    done
+    apply_kubelet_settings
+    prepare_control_plane
+    start_machine "$CONTROL"
+    make_bridge
+    start_etcd
+    start_api_server
+    start_relay "$HOST_PORT"
+    # While the API server starts, the nodes get as far as they can without it.
+    for node in "${NODES[@]}"; do
+        boot_node "$node" &
+        BOOTS+=($!)
+    done
+    for boot in "${BOOTS[@]}"; do
+        wait "$boot" || exit 1
+    done
+    wait_for_api_server
+    say "the API server is ready"
+    start_controllers
+    for node in "${NODES[@]}"; do
+        start_kubelet "$node"
+        start_kube_proxy "$node"
+    done
+    allow_kubelet_api
+    wait_for_nodes 120 "${NODES[@]}"
+    say "${#NODES[@]} nodes are Ready"
+    wait_until 60 default_account_exists || fail "the controller manager made no service account; log: $(log_of "$CONTROL" kube-controller-manager)"
+}
+
+apply_kubelet_settings() {
+    local entry node setting value each
+    for entry in "${KUBELET_SETTINGS[@]}"; do
+        IFS=$'\t' read -r node setting value <<<"$entry"
+        for each in "${NODES[@]}"; do
+            [[ $node != all && $node != "$each" ]] || set_kubelet "$each" "$setting" "$value"
+        done
+    done
+}
+
+# ---- down ----------------------------------------------------------------------------------------------------
+
+down() {
+    (($# == 0)) || misuse "down takes no arguments"
+    require_root
+    take_lock
+    clear_remains
+    say "nothing of the cluster is left"
+}
+
+# Runs when a start fails or is interrupted: all goes but the logs, which the error names.
+give_up() {
+    local status=$? boot
+    trap - EXIT INT TERM HUP
+    # Nodes that are still booting would go on starting things.
+    for boot in "${BOOTS[@]}"; do
+        kill "$boot" 2>/dev/null || true
+        wait "$boot" 2>/dev/null || true
+    done
+    clear_remains keep-logs
+    exit "$status"
+}
+
+# Ends and removes whatever there is of a cluster, alive, half-started or killed.
+clear_remains() {
+    local keep_logs=${1:-} directory pid started
+    require_own_state
+    for directory in "$STATE_DIR"/machines/*/; do
+        [[ -d $directory ]] || continue
+        if pid=$(machine_pid "$(basename "$directory")"); then
+            kill -KILL "$pid" 2>/dev/null || true
+        fi
+    done
+    if { read -r pid started <"$STATE_DIR/relay"; } 2>/dev/null && [[ $(start_time_of "$pid") == "$started" ]]; then
+        kill -KILL "$pid" 2>/dev/null || true
+    fi
+    # Everything of ours is in our cgroups, so nothing escapes even if its records are lost.
+    remove_cgroup "$CGROUP"
+    restore_kernel_settings
+    [[ -d $STATE_DIR ]] || return 0
+    if [[ $keep_logs ]]; then
+        find "$STATE_DIR" -mindepth 1 -maxdepth 1 ! -name logs ! -name .probity-cluster -exec rm -rf {} +
+    else
+        find "$STATE_DIR" -mindepth 1 -maxdepth 1 -exec rm -rf {} +
+        rmdir "$STATE_DIR" 2>/dev/null || true # may be a mount point of the user's
+    fi
+}
+
+# The folder comes from the environment: without our mark in it, it is not ours to empty.
+require_own_state() {
+    [[ -d $STATE_DIR && -n $(ls -A "$STATE_DIR") ]] || return 0
+    [[ -f $STATE_DIR/.probity-cluster || $(ls -A "$STATE_DIR") == lost+found ]] ||
+        fail "$STATE_DIR holds files that are not of ci/cluster; it is left alone"
+}
+
+# ---- the kernel settings that every kubelet changes for the whole host ------------------------------------------------
+
+KERNEL_SETTINGS=(vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes)
+
+save_kernel_settings() {
+    local setting
+    for setting in "${KERNEL_SETTINGS[@]}"; do
+        [[ ! -r /proc/sys/$setting ]] || echo "$setting $(<"/proc/sys/$setting")"
+    done >"$STATE_DIR/kernel-settings"
+}
+
+restore_kernel_settings() {
+    local setting value
+    [[ -f $STATE_DIR/kernel-settings ]] || return 0
+    while read -r setting value; do
+        [[ $(<"/proc/sys/$setting") == "$value" ]] || echo "$value" >"/proc/sys/$setting"
+    done <"$STATE_DIR/kernel-settings"
+}

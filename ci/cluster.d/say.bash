@@ -1,0 +1,41 @@
+# How the script speaks: progress on standard error, one clear line for a failure. Decides nothing.
+# shellcheck shell=bash
+
+# A step that was taken, with the seconds since the command began.
+say() {
+    printf 'cluster: %3d s  %s\n' "$SECONDS" "$*" >&2
+}
+
+# The end: one line, and a non-zero status. Clean-up hangs on the EXIT trap of whoever began something.
+fail() {
+    printf 'cluster: error: %s\n' "$*" >&2
+    exit 1
+}
+
+# A wrong command line, told apart from a failure by its status.
+misuse() {
+    printf 'cluster: %s (see ci/cluster help)\n' "$*" >&2
+    exit 2
+}
+
+# The line of a log that says most about why its writer stopped: the last that looks like an error, else the last.
+telling_line() {
+    local log=$1 line
+    [[ -s $log ]] || { echo "its log is empty"; return; }
+    # klog's E and F lines, zap's and logrus's levels, Go's panic; plain `error:` last of all.
+    line=$(grep -aE '^[EF][0-9]{4} |"level":"(fatal|error)"|level=(fatal|error)|^panic:|[Ee]rror:|command failed' "$log" | tail -n 1)
+    [[ -n $line ]] || line=$(grep -a . "$log" | tail -n 1)
+    # Drop klog's prefix and keep it one readable line.
+    sed -E 's/^[EF][0-9]{4} [0-9:.]+ +[0-9]+ [^]]*\] ?//' <<<"$line" | cut -c1-400
+}
+
+# Asks COMMAND again and again for at most SECONDS; false if it never agreed.
+# Use: wait_until SECONDS COMMAND ARGUMENT...
+wait_until() {
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < deadline)) || return 1
+        sleep 0.1
+    done
+}

@@ -1,0 +1,56 @@
+# Names, addresses and paths of the cluster, each said once. Changes nothing on the machine.
+# Sourced by ci/cluster before every other part; a user may override what is read from the environment.
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # the other parts use these
+
+# ---- where things are kept -------------------------------------------------------------------------------
+
+# Disks of the nodes, certificates, logs. `down` removes it.
+STATE_DIR=${PROBITY_CLUSTER_STATE:-/var/lib/probity-cluster}
+# Built programs, one folder per version and set of flags. `down` leaves it: a warm start lives from it.
+CACHE_DIR=${PROBITY_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/probity}
+# With less free space than this (MiB) a start is refused before anything is touched.
+MIN_FREE_STATE=${PROBITY_CLUSTER_MIN_FREE:-1024}
+MIN_FREE_CACHE=6144
+
+# ---- images ----------------------------------------------------------------------------------------------
+
+# The sandbox of every pod is the target itself, whose default sub-command is `pause`.
+SANDBOX_IMAGE=probity.local/agnhost-rs:dev
+SANDBOX_ARCHIVE=$REPOSITORY/target/image/agnhost-rs.tar
+# What `check` runs in its pods: a shell and a small web server, so that the check depends on nothing of ours.
+CHECK_IMAGE=probity.local/cluster-check:1
+CHECK_ARCHIVE=$CACHE_DIR/cluster-check-1.tar
+
+# ---- versions --------------------------------------------------------------------------------------------
+
+DEFAULT_VERSION=1.36
+CONTROL_PLANE_COMPONENTS=(kube-apiserver kube-controller-manager kube-scheduler)
+# Built for every version; the kubelet too, unless each node was given one.
+BASE_COMPONENTS=("${CONTROL_PLANE_COMPONENTS[@]}" kube-proxy kubectl)
+
+# ---- addresses: none of them is visible in the host's own network namespace ----------------------------------
+
+NETWORK=10.197.0                 # of machines: .1 is the control plane, .11 the first node
+POD_NETWORK=10.244               # POD_NETWORK.N.0/24 is the range of node N
+SERVICE_RANGE=10.96.0.0/16
+API_SERVICE_IP=10.96.0.1
+DNS_SERVICE_IP=10.96.0.10        # reserved, unanswered: a lookup fails at once
+CONTROL_IP=$NETWORK.1
+API_PORT=6443                    # inside; outside it is 127.0.0.1 and --port
+DEFAULT_HOST_PORT=16443
+BRIDGE=cluster0
+MAX_NODES=20
+
+# ---- names -----------------------------------------------------------------------------------------------
+
+CONTEXT=probity-cluster          # context, cluster and user in the kubeconfig
+CGROUP=probity                   # /probity/MACHINE in every hierarchy
+CONTROL=control                  # the machine that holds the control plane and the bridge
+
+# Where a machine finds the programs: bound there by machine-init, since /var/lib is the machine's own.
+TOOLS_INSIDE=/var/lib/probity/bin
+PATH_INSIDE=$TOOLS_INSIDE:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+KUBECONFIG_FILE=$STATE_DIR/kubeconfig
+LOG_DIR=$STATE_DIR/logs
