@@ -1,0 +1,155 @@
+//! Facts about ports, connections and requests.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Endpoint;
+
+/// A port changed its state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Listening {
+    /// The listener's name; `control` and `recorder` are the program's own.
+    pub listener: String,
+    /// The address and port, when bound.
+    pub address: String,
+    /// `open`, `closed` or `full`.
+    pub state: String,
+}
+
+/// A connection was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Accepted {
+    /// The connection's number in this process, by which later lines refer to it.
+    pub conn: u64,
+    /// The listener's name.
+    pub listener: String,
+    /// Who connected.
+    pub peer: String,
+    /// The address that it connected to.
+    pub local: String,
+    /// The step of `connections` that applies, and its answer in short.
+    pub step: usize,
+    /// The answer in short.
+    pub answer: String,
+}
+
+/// A TLS handshake ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TlsSeen {
+    /// The connection.
+    pub conn: u64,
+    /// The version agreed on; absent if the handshake failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The protocol agreed on by ALPN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpn: Option<String>,
+    /// The server name that the client asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// Whether the client showed a certificate.
+    pub client_certificate: bool,
+    /// Why the handshake failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A request arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Request {
+    /// The connection.
+    pub conn: u64,
+    /// The request's number on the connection, counted from 1.
+    pub nth: u64,
+    /// The endpoint that answers; absent if the plan has none for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
+    /// The probe's number at the endpoint, counted from 1; a later hop of a redirect chain has the number of the first.
+    pub probe: u64,
+    /// The hop of a redirect chain, if it is a later one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hop: Option<u64>,
+    /// The method.
+    pub method: String,
+    /// The request target as sent.
+    pub target: String,
+    /// The protocol: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
+    pub protocol: String,
+    /// The headers; in HTTP/1 as they were on the wire: order, case and duplicates.
+    pub headers: Vec<(String, String)>,
+    /// How many bytes of a body came with the request, as far as it was read before answering.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub body: u64,
+    /// When the first byte of the request arrived, on the monotonic clock.
+    pub first_byte_us: u64,
+    /// The health service that was asked for, in gRPC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+}
+
+/// A request was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Answered {
+    /// The connection.
+    pub conn: u64,
+    /// The request's number on the connection.
+    pub nth: u64,
+    /// The endpoint that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
+    /// The step of its script.
+    pub step: usize,
+    /// The answer in short: a status such as `503`, or a word such as `reset`.
+    pub answer: String,
+    /// How many bytes of the answer the system took from us, head included (HTTP/2: of the body).
+    pub written: u64,
+    /// From the arrival of the request to the end of its answer, in microseconds.
+    pub took_us: u64,
+    /// The first error on writing, or why the answer broke off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A connection ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Closed {
+    /// The connection.
+    pub conn: u64,
+    /// How it ended.
+    pub how: Ending,
+    /// Bytes received on it, below TLS.
+    pub received: u64,
+    /// Bytes that the system took from us for it, below TLS.
+    pub sent: u64,
+    /// From accept to here, in microseconds.
+    pub lived_us: u64,
+    /// Why, where an error said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// The peer closed its side first, in good order (FIN).
+    PeerClosed,
+    /// The peer aborted it (RST).
+    PeerReset,
+    /// We closed it first, in good order.
+    WeClosed,
+    /// We aborted it.
+    WeReset,
+    /// It broke in another way.
+    Broken,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

@@ -1,0 +1,173 @@
+//! Facts about commands, signals, children and what the container looks like from inside.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Endpoint;
+
+/// A command began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExecSeen {
+    /// The command's number in this process.
+    pub exec: u64,
+    /// The endpoint that answers.
+    pub endpoint: Endpoint,
+    /// The probe's number at the endpoint, counted from 1.
+    pub probe: u64,
+    /// The step of its script.
+    pub step: usize,
+    /// The answer in short.
+    pub answer: String,
+    /// What the command said of itself.
+    pub command: Command,
+}
+
+/// What a command knows about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Command {
+    /// Its arguments as it got them.
+    pub args: Vec<String>,
+    /// Its process id.
+    pub pid: u32,
+    /// The id of its parent; 0 if that lives in another namespace.
+    pub parent: u32,
+    /// Its working directory.
+    pub cwd: String,
+    /// The host name that it sees.
+    pub host: String,
+    /// Its user and group id.
+    pub ids: (u32, u32),
+    /// Its namespaces by kind, as inode numbers.
+    pub namespaces: BTreeMap<String, u64>,
+    /// Its environment.
+    pub env: BTreeMap<String, String>,
+    /// When it began, on the monotonic clock.
+    pub began_mono_us: u64,
+}
+
+/// A command ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExecEnded {
+    /// The command's number.
+    pub exec: u64,
+    /// Its exit status; absent if it was cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<u8>,
+    /// The signals that it noted meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<String>,
+    /// How long it lived, in microseconds.
+    pub lived_us: u64,
+}
+
+/// A signal arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SignalSeen {
+    /// Its name, such as `SIGTERM`.
+    pub signal: String,
+    /// The child that got it; absent if this process did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<String>,
+    /// What is done about it, in short.
+    pub answer: String,
+}
+
+/// Something about a child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChildSeen {
+    /// Its name; `orphan` for a process that was adopted.
+    pub name: String,
+    /// Its process id.
+    pub pid: u32,
+    /// `started`, `ended` or `reaped`.
+    pub event: String,
+    /// Its exit status or signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+}
+
+/// A wait ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Waited {
+    /// What was waited for.
+    pub what: String,
+    /// How often it was looked for.
+    pub tries: u64,
+    /// How long it took, in microseconds.
+    pub took_us: u64,
+}
+
+/// A request that this process sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Call {
+    /// The client's name, or the endpoint that depends on it.
+    pub by: String,
+    /// What was asked.
+    pub url: String,
+    /// The status of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The host that the answer names, where it is a target's identity report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    /// Why there was no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long it took, in microseconds.
+    pub took_us: u64,
+}
+
+/// A resource was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Consumed {
+    /// `memory`, `cpu` or `disk`.
+    pub resource: String,
+    /// Bytes held, or threads burning.
+    pub amount: u64,
+    /// Why it could not be more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What the container looks like from inside, as raw texts of the system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Dump {
+    /// The host name.
+    pub host: String,
+    /// User, group and supplementary group ids.
+    pub ids: Vec<u32>,
+    /// The environment.
+    pub env: BTreeMap<String, String>,
+    /// Interfaces with their addresses.
+    pub interfaces: BTreeMap<String, Vec<String>>,
+    /// Texts by path: cgroup files, id maps, mounts, limits, and every file of the downward API volume if there is one.
+    pub files: BTreeMap<String, String>,
+    /// Namespaces by kind, as inode numbers.
+    pub namespaces: BTreeMap<String, u64>,
+    /// The processes that are visible.
+    pub processes: Vec<ProcessSeen>,
+}
+
+/// A process in a dump.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProcessSeen {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's id.
+    pub parent: u32,
+    /// Its state letter: `R`, `S`, `Z` for a zombie.
+    pub state: String,
+    /// Its name.
+    pub name: String,
+}
