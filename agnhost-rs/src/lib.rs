@@ -1,5 +1,7 @@
 //! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
 
+pub mod check;
+pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod control;

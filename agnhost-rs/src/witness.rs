@@ -4,8 +4,9 @@
 //! from which late readers are served. Nothing here waits for a reader: an outlet that is full loses lines, counts
 //! them, and says so as soon as there is room again.
 //!
-//! An *arrival* is offered to the system before `record` returns, so a probe that kills us is still on record. Any
-//! other fact may stay in the outlet's buffer for a millisecond, until its thread takes it along.
+//! An *arrival* is offered to the system before it is answered, so a probe that kills us is still on record: at once by
+//! `arrival`, or together with whatever else arrives in the same turn by `announce` and `offered`. Any other fact may
+//! stay in the outlet's buffer for a millisecond, until its thread takes it along.
 
 mod journal;
 mod link;
@@ -14,7 +15,6 @@ mod ring;
 mod ticker;
 
 use std::cell::RefCell;
-use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -68,6 +68,8 @@ struct Shared {
     /// How many readers wait for a line; waking nobody would still cost a system call for each line.
     readers: AtomicU64,
     seq: AtomicU64,
+    /// Every line below this number has been offered to the system.
+    offered: AtomicU64,
 }
 
 /// What must change together, so that the order of numbers, times and lines is one order.
@@ -75,7 +77,18 @@ struct Desk {
     seq: u64,
     line: Vec<u8>,
     ring: Ring,
-    outlets: Vec<Arc<Outlet>>,
+    outlets: Arc<[Arc<Outlet>]>,
+}
+
+/// How soon a line has to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Haste {
+    /// Before the call returns.
+    Now,
+    /// As soon as whoever wrote it down asks for it.
+    Awaited,
+    /// Within a millisecond or so.
+    Soon,
 }
 
 thread_local! {
@@ -90,10 +103,10 @@ impl Witness {
         let prefix =
             format!("{{\"v\":{VERSION},\"boot\":\"{boot}\",\"attempt\":{attempt},\"seq\":").into_bytes();
         let desk =
-            Desk { seq: 0, line: Vec::with_capacity(1024), ring: Ring::new(memory), outlets: Vec::new() };
+            Desk { seq: 0, line: Vec::with_capacity(1024), ring: Ring::new(memory), outlets: Arc::new([]) };
         let (desk, written) = (Mutex::new(desk), Condvar::new());
-        let (readers, seq) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { clock, identity, prefix, desk, written, readers, seq }) }
+        let (readers, seq, offered) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { clock, identity, prefix, desk, written, readers, seq, offered }) }
     }
 
     /// The clock that stamps the lines.
@@ -110,21 +123,45 @@ impl Witness {
 
     /// Adds an outlet, which gets every line from here on.
     pub fn add(&self, outlet: Arc<Outlet>) {
-        hold(&self.shared.desk).outlets.push(outlet);
+        let mut desk = hold(&self.shared.desk);
+        desk.outlets = desk.outlets.iter().cloned().chain([outlet]).collect();
     }
 
     /// Writes a fact down; its line leaves within a millisecond or so.
     pub fn record(&self, fact: &Fact) -> Stamp {
-        self.write(fact, false)
+        self.write(fact, Haste::Soon)
     }
 
     /// Writes down the arrival of something that is about to be answered: the line has been offered to the system
     /// when this returns.
     pub fn arrival(&self, fact: &Fact) -> Stamp {
-        self.write(fact, true)
+        self.write(fact, Haste::Now)
     }
 
-    fn write(&self, fact: &Fact, arrival: bool) -> Stamp {
+    /// Writes down the arrival of something that is answered only after [`offered`](Self::offered) has returned.
+    pub fn announce(&self, fact: &Fact) -> Stamp {
+        self.write(fact, Haste::Awaited)
+    }
+
+    /// Returns when an announced line has been offered to the system.
+    ///
+    /// Everyone else who is ready gets a turn first, so under load one write takes many arrivals along, and nobody
+    /// waits longer than for that: with nothing else to do it comes back at once.
+    pub async fn offered(&self, stamp: Stamp) {
+        tokio::task::yield_now().await;
+        let shared = &*self.shared;
+        if shared.offered.load(Ordering::Acquire) > stamp.seq {
+            return;
+        }
+        let (outlets, next) = {
+            let desk = hold(&shared.desk);
+            (Arc::clone(&desk.outlets), desk.seq)
+        };
+        outlets.iter().for_each(|outlet| outlet.push());
+        shared.offered.fetch_max(next, Ordering::Release);
+    }
+
+    fn write(&self, fact: &Fact, haste: Haste) -> Stamp {
         let (stamp, recovered) = FACT.with_borrow_mut(|bytes| {
             bytes.clear();
             // Serialising our own types into memory cannot fail; if it ever does, the line must still be one.
@@ -134,16 +171,16 @@ impl Witness {
                     b"{\"trouble\":{\"doing\":\"writing a fact down\",\"error\":\"not serialisable\"}}",
                 );
             }
-            self.enter(bytes, arrival)
+            self.enter(bytes, haste)
         });
         for loss in recovered {
-            self.write(&Fact::Lost(loss), false);
+            self.write(&Fact::Lost(loss), Haste::Soon);
         }
         stamp
     }
 
     /// Gives the fact its number and passes the line on. Returns the losses of outlets that have room again.
-    fn enter(&self, fact: &[u8], arrival: bool) -> (Stamp, Vec<Lost>) {
+    fn enter(&self, fact: &[u8], haste: Haste) -> (Stamp, Vec<Lost>) {
         let shared = &*self.shared;
         let mut desk = hold(&shared.desk);
         let Desk { seq, line, ring, outlets } = &mut *desk;
@@ -151,14 +188,18 @@ impl Witness {
         line.clear();
         line.extend_from_slice(&shared.prefix);
         let Reading { mono_us, wall_us } = stamp.at;
-        // Writing into a vector cannot fail.
-        let _ = write!(line, "{},\"mono_us\":{mono_us},\"wall_us\":{wall_us},\"fact\":", stamp.seq);
+        push_number(line, stamp.seq);
+        line.extend_from_slice(b",\"mono_us\":");
+        push_number(line, mono_us);
+        line.extend_from_slice(b",\"wall_us\":");
+        push_number(line, wall_us);
+        line.extend_from_slice(b",\"fact\":");
         line.extend_from_slice(fact);
         line.extend_from_slice(b"}\n");
         *seq += 1;
         shared.seq.store(*seq, Ordering::Relaxed);
         ring.push(stamp.seq, line);
-        let recovered = outlets.iter().filter_map(|outlet| outlet.offer(stamp.seq, line, arrival)).collect();
+        let recovered = outlets.iter().filter_map(|outlet| outlet.offer(stamp.seq, line, haste)).collect();
         if shared.readers.load(Ordering::Relaxed) > 0 {
             shared.written.notify_all();
         }
@@ -202,12 +243,17 @@ impl Witness {
 
     /// Waits until every outlet has passed its lines on, but no longer than `patience`.
     pub fn flush(&self, patience: Duration) {
-        let outlets = hold(&self.shared.desk).outlets.clone();
+        let outlets = Arc::clone(&hold(&self.shared.desk).outlets);
         let deadline = Instant::now() + patience;
-        for outlet in outlets {
+        for outlet in &*outlets {
             outlet.drain_until(deadline);
         }
     }
+}
+
+/// Appends a number. serde_json's way of doing it is several times as fast as `write!`, and cannot fail on a vector.
+fn push_number(line: &mut Vec<u8>, number: u64) {
+    let _ = serde_json::to_writer(line, &number);
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! The parsing itself is httparse's, the parser under hyper. What a framework drops on the way is kept here: the
 //! order of the headers, their case, and their duplicates.
 
+use std::mem::MaybeUninit;
+
 /// The largest head that is taken.
 pub(super) const LARGEST: usize = 64 * 1024;
 
@@ -54,10 +56,11 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed {
     if !bytes.is_empty() && H2_PREFACE.starts_with(&bytes[..bytes.len().min(H2_PREFACE.len())]) {
         return if bytes.len() >= H2_PREFACE.len() { Parsed::Http2 } else { Parsed::Partial };
     }
-    let mut lines = [httparse::EMPTY_HEADER; MOST_HEADERS];
-    let mut request = httparse::Request::new(&mut lines);
+    // Left unwritten: to clear so many places would take longer than to read a usual head.
+    let mut lines = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match request.parse(bytes) {
+    match request.parse_with_uninit_headers(bytes, &mut lines) {
         Ok(httparse::Status::Complete(length)) => Parsed::Head(Head {
             method: request.method.unwrap_or_default().to_owned(),
             target: request.path.unwrap_or_default().to_owned(),

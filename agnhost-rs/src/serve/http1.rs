@@ -14,7 +14,7 @@ use super::head::{self, Coming, Head, Parsed};
 use super::reply::{self, Composed, Length, Setting, Turn};
 use super::report;
 use super::site::{Asking, Decision, Visitor};
-use crate::lifecycle::Door;
+use crate::lifecycle::{Door, DoorWatch};
 
 /// How long a client may take for a head once it has begun, and for the rest of a body.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -83,8 +83,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
 
     /// Answers requests until the connection ends.
     pub(super) async fn run(mut self) -> Left<S> {
+        let mut door = self.visitor.site.doors.watch();
         loop {
-            match self.head().await {
+            match self.head(&mut door).await {
                 Ok(Some(head)) => {
                     let visit = self.visitor.site.doors.visit();
                     let after = self.answer(head).await;
@@ -104,8 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     }
 
     /// The next head; nothing if the client speaks HTTP/2.
-    async fn head(&mut self) -> Result<Option<Head>, After> {
-        let mut door = self.visitor.site.doors.watch();
+    async fn head(&mut self, door: &mut DoorWatch) -> Result<Option<Head>, After> {
         let mut deadline = None;
         loop {
             match head::parse(&self.ahead) {
@@ -124,6 +124,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             }
             if self.ahead.is_empty() {
                 tokio::select! {
+                    biased;
                     more = self.more() => more?,
                     () = door.closing() => return Err(After::Close),
                 }
@@ -164,7 +165,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Reads the request's body, writes everything down, and answers.
     async fn answer(&mut self, head: Head) -> After {
         self.nth += 1;
-        let body = timeout(HEAD_PATIENCE, self.swallow(&head)).await.unwrap_or(Err(After::Close));
+        let body = match head.coming() {
+            Coming::Length(0) => Ok(Some(0)),
+            coming => {
+                let swallow = self.swallow(coming, head.expects_leave());
+                timeout(HEAD_PATIENCE, swallow).await.unwrap_or(Err(After::Close))
+            }
+        };
         let (body, clear) = match body {
             Ok(Some(length)) => (length, true),
             Ok(None) => (0, false),
@@ -184,18 +191,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         };
         let path = asking.path().to_owned();
         let before = self.visitor.wire.sent();
-        let decision = self.visitor.decide(asking).await;
+        let mut decision = self.visitor.decide(asking).await;
         let manner = Manner { may_go_on, is_head, http10: head.minor == 0, path, host };
         let sent = self.act(&decision, &manner).await;
         let written = self.visitor.wire.sent() - before;
-        self.visitor.answered(&decision, &sent.answer, written, sent.error);
+        self.visitor.answered(&mut decision, sent.answer, written, sent.error);
         sent.after
     }
 
     /// Reads a request's body and forgets it. Nothing if nobody can tell where it ends.
-    async fn swallow(&mut self, head: &Head) -> Result<Option<u64>, After> {
-        let coming = head.coming();
-        if coming != Coming::Length(0) && head.expects_leave() {
+    async fn swallow(&mut self, coming: Coming, expects_leave: bool) -> Result<Option<u64>, After> {
+        if expects_leave {
             let leave = self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
             leave.map_err(|_| After::Gone)?;
         }
@@ -426,14 +432,7 @@ impl Manner {
         report: &'a dyn Fn(probity_script::answer::Report) -> String,
     ) -> Setting<'a> {
         let host = self.host.as_deref().unwrap_or_default();
-        Setting {
-            path: &self.path,
-            hop,
-            ip: report::bracketed(visitor.local.ip()),
-            port: visitor.local.port(),
-            host,
-            report,
-        }
+        Setting { path: &self.path, hop, ip: visitor.local.ip(), port: visitor.local.port(), host, report }
     }
 }
 

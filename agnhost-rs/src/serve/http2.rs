@@ -184,7 +184,7 @@ impl Scripted {
         let composed = {
             let (visitor, decision) = (&self.visitor, &account.decision);
             let report = |what| report::text(what, &visitor.site.stage, decision.probe);
-            let (ip, port) = (report::bracketed(visitor.local.ip()), visitor.local.port());
+            let (ip, port) = (visitor.local.ip(), visitor.local.port());
             reply::compose(
                 reply,
                 &Setting { path: &path, hop: decision.hop, ip, port, host: &host, report: &report },
@@ -245,7 +245,7 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         let error = (!self.ended).then(|| "the peer gave up".to_owned());
-        self.visitor.answered(&self.decision, &self.said, self.sent, error);
+        self.visitor.answered(&mut self.decision, std::mem::take(&mut self.said), self.sent, error);
     }
 }
 

@@ -1,10 +1,12 @@
 //! From the plan's words to what goes on the wire: the head of a reply and the turns of its body. Pure.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
 use probity_script::answer::{Body, Framing, Hops, HttpReply, Redirect};
 
+use super::report;
 use super::site::HOP;
 
 /// The size of the pieces in which a large body is sent.
@@ -17,7 +19,7 @@ static FILLER: [u8; PIECE as usize] = [b'a'; PIECE as usize];
 pub(super) struct Setting<'a> {
     pub(super) path: &'a str,
     pub(super) hop: u64,
-    pub(super) ip: String,
+    pub(super) ip: IpAddr,
     pub(super) port: u16,
     pub(super) host: &'a str,
     pub(super) report: &'a dyn Fn(probity_script::answer::Report) -> String,
@@ -231,7 +233,7 @@ fn fill_in(text: &str, setting: &Setting<'_>) -> String {
     if !text.contains('{') {
         return text.to_owned();
     }
-    text.replace("{ip}", &setting.ip)
+    text.replace("{ip}", &report::bracketed(setting.ip))
         .replace("{port}", &setting.port.to_string())
         .replace("{host}", setting.host)
 }

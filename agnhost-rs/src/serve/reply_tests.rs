@@ -10,7 +10,7 @@ fn composed(yaml: &str, hop: u64) -> Composed {
     let setting = Setting {
         path: "/r",
         hop,
-        ip: "10.0.0.1".to_owned(),
+        ip: IpAddr::from([10, 0, 0, 1]),
         port: 8080,
         host: "app.example",
         report: &report,

@@ -152,6 +152,7 @@ impl Visitor {
             self.site.stage.mark(&mark, &name);
         }
         let mut decision = decision.0;
+        self.witness().offered(decision.arrived).await;
         if let Some(pool) = &self.site.pool {
             decision.worker = pool.worker().await;
             if decision.worker.is_none() {
@@ -188,10 +189,10 @@ impl Visitor {
             None => (0, 0, None, sentence(404, "no such path in the plan\n")),
         };
         let nth = asking.nth;
-        let arrived = self.witness().arrival(&Fact::Request(Request {
+        let request = Request {
             conn: self.conn,
             nth,
-            endpoint: endpoint.clone(),
+            endpoint,
             probe,
             hop: (hop > 0).then_some(hop),
             method: asking.method,
@@ -201,20 +202,29 @@ impl Visitor {
             body: asking.body,
             first_byte_us: self.wire.take_first_byte(),
             service: None,
-        }));
+        };
+        let fact = Fact::Request(request);
+        let arrived = self.witness().announce(&fact);
+        let endpoint = if let Fact::Request(request) = fact { request.endpoint } else { None };
         let by = mark.map(|mark| (endpoint.as_ref().map(ToString::to_string).unwrap_or_default(), mark));
         (Decision { nth, answer, endpoint, step, probe, hop, arrived, worker: None }, by)
     }
 
     /// Writes down how a request was answered.
-    pub(super) fn answered(&self, decision: &Decision, answer: &str, written: u64, error: Option<String>) {
+    pub(super) fn answered(
+        &self,
+        decision: &mut Decision,
+        answer: String,
+        written: u64,
+        error: Option<String>,
+    ) {
         let took_us = self.witness().clock().mono_us().saturating_sub(decision.arrived.at.mono_us);
         self.witness().record(&Fact::Answer(Answered {
             conn: self.conn,
             nth: decision.nth,
-            endpoint: decision.endpoint.clone(),
+            endpoint: decision.endpoint.take(),
             step: decision.step,
-            answer: answer.to_owned(),
+            answer,
             written,
             took_us,
             error,

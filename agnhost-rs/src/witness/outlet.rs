@@ -16,6 +16,7 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use probity_script::witness::Lost;
 
+use super::Haste;
 use super::ring::Ring;
 use crate::hold::hold;
 
@@ -113,7 +114,7 @@ impl Outlet {
     }
 
     /// Takes a line, or counts it as lost. Returns an earlier loss that can be told now that there is room again.
-    pub(super) fn offer(&self, seq: u64, line: &[u8], arrival: bool) -> Option<Lost> {
+    pub(super) fn offer(&self, seq: u64, line: &[u8], haste: Haste) -> Option<Lost> {
         let mut state = hold(&self.state);
         if state.waiting.len() + line.len() > self.most {
             state.write_promptly();
@@ -125,17 +126,33 @@ impl Outlet {
             return None;
         }
         state.waiting.extend_from_slice(line);
-        if arrival {
-            state.write_promptly();
-        }
-        if state.idle && !state.waiting.is_empty() {
-            state.idle = false;
-            self.filled.notify_one();
+        match haste {
+            Haste::Now => self.hurry(&mut state),
+            Haste::Awaited => {}
+            Haste::Soon => self.wake(&mut state),
         }
         // Told only once half of the buffer is free, so that a slow reader is not fed with nothing but loss notes.
         let room = state.waiting.len() <= self.most / 2;
         let unsaid = if room { state.unsaid.take() } else { None };
         unsaid.map(|(first, lines)| Lost { to: self.name.to_owned(), lines, first })
+    }
+
+    /// Offers what waits to the system.
+    pub(super) fn push(&self) {
+        self.hurry(&mut hold(&self.state));
+    }
+
+    /// Writes without waiting; what is left over is for the thread.
+    fn hurry(&self, state: &mut State) {
+        state.write_promptly();
+        self.wake(state);
+    }
+
+    fn wake(&self, state: &mut State) {
+        if state.idle && !state.waiting.is_empty() {
+            state.idle = false;
+            self.filled.notify_one();
+        }
     }
 
     /// Takes bytes that are no numbered line, and drops them if there is no room.
