@@ -31,6 +31,7 @@ fn a_port_opens_late() {
     let opened = target.listening("late", "open", 1);
     assert!(opened.mono_us - began(&target) >= 600_000, "it opens 700 ms after the start, not before");
     assert_eq!(ask(address, get("/")).reply().status, 200);
+    let _ = target.story(1);
     // Refused, unless this machine was so busy that the first connect came after the opening.
     let accepted = target.lines().iter().filter(|line| matches!(line.fact, Fact::Accepted(_))).count();
     assert!(first.is_err() == (accepted == 1), "{:?}, {accepted} accepted", first.err());
@@ -56,7 +57,9 @@ fn a_port_closes_and_opens_again_under_its_number() {
     let mut early = Wire::connect(address);
     early.send(get("/"));
     target.listening("web", "closed", 1);
-    assert!(refused(address) || target.lines().len() > 6, "closed ports refuse");
+    let refused = refused(address);
+    let late = target.lines().iter().filter(|line| matches!(line.fact, Fact::Listening(_))).count() > 2;
+    assert!(refused || late, "a closed port refuses, unless this machine was so busy that it is open again");
     assert_eq!(early.hear_all().reply().status, 200, "an open connection outlives its port");
     target.listening("web", "open", 2);
     assert_eq!(ask(address, get("/")).reply().status, 200);
