@@ -3,8 +3,9 @@
 //! Each of them must neither panic nor hang, whatever it is given.
 
 use probity_script::answer::HttpAnswer;
-use probity_script::{Moment, Plan, Script, Span};
+use probity_script::{Change, Moment, Plan, Script, Span};
 
+use crate::recorder::intake::Intake;
 use crate::{document, serve};
 
 /// The head of a request.
@@ -39,6 +40,37 @@ pub fn plan(bytes: &[u8]) {
     assert!(again.is_some(), "a plan that was read can be written and read again");
 }
 
+/// What the control port takes for a change, made to a plan that it may or may not fit.
+pub fn change(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let plan = "listeners: { web: { port: 0, paths: { /: 200 } }, rpc: { port: 0, protocol: grpc } }";
+    let plan: Plan = document::read("fuzz", "plan", plan).unwrap_or_default();
+    if let Ok(change) = document::read::<Change>("fuzz", "change", text)
+        && let Err(why) = change.apply(&plan)
+    {
+        assert!(!document::misfit("fuzz", text, &why).to_string().is_empty(), "a problem says what is wrong");
+    }
+}
+
+/// What comes on a connection to the recorder, in one piece and cut in two at a place that the bytes choose.
+///
+/// # Panics
+///
+/// If it matters where the bytes were cut.
+pub fn recorder_stream(bytes: &[u8]) {
+    let cut = bytes.first().map_or(0, |byte| usize::from(*byte).min(bytes.len()));
+    let hear = |pieces: &[&[u8]]| {
+        let mut intake = Intake::new();
+        let said: usize = pieces.iter().map(|piece| intake.feed(piece).len()).sum();
+        (said, intake.greeted(), intake.end().is_some())
+    };
+    assert_eq!(
+        hear(&[bytes]),
+        hear(&[&bytes[..cut], &bytes[cut..]]),
+        "where the bytes are cut does not matter"
+    );
+}
+
 /// Some step answers at each of these moments.
 fn look_around(script: &Script<HttpAnswer>) {
     let since = std::collections::BTreeMap::new();
@@ -68,5 +100,8 @@ mod tests {
         }
         plan(b"listeners: { web: { port: 0, paths: { /: 200 } } }");
         plan(b"listeners: 7");
+        change(b"listeners: { web: { paths: { /: hang } } }");
+        change(b"listeners: { wbe: { paths: { /: hang } } }");
+        recorder_stream(b"\x05{\"v\":1}\n{}\n");
     }
 }

@@ -34,10 +34,10 @@ pub(super) async fn host(site: Arc<Site>, stream: TcpStream, peer: SocketAddr) {
     let conn = site.numbers.fetch_add(1, Ordering::Relaxed);
     let wire = Wire::new(stream, clock);
     let visitor = Visitor { site, conn, local, wire };
-    let (accepted, settings) = visitor.welcome(canonical(peer));
+    let (accepted, answer) = visitor.welcome(canonical(peer));
     let mut door = visitor.site.doors.watch();
     tokio::select! {
-        () = treat(&visitor, settings) => {}
+        () = treat(&visitor, answer) => {}
         () = door.shut() => visitor.wire.reset(),
     }
     let end = visitor.wire.end();
@@ -58,7 +58,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 
 impl Visitor {
     /// Writes the connection down and chooses what is done with it.
-    fn welcome(&self, peer: SocketAddr) -> (u64, ConnectionSettings) {
+    fn welcome(&self, peer: SocketAddr) -> (u64, ConnectionAnswer) {
         let site = &self.site;
         let (at, answer, mark) = site.stage.with_plan(|plan| {
             let Some(listener) = plan.listeners.get(&site.name) else {
@@ -80,7 +80,7 @@ impl Visitor {
         if let Some(mark) = mark {
             site.stage.mark(&mark, &format!("{}@connections", site.name));
         }
-        (at, settings(answer))
+        (at, answer)
     }
 }
 
@@ -94,21 +94,20 @@ fn settings(answer: ConnectionAnswer) -> ConnectionSettings {
         ConnectionAnswer::Close => then(Then::Close),
         ConnectionAnswer::Reset => then(Then::Reset),
         ConnectionAnswer::Echo => then(Then::Echo),
-        ConnectionAnswer::Garbage => {
-            let send = Some(String::from_utf8_lossy(GARBAGE).into_owned());
-            ConnectionSettings { send, ..then(Then::Close) }
-        }
+        ConnectionAnswer::Garbage => then(Then::Close),
     }
 }
 
-async fn treat(visitor: &Visitor, settings: ConnectionSettings) {
+async fn treat(visitor: &Visitor, answer: ConnectionAnswer) {
     let mut tap = Tap(Arc::clone(&visitor.wire));
+    let garbage = (answer == ConnectionAnswer::Garbage).then_some(GARBAGE);
+    let settings = settings(answer);
     if let Some(delay) = settings.delay {
         sleep(delay.0).await;
     }
-    if let Some(text) = &settings.send {
+    if let Some(bytes) = garbage.or(settings.send.as_deref().map(str::as_bytes)) {
         // A peer that is gone is noticed by whatever comes next.
-        let _ = tap.write_all(text.as_bytes()).await;
+        let _ = tap.write_all(bytes).await;
     }
     let act = async {
         match settings.then {

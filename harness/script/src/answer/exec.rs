@@ -38,6 +38,7 @@ pub struct ExecSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fork: Option<Span>,
     /// SIGTERM does not end the command.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_term: bool,
 }
 

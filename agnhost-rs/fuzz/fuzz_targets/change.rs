@@ -1,0 +1,4 @@
+//! Any text as a change of plan.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| agnhost_rs::fuzzing::change(bytes));
