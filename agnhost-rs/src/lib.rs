@@ -1,11 +1,15 @@
 //! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
 
+pub mod check;
+pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod control;
 pub mod document;
 pub mod dropin;
 pub mod exec;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hold;
 pub mod identity;
 pub mod lifecycle;

@@ -2,6 +2,7 @@
 //!
 //! It is read before anything is bound, so a wrong plan costs nothing but its message and exit status 2.
 
+use std::env::VarError;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,22 @@ use crate::document;
 
 /// The variable that holds a plan's text.
 pub const VARIABLE: &str = "AGNHOST_PLAN";
+
+/// The plan's text in the environment, if there is one.
+///
+/// # Errors
+///
+/// If the variable does not hold text in UTF-8.
+pub fn environment() -> Result<Option<String>, PlanError> {
+    match std::env::var(VARIABLE) {
+        Ok(text) => Ok(Some(text)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(error) => {
+            let error = io::Error::new(io::ErrorKind::InvalidData, error);
+            Err(PlanError::Unreadable { name: VARIABLE.to_owned(), error })
+        }
+    }
+}
 
 /// One source of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]

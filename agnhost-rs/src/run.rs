@@ -2,8 +2,7 @@
 //! be right, and nothing happens unwitnessed.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,10 +11,11 @@ use probity_script::witness::Started;
 use probity_script::{Fact, Plan};
 use sha2::{Digest, Sha256};
 
+use crate::cli::{ControlAddress, ServeOrder, WRONG_USE};
 use crate::clock::Clock;
 use crate::control::{self, Control};
 use crate::identity;
-use crate::lifecycle::{self, Doors, Mailbox, StopSignals, exits};
+use crate::lifecycle::{self, Doors, Mailbox, exits};
 use crate::meters::Meters;
 use crate::serve::{self, ServeError};
 use crate::stage::Stage;
@@ -31,22 +31,6 @@ const BUFFER: usize = 1 << 20;
 /// How many threads answer. Probes are few and small; a second thread keeps one slow body from delaying another probe.
 const WORKERS: usize = 2;
 
-/// Everything that the role is told.
-pub struct Orders {
-    /// The plan.
-    pub plan: Plan,
-    /// Where to keep the journal.
-    pub journal: Option<PathBuf>,
-    /// The recorder's address, `host:port`.
-    pub recorder: Option<String>,
-    /// Where to open the control port, and the token that it asks for.
-    pub control: Option<(SocketAddr, Token)>,
-    /// The signals that mean stop.
-    pub stop: StopSignals,
-    /// Whether standard output stays silent.
-    pub quiet: bool,
-}
-
 /// Why the role could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -57,7 +41,7 @@ pub enum RunError {
     #[error("failed to open the control port at {address}: {source}; choose another --control")]
     Control {
         /// Where it should have been.
-        address: SocketAddr,
+        address: ControlAddress,
         /// What the system said.
         source: io::Error,
     },
@@ -69,18 +53,29 @@ pub enum RunError {
     System(#[from] io::Error),
 }
 
+impl RunError {
+    /// The exit status: 2 for what a flag or the plan can put right.
+    #[must_use]
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::System(_) => 1,
+            Self::Journal(_) | Self::Control { .. } | Self::Serve(_) => WRONG_USE,
+        }
+    }
+}
+
 /// Plays the plan until the process ends, which it does by a signal, by the plan, or by a control call.
 ///
 /// # Errors
 ///
 /// If it cannot begin; then no connection has been accepted.
-pub fn run(orders: Orders, clock: Clock, mailbox: Mailbox) -> Result<ExitCode, RunError> {
+pub fn run(order: ServeOrder, clock: Clock, mailbox: Mailbox) -> Result<ExitCode, RunError> {
     raise_descriptor_limit();
-    let control =
-        orders.control.as_ref().map(|(address, token)| open_control(*address, token)).transpose()?;
-    let journal = orders.journal.as_deref().map(Journal::open).transpose()?;
-    let witness = begin_witness(&orders, clock, journal);
-    let stage = Stage::new(orders.plan, witness);
+    let control = order.control.as_ref().map(|(address, token)| open_control(*address, token)).transpose()?;
+    let journal = order.journal.as_deref().map(Journal::open).transpose()?;
+    let witness = begin_witness(&order, clock, journal);
+    let stop = order.stop_signals.into_iter().collect();
+    let stage = Stage::new(order.plan, witness);
     let doors = Doors::default();
     let meters = Meters::default();
     if let Some((listener, token)) = control {
@@ -89,7 +84,7 @@ pub fn run(orders: Orders, clock: Clock, mailbox: Mailbox) -> Result<ExitCode, R
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
     runtime.block_on(async {
-        lifecycle::begin(&stage, &doors, mailbox, orders.stop).await;
+        lifecycle::begin(&stage, &doors, mailbox, stop).await;
         if let Err(error) = serve::start(&stage, &doors, &meters) {
             // Whoever reads the witness alone should know as well.
             stage.witness().flush(std::time::Duration::from_millis(200));
@@ -99,8 +94,8 @@ pub fn run(orders: Orders, clock: Clock, mailbox: Mailbox) -> Result<ExitCode, R
     })
 }
 
-fn open_control(address: SocketAddr, token: &Token) -> Result<(TcpListener, Token), RunError> {
-    let listener = TcpListener::bind(address).map_err(|source| RunError::Control { address, source })?;
+fn open_control(address: ControlAddress, token: &Token) -> Result<(TcpListener, Token), RunError> {
+    let listener = address.bind().map_err(|source| RunError::Control { address, source })?;
     Ok((listener, token.clone()))
 }
 
@@ -113,32 +108,32 @@ fn steering(stage: Stage, doors: Doors, meters: Meters, token: Token) -> Control
 }
 
 /// Opens the outlets and writes the first line.
-fn begin_witness(orders: &Orders, clock: Clock, journal: Option<Journal>) -> Witness {
+fn begin_witness(order: &ServeOrder, clock: Clock, journal: Option<Journal>) -> Witness {
     let attempt_known = journal.is_some();
     let attempt = journal.as_ref().map_or(0, |journal| journal.attempt);
     let identity = Identity { boot: identity::random_name(), attempt, attempt_known };
     let witness = Witness::new(clock, identity, MEMORY);
-    if !orders.quiet {
+    if !order.quiet {
         witness.add(Outlet::stdout(BUFFER));
     }
     if let Some(journal) = journal {
         witness.add(Outlet::file("journal", journal.file, BUFFER));
     }
     // The recorder's outlet holds all that is remembered, so that a resumed link loses nothing.
-    let recorder = orders.recorder.as_ref().map(|_| Outlet::unconnected("recorder", 2 * MEMORY));
+    let recorder = order.recorder.as_ref().map(|_| Outlet::unconnected("recorder", 2 * MEMORY));
     recorder.iter().for_each(|outlet| witness.add(Arc::clone(outlet)));
     witness.record(&Fact::Started(Started {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         args: arguments(),
         host: identity::host(),
-        plan: digest(&orders.plan),
-        seed: orders.plan.seed,
+        plan: digest(&order.plan),
+        seed: order.plan.seed,
         attempt_known,
         began_mono_us: clock.began_mono_us(),
         identity: identity::from_environment(),
     }));
-    if let (Some(outlet), Some(address)) = (&recorder, &orders.recorder) {
+    if let (Some(outlet), Some(address)) = (&recorder, &order.recorder) {
         witness::link_to_recorder(witness.clone(), Arc::clone(outlet), address.clone());
     }
     witness::start_ticker(witness.clone(), recorder);

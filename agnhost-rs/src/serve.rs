@@ -5,6 +5,7 @@
 //! for each protocol, and written down there, before it is answered.
 
 mod connection;
+pub(crate) mod fuzzing;
 mod grpc;
 mod head;
 mod http1;

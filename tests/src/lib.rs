@@ -1,4 +1,11 @@
-//! Helpers for tests that drive the programs of this workspace from outside: start a program, talk to it raw.
+//! Helpers for tests that drive the programs of this workspace from outside: the program as a process, and clients of
+//! several degrees of politeness.
 
+pub mod frames;
+pub mod grpc;
+pub mod h2;
 pub mod program;
 pub mod raw_http;
+pub mod target;
+pub mod tls;
+pub mod wire;

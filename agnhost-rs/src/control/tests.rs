@@ -143,7 +143,7 @@ fn without_the_right_token_every_route_refuses_and_witnesses() {
     for (method, target) in routes {
         let answer = port.ask_as("", method, target, b"");
         assert_eq!((answer.status, answer.header("www-authenticate")), (401, "Bearer"), "{target}");
-        assert!(answer.json()["error"].as_str().unwrap().contains("there is no token"));
+        assert!(answer.json()["error"].as_str().unwrap().contains("Bearer TOKEN"));
         let answer = port.ask_as("Authorization: Bearer open-sesamy\r\n", method, target, b"");
         assert_eq!(answer.status, 401, "{target}");
     }
@@ -152,7 +152,7 @@ fn without_the_right_token_every_route_refuses_and_witnesses() {
     for (pair, (method, target)) in refusals.chunks(2).zip(routes) {
         assert_eq!(pair[0].request, format!("{method} {target}"));
         assert!(pair[0].peer.starts_with("127.0.0.1:"));
-        assert!(pair[0].why.contains("no token") && pair[1].why.contains("not the right one"));
+        assert!(pair[0].why.contains("Bearer TOKEN") && pair[1].why.contains("not the right one"));
     }
     assert_eq!(port.stage.counted("http", "/ready"), 0);
 }

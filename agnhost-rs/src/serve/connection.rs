@@ -145,7 +145,7 @@ async fn echo(tap: &mut Tap) {
 }
 
 /// Closes in good order: our end, then what is still under way, then the peer's end.
-async fn close(tap: &mut Tap) {
+pub(super) async fn close(tap: &mut Tap) {
     let _ = tap.shutdown().await;
     let _ = timeout(LAST_WAIT, swallow(tap)).await;
 }
@@ -156,7 +156,7 @@ async fn speak(visitor: &Visitor, mut tap: Tap) {
         None if visitor.site.protocol == Protocol::Tcp => swallow(&mut tap).await,
         None => protocol(visitor, tap, false).await,
         Some(acceptor) => {
-            let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(tap)).await;
+            let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(tap.clone())).await;
             match handshake {
                 Ok(Ok(stream)) => {
                     let h2 = note_tls(visitor, &stream);
@@ -165,7 +165,11 @@ async fn speak(visitor: &Visitor, mut tap: Tap) {
                         _ => protocol(visitor, stream, h2).await,
                     }
                 }
-                Ok(Err(error)) => note_failure(visitor, &error.to_string()),
+                Ok(Err(error)) => {
+                    note_failure(visitor, &error.to_string());
+                    // In good order, so that the client gets to read the alert.
+                    close(&mut tap).await;
+                }
                 Err(_) => note_failure(visitor, "the client took longer than 30 s"),
             }
         }

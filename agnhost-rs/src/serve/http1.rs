@@ -14,7 +14,7 @@ use super::head::{self, Coming, Head, Parsed};
 use super::reply::{self, Composed, Length, Setting, Turn};
 use super::report;
 use super::site::{Asking, Decision, Visitor};
-use crate::lifecycle::DoorWatch;
+use crate::lifecycle::{Door, DoorWatch};
 
 /// How long a client may take for a head once it has begun, and for the rest of a body.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -24,6 +24,9 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The largest request body that is read; a connection with a larger one ends with the answer.
 const LARGEST_BODY: u64 = 8 << 20;
+
+/// The most that may stand behind the last chunk of a body.
+const LARGEST_TRAILERS: usize = 8 * 1024;
 
 /// How much may come ahead of its turn while an answer is delayed.
 const LARGEST_AHEAD: usize = 64 * 1024;
@@ -111,28 +114,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                     return Ok(Some(head));
                 }
                 Parsed::Http2 if self.nth == 0 => return Ok(None),
-                Parsed::Http2 | Parsed::Wrong(_) => {
-                    return Err(self.refuse(b"HTTP/1.1 400 Bad Request").await);
-                }
+                Parsed::Http2 => return Err(self.refuse("400 Bad Request", "HTTP/2 begins too late").await),
+                Parsed::Wrong(why) => return Err(self.refuse("400 Bad Request", &why).await),
                 Parsed::TooLarge => {
-                    return Err(self.refuse(b"HTTP/1.1 431 Request Header Fields Too Large").await);
+                    let why = "a head larger than 64 KiB or 256 lines";
+                    return Err(self.refuse("431 Request Header Fields Too Large", why).await);
                 }
                 Parsed::Partial => {}
             }
-            let began = !self.ahead.is_empty();
-            if began && deadline.is_none() {
-                deadline = Some(Instant::now() + HEAD_PATIENCE);
-            }
-            let more = async {
-                match deadline {
-                    Some(deadline) => timeout_at(deadline, self.more()).await.unwrap_or(Err(After::Close)),
-                    None => self.more().await,
+            if self.ahead.is_empty() {
+                tokio::select! {
+                    biased;
+                    more = self.more() => more?,
+                    () = door.closing() => return Err(After::Close),
                 }
-            };
-            tokio::select! {
-                biased;
-                more = more => more?,
-                () = door.closing(), if !began => return Err(After::Close),
+            } else {
+                let until = *deadline.get_or_insert_with(|| Instant::now() + HEAD_PATIENCE);
+                match timeout_at(until, self.more()).await {
+                    Ok(more) => more?,
+                    Err(_) => return Err(self.refuse("408 Request Timeout", "a head that took 30 s").await),
+                }
             }
         }
     }
@@ -143,15 +144,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             self.ahead.reserve(1024);
         }
         match self.stream.read_buf(&mut self.ahead).await {
-            Ok(0) | Err(_) => Err(After::Gone),
+            Ok(0) => Err(After::Gone),
             Ok(_) => Ok(()),
+            Err(error) => {
+                self.visitor.wire.broke(&error);
+                Err(After::Gone)
+            }
         }
     }
 
-    async fn refuse(&mut self, status: &[u8]) -> After {
-        let lines = [status, b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"].concat();
+    /// Turns away what is no request of ours. There is no request to write down, so the connection's end says why.
+    async fn refuse(&mut self, status: &str, why: &str) -> After {
+        self.visitor.wire.we_close_because(&format!("refused with {status}: {why}"));
+        let lines = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         // A peer that cannot be told will notice the end of the connection.
-        let _ = timeout(LAST_WAIT, self.stream.write_all(&lines)).await;
+        let _ = timeout(LAST_WAIT, self.stream.write_all(lines.as_bytes())).await;
         After::Close
     }
 
@@ -200,43 +207,60 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
         match coming {
             Coming::Length(length) if length <= LARGEST_BODY => {
-                let mut left = length;
-                loop {
-                    let here = left.min(self.ahead.len() as u64);
-                    self.ahead.drain(..here as usize);
-                    left -= here;
-                    if left == 0 {
-                        return Ok(Some(length));
-                    }
-                    self.more().await?;
-                }
+                self.skip(length).await?;
+                Ok(Some(length))
             }
             Coming::Chunks => self.swallow_chunks().await,
             Coming::Length(_) | Coming::Unclear => Ok(None),
         }
     }
 
+    /// Reads so many bytes and forgets them.
+    async fn skip(&mut self, mut left: u64) -> Result<(), After> {
+        loop {
+            let here = left.min(self.ahead.len() as u64);
+            self.ahead.drain(..here as usize);
+            left -= here;
+            if left == 0 {
+                return Ok(());
+            }
+            self.more().await?;
+        }
+    }
+
     async fn swallow_chunks(&mut self) -> Result<Option<u64>, After> {
-        let mut total = 0;
+        let mut total = 0_u64;
         loop {
             match httparse::parse_chunk_size(&self.ahead) {
                 Ok(httparse::Status::Complete((line, size))) => {
-                    total += size;
+                    total = total.saturating_add(size);
                     if total > LARGEST_BODY {
                         return Ok(None);
                     }
-                    // The chunk and the line break behind it. Trailers are not read, so they end the connection.
-                    let end = line + size as usize + 2;
-                    while self.ahead.len() < end {
-                        self.more().await?;
-                    }
-                    self.ahead.drain(..end);
                     if size == 0 {
-                        return Ok(Some(total));
+                        self.ahead.drain(..line);
+                        return Ok(self.swallow_trailers().await?.then_some(total));
                     }
+                    // The chunk and the line break behind it.
+                    self.skip(line as u64 + size + 2).await?;
                 }
                 Ok(httparse::Status::Partial) if self.ahead.len() < 1024 => self.more().await?,
                 _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Reads the lines behind the last chunk, up to the empty one. False if they are none.
+    async fn swallow_trailers(&mut self) -> Result<bool, After> {
+        loop {
+            let mut lines = [httparse::EMPTY_HEADER; 32];
+            match httparse::parse_headers(&self.ahead, &mut lines) {
+                Ok(httparse::Status::Complete((end, _))) => {
+                    self.ahead.drain(..end);
+                    return Ok(true);
+                }
+                Ok(httparse::Status::Partial) if self.ahead.len() < LARGEST_TRAILERS => self.more().await?,
+                _ => return Ok(false),
             }
         }
     }
@@ -338,29 +362,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// Waits, and gives up when the peer does.
+    /// Waits, and gives up when the peer does. What he sends meanwhile is kept for later.
     async fn rest(&mut self, pause: Option<Duration>) -> Result<(), Broken> {
         let Some(pause) = pause.filter(|pause| !pause.is_zero()) else { return Ok(()) };
         tokio::select! {
             () = sleep(pause) => Ok(()),
-            gone = self.hang() => Err(gone),
+            gone = self.outlast(true) => Err(gone),
         }
     }
 
     /// Waits for the peer to give up, or for the doors to shut.
     async fn hang(&mut self) -> Broken {
+        self.outlast(false).await
+    }
+
+    /// Reads until the peer gives up or the doors shut. Whoever sends more than we keep has to wait; his end is
+    /// noticed when we write.
+    async fn outlast(&mut self, keep: bool) -> Broken {
         let mut door = self.visitor.site.doors.watch();
         loop {
-            if self.ahead.len() >= LARGEST_AHEAD {
-                // Whoever sends that much without an answer has to wait; his end is noticed when we write.
-                door.shut().await;
-                return Broken("we stopped".to_owned());
-            }
+            let full = keep && self.ahead.len() >= LARGEST_AHEAD;
             tokio::select! {
-                more = self.more() => if more.is_err() {
+                more = self.more(), if !full => if more.is_err() {
                     return Broken("the peer gave up".to_owned());
                 },
                 () = door.shut() => return Broken("we stopped".to_owned()),
+            }
+            if !keep {
+                self.ahead.clear();
             }
         }
     }
@@ -369,6 +398,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     async fn leave(&mut self, after: After) {
         match after {
             After::Reset => self.visitor.wire.reset(),
+            // By TLS a peer can say that he ends before his end is there to be seen.
+            After::Gone if self.visitor.site.doors.now() != Door::Shut => self.visitor.wire.peer_closed(),
             After::Gone | After::Next => {}
             After::Close => {
                 // In good order: our end first, then what the peer still sends, then his end.

@@ -18,13 +18,16 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use probity_script::answer::HttpAnswer;
+use probity_script::witness::Ending;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
+use super::connection::close;
 use super::reply::{self, Composed, Setting, Source, Turn};
 use super::report;
 use super::site::{Asking, Decision, Visitor};
+use super::tap::Tap;
 use crate::hold::hold;
 use crate::lifecycle::Visit;
 
@@ -86,15 +89,33 @@ where
     let mut draining = false;
     loop {
         tokio::select! {
-            _ = &mut connection => return,
-            cut = scissors.called() => return apply(visitor, cut),
-            () = door.shut() => return visitor.wire.we_close(),
+            ended = &mut connection => {
+                if let Err(error) = ended {
+                    visitor.wire.we_close_because(&reason(&error));
+                }
+                break;
+            }
+            cut = scissors.called() => { apply(visitor, cut); break; }
+            () = door.shut() => { visitor.wire.we_close(); break; }
             () = drain.closing(), if !draining => {
                 draining = true;
                 connection.as_mut().graceful_shutdown();
             }
         }
     }
+    if visitor.wire.end().how != Ending::WeReset {
+        // What the peer still sends has to be read, or the system would abort what should end in good order.
+        close(&mut Tap(std::sync::Arc::clone(&visitor.wire))).await;
+    }
+}
+
+/// Why hyper ended a connection, down to the first cause.
+fn reason(error: &hyper::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
 }
 
 fn apply(visitor: &Visitor, cut: Cut) {
@@ -123,14 +144,15 @@ impl Service<Request<Incoming>> for Scripted {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let this = self.clone();
-        Box::pin(async move { Ok(this.answer(request).await) })
+        // Counted here, where requests come in their order; their answers are chosen side by side.
+        let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        Box::pin(async move { Ok(this.answer(request, nth).await) })
     }
 }
 
 impl Scripted {
-    async fn answer(self, request: Request<Incoming>) -> Response<Script2Body> {
+    async fn answer(self, request: Request<Incoming>, nth: u64) -> Response<Script2Body> {
         let visit = self.visitor.site.doors.visit();
-        let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let asking = asking(&request, nth);
         let (path, host) = (asking.path().to_owned(), asking.host.clone().unwrap_or_default());
         let is_head = asking.method == "HEAD";

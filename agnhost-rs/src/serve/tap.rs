@@ -70,7 +70,8 @@ impl Wire {
         hold(&self.end).get_or_insert_with(|| End { how, error: error.map(ToString::to_string) });
     }
 
-    fn note_error(&self, error: &io::Error) {
+    /// Notes that the connection broke, unless it is known better already.
+    pub(super) fn broke(&self, error: &io::Error) {
         let how = match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ending::PeerReset,
             _ => Ending::Broken,
@@ -83,11 +84,48 @@ impl Wire {
         self.note(Ending::WeClosed, None);
     }
 
+    /// Notes that we end the connection in good order, and why.
+    pub(super) fn we_close_because(&self, why: &str) {
+        let mut end = hold(&self.end);
+        let end = end.get_or_insert(End { how: Ending::WeClosed, error: None });
+        if end.how == Ending::WeClosed {
+            end.error.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
+    /// Notes that the peer ended the connection in good order, unless it is known better already.
+    pub(super) fn peer_closed(&self) {
+        self.note(Ending::PeerClosed, None);
+    }
+
     /// Makes the peer see an abort (RST) as soon as the last holder lets go.
     pub(super) fn reset(&self) {
         self.note(Ending::WeReset, None);
         // Should this fail, the peer sees an orderly close, and the line above says what was meant.
         let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+    }
+
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        send: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            // Tried first: a socket is nearly always ready to be written to.
+            match send(&self.stream) {
+                Ok(count) => {
+                    self.sent.fetch_add(count as u64, Ordering::Relaxed);
+                    return Poll::Ready(Ok(count));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.stream.poll_write_ready(cx))?;
+                }
+                Err(error) => {
+                    self.broke(&error);
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
     }
 
     /// Sends bytes past every layer above.
@@ -124,7 +162,7 @@ impl AsyncRead for Tap {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
-                    wire.note_error(&error);
+                    wire.broke(&error);
                     return Poll::Ready(Err(error));
                 }
             }
@@ -134,23 +172,20 @@ impl AsyncRead for Tap {
 
 impl AsyncWrite for Tap {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let wire = &*self.0;
-        loop {
-            // Tried first: a socket is nearly always ready to be written to.
-            match wire.stream.try_write(bytes) {
-                Ok(count) => {
-                    wire.sent.fetch_add(count as u64, Ordering::Relaxed);
-                    return Poll::Ready(Ok(count));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready!(wire.stream.poll_write_ready(cx))?;
-                }
-                Err(error) => {
-                    wire.note_error(&error);
-                    return Poll::Ready(Err(error));
-                }
-            }
-        }
+        self.0.poll_send(cx, |stream| stream.try_write(bytes))
+    }
+
+    /// TLS hands over several records at once; the last of them may be the alert that says why it ends.
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_send(cx, |stream| stream.try_write_vectored(parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -48,7 +48,6 @@ pub struct ListenerChange {
 /// The answer to a change: what changed and exactly when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub struct Changed {
     /// The sequence number of the witness line that records it.
     pub seq: u64,

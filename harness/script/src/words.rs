@@ -6,10 +6,11 @@
 
 /// Gives an enum of plain words, plus one variant with settings, its written forms.
 ///
-/// `word_or_settings! { Answer: "what is expected", { "hang" => Hang }, settings Reply(HttpReply), number |n| ... }`
+/// `word_or_settings! { Answer: "what is expected", { "hang" => Hang }, settings Reply(HttpReply),
+/// numbers Some((200, 599)), number |n| ... }`; the numbers are those that `number` takes, for the schema.
 macro_rules! word_or_settings {
     ($name:ident, $expected:literal, { $($word:literal => $variant:ident),+ $(,)? },
-     settings $with:ident($settings:ty), number $number:expr) => {
+     settings $with:ident($settings:ty), numbers $numbers:expr, number $number:expr) => {
         impl $name {
             /// The words that stand for an answer without settings.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
@@ -67,10 +68,12 @@ macro_rules! word_or_settings {
             }
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let settings = generator.subschema_for::<$settings>();
-                schemars::json_schema!({
-                    "description": $expected,
-                    "anyOf": [{ "enum": Self::WORDS }, { "type": "integer", "minimum": 0 }, settings]
-                })
+                let numbers: Option<(u64, u64)> = $numbers;
+                let mut forms = vec![schemars::json_schema!({ "enum": Self::WORDS }), settings];
+                if let Some((least, most)) = numbers {
+                    forms.push(schemars::json_schema!({ "type": "integer", "minimum": least, "maximum": most }));
+                }
+                schemars::json_schema!({ "description": $expected, "anyOf": forms })
             }
         }
     };

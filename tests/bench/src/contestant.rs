@@ -83,12 +83,13 @@ impl Programs {
         run(&mut command, port)
     }
 
+    /// agnhost is healthy only once its UDP server is up.
     fn command(&self, who: Who, port: u16) -> Command {
         let number = port.to_string();
         let (program, args): (_, &[&str]) = match who {
             Who::Target => (&self.target, &["serve"]),
             Who::Quiet => (&self.target, &["serve", "--quiet"]),
-            Who::Agnhost => (&self.agnhost, &["netexec", "--udp-port", "-1", "--http-port", &number]),
+            Who::Agnhost => (&self.agnhost, &["netexec", "--udp-port", &number, "--http-port", &number]),
             Who::Floor => (&self.floor, &[&number, WORKERS]),
         };
         let mut command = Command::new(program);

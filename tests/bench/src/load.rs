@@ -14,6 +14,8 @@ use tokio::net::TcpSocket;
 
 const KEPT: &[u8] =
     b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\n\r\n";
+/// How a good answer begins.
+const GOOD: &[u8] = b"HTTP/1.1 200 ";
 const ONCE: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n";
 
 /// A load without pauses.
@@ -107,7 +109,7 @@ async fn once(address: SocketAddr, source: SocketAddr) -> io::Result<bool> {
     stream.write_all(ONCE).await?;
     let mut answer = Vec::with_capacity(1024);
     stream.read_to_end(&mut answer).await?;
-    Ok(answer_length(&answer).is_some())
+    is_whole(&answer)
 }
 
 /// One request after the other on the same connection.
@@ -117,7 +119,7 @@ async fn kept(address: SocketAddr, source: SocketAddr, until: Instant, good: &mu
     while Instant::now() < until {
         stream.write_all(KEPT).await?;
         bytes.clear();
-        while answer_length(&bytes).is_none_or(|length| bytes.len() < length) {
+        while !is_whole(&bytes)? {
             if stream.read_buf(&mut bytes).await? == 0 {
                 return Ok(false);
             }
@@ -127,11 +129,22 @@ async fn kept(address: SocketAddr, source: SocketAddr, until: Instant, good: &mu
     Ok(true)
 }
 
-/// How long a good answer is, once its head is there.
-fn answer_length(bytes: &[u8]) -> Option<usize> {
-    if !bytes.starts_with(b"HTTP/1.1 200 ") {
-        return None;
+/// Whether these bytes are a whole answer.
+///
+/// # Errors
+///
+/// If its status is not 200.
+fn is_whole(bytes: &[u8]) -> io::Result<bool> {
+    let begin = GOOD.len().min(bytes.len());
+    if bytes[..begin] != GOOD[..begin] {
+        let line = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\r').next().unwrap_or_default());
+        return Err(io::Error::other(format!("the answer is not good: {line}")));
     }
+    Ok(length(bytes).is_some_and(|length| bytes.len() >= length))
+}
+
+/// How long an answer is, once its head is there.
+fn length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&bytes[..head]).ok()?;
     let length = text.lines().find_map(|line| {
@@ -165,9 +178,9 @@ pub fn steady(address: SocketAddr, per_second: u32, lasts: Duration) -> io::Resu
         let began = if free > due { due } else { Instant::now() };
         stream.write_all(KEPT)?;
         let mut filled = 0;
-        while answer_length(&bytes[..filled]).is_none_or(|length| filled < length) {
+        while !is_whole(&bytes[..filled])? {
             match stream.read(&mut bytes[filled..])? {
-                0 => return Err(io::Error::other("the connection ended, or the answer is not good")),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => filled += count,
             }
         }
@@ -185,8 +198,10 @@ mod tests {
 
     #[test]
     fn an_answer_is_as_long_as_it_says() {
-        assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Some(40));
-        assert_eq!(answer_length(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), None, "no whole head yet");
-        assert_eq!(answer_length(b"HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno"), None);
+        let whole = |text: &str| is_whole(text.as_bytes()).ok();
+        assert_eq!(whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Some(true));
+        assert_eq!(whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"), Some(false));
+        assert_eq!(whole("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), Some(false), "no whole head yet");
+        assert_eq!(whole("HTTP/1.1 503 No\r\n"), None);
     }
 }

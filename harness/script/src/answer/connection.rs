@@ -66,5 +66,6 @@ word_or_settings!(
     "a connection's answer: serve, hold, close, reset, garbage, echo, or settings such as { delay: 2s, then: close }",
     { "serve" => Serve, "hold" => Hold, "close" => Close, "reset" => Reset, "garbage" => Garbage, "echo" => Echo },
     settings With(ConnectionSettings),
+    numbers None,
     number |_| Err("a connection's answer is a word, such as hold, or a map".to_owned())
 );

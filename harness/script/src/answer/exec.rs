@@ -59,6 +59,7 @@ word_or_settings!(
     "a command's answer: succeed, fail, hang, an exit status, or settings such as { exit: 3, sleep: 2s }",
     { "succeed" => Succeed, "fail" => Fail, "hang" => Hang },
     settings With(ExecSettings),
+    numbers Some((0, 255)),
     number |exit| u8::try_from(exit)
         .map(|exit| ExecSettings { exit, ..ExecSettings::default() })
         .map_err(|_| format!("an exit status lies between 0 and 255, not {exit}"))

@@ -70,6 +70,7 @@ word_or_settings!(
       "not-found" => NotFound, "unimplemented" => Unimplemented, "hang" => Hang, "close" => Close, "reset" => Reset,
       "half-frame" => HalfFrame },
     settings With(GrpcSettings),
+    numbers Some((0, 2_147_483_647)),
     number |status| i32::try_from(status)
         .map(|status| GrpcSettings { status: ServingStatus(status), ..GrpcSettings::default() })
         .map_err(|_| format!("a serving status is a 32 bit number, not {status}"))

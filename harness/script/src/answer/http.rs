@@ -29,6 +29,7 @@ word_or_settings!(
     "an HTTP answer: hang, close, reset, garbage, a status number, or settings such as { status: 503, delay: 2s }",
     { "hang" => Hang, "close" => Close, "reset" => Reset, "garbage" => Garbage },
     settings Reply(Arc<HttpReply>),
+    numbers Some((200, 599)),
     number |status| Status::try_from(status).map(|status| Arc::new(HttpReply { status, ..HttpReply::default() }))
 );
 
@@ -291,6 +292,7 @@ word_or_settings!(
     "a framing: content-length, chunked, close, or a claim such as { content-length: 100 }",
     { "content-length" => ContentLength, "chunked" => Chunked, "close" => Close },
     settings Claim(FramingSettings),
+    numbers None,
     number |_| Err("a framing is a word, or a map such as { content-length: 100 }".to_owned())
 );
 

@@ -66,6 +66,7 @@ word_or_settings!(
     "the answer to a stop signal: exit, ignore, drain, an exit status, or settings such as { exit: 3, after: 5s }",
     { "exit" => Exit, "ignore" => Ignore, "drain" => Drain },
     settings With(TerminationSettings),
+    numbers Some((0, 255)),
     number |exit| u8::try_from(exit)
         .map(|exit| TerminationSettings { exit, ..TerminationSettings::default() })
         .map_err(|_| format!("an exit status lies between 0 and 255, not {exit}"))

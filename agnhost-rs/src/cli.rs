@@ -1,0 +1,279 @@
+//! The command line: our own commands, agnhost's, and `pause` when none is given.
+//!
+//! Flags are turned into an order here, and everything that can be wrong with them is said here; nothing is
+//! bound or started. `main` carries the order out.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use probity_script::{Plan, schema};
+
+use crate::check;
+use crate::dropin::{Dropin, KlogFlags};
+use crate::exec::ExecArgs;
+use crate::lifecycle::{Caught, ChildArgs, DumpArgs, TrialArgs};
+use crate::plan_source::{PlanError, PlanSource};
+use crate::recorder::RecorderArgs;
+use crate::token::Token;
+
+/// The exit status for what the user can put right.
+pub const WRONG_USE: u8 = 2;
+
+const STATUSES: &str = "Exit statuses of our own commands:
+    0  it went well, or a stop signal was answered by exit
+    1  something went wrong that no flag could put right
+    2  wrong flags, a wrong plan, or an address that cannot be had
+   78  an environment variable is missing that the plan requires
+  125  exec: there is no server in this container to ask
+  126  exec: the plan has no such command
+Plans choose their own. agnhost's commands end as agnhost's do.";
+
+/// A server that misbehaves on schedule and writes down what it saw
+#[derive(Debug, Parser)]
+#[command(name = "agnhost-rs", version, args_override_self = true, after_help = STATUSES)]
+pub struct CommandLine {
+    #[command(flatten)]
+    klog: KlogFlags,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+impl CommandLine {
+    /// The command; `pause` if none is given, as a sandbox image needs it.
+    #[must_use]
+    pub fn chosen(self) -> Command {
+        self.command.unwrap_or(Command::Dropin(Dropin::Pause))
+    }
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serves a plan, and writes down what it sees
+    Serve(ServeArgs),
+    /// Prints the JSON Schema of a document
+    Schema(SchemaArgs),
+    /// Receives the witness lines of all targets, and offers them as one stream
+    Recorder(RecorderArgs),
+    /// Behaves as a probe or a hook, as the plan's `exec` has it for NAME or as the flags say
+    Exec(ExecArgs),
+    /// Lives beside the server, as the plan's `children` have it
+    Child(ChildArgs),
+    /// Prints what the container looks like from inside
+    Dump(DumpArgs),
+    /// Tries what a limit should prevent, and says how it went
+    Trial(TrialArgs),
+    /// One of agnhost's commands
+    #[command(flatten)]
+    Dropin(Dropin),
+}
+
+/// Prints the JSON Schema of a document
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SchemaArgs {
+    /// Which document
+    document: Document,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Document {
+    /// What `serve` takes
+    Plan,
+    /// What `POST /v1/change` of the control port takes
+    Change,
+    /// A line that `serve` writes
+    Witness,
+}
+
+impl SchemaArgs {
+    /// The schema, as JSON for people.
+    #[must_use]
+    pub fn text(self) -> String {
+        let schema = match self.document {
+            Document::Plan => schema::plan(),
+            Document::Change => schema::change(),
+            Document::Witness => schema::witness(),
+        };
+        format!("{:#}", schema.as_value())
+    }
+
+    /// Prints it.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        print(&[self.text()])
+    }
+}
+
+/// Serves a plan
+#[derive(Args, Clone, Debug)]
+pub struct ServeArgs {
+    /// The file that holds the plan, in YAML or JSON; - is standard input
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// The plan itself [env: AGNHOST_PLAN, if no flag names a plan]
+    #[arg(long, value_name = "TEXT")]
+    plan_inline: Option<String>,
+    /// The folder that outlives the container's restarts, for a journal of witness lines and the count of attempts
+    #[arg(long, env = "AGNHOST_JOURNAL", value_name = "DIR")]
+    journal: Option<PathBuf>,
+    /// The recorder that gets the witness lines too
+    #[arg(long, env = "AGNHOST_RECORDER", value_name = "HOST:PORT", value_parser = recorder_address)]
+    recorder: Option<String>,
+    /// The control port; without an address, all of them
+    #[arg(long, env = "AGNHOST_CONTROL", value_name = "[ADDRESS:]PORT")]
+    control: Option<ControlAddress>,
+    /// The token that every control request has to show
+    #[arg(long, env = "AGNHOST_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    token: Option<String>,
+    /// A signal that means stop, in place of SIGTERM and SIGINT; may be given more than once
+    #[arg(long, env = "AGNHOST_STOP_SIGNAL", value_name = "SIGNAL", value_delimiter = ',')]
+    stop_signal: Vec<Caught>,
+    /// Write no witness lines to standard output
+    #[arg(long)]
+    quiet: bool,
+    /// Only check the plan: print what it says, one line for each listener and script
+    #[arg(long)]
+    check: bool,
+}
+
+/// What `serve` is told, once it is known to make sense.
+#[derive(Debug)]
+pub struct ServeOrder {
+    /// The plan.
+    pub plan: Plan,
+    /// Where the journal and the count of attempts are kept.
+    pub journal: Option<PathBuf>,
+    /// The recorder's address, `host:port`.
+    pub recorder: Option<String>,
+    /// The control port and its token.
+    pub control: Option<(ControlAddress, Token)>,
+    /// The signals that mean stop; the usual ones if empty.
+    pub stop_signals: Vec<Caught>,
+    /// No witness lines to standard output.
+    pub quiet: bool,
+}
+
+/// Why `serve` does not start. All of these end with status 2.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no usable plan.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// The control port would be open to all.
+    #[error(
+        "the control port needs a token: set AGNHOST_TOKEN (or --token) to printable ASCII without spaces, or leave --control out"
+    )]
+    Token,
+}
+
+impl Refusal {
+    /// Says it on standard error. Returns the exit status.
+    #[must_use]
+    pub fn report(&self) -> ExitCode {
+        // If nobody can be told, the exit status still tells.
+        let _ = writeln!(io::stderr().lock(), "agnhost-rs serve: {self}");
+        ExitCode::from(WRONG_USE)
+    }
+}
+
+impl ServeArgs {
+    /// Reads the plan and checks everything that can be checked without binding anything.
+    /// `environment` is the text of AGNHOST_PLAN: see [`crate::plan_source::environment`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no plan, it is wrong, or the control port has no token.
+    pub fn order(self, environment: Option<String>) -> Result<ServeOrder, Refusal> {
+        let plan = PlanSource::choose(self.plan, self.plan_inline, environment)?.read()?;
+        let token = self.token.as_deref().and_then(|text| Token::new(text).ok());
+        let control = match (self.control, token) {
+            (Some(address), Some(token)) => Some((address, token)),
+            (Some(_), None) => return Err(Refusal::Token),
+            (None, _) => None,
+        };
+        let Self { journal, recorder, stop_signal: stop_signals, quiet, .. } = self;
+        Ok(ServeOrder { plan, journal, recorder, control, stop_signals, quiet })
+    }
+
+    /// Carries `serve` out: with `--check` prints what the plan says, else hands the order to `serve`.
+    pub fn run(self, serve: impl FnOnce(ServeOrder) -> ExitCode) -> ExitCode {
+        let only_check = self.check;
+        let order =
+            crate::plan_source::environment().map_err(Refusal::from).and_then(|text| self.order(text));
+        match order {
+            Ok(order) if only_check => print(&check::lines(&order.plan)),
+            Ok(order) => serve(order),
+            Err(refusal) => refusal.report(),
+        }
+    }
+}
+
+fn print(lines: &[String]) -> ExitCode {
+    let mut out = io::stdout().lock();
+    let written = lines.iter().try_for_each(|line| writeln!(out, "{line}")).and_then(|()| out.flush());
+    if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Where the control port listens: an address and a port, or a port of all addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlAddress {
+    address: Option<IpAddr>,
+    port: u16,
+}
+
+impl ControlAddress {
+    /// Opens it. Without an address both families are served, or IPv4 alone where the node knows no other.
+    ///
+    /// # Errors
+    ///
+    /// If the port cannot be had.
+    pub fn bind(self) -> io::Result<TcpListener> {
+        match self.address {
+            Some(address) => TcpListener::bind((address, self.port)),
+            None => {
+                TcpListener::bind((Ipv6Addr::UNSPECIFIED, self.port)).or_else(|error| match error.kind() {
+                    io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
+                    _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, self.port)),
+                })
+            }
+        }
+    }
+}
+
+impl FromStr for ControlAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not [ADDRESS:]PORT, such as 9000, 127.0.0.1:9000 or [::1]:9000");
+        if let Ok(port) = text.trim_start_matches(':').parse() {
+            return Ok(Self { address: None, port });
+        }
+        let address: std::net::SocketAddr = text.parse().map_err(|_| wrong())?;
+        Ok(Self { address: Some(address.ip()), port: address.port() })
+    }
+}
+
+impl fmt::Display for ControlAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{}", std::net::SocketAddr::new(address, self.port)),
+            None => write!(f, "{}", self.port),
+        }
+    }
+}
+
+/// A recorder is named by host and port; whether it is there shows later.
+fn recorder_address(text: &str) -> Result<String, String> {
+    let fits =
+        text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if fits { Ok(text.to_owned()) } else { Err("write it as HOST:PORT, such as recorder:7070".to_owned()) }
+}
+
+#[cfg(test)]
+#[path = "cli/tests.rs"]
+mod tests;

@@ -1,0 +1,72 @@
+//! What the fuzz targets in `fuzz/` call: thin functions over parsers that are nobody else's business.
+//!
+//! Each of them must neither panic nor hang, whatever it is given.
+
+use probity_script::answer::HttpAnswer;
+use probity_script::{Moment, Plan, Script, Span};
+
+use crate::{document, serve};
+
+/// The head of a request.
+pub fn request_head(bytes: &[u8]) {
+    serve::fuzzing::request_head(bytes);
+}
+
+/// Everything that comes on a connection that speaks HTTP/1.
+pub fn request_stream(bytes: &[u8]) {
+    serve::fuzzing::request_stream(bytes);
+}
+
+/// A plan, and some moments in the scripts of its paths. What was read must be written as it can be read again.
+///
+/// # Panics
+///
+/// If a plan that was read well cannot be written and read again.
+pub fn plan(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let plan: Plan = match document::read("fuzz", "plan", text) {
+        Ok(plan) => plan,
+        Err(problem) => {
+            let said = problem.to_string();
+            assert!(!said.is_empty(), "a problem says what is wrong");
+            return;
+        }
+    };
+    for script in plan.listeners.values().flat_map(|listener| listener.paths.values()) {
+        look_around(script);
+    }
+    let again = serde_json::to_string(&plan).ok().and_then(|text| serde_json::from_str::<Plan>(&text).ok());
+    assert!(again.is_some(), "a plan that was read can be written and read again");
+}
+
+/// Some step answers at each of these moments.
+fn look_around(script: &Script<HttpAnswer>) {
+    let since = std::collections::BTreeMap::new();
+    for micros in [0, 1, 1_000_000, u64::MAX / 4] {
+        for probe in [1, 2, 1000, u64::MAX] {
+            let elapsed = Span::from_micros(micros);
+            let moment = Moment { attempt: 0, elapsed, probe, host: Some("a:1"), since: &since, dice: 7 };
+            let _ = script.due(&moment);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_doors_for_fuzzing_lead_somewhere() {
+        for bytes in [
+            b"GET / HTTP/1.1\r\n\r\n".as_slice(),
+            b"\x16\x03",
+            b"",
+            b"POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+        ] {
+            request_head(bytes);
+            request_stream(bytes);
+        }
+        plan(b"listeners: { web: { port: 0, paths: { /: 200 } } }");
+        plan(b"listeners: 7");
+    }
+}

@@ -1,0 +1,76 @@
+//! Whole HTTP/1 connections without a network, for fuzzing: bytes in, answers into the void.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use probity_script::Protocol;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+
+use super::head::{self, Parsed};
+use super::http1::Http1;
+use super::site::{Site, Visitor};
+use super::tap::Wire;
+use crate::clock::Clock;
+use crate::lifecycle::Doors;
+use crate::stage::Stage;
+use crate::witness::{Identity, Witness};
+
+const PLAN: &str = r#"{"listeners":{"web":{"port":0,"paths":{"/":200,"/h":"hang","/c":"close","/r":"reset","/x":{"redirect":{"hops":3,"base":"http://{ip}:{port}"}},"*":{"body":{"bytes":100},"framing":"chunked"}}}}}"#;
+
+/// Reads a head and holds it to what it promises.
+pub(crate) fn request_head(bytes: &[u8]) {
+    if let Parsed::Head(head) = head::parse(bytes) {
+        assert!(head.length <= bytes.len(), "a head is no longer than what came");
+        assert!(std::str::from_utf8(head.target.as_bytes()).is_ok(), "a target is text");
+        let _ = (head.keeps_alive(), head.expects_leave(), head.coming());
+    }
+}
+
+/// The parts of a connection that fuzzing does not vary, made once for each thread.
+struct Bench {
+    runtime: Runtime,
+    site: Arc<Site>,
+    wire: Arc<Wire>,
+    local: std::net::SocketAddr,
+}
+
+thread_local! {
+    static BENCH: RefCell<Option<Bench>> = RefCell::new(bench().ok());
+}
+
+/// Takes bytes for everything that a client ever sends on one connection.
+pub(crate) fn request_stream(bytes: &[u8]) {
+    BENCH.with_borrow(|bench| {
+        let Some(Bench { runtime, site, wire, local }) = bench else { return };
+        let visitor = Visitor { site: Arc::clone(site), conn: 0, local: *local, wire: Arc::clone(wire) };
+        let stream = tokio::io::join(bytes, tokio::io::sink());
+        runtime.block_on(async { drop(Http1::new(visitor, stream).run().await) });
+    });
+}
+
+fn bench() -> std::io::Result<Bench> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let clock = Clock::start();
+    let identity = Identity { boot: "fuzzing".to_owned(), attempt: 0, attempt_known: false };
+    let plan = serde_saphyr::from_str(PLAN).map_err(std::io::Error::other)?;
+    let site = Site {
+        name: "web".to_owned(),
+        protocol: Protocol::Http,
+        stage: Stage::new(plan, Witness::new(clock, identity, 1 << 16)),
+        doors: Doors::default(),
+        tls: None,
+        numbers: Arc::new(AtomicU64::new(0)),
+        pool: None,
+        meters: crate::meters::Meters::default(),
+    };
+    // Counts what would be sent; nothing ever is.
+    let (stream, local) = runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let local = listener.local_addr()?;
+        TcpStream::connect(local).await.map(|stream| (stream, local))
+    })?;
+    let wire = Wire::new(stream, clock);
+    Ok(Bench { runtime, site: Arc::new(site), wire, local })
+}
