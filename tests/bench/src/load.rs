@@ -1,0 +1,207 @@
+//! The load: requests for `/healthz`, as many as come back (closed loop) or at a fixed rate (open loop).
+//!
+//! A loader of our own, because one program then does all three kinds of load on every machine, binds several
+//! loopback addresses so that ports last, and counts only answers with status 200.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+
+const KEPT: &[u8] =
+    b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\n\r\n";
+/// How a good answer begins.
+const GOOD: &[u8] = b"HTTP/1.1 200 ";
+const ONCE: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n";
+
+/// A load without pauses.
+#[derive(Clone, Copy, Debug)]
+pub struct Flat {
+    /// Connections at a time.
+    pub connections: u8,
+    /// How long.
+    pub lasts: Duration,
+    /// Whether each request has a connection of its own, as a kubelet's has.
+    pub fresh: bool,
+}
+
+/// How many requests were answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answered {
+    /// With status 200.
+    pub good: u64,
+    /// In any other way.
+    pub bad: u64,
+    /// In how many seconds.
+    pub seconds: f64,
+}
+
+impl Answered {
+    /// Requests per second.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.good as f64 / self.seconds
+    }
+}
+
+/// Runs a load without pauses, from one thread.
+///
+/// # Errors
+///
+/// If the runtime cannot be made.
+pub fn flat(address: SocketAddr, load: Flat) -> io::Result<Answered> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let began = Instant::now();
+        let until = began + load.lasts;
+        let clients: Vec<_> = (0..load.connections)
+            .map(|n| tokio::spawn(client(address, source(n), until, load.fresh)))
+            .collect();
+        let mut sum = Answered::default();
+        for client in clients {
+            let (good, bad) = client.await.unwrap_or((0, 1));
+            sum.good += good;
+            sum.bad += bad;
+        }
+        sum.seconds = began.elapsed().as_secs_f64();
+        Ok(sum)
+    })
+}
+
+/// The loopback address of a client, so that each has all ports for itself.
+#[must_use]
+pub fn source(client: u8) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 1, client.max(1))), 0)
+}
+
+async fn client(address: SocketAddr, source: SocketAddr, until: Instant, fresh: bool) -> (u64, u64) {
+    let (mut good, mut bad) = (0, 0);
+    while Instant::now() < until {
+        let done =
+            if fresh { once(address, source).await } else { kept(address, source, until, &mut good).await };
+        match done {
+            Ok(true) => good += u64::from(fresh),
+            Ok(false) | Err(_) => {
+                bad += 1;
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+    (good, bad)
+}
+
+async fn connect(address: SocketAddr, source: SocketAddr) -> io::Result<tokio::net::TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(source)?;
+    let stream = socket.connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// One request on a connection of its own.
+async fn once(address: SocketAddr, source: SocketAddr) -> io::Result<bool> {
+    let mut stream = connect(address, source).await?;
+    stream.write_all(ONCE).await?;
+    let mut answer = Vec::with_capacity(1024);
+    stream.read_to_end(&mut answer).await?;
+    is_whole(&answer)
+}
+
+/// One request after the other on the same connection.
+async fn kept(address: SocketAddr, source: SocketAddr, until: Instant, good: &mut u64) -> io::Result<bool> {
+    let mut stream = connect(address, source).await?;
+    let mut bytes = Vec::with_capacity(1024);
+    while Instant::now() < until {
+        stream.write_all(KEPT).await?;
+        bytes.clear();
+        while !is_whole(&bytes)? {
+            if stream.read_buf(&mut bytes).await? == 0 {
+                return Ok(false);
+            }
+        }
+        *good += 1;
+    }
+    Ok(true)
+}
+
+/// Whether these bytes are a whole answer.
+///
+/// # Errors
+///
+/// If its status is not 200.
+fn is_whole(bytes: &[u8]) -> io::Result<bool> {
+    let begin = GOOD.len().min(bytes.len());
+    if bytes[..begin] != GOOD[..begin] {
+        let line = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\r').next().unwrap_or_default());
+        return Err(io::Error::other(format!("the answer is not good: {line}")));
+    }
+    Ok(length(bytes).is_some_and(|length| bytes.len() >= length))
+}
+
+/// How long an answer is, once its head is there.
+fn length(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let text = std::str::from_utf8(&bytes[..head]).ok()?;
+    let length = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    Some(head + length?)
+}
+
+/// Sends requests at a fixed rate on one connection and notes how long each answer took, in nanoseconds.
+///
+/// A request that is late because the answer before it was slow counts from when it was due, so that a stall is not
+/// counted once only.
+///
+/// # Errors
+///
+/// If the connection breaks, or an answer is not good.
+pub fn steady(address: SocketAddr, per_second: u32, lasts: Duration) -> io::Result<Histogram<u64>> {
+    let mut histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3).map_err(io::Error::other)?;
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let pause = Duration::from_secs(1) / per_second;
+    let mut bytes = vec![0; 4096];
+    let mut due = Instant::now();
+    let mut free = due;
+    let until = due + lasts;
+    while due < until {
+        if let Some(left) = due.checked_duration_since(Instant::now()) {
+            thread::sleep(left);
+        }
+        let began = if free > due { due } else { Instant::now() };
+        stream.write_all(KEPT)?;
+        let mut filled = 0;
+        while !is_whole(&bytes[..filled])? {
+            match stream.read(&mut bytes[filled..])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => filled += count,
+            }
+        }
+        free = Instant::now();
+        let took = u64::try_from((free - began).as_nanos()).unwrap_or(u64::MAX);
+        histogram.saturating_record(took.max(1));
+        due += pause;
+    }
+    Ok(histogram)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_as_long_as_it_says() {
+        let whole = |text: &str| is_whole(text.as_bytes()).ok();
+        assert_eq!(whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), Some(true));
+        assert_eq!(whole("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"), Some(false));
+        assert_eq!(whole("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"), Some(false), "no whole head yet");
+        assert_eq!(whole("HTTP/1.1 503 No\r\n"), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! The measures, each of which lets the programs take turns and says what became of its aims.
+
+mod footprint;
+mod idle;
+mod latency;
+mod rate;
+mod recorder;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::contestant::Programs;
+use crate::report::Section;
+
+pub use footprint::{memory, size, start};
+pub use idle::idle;
+pub use latency::latency;
+pub use rate::{fresh, kept, noise};
+pub use recorder::recorder;
+
+/// What all measures know.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// The programs.
+    pub programs: Programs,
+    /// The image's archive.
+    pub image: PathBuf,
+    /// How often the programs take turns.
+    pub rounds: usize,
+    /// How long one load lasts.
+    pub lasts: Duration,
+}
+
+/// What a measure gives.
+pub type Measured = io::Result<Section>;
+
+fn columns<const N: usize>(heads: [&str; N]) -> Vec<String> {
+    heads.map(str::to_owned).into()
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MB", bytes / 1e6)
+}

@@ -1,0 +1,59 @@
+//! What the witness adds to the time of an answer at a modest rate.
+
+use super::{Bench, Measured, columns};
+use crate::contestant::Who;
+use crate::load;
+use crate::report::{Finding, Section};
+use crate::stats::{self, Series};
+
+const RATES: [u32; 2] = [500, 2_000];
+
+/// Quantiles in microseconds, round by round.
+#[derive(Default)]
+struct Run {
+    half: Vec<f64>,
+    p99: Vec<f64>,
+}
+
+/// The target with and without its witness, in turns.
+///
+/// # Errors
+///
+/// If the target does not run, or answers badly.
+pub fn latency(bench: &Bench) -> Measured {
+    let mut rows = Vec::new();
+    let mut findings = Vec::new();
+    for rate in RATES {
+        let mut runs: [Run; 2] = Default::default();
+        for _ in 0..bench.rounds {
+            for (run, who) in runs.iter_mut().zip([Who::Target, Who::Quiet]) {
+                let running = bench.programs.start(who, &[])?;
+                let histogram = load::steady(running.address, rate, bench.lasts)?;
+                run.half.push(histogram.value_at_quantile(0.5) as f64 / 1e3);
+                run.p99.push(histogram.value_at_quantile(0.99) as f64 / 1e3);
+            }
+        }
+        let [loud, quiet] = &runs;
+        let added = stats::differences(&loud.p99, &quiet.p99);
+        let series = |values: &[f64]| values.iter().copied().collect::<Series>().to_string();
+        for (name, run) in [("witness on", loud), ("`--quiet`", quiet)] {
+            rows.push(vec![rate.to_string(), name.to_owned(), series(&run.half), series(&run.p99)]);
+        }
+        let halves = stats::differences(&loud.half, &quiet.half).to_string();
+        rows.push(vec![rate.to_string(), "added".to_owned(), halves, added.to_string()]);
+        let aim = format!("the witness adds less than 100 µs at p99, {rate} requests/s");
+        findings.push(Finding::new(aim, format!("{added} µs"), added.median() < 100.0));
+    }
+    Ok(Section {
+        title: "What the witness adds to an answer",
+        method: format!(
+            "One client sends requests at a fixed rate, {} s a turn, {} turns each; a request that is late because of the \
+             answer before it counts from when it was due. Microseconds; differences are taken round by round.",
+            bench.lasts.as_secs(),
+            bench.rounds
+        ),
+        columns: columns(["requests/s", "program", "p50", "p99"]),
+        rows,
+        findings,
+    })
+}

@@ -1,0 +1,123 @@
+//! Requests per second, and the processor time that one takes.
+//!
+//! Load and program share the machine. Where processors are few, the load's own cost hides much of the difference
+//! between the programs, and neighbours hide more; the processor time of the program itself suffers from neither.
+
+use std::io;
+
+use super::{Bench, Measured, columns};
+use crate::contestant::Who;
+use crate::load::{self, Flat};
+use crate::meters;
+use crate::report::{Finding, Section};
+use crate::stats::{self, Series};
+
+const WHO: [Who; 4] = [Who::Target, Who::Quiet, Who::Agnhost, Who::Floor];
+
+/// What one program did, round by round.
+#[derive(Default)]
+struct Run {
+    rate: Vec<f64>,
+    per_cpu: Vec<f64>,
+    bad: u64,
+}
+
+/// Requests on 32 connections that stay open.
+///
+/// # Errors
+///
+/// If a program does not run.
+pub fn kept(bench: &Bench) -> Measured {
+    let mut section = compare(bench, false)?;
+    section.title = "Requests on open connections";
+    Ok(section)
+}
+
+/// Requests with a connection each, as a kubelet sends them.
+///
+/// # Errors
+///
+/// If a program does not run.
+pub fn fresh(bench: &Bench) -> Measured {
+    let mut section = compare(bench, true)?;
+    section.title = "Requests with a connection each";
+    section.findings.clear();
+    Ok(section)
+}
+
+fn compare(bench: &Bench, fresh: bool) -> Measured {
+    let mut runs: [Run; 4] = Default::default();
+    for _ in 0..bench.rounds {
+        for (run, who) in runs.iter_mut().zip(WHO) {
+            one(bench, who, fresh, run)?;
+        }
+    }
+    let [target, _, agnhost, floor] = &runs;
+    let series = |values: &[f64]| values.iter().copied().collect::<Series>().to_string();
+    let rows = WHO.iter().zip(&runs).map(|(who, run)| {
+        vec![
+            who.name().to_owned(),
+            series(&run.rate),
+            stats::ratios(&run.rate, &floor.rate).to_string(),
+            series(&run.per_cpu),
+            stats::ratios(&run.per_cpu, &floor.per_cpu).to_string(),
+            run.bad.to_string(),
+        ]
+    });
+    let of = |below: &Run| {
+        (stats::ratios(&target.rate, &below.rate), stats::ratios(&target.per_cpu, &below.per_cpu))
+    };
+    let aim = |name: &str, least: f64, (rate, per_cpu): (Series, Series)| {
+        let measured = format!("{rate}; per processor second {per_cpu}");
+        Finding::new(
+            format!("requests per second at least {least} × {name}"),
+            measured,
+            rate.median() >= least,
+        )
+    };
+    Ok(Section {
+        title: "",
+        method: format!(
+            "32 clients in one thread ask for `/healthz`, {} s a turn, {} turns each; the loader is part of the bench, so that \
+             it can also do without open connections and take several addresses. The witness is on unless it says `--quiet`, \
+             and a thread of the bench empties its pipe. *Per processor second* divides the requests by the user and system \
+             time of the program alone: it says what the program costs, whatever the load costs.",
+            bench.lasts.as_secs(),
+            bench.rounds
+        ),
+        columns: columns([
+            "program",
+            "requests/s",
+            "× bare hyper",
+            "requests per processor second",
+            "× bare hyper",
+            "bad answers",
+        ]),
+        rows: rows.collect(),
+        findings: vec![aim("agnhost's", 1.5, of(agnhost)), aim("bare hyper's", 0.8, of(floor))],
+    })
+}
+
+fn one(bench: &Bench, who: Who, fresh: bool, run: &mut Run) -> io::Result<()> {
+    let running = bench.programs.start(who, &[])?;
+    let before = meters::cpu_seconds(running.pid())?;
+    let answered = load::flat(running.address, Flat { connections: 32, lasts: bench.lasts, fresh })?;
+    let took = meters::cpu_seconds(running.pid())? - before;
+    run.rate.push(answered.rate());
+    run.per_cpu.push(answered.good as f64 / took);
+    run.bad += answered.bad;
+    Ok(())
+}
+
+/// How much the rates of the bare server wavered.
+///
+/// # Errors
+///
+/// If it does not run.
+pub fn noise(bench: &Bench) -> io::Result<f64> {
+    let mut run = Run::default();
+    for _ in 0..bench.rounds {
+        one(bench, Who::Floor, false, &mut run)?;
+    }
+    Ok(run.rate.into_iter().collect::<Series>().noise())
+}

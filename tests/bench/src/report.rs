@@ -1,0 +1,126 @@
+//! What was found, as Markdown: the aims first, then each measure with its method and its figures. Pure.
+
+use std::fmt::Write as _;
+
+/// One measure.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// Its title.
+    pub title: &'static str,
+    /// How it was measured, in a few sentences.
+    pub method: String,
+    /// The heads of the columns.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<String>>,
+    /// What it says about the aims.
+    pub findings: Vec<Finding>,
+}
+
+/// An aim and what became of it.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What is aimed at.
+    pub aim: String,
+    /// What was measured.
+    pub measured: String,
+    /// Whether the aim is met; nothing if it could not be measured.
+    pub met: Option<bool>,
+}
+
+impl Finding {
+    /// A finding about a figure.
+    pub fn new(aim: impl Into<String>, measured: impl Into<String>, met: bool) -> Self {
+        Self { aim: aim.into(), measured: measured.into(), met: Some(met) }
+    }
+
+    /// An aim that could not be looked at, and why.
+    pub fn unmeasured(aim: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { aim: aim.into(), measured: why.into(), met: None }
+    }
+}
+
+/// Circumstances of the run.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The machine.
+    pub machine: Vec<String>,
+    /// Load averages at the beginning and at the end.
+    pub load: [String; 2],
+    /// Rounds in which the programs took turns.
+    pub rounds: usize,
+    /// The version of agnhost's module.
+    pub agnhost: String,
+    /// How much a figure of the bare server wavered, as a part of its median.
+    pub noise: f64,
+}
+
+/// The whole page.
+#[must_use]
+pub fn page(setting: &Setting, sections: &[Section]) -> String {
+    let mut page = String::from(
+        "# Benchmarks of the target\n\nWritten by `ci/bench target`; do not edit. Absolute figures belong to the machine below; what counts are the ratios,\n\
+         for which the programs took turns on the same machine in one run. Figures are medians, with the smallest and the\n\
+         largest in brackets; ratios are taken pair by pair, round by round.\n\n",
+    );
+    for line in &setting.machine {
+        line_to(&mut page, format_args!("- {line}"));
+    }
+    line_to(&mut page, format_args!("- load averages {} before, {} after", setting.load[0], setting.load[1]));
+    line_to(
+        &mut page,
+        format_args!("- {} rounds; agnhost of Kubernetes {}", setting.rounds, setting.agnhost),
+    );
+    line_to(
+        &mut page,
+        format_args!(
+            "- noise: requests per second of the bare server wavered by {:.0} % of their median",
+            setting.noise * 100.0
+        ),
+    );
+    line_to(&mut page, format_args!("\n## Aims\n"));
+    table(&mut page, &["aim", "measured", "met"].map(str::to_owned), &aims(sections));
+    for section in sections {
+        line_to(&mut page, format_args!("\n## {}\n\n{}\n", section.title, section.method));
+        table(&mut page, &section.columns, &section.rows);
+    }
+    page
+}
+
+fn aims(sections: &[Section]) -> Vec<Vec<String>> {
+    let word = |met: Option<bool>| met.map_or("not measured", |met| if met { "yes" } else { "**no**" });
+    let row =
+        |finding: &Finding| vec![finding.aim.clone(), finding.measured.clone(), word(finding.met).to_owned()];
+    sections.iter().flat_map(|section| section.findings.iter().map(row)).collect()
+}
+
+fn table(page: &mut String, columns: &[String], rows: &[Vec<String>]) {
+    line_to(page, format_args!("| {} |", columns.join(" | ")));
+    line_to(page, format_args!("|{}", " --- |".repeat(columns.len())));
+    for row in rows {
+        line_to(page, format_args!("| {} |", row.join(" | ")));
+    }
+}
+
+fn line_to(page: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing into a string cannot fail.
+    let _ = writeln!(page, "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aims_stand_first_and_what_was_not_measured_is_not_met() {
+        let findings = vec![Finding::new("small", "1 MB", true), Finding::unmeasured("fast", "no clock")];
+        let section = Section { title: "Size", findings, ..Section::default() };
+        let load = ["1".to_owned(), "2".to_owned()];
+        let setting = Setting { machine: vec![], load, rounds: 1, agnhost: "v1".to_owned(), noise: 0.1 };
+        let page = page(&setting, &[section]);
+        assert!(
+            page.contains("| small | 1 MB | yes |") && page.contains("| fast | no clock | not measured |")
+        );
+        assert!(page.find("## Aims") < page.find("## Size"));
+    }
+}

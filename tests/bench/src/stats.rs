@@ -1,0 +1,87 @@
+//! Medians, extremes, and ratios pair by pair. Pure.
+
+use std::fmt;
+
+/// Several values of one figure.
+#[derive(Clone, Debug, Default)]
+pub struct Series(Vec<f64>);
+
+impl FromIterator<f64> for Series {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+}
+
+impl Series {
+    /// The value in the middle, or half way between the two in the middle.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        match self.0.len() {
+            0 => f64::NAN,
+            odd if odd % 2 == 1 => self.0[odd / 2],
+            even => f64::midpoint(self.0[even / 2 - 1], self.0[even / 2]),
+        }
+    }
+
+    /// The smallest and the largest.
+    #[must_use]
+    pub fn range(&self) -> (f64, f64) {
+        (self.0.first().copied().unwrap_or(f64::NAN), self.0.last().copied().unwrap_or(f64::NAN))
+    }
+
+    /// The width of the range as a part of the median: how much the machine wavered.
+    #[must_use]
+    pub fn noise(&self) -> f64 {
+        let (low, high) = self.range();
+        (high - low) / self.median()
+    }
+}
+
+/// `median (low to high)`, with as many places as the size calls for.
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("-");
+        }
+        let (low, high) = self.range();
+        write!(f, "{} ({} to {})", plain(self.median()), plain(low), plain(high))
+    }
+}
+
+/// A number with three digits that mean something.
+#[must_use]
+pub fn plain(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// The ratios of values that were measured one after the other.
+#[must_use]
+pub fn ratios(above: &[f64], below: &[f64]) -> Series {
+    above.iter().zip(below).map(|(above, below)| above / below).collect()
+}
+
+/// The differences of values that were measured one after the other.
+#[must_use]
+pub fn differences(from: &[f64], take: &[f64]) -> Series {
+    from.iter().zip(take).map(|(from, take)| from - take).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle_and_ratios_go_by_pairs() {
+        let ratios = ratios(&[2.0, 30.0, 8.0], &[1.0, 10.0, 2.0]);
+        assert_eq!((ratios.median(), ratios.range()), (3.0, (2.0, 4.0)));
+        assert_eq!(Series::from_iter([1.0, 2.0]).median(), 1.5);
+        assert_eq!(ratios.to_string(), "3.00 (2.00 to 4.00)");
+        assert_eq!(Series::default().to_string(), "-");
+    }
+}
