@@ -11,6 +11,7 @@ use probity_script::{Fact, Protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::grpc::Health;
@@ -109,7 +110,8 @@ async fn treat(visitor: &Visitor, answer: ConnectionAnswer) {
         // A peer that is gone is noticed by whatever comes next.
         let _ = tap.write_all(bytes).await;
     }
-    let act = async {
+    // A box, and boxes below: what every idle connection holds is then only what it does, not the most that it might.
+    let act = Box::pin(async {
         match settings.then {
             Then::Serve => speak(visitor, tap.clone()).await,
             Then::Hold => swallow(&mut tap.clone()).await,
@@ -117,7 +119,7 @@ async fn treat(visitor: &Visitor, answer: ConnectionAnswer) {
             Then::Close => close(&mut tap.clone()).await,
             Then::Reset => visitor.wire.reset(),
         }
-    };
+    });
     match settings.close_after {
         None => act.await,
         Some(after) => {
@@ -130,12 +132,12 @@ async fn treat(visitor: &Visitor, answer: ConnectionAnswer) {
 
 /// Reads until the peer ends the connection.
 async fn swallow(tap: &mut Tap) {
-    let mut bytes = [0; 4096];
+    let mut bytes = [0; 512];
     while matches!(tap.read(&mut bytes).await, Ok(count) if count > 0) {}
 }
 
 async fn echo(tap: &mut Tap) {
-    let mut bytes = [0; 4096];
+    let mut bytes = vec![0; 4096];
     while let Ok(count @ 1..) = tap.read(&mut bytes).await {
         if tap.write_all(&bytes[..count]).await.is_err() {
             return;
@@ -154,29 +156,31 @@ async fn speak(visitor: &Visitor, mut tap: Tap) {
     match &visitor.site.tls {
         None if visitor.site.protocol == Protocol::Tcp => swallow(&mut tap).await,
         None => protocol(visitor, tap, false).await,
-        Some(acceptor) => {
-            let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(tap.clone())).await;
-            match handshake {
-                Ok(Ok(stream)) => {
-                    let h2 = note_tls(visitor, &stream);
-                    match visitor.site.protocol {
-                        Protocol::Tcp => swallow_plain(stream).await,
-                        _ => protocol(visitor, stream, h2).await,
-                    }
-                }
-                Ok(Err(error)) => {
-                    note_failure(visitor, &error.to_string());
-                    // In good order, so that the client gets to read the alert.
-                    close(&mut tap).await;
-                }
-                Err(_) => note_failure(visitor, "the client took longer than 30 s"),
+        Some(acceptor) => Box::pin(speak_tls(visitor, tap, acceptor)).await,
+    }
+}
+
+async fn speak_tls(visitor: &Visitor, mut tap: Tap, acceptor: &TlsAcceptor) {
+    let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(tap.clone())).await;
+    match handshake {
+        Ok(Ok(stream)) => {
+            let h2 = note_tls(visitor, &stream);
+            match visitor.site.protocol {
+                Protocol::Tcp => swallow_plain(stream).await,
+                _ => protocol(visitor, stream, h2).await,
             }
         }
+        Ok(Err(error)) => {
+            note_failure(visitor, &error.to_string());
+            // In good order, so that the client gets to read the alert.
+            close(&mut tap).await;
+        }
+        Err(_) => note_failure(visitor, "the client took longer than 30 s"),
     }
 }
 
 async fn swallow_plain(mut stream: TlsStream<Tap>) {
-    let mut bytes = [0; 4096];
+    let mut bytes = [0; 512];
     while matches!(stream.read(&mut bytes).await, Ok(count) if count > 0) {}
 }
 
@@ -215,14 +219,14 @@ where
         let scissors = Arc::new(Scissors::default());
         let requests = Arc::new(AtomicU64::new(0));
         let health = Health { visitor: visitor.clone(), scissors: Arc::clone(&scissors), requests };
-        return http2::serve(visitor, stream, &scissors, health).await;
+        return Box::pin(http2::serve(visitor, stream, &scissors, health)).await;
     }
     if h2 {
-        return scripted_http2(visitor, stream).await;
+        return Box::pin(scripted_http2(visitor, stream)).await;
     }
     match Http1::new(visitor.clone(), stream).run().await {
         Left::Over => {}
-        Left::Http2(stream, read) => scripted_http2(visitor, Rewound::new(stream, read)).await,
+        Left::Http2(stream, read) => Box::pin(scripted_http2(visitor, Rewound::new(stream, read))).await,
     }
 }
 
