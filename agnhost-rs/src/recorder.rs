@@ -29,7 +29,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use probity_script::Size;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -37,6 +36,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::lifecycle::take_all_descriptors;
 use crate::token::Token;
 use desk::Desk;
 
@@ -115,7 +115,7 @@ pub fn run(args: &RecorderArgs, clock: Clock) -> ExitCode {
 
 fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
     let options = prepare(args, clock)?;
-    raise_descriptor_limit();
+    take_all_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -183,13 +183,6 @@ fn announce(ingest: &TcpListener, query: &TcpListener) {
         address(ingest),
         address(query)
     );
-}
-
-/// Each target is a descriptor, so we take all that we may have. Where that fails the usual limit stays.
-fn raise_descriptor_limit() {
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
 }
 
 /// Records what comes in by `ingest` and answers queries on `query` until `shutdown`; then both are closed at once,

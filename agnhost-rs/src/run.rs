@@ -6,7 +6,6 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use probity_script::witness::Started;
 use probity_script::{Fact, Plan};
 use sha2::{Digest, Sha256};
@@ -70,7 +69,7 @@ impl RunError {
 ///
 /// If it cannot begin; then no connection has been accepted.
 pub fn run(order: ServeOrder, clock: Clock, mailbox: Mailbox) -> Result<ExitCode, RunError> {
-    raise_descriptor_limit();
+    lifecycle::take_all_descriptors();
     let control = order.control.as_ref().map(|(address, token)| open_control(*address, token)).transpose()?;
     let journal = order.journal.as_deref().map(Journal::open).transpose()?;
     let witness = begin_witness(&order, clock, journal);
@@ -160,12 +159,4 @@ fn digest(plan: &Plan) -> String {
     let bytes = Sha256::digest(&text);
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
-}
-
-/// Thousands of idle connections are one of the things that a target is asked for.
-fn raise_descriptor_limit() {
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // Without it we hold fewer connections, and the witness names the trouble when it comes.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
 }

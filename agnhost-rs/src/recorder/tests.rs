@@ -370,7 +370,7 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn strangers_cost_little_and_keep_nobody_from_being_recorded() {
-    raise_descriptor_limit();
+    take_all_descriptors();
     let recorder = Running::usual();
     let (mut faithful, _) = recorder.target("faithful");
     let before = resident_bytes();
