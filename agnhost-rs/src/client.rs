@@ -64,6 +64,7 @@ async fn exchange(url: &str) -> Result<Answer, CallError> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let request = hyper::Request::get(path)
         .header(hyper::header::HOST, authority.as_str())
+        .header(hyper::header::USER_AGENT, concat!("agnhost-rs/", env!("CARGO_PKG_VERSION")))
         .header(hyper::header::CONNECTION, "close")
         .body(Empty::<Bytes>::new())
         .map_err(|_| wrong())?;

@@ -6,7 +6,8 @@ use probity_script::answer::HttpAnswer;
 use probity_script::{Change, Moment, Plan, Script, Span};
 
 use crate::recorder::intake::Intake;
-use crate::{document, serve};
+use crate::serve;
+use probity_document as document;
 
 /// The head of a request.
 pub fn request_head(bytes: &[u8]) {

@@ -5,7 +5,6 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod control;
-pub mod document;
 pub mod dropin;
 pub mod exec;
 #[doc(hidden)]

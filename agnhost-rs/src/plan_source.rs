@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use probity_script::Plan;
 use probity_script::problem::Problem;
 
-use crate::document;
+use probity_document as document;
 
 /// The variable that holds a plan's text.
 pub const VARIABLE: &str = "AGNHOST_PLAN";

@@ -15,7 +15,7 @@ use nix::fcntl::OFlag;
 use serde::Serialize;
 
 use super::fault::Fault;
-use crate::document::LARGEST;
+use probity_document::LARGEST;
 
 /// So many names of a folder are listed.
 const MOST_ENTRIES: usize = 10_000;

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 use super::fault::Fault;
 use super::{Control, ExitOrder, files, metrics};
-use crate::document;
 use crate::stage::STOP_EVENT;
 use crate::witness::{Since, Stamp};
+use probity_document as document;
 
 type Shared = State<Arc<Control>>;
 type Answer<T> = Result<T, Fault>;

@@ -136,5 +136,4 @@ fn written_at(text: &str, place: Place) -> String {
 }
 
 #[cfg(test)]
-#[path = "document/tests.rs"]
 mod tests;

@@ -1,0 +1,104 @@
+//! What a run tells while it runs. The front end shows it and writes it down.
+
+use std::collections::BTreeMap;
+
+use probity_model::history::NodeFacts;
+use probity_model::verdict::Skip;
+use probity_model::{CaseName, History};
+
+/// Something happened in a run. All times are microseconds since its zero.
+#[derive(Debug)]
+pub enum Progress {
+    /// The ground is laid: namespace, recorder and metronomes are there, and cases begin.
+    Ready {
+        /// The name of the context.
+        context: String,
+        /// The version of the API server.
+        server: String,
+        /// The namespace.
+        namespace: String,
+        /// The nodes, as far as they may be read.
+        nodes: BTreeMap<String, NodeFacts>,
+        /// The digest of the image that runs, as the recorder pod's status tells it.
+        image: String,
+        /// When.
+        us: i64,
+    },
+    /// A case began.
+    Began {
+        /// The case.
+        case: CaseName,
+        /// When.
+        us: i64,
+    },
+    /// A case does or awaits something.
+    Doing {
+        /// The case.
+        case: CaseName,
+        /// What, in words.
+        what: String,
+        /// When.
+        us: i64,
+    },
+    /// A case ended, and here is all that happened in it.
+    Ended {
+        /// The case.
+        case: CaseName,
+        /// Its history.
+        history: Box<History>,
+        /// When it began.
+        began_us: i64,
+        /// When it ended.
+        us: i64,
+    },
+    /// A case did not run.
+    Skipped {
+        /// The case.
+        case: CaseName,
+        /// Why.
+        reason: Skip,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// A case could not be arranged, by a fault of ours or of the cluster.
+    Broken {
+        /// The case.
+        case: CaseName,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// Something that the user should know.
+    Warning(String),
+    /// An object could not be removed.
+    Leftover {
+        /// The object.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// All is done and cleaned up.
+    Finished(Usage),
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// From the zero to the end of the clean-up.
+    pub wall_us: i64,
+    /// From the zero to the first case.
+    pub laid_us: i64,
+    /// The longest single case, from its beginning to its end.
+    pub longest_us: i64,
+    /// How many cases ran.
+    pub cases: u64,
+    /// Requests to the API server.
+    pub requests: u64,
+    /// The harness's own CPU time.
+    pub cpu_us: i64,
+    /// The harness's peak resident memory in bytes.
+    pub peak_memory: u64,
+    /// How often the harness itself was held up for more than 50 ms, and for how long in all.
+    pub stalls: (u64, i64),
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
+}

@@ -1,0 +1,297 @@
+//! Cases: what is arranged, so that clauses can be judged.
+//!
+//! A case is one YAML file: a story, the clauses that it must give evidence for, pods as Kubernetes writes them, the
+//! targets' plans, and steps. There is no logic in it and nothing is asserted by it; at most it has expectations from
+//! a small closed vocabulary, for a reproduction that no clause covers yet. `matrix` makes several cases of one
+//! file by writing literal values in the place of `${axis}`.
+
+mod expectation;
+mod matrix;
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use probity_document as document;
+use probity_script::problem::{Problem, nearest, pin};
+use probity_script::{Plan, Span};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ClauseId;
+use crate::clause::{Catalogue, Need};
+
+pub use expectation::{Expectation, Occurrence};
+pub use step::{
+    ChangeOf, DeletionOf, EphemeralOf, EventOf, ExecOf, MarkOf, NodeVerbOf, Of, PatchOf, ScaleOf, ServingOf,
+    Step, TimesAsked, TryOf, Wait,
+};
+
+/// The key of the only pod of a case that has one.
+pub const ONLY: &str = "pod";
+
+/// The name of a case: `chapter/what-it-shows`, with `/axis=value` for each axis of a matrix.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CaseName(pub String);
+
+impl CaseName {
+    /// The name as it can stand in names and labels of objects: at most 44 characters, unique by a digest if cut.
+    #[must_use]
+    pub fn slug(&self) -> String {
+        let plain: String = self
+            .0
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let plain = plain.trim_matches('-');
+        if plain.len() <= 44 && !plain.is_empty() {
+            return plain.to_owned();
+        }
+        let digest = self.0.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+        });
+        let kept: String = plain.chars().take(35).collect();
+        format!("{}-{:08x}", kept.trim_end_matches('-'), digest & 0xFFFF_FFFF)
+    }
+
+    /// Where its history lies below a run's folder.
+    #[must_use]
+    pub fn file(&self) -> String {
+        let plain: String = self
+            .0
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-_=./".contains(c) { c } else { '-' })
+            .collect();
+        plain
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != "." && *part != "..")
+            .collect::<Vec<_>>()
+            .join("/")
+    }
+}
+
+impl fmt::Display for CaseName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which runs a case belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// MUST clauses on a plain cluster, in seconds.
+    #[default]
+    Core,
+    /// The rest that a plain cluster can show.
+    Extended,
+    /// What needs a node of its own or verbs on it.
+    Node,
+    /// What takes minutes.
+    Slow,
+}
+
+/// A case, one variant of its matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its name, variant included.
+    pub name: CaseName,
+    /// Why the arrangement would expose a fault.
+    pub story: String,
+    /// The clauses that it must give evidence for.
+    pub judges: Vec<ClauseId>,
+    /// Which runs it belongs to.
+    pub profile: Profile,
+    /// What it needs beyond a plain cluster.
+    pub needs: BTreeSet<Need>,
+    /// Whether it must run alone.
+    pub quiet: bool,
+    /// Kinds to watch besides pods, events and EndpointSlices, such as `Endpoints`.
+    pub watch: Vec<String>,
+    /// How long it takes, as far as its author knows; for the order and the forecast only.
+    pub takes: Option<Span>,
+    /// Its pods, by key.
+    pub pods: BTreeMap<String, CasePod>,
+    /// Other objects, created before the pods.
+    pub objects: Vec<Value>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// Expectations that no clause covers.
+    pub expect: Vec<Expectation>,
+}
+
+/// A pod of a case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CasePod {
+    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}` (of another pod) and `{service-ip:NAME}`.
+    pub pod: Value,
+    /// The plan of each container that is a target.
+    #[serde(default)]
+    pub target: BTreeMap<String, Plan>,
+    /// Created by a step, not at the start.
+    #[serde(default)]
+    pub later: bool,
+}
+
+/// A case as it is written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Case"))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WrittenCase {
+    /// `chapter/what-it-shows`.
+    case: String,
+    /// Why the arrangement would expose a fault.
+    story: String,
+    /// The clauses that it must give evidence for.
+    #[serde(default)]
+    judges: Vec<ClauseId>,
+    /// Which runs it belongs to.
+    #[serde(default)]
+    profile: Profile,
+    /// What it needs beyond a plain cluster.
+    #[serde(default)]
+    needs: BTreeSet<Need>,
+    /// Whether it must run alone.
+    #[serde(default)]
+    quiet: bool,
+    /// Kinds to watch besides pods, events and EndpointSlices.
+    #[serde(default)]
+    watch: Vec<String>,
+    /// How long it takes.
+    #[serde(default)]
+    takes: Option<Span>,
+    /// Literal values for `${axis}`.
+    #[serde(default)]
+    matrix: BTreeMap<String, Vec<Value>>,
+    /// The only pod.
+    #[serde(default)]
+    pod: Option<Value>,
+    /// The plans of its containers.
+    #[serde(default)]
+    target: BTreeMap<String, Plan>,
+    /// Several pods, by key.
+    #[serde(default)]
+    pods: BTreeMap<String, CasePod>,
+    /// Other objects, created before the pods.
+    #[serde(default)]
+    objects: Vec<Value>,
+    /// What is done, in order.
+    #[serde(default)]
+    steps: Vec<Step>,
+    /// Expectations that no clause covers.
+    #[serde(default)]
+    expect: Vec<Expectation>,
+}
+
+impl Case {
+    /// Reads a file of cases: one, or one for each combination of its matrix. `source` names it in problems.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no case, or its parts do not fit together, with line and column.
+    pub fn read(source: &str, text: &str) -> Result<Vec<Self>, Box<Problem>> {
+        let axes = matrix::axes(source, text)?;
+        matrix::combinations(&axes)
+            .into_iter()
+            .map(|variant| {
+                let text = matrix::fill(text, &variant);
+                let written: WrittenCase = document::read(source, "case", &text)?;
+                Self::of(written, &variant).map_err(|why| Box::new(document::misfit(source, &text, &why)))
+            })
+            .collect()
+    }
+
+    /// Checks that the clauses of a case exist.
+    ///
+    /// # Errors
+    ///
+    /// If one does not, with its place in the text.
+    pub fn check_clauses(&self, catalogue: &Catalogue, source: &str, text: &str) -> Result<(), Box<Problem>> {
+        let Some(at) = self.judges.iter().position(|id| catalogue.get(id).is_none()) else { return Ok(()) };
+        let wrong = self.judges[at].as_str();
+        let near = nearest(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
+        let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        let why = pin(&format!("there is no clause `{wrong}`{hint}"), &["judges".to_owned(), at.to_string()]);
+        Err(Box::new(document::misfit(source, text, &why)))
+    }
+
+    fn of(written: WrittenCase, variant: &matrix::Variant) -> Result<Self, String> {
+        let mut pods = written.pods;
+        match written.pod {
+            Some(_) if !pods.is_empty() => return Err(pin("write either `pod` or `pods`", &["pod"])),
+            Some(pod) => {
+                pods.insert(ONLY.to_owned(), CasePod { pod, target: written.target, later: false });
+            }
+            None if !written.target.is_empty() => {
+                return Err(pin("`target` belongs to `pod`; with `pods`, each has its own", &["target"]));
+            }
+            None => {}
+        }
+        if written.story.trim().is_empty() {
+            return Err(pin("the story is empty: say why this arrangement would expose a fault", &["story"]));
+        }
+        let path = |key: &str| if key == ONLY { vec![] } else { vec!["pods".to_owned(), key.to_owned()] };
+        for (key, pod) in &pods {
+            check_pod(pod, &path(key))?;
+        }
+        for (at, step) in written.steps.iter().enumerate() {
+            step.check(&pods).map_err(|why| pin(&why, &["steps".to_owned(), at.to_string()]))?;
+        }
+        Ok(Self {
+            name: matrix::name(&written.case, variant),
+            story: written.story.trim().to_owned(),
+            judges: written.judges,
+            profile: written.profile,
+            needs: written.needs,
+            quiet: written.quiet,
+            watch: written.watch,
+            takes: written.takes,
+            pods,
+            objects: written.objects,
+            steps: written.steps,
+            expect: written.expect,
+        })
+    }
+
+    /// How long it takes, for the order of a run and its forecast: what the author says, or what the steps add up to.
+    #[must_use]
+    pub fn forecast(&self) -> Span {
+        self.takes.unwrap_or_else(|| {
+            let steps: u64 = self.steps.iter().map(|step| step.forecast().micros()).sum();
+            Span::from_micros(steps + 4_000_000)
+        })
+    }
+}
+
+/// What can be said of a pod without a server: its shape, and whether the plans name its containers.
+fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
+    let at = |rest: &[&str]| [path, &rest.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>()].concat();
+    let Some(spec) = pod.pod.get("spec").and_then(Value::as_object) else {
+        return Err(pin("a pod needs a `spec`", &at(&["pod"])));
+    };
+    if let Some(kind) = pod.pod.get("kind").and_then(Value::as_str)
+        && kind != "Pod"
+    {
+        return Err(pin(&format!("this is a {kind}; only a Pod can stand here"), &at(&["pod", "kind"])));
+    }
+    let names: Vec<&str> = ["initContainers", "containers"]
+        .iter()
+        .filter_map(|list| spec.get(*list)?.as_array())
+        .flatten()
+        .filter_map(|container| container.get("name")?.as_str())
+        .collect();
+    if names.is_empty() {
+        return Err(pin("a pod needs at least one container with a name", &at(&["pod", "spec"])));
+    }
+    if let Some(name) = pod.target.keys().find(|name| !names.contains(&name.as_str())) {
+        let near = nearest(name, names.iter().copied());
+        let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        return Err(pin(&format!("the pod has no container `{name}`{hint}"), &at(&["target", name])));
+    }
+    Ok(())
+}

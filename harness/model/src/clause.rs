@@ -1,0 +1,235 @@
+//! Clauses: what someone promised, one sentence each, with its source.
+//!
+//! A clause is data. Its id never changes and is never used again; the function that judges it is found by the id in
+//! the [`Registry`](crate::Registry).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use probity_document as document;
+use probity_script::Span;
+use probity_script::problem::{Problem, pin};
+use serde::{Deserialize, Serialize};
+
+/// The stable name of a clause, such as `probe.http.default-path`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "String", into = "String")]
+pub struct ClauseId(String);
+
+impl ClauseId {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ClauseId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let word = |part: &str| {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        if text.contains('.') && text.split('.').all(word) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(format!(
+                "`{text}` cannot name a clause: write words of small letters, digits and dashes, joined by dots"
+            ))
+        }
+    }
+}
+
+impl TryFrom<String> for ClauseId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<ClauseId> for String {
+    fn from(id: ClauseId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for ClauseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How strong a promise is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Documented, deterministic, portable over conforming clusters.
+    Must,
+    /// Soft in time, dependent on runtime or node, or derived from the reference implementation only.
+    Should,
+    /// Advice or definition: nothing to be tested.
+    Advice,
+}
+
+/// What a clause or a case needs beyond a plain cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// A namespace at the privileged Pod Security level.
+    PrivilegedNamespace,
+    /// A shell on the node, given as a command by the user.
+    NodeVerbs,
+    /// At least two schedulable nodes.
+    MultiNode,
+    /// A changed kubelet configuration.
+    KubeletConfig,
+    /// Reading kubelet metrics through the API server.
+    NodesProxy,
+    /// Writes outside of the run's namespace.
+    ClusterScope,
+}
+
+/// A promise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Clause {
+    /// Its name for ever.
+    pub id: ClauseId,
+    /// How strong it is.
+    pub level: Level,
+    /// The promise, in our words.
+    pub says: String,
+    /// Where it is promised.
+    pub source: Source,
+    /// How it is tested, in a sentence or two.
+    pub tested: String,
+    /// Where upstream is known to do otherwise: what it does. Such behaviour comes out as `diverges`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+    /// The first minor version of Kubernetes that it holds for, such as `"1.20"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// The last minor version that it holds for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// The lateness that its bounds allow, with the reason; see [`Slack`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slack: Option<Slack>,
+    /// What it needs beyond a plain cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
+    /// Why no judge exists: required of advice, allowed to nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untestable: Option<String>,
+}
+
+impl Clause {
+    /// The area: everything before the last dot or, for two-word names, the first word.
+    #[must_use]
+    pub fn area(&self) -> &str {
+        self.id.as_str().rsplit_once('.').map_or("", |(area, _)| area)
+    }
+
+    /// The lateness that its upper bounds allow, in microseconds.
+    #[must_use]
+    pub fn slack_us(&self) -> i64 {
+        self.slack.as_ref().map_or(0, |slack| micros(slack.by))
+    }
+
+    /// Whether it is promised for a minor version such as `1.36`.
+    #[must_use]
+    pub fn holds_for(&self, version: &str) -> bool {
+        let minor = |text: &str| -> Option<(u32, u32)> {
+            let mut parts = text.trim_start_matches('v').split('.');
+            let digits =
+                |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+            Some((digits(parts.next()?)?, digits(parts.next()?)?))
+        };
+        let Some(version) = minor(version) else { return true };
+        self.since.as_deref().and_then(minor).is_none_or(|since| since <= version)
+            && self.until.as_deref().and_then(minor).is_none_or(|until| version <= until)
+    }
+}
+
+/// A span of a document in microseconds, as judges count.
+#[must_use]
+pub fn micros(span: Span) -> i64 {
+    i64::try_from(span.micros()).unwrap_or(i64::MAX)
+}
+
+/// Where a promise is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Source {
+    /// The document, or `reference implementation`.
+    pub document: String,
+    /// The edition that was read.
+    pub edition: String,
+    /// The section, or the source file and the symbol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<String>,
+}
+
+/// The lateness that a clause allows to its upper bounds. Lower bounds get none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Slack {
+    /// How much.
+    pub by: Span,
+    /// Why so much.
+    pub because: String,
+}
+
+/// All clauses, in the order of the book.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalogue {
+    clauses: Vec<Clause>,
+    index: BTreeMap<ClauseId, usize>,
+}
+
+impl Catalogue {
+    /// Adds the clauses of one chapter, a YAML list. `source` names the file in a problem.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no list of clauses, or a clause has a name that is taken, or lacks what its level asks for.
+    pub fn add_chapter(&mut self, source: &str, text: &str) -> Result<(), Box<Problem>> {
+        let chapter: Vec<Clause> = document::read(source, "list of clauses", text)?;
+        for (at, clause) in chapter.into_iter().enumerate() {
+            let refuse = |why: String, field: &str| {
+                let path = [at.to_string(), field.to_owned()];
+                Err(Box::new(document::misfit(source, text, &pin(&why, &path))))
+            };
+            if self.index.contains_key(&clause.id) {
+                return refuse(format!("the clause `{}` is there already", clause.id), "id");
+            }
+            if (clause.level == Level::Advice) != clause.untestable.is_some() {
+                let why = "advice, and nothing else, says in `untestable` why it has no judge".to_owned();
+                return refuse(why, "level");
+            }
+            self.index.insert(clause.id.clone(), self.clauses.len());
+            self.clauses.push(clause);
+        }
+        Ok(())
+    }
+
+    /// The clause of this name.
+    #[must_use]
+    pub fn get(&self, id: &ClauseId) -> Option<&Clause> {
+        self.index.get(id).and_then(|at| self.clauses.get(*at))
+    }
+
+    /// All clauses in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Clause> {
+        self.clauses.iter()
+    }
+}

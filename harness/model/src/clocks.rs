@@ -1,0 +1,129 @@
+//! Whose clock a time is of, and what that allows to be said.
+//!
+//! Three clocks meet in a history: the harness's, each node's, and the wall clock in the timestamps of objects, which
+//! knows whole seconds only. Two stamps of one clock compare by value. Stamps of two clocks compare after both were
+//! brought to the harness's clock, and only as far as the round trips allow: otherwise they are too close to call.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::history::{Happening, History, Reading};
+use crate::measure::Interval;
+
+/// A clock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// The harness's monotonic clock, from the run's zero.
+    Harness,
+    /// The monotonic clock of a node.
+    Node(String),
+    /// The wall clock of a node, as the kubelet writes it into status: from 1970.
+    Wall(String),
+}
+
+/// An instant, as an interval of microseconds on a clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The clock.
+    pub clock: Clock,
+    /// The earliest and the latest that it can have been.
+    pub at: Interval,
+}
+
+impl Stamp {
+    /// An exact instant of the harness's clock.
+    #[must_use]
+    pub fn harness(us: i64) -> Self {
+        Self { clock: Clock::Harness, at: Interval::point(us) }
+    }
+
+    /// An exact instant of a node's monotonic clock.
+    #[must_use]
+    pub fn node(node: &str, us: i64) -> Self {
+        Self { clock: Clock::Node(node.to_owned()), at: Interval::point(us) }
+    }
+
+    /// A timestamp of an object's status, which was cut to whole seconds.
+    #[must_use]
+    pub fn wall_second(node: &str, second: i64) -> Self {
+        let from = second.saturating_mul(1_000_000);
+        Self { clock: Clock::Wall(node.to_owned()), at: Interval::new(from, from.saturating_add(999_999)) }
+    }
+}
+
+/// How two instants lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The first is earlier for sure.
+    Before,
+    /// The first is later for sure.
+    After,
+    /// The clocks do not tell.
+    TooClose,
+}
+
+/// What is known of the clocks of a history.
+#[derive(Clone, Debug, Default)]
+pub struct Clocks {
+    mono: BTreeMap<String, Interval>,
+    wall: BTreeMap<String, Interval>,
+}
+
+impl Clocks {
+    /// Takes the offsets from the readings of a history.
+    #[must_use]
+    pub fn of(history: &History) -> Self {
+        let mut clocks = Self::default();
+        for (_, event) in history.events() {
+            if let Happening::Reading(reading) = &event.what {
+                clocks.learn(reading);
+            }
+        }
+        clocks
+    }
+
+    /// Each reading says: harness = node + offset, with the offset in an interval as wide as the round trip. All of
+    /// them hold, so they are intersected; where clocks drifted so far apart that nothing is left, the hull remains.
+    fn learn(&mut self, reading: &Reading) {
+        let narrow = |known: &mut BTreeMap<String, Interval>, clock: i64| {
+            let new = Interval::new(reading.sent_us - clock, reading.received_us - clock);
+            let merged =
+                known.get(&reading.node).map_or(new, |old| old.meet(new).unwrap_or_else(|| old.hull(new)));
+            known.insert(reading.node.clone(), merged);
+        };
+        narrow(&mut self.mono, reading.mono_us);
+        narrow(&mut self.wall, reading.wall_us);
+    }
+
+    /// A stamp on the harness's clock, if the offset of its own is known.
+    #[must_use]
+    pub fn on_harness(&self, stamp: &Stamp) -> Option<Interval> {
+        match &stamp.clock {
+            Clock::Harness => Some(stamp.at),
+            Clock::Node(node) => self.mono.get(node).map(|offset| stamp.at.plus(*offset)),
+            Clock::Wall(node) => self.wall.get(node).map(|offset| stamp.at.plus(*offset)),
+        }
+    }
+
+    /// How two stamps lie.
+    #[must_use]
+    pub fn order(&self, a: &Stamp, b: &Stamp) -> Order {
+        match self.between(a, b) {
+            Some(span) if span.lo > 0 => Order::Before,
+            Some(span) if span.hi < 0 => Order::After,
+            _ => Order::TooClose,
+        }
+    }
+
+    /// The time from `a` to `b`, as an interval; none if a clock's offset is unknown.
+    #[must_use]
+    pub fn between(&self, a: &Stamp, b: &Stamp) -> Option<Interval> {
+        if a.clock == b.clock {
+            return Some(b.at.minus(a.at));
+        }
+        Some(self.on_harness(b)?.minus(self.on_harness(a)?))
+    }
+}

@@ -1,0 +1,331 @@
+//! The history: all that happened in one case, in the order in which the harness learned of it.
+//!
+//! It has three sources: *deeds* (what the harness did), *sightings* (what the API server showed, every revision),
+//! and *witness* lines (what the target saw). Beside them stand *gaps* (what may have been missed), *noise* (who was
+//! held up when) and clock *readings*. On disk it is one JSON object a line, the header first. A history is only
+//! ever added to; an event's id is its position.
+
+mod deed;
+mod sighting;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use probity_script::witness::Entry;
+use serde::{Deserialize, Serialize};
+
+use crate::{ClauseId, Clock};
+
+pub use deed::{Deed, Did, Tried};
+pub use sighting::{Change, Sighting};
+
+/// The name of the format.
+pub const SCHEMA: &str = "probity.dev/history";
+
+/// The version of the format. Readers refuse a larger one; fields may be added without a new version.
+pub const VERSION: u32 = 1;
+
+/// The position of an event in its history: `#14` in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EventId(pub u32);
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// What is known before the first event.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The run.
+    pub run: String,
+    /// The case, its variant included.
+    pub case: String,
+    /// The clauses that the case was written to give evidence for.
+    pub judges: Vec<ClauseId>,
+    /// Expectations of the case beyond the clauses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<crate::case::Expectation>,
+    /// The version of the API server, such as `v1.36.3`.
+    pub server: String,
+    /// The nodes, by name.
+    pub nodes: BTreeMap<String, NodeFacts>,
+    /// The harness's wall clock at its zero, in microseconds since 1970.
+    pub began_wall_us: i64,
+}
+
+/// What changes expectations about a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NodeFacts {
+    /// The kubelet's version; empty if the harness may not read nodes.
+    pub kubelet: String,
+    /// The container runtime and its version.
+    pub runtime: String,
+    /// The operating system's image.
+    pub os_image: String,
+    /// The kernel.
+    pub kernel: String,
+    /// The architecture.
+    pub architecture: String,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Event {
+    /// When the harness learned of it, in microseconds since the run's zero on its own monotonic clock.
+    pub us: i64,
+    /// What it is.
+    #[serde(flatten)]
+    pub what: Happening,
+}
+
+/// What can happen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Happening {
+    /// The harness did something.
+    Deed(Deed),
+    /// The API server showed a revision of an object.
+    Sighting(Sighting),
+    /// The target saw something.
+    Witness(Heard),
+    /// Something may have been missed.
+    Gap(Gap),
+    /// Someone was held up.
+    Noise(Noise),
+    /// A clock was read.
+    Reading(Reading),
+}
+
+/// An entry of the recorder's stream, or a line of a container's log, that belongs to this case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Heard {
+    /// The pod.
+    pub pod: String,
+    /// The pod's UID, where the target knows it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The container.
+    pub container: String,
+    /// The node, by which clocks are told apart.
+    pub node: String,
+    /// Which way it came.
+    pub by: Way,
+    /// When the recorder received it, on its node's monotonic clock; absent for other ways.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_us: Option<u64>,
+    /// The entry.
+    pub entry: Entry,
+}
+
+/// The way that a witness line came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Over the recorder.
+    Recorder,
+    /// From the container's log, to fill a hole.
+    Log,
+}
+
+/// A time in which something may have been missed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Gap {
+    /// What was not heard of.
+    pub of: Source,
+    /// Since when, on the harness's clock.
+    pub from_us: i64,
+    /// Until when.
+    pub to_us: i64,
+    /// Why.
+    pub why: String,
+}
+
+/// A source of the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The watch of this kind of object, such as `Pod`.
+    Watch(String),
+    /// The recorder's stream.
+    Recorder,
+    /// Lines of one container.
+    Witness {
+        /// The pod.
+        pod: String,
+        /// The container.
+        container: String,
+    },
+}
+
+/// Someone was held up, so what took long meanwhile may not be the kubelet's doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Noise {
+    /// Who noticed.
+    pub by: Listener,
+    /// The clock of the following times.
+    pub clock: Clock,
+    /// From when.
+    pub from_us: i64,
+    /// Until when.
+    pub to_us: i64,
+}
+
+/// Who notices noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Listener {
+    /// The harness's own ticker.
+    Harness,
+    /// A target's ticker.
+    Target,
+    /// The metronome: plain probes of an idle pod came late on this node.
+    Metronome,
+}
+
+/// A clock was read by a round trip: the reading lies between sending and receiving.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reading {
+    /// The node whose clocks these are.
+    pub node: String,
+    /// When the question was sent, on the harness's clock.
+    pub sent_us: i64,
+    /// When the answer was there.
+    pub received_us: i64,
+    /// The node's monotonic clock.
+    pub mono_us: i64,
+    /// The node's wall clock, in microseconds since 1970.
+    pub wall_us: i64,
+}
+
+/// A header and events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// What is known before the first event.
+    pub header: Header,
+    events: Vec<Event>,
+}
+
+/// Why a text is no history.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The text is empty.
+    #[error("the history is empty: its first line should be a header")]
+    Empty,
+    /// The first line is something else.
+    #[error("the first line is no header of a history ({SCHEMA}): {0}")]
+    Header(String),
+    /// The format is newer.
+    #[error("the history has version {0} of the format; this program reads up to {VERSION}: use a newer one")]
+    Version(u32),
+    /// A line is no event.
+    #[error("line {line} is no event of a history: {error}")]
+    Line {
+        /// The line's number, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+}
+
+impl History {
+    /// A history without events.
+    #[must_use]
+    pub fn new(header: Header) -> Self {
+        Self { header: Header { schema: SCHEMA.to_owned(), version: VERSION, ..header }, events: Vec::new() }
+    }
+
+    /// Adds an event.
+    pub fn push(&mut self, us: i64, what: Happening) -> EventId {
+        let id = EventId(u32::try_from(self.events.len()).unwrap_or(u32::MAX));
+        self.events.push(Event { us, what });
+        id
+    }
+
+    /// The events with their ids.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = (EventId, &Event)> + ExactSizeIterator {
+        self.events
+            .iter()
+            .enumerate()
+            .map(|(at, event)| (EventId(u32::try_from(at).unwrap_or(u32::MAX)), event))
+    }
+
+    /// The events from an id on.
+    pub fn since(&self, first: EventId) -> impl DoubleEndedIterator<Item = (EventId, &Event)> {
+        self.events().skip(first.0 as usize)
+    }
+
+    /// One event.
+    #[must_use]
+    pub fn get(&self, id: EventId) -> Option<&Event> {
+        self.events.get(id.0 as usize)
+    }
+
+    /// The id that the next event will get.
+    #[must_use]
+    pub fn next_id(&self) -> EventId {
+        EventId(u32::try_from(self.events.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Reads a history from its lines.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no history of a version that is known here. A torn last line is what a killed run leaves
+    /// behind, and is left out.
+    pub fn read(text: &str) -> Result<Self, HistoryError> {
+        let mut lines = text.lines().enumerate().peekable();
+        let (_, first) = lines.next().ok_or(HistoryError::Empty)?;
+        let header: Header =
+            serde_json::from_str(first).map_err(|error| HistoryError::Header(error.to_string()))?;
+        if header.schema != SCHEMA {
+            return Err(HistoryError::Header(format!("its schema is `{}`", header.schema)));
+        }
+        if header.version > VERSION {
+            return Err(HistoryError::Version(header.version));
+        }
+        let mut events = Vec::new();
+        while let Some((at, line)) = lines.next() {
+            match serde_json::from_str(line) {
+                Ok(event) => events.push(event),
+                Err(_) if lines.peek().is_none() && !text.ends_with('\n') => break,
+                Err(error) => return Err(HistoryError::Line { line: at + 1, error }),
+            }
+        }
+        Ok(Self { header, events })
+    }
+
+    /// The history as lines.
+    ///
+    /// # Errors
+    ///
+    /// Never for a history that was read or built here; JSON has no word for some values that Rust has.
+    pub fn write(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string(&self.header)?;
+        for event in &self.events {
+            text.push('\n');
+            text.push_str(&serde_json::to_string(event)?);
+        }
+        text.push('\n');
+        Ok(text)
+    }
+}

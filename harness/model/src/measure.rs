@@ -1,0 +1,198 @@
+//! Measurements: an interval against a bound.
+//!
+//! A scalar would be a lie: clocks differ, timestamps are cut to seconds, and a starved machine delays everyone. So a
+//! quantity is known as an interval. Inside its bound it is met, apart from it missed, and straddling it is undecided.
+
+use serde::{Deserialize, Serialize};
+
+use crate::EventId;
+
+/// From the least to the most that a quantity can be, in microseconds unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Interval {
+    /// The least.
+    pub lo: i64,
+    /// The most.
+    pub hi: i64,
+}
+
+impl Interval {
+    /// An interval; the ends may come in either order.
+    #[must_use]
+    pub fn new(a: i64, b: i64) -> Self {
+        Self { lo: a.min(b), hi: a.max(b) }
+    }
+
+    /// Exactly this.
+    #[must_use]
+    pub fn point(at: i64) -> Self {
+        Self { lo: at, hi: at }
+    }
+
+    /// Sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { lo: self.lo.saturating_add(other.lo), hi: self.hi.saturating_add(other.hi) }
+    }
+
+    /// Difference.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self { lo: self.lo.saturating_sub(other.hi), hi: self.hi.saturating_sub(other.lo) }
+    }
+
+    /// What both hold, if anything.
+    #[must_use]
+    pub fn meet(self, other: Self) -> Option<Self> {
+        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
+        (lo <= hi).then_some(Self { lo, hi })
+    }
+
+    /// The smallest interval around both.
+    #[must_use]
+    pub fn hull(self, other: Self) -> Self {
+        Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+}
+
+/// What a quantity may be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Bound {
+    /// Not less than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<Limit>,
+    /// Not more than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upper: Option<Limit>,
+}
+
+/// One end of a bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Limit {
+    /// Its value.
+    pub value: i64,
+    /// How it follows from the probe's fields and the clause's slack, such as `failureThreshold × periodSeconds + 2 s`.
+    pub formula: String,
+}
+
+impl Bound {
+    /// At most `value`.
+    #[must_use]
+    pub fn at_most(value: i64, formula: impl Into<String>) -> Self {
+        Self { lower: None, upper: Some(Limit { value, formula: formula.into() }) }
+    }
+
+    /// At least `value`.
+    #[must_use]
+    pub fn at_least(value: i64, formula: impl Into<String>) -> Self {
+        Self { lower: Some(Limit { value, formula: formula.into() }), upper: None }
+    }
+
+    /// At least `value` too.
+    #[must_use]
+    pub fn and_at_least(self, value: i64, formula: impl Into<String>) -> Self {
+        Self { lower: Some(Limit { value, formula: formula.into() }), ..self }
+    }
+}
+
+/// What a quantity is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Microseconds.
+    Us,
+    /// A number of things.
+    Count,
+}
+
+/// How a measured interval lies to its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Fit {
+    /// Inside.
+    Met,
+    /// Apart.
+    Missed,
+    /// It straddles an end of the bound, or does so once the noise is allowed for.
+    Undecided,
+}
+
+/// A quantity as it was observed, with all that is needed to judge it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Measurement {
+    /// What was measured, in words.
+    pub quantity: String,
+    /// What it is counted in.
+    pub unit: Unit,
+    /// What it was.
+    pub observed: Interval,
+    /// What it may be.
+    pub bound: Bound,
+    /// How long the node or the harness was held up meanwhile: lateness that may not be the kubelet's.
+    pub noise: i64,
+    /// The events at its ends.
+    pub events: Vec<EventId>,
+}
+
+impl Measurement {
+    /// How it lies to its bound. Noise delays and never hastens, so it excuses an upper bound and never a lower one.
+    #[must_use]
+    pub fn fit(&self) -> Fit {
+        let lower = self.bound.lower.as_ref().map_or(Fit::Met, |limit| {
+            if self.observed.lo >= limit.value {
+                Fit::Met
+            } else if self.observed.hi < limit.value {
+                Fit::Missed
+            } else {
+                Fit::Undecided
+            }
+        });
+        let upper = self.bound.upper.as_ref().map_or(Fit::Met, |limit| {
+            if self.observed.hi <= limit.value {
+                Fit::Met
+            } else if self.observed.lo.saturating_sub(self.noise) > limit.value {
+                Fit::Missed
+            } else {
+                Fit::Undecided
+            }
+        });
+        match (lower, upper) {
+            (Fit::Missed, _) | (_, Fit::Missed) => Fit::Missed,
+            (Fit::Undecided, _) | (_, Fit::Undecided) => Fit::Undecided,
+            (Fit::Met, Fit::Met) => Fit::Met,
+        }
+    }
+
+    /// The measurement as a fragment of a sentence: `1.20 s, at most 3.00 s (periodSeconds + 2 s)`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let show = |value: i64| match self.unit {
+            Unit::Us => seconds(value),
+            Unit::Count => value.to_string(),
+        };
+        let Interval { lo, hi } = self.observed;
+        let mut words = if show(lo) == show(hi) { show(lo) } else { format!("{} to {}", show(lo), show(hi)) };
+        for (name, limit) in [("at least", &self.bound.lower), ("at most", &self.bound.upper)] {
+            if let Some(Limit { value, formula }) = limit {
+                words += &format!(", {name} {} ({formula})", show(*value));
+            }
+        }
+        if self.noise > 0 {
+            words += &format!("; held up for {} meanwhile", seconds(self.noise));
+        }
+        words
+    }
+}
+
+/// Microseconds as seconds, to the millisecond.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "shown to the millisecond only")]
+pub fn seconds(us: i64) -> String {
+    format!("{:.3} s", us as f64 / 1e6)
+}

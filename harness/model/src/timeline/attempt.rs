@@ -1,0 +1,245 @@
+//! One life of a container, as its target saw it.
+
+use probity_script::WitnessLine;
+use probity_script::witness::{
+    Accepted, Answered, Closed, Ending, ExecEnded, ExecSeen, Fact, Request, SignalSeen, TlsSeen,
+};
+
+use super::ProbeKind;
+use crate::EventId;
+use crate::clocks::Stamp;
+
+/// One life of a container.
+pub struct Attempt<'h> {
+    /// The random name of the process's life.
+    pub boot: &'h str,
+    /// Which life it is, counted from 0; as the API counts restarts.
+    pub number: u64,
+    /// The node whose clock its stamps are of.
+    pub node: String,
+    /// When `main` began, and the first line.
+    pub began: (EventId, Stamp),
+    /// All its lines in the order of their numbers.
+    pub lines: Vec<Line<'h>>,
+    /// Its connections, in the order of their acceptance.
+    pub connections: Vec<Connection<'h>>,
+    /// Its requests (HTTP and gRPC), in the order of their arrival.
+    pub requests: Vec<Asked<'h>>,
+    /// Its commands.
+    pub commands: Vec<Executed<'h>>,
+    /// What came as a probe, in the order of arrival.
+    pub probes: Vec<Probe<'h>>,
+    /// The end of its connection to the recorder, and when that was heard: the process itself ended between its last
+    /// line and then.
+    pub ended: Option<(EventId, Stamp)>,
+    /// Numbers of lines that are missing: first and how many.
+    pub holes: Vec<(u64, u64)>,
+}
+
+/// A line of the witness.
+pub struct Line<'h> {
+    /// Its event.
+    pub id: EventId,
+    /// Its time on the node's clock.
+    pub at: Stamp,
+    /// The line.
+    pub line: &'h WitnessLine,
+}
+
+/// A connection.
+pub struct Connection<'h> {
+    /// The event of its acceptance.
+    pub id: EventId,
+    /// When it was accepted.
+    pub at: Stamp,
+    /// The acceptance.
+    pub accepted: &'h Accepted,
+    /// The TLS handshake.
+    pub tls: Option<(EventId, &'h TlsSeen)>,
+    /// Its end.
+    pub closed: Option<(EventId, Stamp, &'h Closed)>,
+    /// How many requests came on it.
+    pub requests: usize,
+}
+
+impl Connection<'_> {
+    /// The port that was connected to.
+    #[must_use]
+    pub fn port(&self) -> Option<u16> {
+        self.accepted.local.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
+    }
+
+    /// The address that was connected to, without its port; an IPv4 address as such, however the socket shows it.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        address(&self.accepted.local)
+    }
+
+    /// Who connected, without the port.
+    #[must_use]
+    pub fn peer_address(&self) -> &str {
+        address(&self.accepted.peer)
+    }
+
+    /// Whether the peer broke it off.
+    #[must_use]
+    pub fn reset_by_peer(&self) -> bool {
+        self.closed.as_ref().is_some_and(|(_, _, closed)| closed.how == Ending::PeerReset)
+    }
+}
+
+fn address(with_port: &str) -> &str {
+    let host = with_port.rsplit_once(':').map_or(with_port, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.strip_prefix("::ffff:").unwrap_or(host)
+}
+
+/// A request.
+pub struct Asked<'h> {
+    /// The event of its arrival.
+    pub id: EventId,
+    /// When it arrived.
+    pub at: Stamp,
+    /// The request.
+    pub request: &'h Request,
+    /// The place of its connection in [`Attempt::connections`].
+    pub connection: Option<usize>,
+    /// Its answer, and when that was done with.
+    pub answer: Option<(EventId, Stamp, &'h Answered)>,
+}
+
+impl Asked<'_> {
+    /// The status that it was answered with.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        self.answer.as_ref().and_then(|(_, _, answer)| answer.answer.parse().ok())
+    }
+
+    /// The values of a header, in their order; names compare without regard to case.
+    pub fn header<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let same = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
+        self.request.headers.iter().filter(same).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether one of our own clients sent it.
+    #[must_use]
+    pub fn from_our_client(&self) -> bool {
+        self.header("user-agent").any(|agent| agent.starts_with("agnhost-rs"))
+    }
+
+    /// The events of its arrival and its answer.
+    #[must_use]
+    pub fn events(&self) -> Vec<EventId> {
+        [Some(self.id), self.answer.as_ref().map(|(id, _, _)| *id)].into_iter().flatten().collect()
+    }
+}
+
+/// A command that was run.
+pub struct Executed<'h> {
+    /// The event of its beginning.
+    pub id: EventId,
+    /// When it began.
+    pub at: Stamp,
+    /// The command.
+    pub seen: &'h ExecSeen,
+    /// Its end.
+    pub ended: Option<(EventId, Stamp, &'h ExecEnded)>,
+}
+
+/// A probe as it arrived.
+pub struct Probe<'h> {
+    /// Which probe it can have been: several where the spec gives several the same endpoint.
+    pub kinds: Vec<ProbeKind>,
+    /// The event of its arrival.
+    pub id: EventId,
+    /// When it arrived.
+    pub at: Stamp,
+    /// How it came: an index into the list that the variant names.
+    pub through: Through,
+    /// Whether it was answered with what the documentation calls success, as far as the answer alone tells: none for
+    /// redirects, for bodies that broke off, and while no answer is known.
+    pub passed: Option<bool>,
+    /// The event that settled it, and when: the answer, or the arrival for a bare connection.
+    pub settled: Option<(EventId, Stamp)>,
+    /// The endpoint's name in the plan, if the plan has one for it.
+    pub endpoint: Option<&'h probity_script::Endpoint>,
+}
+
+/// How a probe came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Through {
+    /// As a request: [`Attempt::requests`].
+    Request(usize),
+    /// As a bare connection: [`Attempt::connections`].
+    Connection(usize),
+    /// As a command: [`Attempt::commands`].
+    Command(usize),
+}
+
+impl Probe<'_> {
+    /// Whether it can only have been a probe of this kind.
+    #[must_use]
+    pub fn is(&self, kind: ProbeKind) -> bool {
+        self.kinds == [kind]
+    }
+
+    /// Whether it can have been a probe of this kind.
+    #[must_use]
+    pub fn can_be(&self, kind: ProbeKind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// The events of its arrival and of what settled it.
+    #[must_use]
+    pub fn events(&self) -> Vec<EventId> {
+        [Some(self.id), self.settled.as_ref().map(|(id, _)| *id)].into_iter().flatten().collect()
+    }
+}
+
+impl<'h> Attempt<'h> {
+    /// The probes that can only have been of this kind.
+    pub fn probes_of(&self, kind: ProbeKind) -> impl Iterator<Item = &Probe<'h>> {
+        self.probes.iter().filter(move |probe| probe.is(kind))
+    }
+
+    /// The first probe of this kind that passed.
+    #[must_use]
+    pub fn first_success(&self, kind: ProbeKind) -> Option<&Probe<'h>> {
+        self.probes_of(kind).find(|probe| probe.passed == Some(true))
+    }
+
+    /// The request behind a probe.
+    #[must_use]
+    pub fn request(&self, probe: &Probe<'_>) -> Option<&Asked<'h>> {
+        match probe.through {
+            Through::Request(at) => self.requests.get(at),
+            _ => None,
+        }
+    }
+
+    /// The connection behind a request.
+    #[must_use]
+    pub fn connection(&self, asked: &Asked<'_>) -> Option<&Connection<'h>> {
+        self.connections.get(asked.connection?)
+    }
+
+    /// Its signals, those of children left out.
+    pub fn signals(&self) -> impl Iterator<Item = (EventId, &Stamp, &'h SignalSeen)> {
+        self.lines.iter().filter_map(|line| match &line.line.fact {
+            Fact::Signal(signal) if signal.child.is_none() => Some((line.id, &line.at, signal)),
+            _ => None,
+        })
+    }
+
+    /// The first stop signal: SIGTERM, or whatever the image names.
+    #[must_use]
+    pub fn stop_signal(&self) -> Option<(EventId, &Stamp)> {
+        self.signals().find(|(_, _, signal)| signal.signal == "SIGTERM").map(|(id, at, _)| (id, at))
+    }
+
+    /// The last sign of life on its own clock.
+    #[must_use]
+    pub fn last_line(&self) -> Option<&Line<'h>> {
+        self.lines.last()
+    }
+}

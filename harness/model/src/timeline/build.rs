@@ -1,0 +1,457 @@
+//! Joins a history into a timeline.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_script::WitnessLine;
+use probity_script::witness::{Entry, Fact};
+use serde_json::Value;
+
+use super::Timeline;
+use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
+use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
+use super::pod::{ContainerLife, PodLife, Revision};
+use super::spec::{ContainerKind, Handler, ProbeKind, ProbeSpec};
+use crate::clocks::{Clock, Clocks, Stamp};
+use crate::history::{Change, Did, Event, Gap, Happening, Heard, Listener, Noise, Sighting, Source};
+use crate::{EventId, History};
+
+/// The label that holds a pod's key in its case.
+const KEY: &str = "probity.dev/pod";
+
+pub(super) fn timeline(history: &History) -> Timeline<'_> {
+    let over = history.events().find(
+        |(_, event)| matches!(&event.what, Happening::Deed(deed) if matches!(deed.did, Did::Over { .. })),
+    );
+    let end = over.map_or_else(|| history.next_id(), |(id, _)| id);
+    let events: Vec<(EventId, &Event)> = history.events().take_while(|(id, _)| *id < end).collect();
+    let mut timeline = Timeline {
+        history,
+        clocks: Clocks::of(history),
+        gaps: Vec::new(),
+        noise: Vec::new(),
+        pods: Vec::new(),
+        services: Vec::new(),
+        deeds: Vec::new(),
+        tried: Vec::new(),
+        ended_us: events.last().map_or(0, |(_, event)| event.us),
+    };
+    let mut lives: BTreeMap<&str, Life<'_>> = BTreeMap::new();
+    let mut order = Vec::new();
+    for &(id, event) in &events {
+        match &event.what {
+            Happening::Deed(deed) => {
+                timeline.deeds.push((id, deed));
+                match &deed.did {
+                    Did::Tried(tried) => timeline.tried.push((id, tried)),
+                    Did::Created { kind, name, manifest } if kind == "Pod" => {
+                        timeline.pods.push(created(id, name, manifest))
+                    }
+                    Did::Deleted { kind, name, .. } if kind == "Pod" => {
+                        mark_deleted(&mut timeline.pods, name, id)
+                    }
+                    Did::Evicted { pod } => mark_deleted(&mut timeline.pods, pod, id),
+                    _ => {}
+                }
+            }
+            Happening::Sighting(sighting) => sight(&mut timeline, id, event.us, sighting),
+            Happening::Witness(heard) => hear(&mut lives, &mut order, id, event.us, heard),
+            Happening::Gap(gap) => timeline.gaps.push((id, gap.clone())),
+            Happening::Noise(noise) => timeline.noise.push((id, noise.clone())),
+            Happening::Reading(_) => {}
+        }
+    }
+    for pod in &mut timeline.pods {
+        pod.containers = containers(pod.spec);
+    }
+    for boot in order {
+        if let Some(life) = lives.remove(boot) {
+            settle(&mut timeline, boot, life);
+        }
+    }
+    for pod in &mut timeline.pods {
+        for container in &mut pod.containers {
+            container.attempts.sort_by_key(|attempt| (attempt.number, attempt.began.1.at.lo));
+        }
+    }
+    timeline
+}
+
+fn created<'h>(id: EventId, name: &str, manifest: &'h Value) -> PodLife<'h> {
+    PodLife { created: Some((id, manifest)), ..unknown_pod(name, manifest) }
+}
+
+fn unknown_pod<'h>(name: &str, object: &'h Value) -> PodLife<'h> {
+    let key = object.get("metadata").and_then(|m| m.get("labels")?.get(KEY)?.as_str()).unwrap_or(name);
+    PodLife {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        uid: String::new(),
+        node: String::new(),
+        created: None,
+        spec: object.get("spec").unwrap_or(&Value::Null),
+        revisions: Vec::new(),
+        containers: Vec::new(),
+        events: Vec::new(),
+        deleted: None,
+    }
+}
+
+fn mark_deleted(pods: &mut [PodLife<'_>], name: &str, id: EventId) {
+    if let Some(pod) = pods.iter_mut().rev().find(|pod| pod.name == name && pod.deleted.is_none()) {
+        pod.deleted = Some(id);
+    }
+}
+
+fn sight<'h>(timeline: &mut Timeline<'h>, id: EventId, us: i64, sighting: &'h Sighting) {
+    let object = &sighting.object;
+    let text = |path: [&str; 2]| object.get(path[0]).and_then(|of| of.get(path[1])).and_then(Value::as_str);
+    match sighting.kind.as_str() {
+        "Pod" => {
+            let uid = text(["metadata", "uid"]).unwrap_or_default();
+            let known =
+                |pod: &&mut PodLife<'_>| pod.name == sighting.name && (pod.uid == uid || pod.uid.is_empty());
+            let at = match timeline.pods.iter_mut().find(known).is_some() {
+                true => timeline
+                    .pods
+                    .iter()
+                    .position(|pod| pod.name == sighting.name && (pod.uid == uid || pod.uid.is_empty())),
+                false => {
+                    timeline.pods.push(unknown_pod(&sighting.name, object));
+                    Some(timeline.pods.len() - 1)
+                }
+            };
+            let Some(pod) = at.and_then(|at| timeline.pods.get_mut(at)) else { return };
+            if pod.uid.is_empty() {
+                uid.clone_into(&mut pod.uid);
+                pod.spec = object.get("spec").unwrap_or(pod.spec);
+            }
+            if pod.node.is_empty() {
+                text(["spec", "nodeName"]).unwrap_or_default().clone_into(&mut pod.node);
+            }
+            let gone = sighting.change == Change::Deleted;
+            pod.revisions.push(Revision { id, at: Stamp::harness(us), object, gone });
+        }
+        "Event" => {
+            let of = text(["involvedObject", "name"]).unwrap_or_default();
+            let uid = text(["involvedObject", "uid"]).unwrap_or_default();
+            let same = |pod: &&mut PodLife<'_>| {
+                pod.name == of && (uid.is_empty() || pod.uid.is_empty() || pod.uid == uid)
+            };
+            if let Some(pod) = timeline.pods.iter_mut().rev().find(same) {
+                pod.events.push(KubeEvent::of(id, Stamp::harness(us), object));
+            }
+        }
+        "Service" => service(timeline, &sighting.name).object = Some(object),
+        "EndpointSlice" => {
+            let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
+            let of =
+                labels.and_then(|labels| labels.get("kubernetes.io/service-name")).and_then(Value::as_str);
+            let gone = sighting.change == Change::Deleted;
+            let seen = SliceSeen::of(id, Stamp::harness(us), object, gone);
+            service(timeline, of.unwrap_or_default()).slices.push(seen);
+        }
+        "Endpoints" => service(timeline, &sighting.name).endpoints.push((id, Stamp::harness(us), object)),
+        _ => {}
+    }
+}
+
+fn service<'t, 'h>(timeline: &'t mut Timeline<'h>, name: &'h str) -> &'t mut ServiceSeen<'h> {
+    let at = timeline.services.iter().position(|service| service.name == name).unwrap_or_else(|| {
+        let slices = Vec::new();
+        timeline.services.push(ServiceSeen { name, object: None, slices, endpoints: Vec::new() });
+        timeline.services.len() - 1
+    });
+    &mut timeline.services[at]
+}
+
+/// What was heard of one life of a process.
+struct Life<'h> {
+    pod: &'h str,
+    uid: &'h str,
+    container: &'h str,
+    node: &'h str,
+    attempt: u64,
+    lines: BTreeMap<u64, (EventId, i64, &'h WitnessLine)>,
+    told: u64,
+    left: Option<(EventId, i64)>,
+}
+
+fn hear<'h>(
+    lives: &mut BTreeMap<&'h str, Life<'h>>,
+    order: &mut Vec<&'h str>,
+    id: EventId,
+    us: i64,
+    heard: &'h Heard,
+) {
+    let (boot, attempt) = match &heard.entry {
+        Entry::Joined { hello, .. } => (hello.boot.as_str(), hello.attempt),
+        Entry::Line(line) => (line.boot.as_str(), line.attempt),
+        Entry::Left { boot, .. } | Entry::Missing { boot, .. } => (boot.as_str(), 0),
+        Entry::Silent { .. } | Entry::Resumed { .. } | Entry::Nonsense { .. } => return,
+    };
+    let life = lives.entry(boot).or_insert_with(|| {
+        order.push(boot);
+        let (pod, uid, container, node) = (&heard.pod, &heard.uid, &heard.container, &heard.node);
+        Life { pod, uid, container, node, attempt, lines: BTreeMap::new(), told: 0, left: None }
+    });
+    match &heard.entry {
+        Entry::Line(line) => {
+            life.lines.entry(line.seq).or_insert((id, us, line));
+        }
+        Entry::Left { told, .. } => {
+            life.told = life.told.max(*told);
+            life.left = Some((id, us));
+        }
+        _ => {}
+    }
+}
+
+/// Puts one life where it belongs and looks for holes in it.
+fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: Life<'h>) {
+    let Some(first) = life.lines.values().next().copied() else { return };
+    let holes = holes(&life);
+    let ends: Vec<(u64, i64, EventId)> =
+        life.lines.iter().map(|(seq, (id, us, _))| (*seq, *us, *id)).collect();
+    for (hole, count) in &holes {
+        let before = ends.iter().rfind(|(seq, ..)| seq < hole).map_or(0, |(_, us, _)| *us);
+        let after = ends.iter().find(|(seq, ..)| seq > hole);
+        let to_us = after.map_or(timeline.ended_us + 1, |(_, us, _)| *us);
+        let of = Source::Witness { pod: life.pod.to_owned(), container: life.container.to_owned() };
+        let why = format!("{count} lines from {hole} on never came");
+        let id = after.map_or(first.0, |(.., id)| *id);
+        timeline.gaps.push((id, Gap { of, from_us: before, to_us, why }));
+    }
+    for (id, _, line) in life.lines.values() {
+        if let Fact::Stall(stall) = &line.fact {
+            let to_us = signed(line.mono_us);
+            let from_us = to_us - signed(stall.late_us);
+            let clock = Clock::Node(life.node.to_owned());
+            timeline.noise.push((*id, Noise { by: Listener::Target, clock, from_us, to_us }));
+        }
+    }
+    let same = |pod: &&mut PodLife<'_>| {
+        pod.name == life.pod && (life.uid.is_empty() || pod.uid.is_empty() || pod.uid == life.uid)
+    };
+    let Some(pod) = timeline.pods.iter_mut().rev().find(same) else { return };
+    if pod.node.is_empty() {
+        life.node.clone_into(&mut pod.node);
+    }
+    let Some(container) = pod.containers.iter_mut().find(|container| container.name == life.container) else {
+        return;
+    };
+    let attempt = attempt(boot, &life, &container.probes, holes, first);
+    container.attempts.push(attempt);
+}
+
+fn holes(life: &Life<'_>) -> Vec<(u64, u64)> {
+    let mut holes = Vec::new();
+    let mut next = 0;
+    let past = life.lines.keys().next_back().map_or(0, |last| last + 1).max(life.told);
+    for seq in life.lines.keys().copied().chain([past]) {
+        if seq > next {
+            holes.push((next, seq - next));
+        }
+        next = seq + 1;
+    }
+    holes
+}
+
+fn signed(us: u64) -> i64 {
+    i64::try_from(us).unwrap_or(i64::MAX)
+}
+
+fn attempt<'h>(
+    boot: &'h str,
+    life: &Life<'h>,
+    specs: &[ProbeSpec],
+    holes: Vec<(u64, u64)>,
+    first: (EventId, i64, &'h WitnessLine),
+) -> Attempt<'h> {
+    let stamp = |line: &WitnessLine| Stamp::node(life.node, signed(line.mono_us));
+    let began = match &first.2.fact {
+        Fact::Started(started) => Stamp::node(life.node, signed(started.began_mono_us)),
+        _ => stamp(first.2),
+    };
+    let mut attempt = Attempt {
+        boot,
+        number: life.attempt,
+        node: life.node.to_owned(),
+        began: (first.0, began),
+        lines: Vec::new(),
+        connections: Vec::new(),
+        requests: Vec::new(),
+        commands: Vec::new(),
+        probes: Vec::new(),
+        ended: life.left.map(|(id, us)| (id, Stamp::harness(us))),
+        holes,
+    };
+    let mut numbers: BTreeMap<u64, usize> = BTreeMap::new();
+    for (id, _, line) in life.lines.values() {
+        attempt.lines.push(Line { id: *id, at: stamp(line), line });
+        gather(&mut attempt, &mut numbers, *id, stamp(line), &line.fact);
+    }
+    attempt.probes = probes(&attempt, specs);
+    attempt
+}
+
+/// Sorts one fact into the lists of its kind.
+fn gather<'h>(
+    attempt: &mut Attempt<'h>,
+    numbers: &mut BTreeMap<u64, usize>,
+    id: EventId,
+    at: Stamp,
+    fact: &'h Fact,
+) {
+    match fact {
+        Fact::Accepted(accepted) => {
+            numbers.insert(accepted.conn, attempt.connections.len());
+            attempt.connections.push(Connection { id, at, accepted, tls: None, closed: None, requests: 0 });
+        }
+        Fact::Tls(tls) => {
+            if let Some(connection) = numbers.get(&tls.conn).and_then(|at| attempt.connections.get_mut(*at)) {
+                connection.tls = Some((id, tls));
+            }
+        }
+        Fact::Closed(closed) => {
+            if let Some(connection) =
+                numbers.get(&closed.conn).and_then(|at| attempt.connections.get_mut(*at))
+            {
+                connection.closed = Some((id, at, closed));
+            }
+        }
+        Fact::Request(request) => {
+            let connection = numbers.get(&request.conn).copied();
+            if let Some(connection) = connection.and_then(|at| attempt.connections.get_mut(at)) {
+                connection.requests += 1;
+            }
+            attempt.requests.push(Asked { id, at, request, connection, answer: None });
+        }
+        Fact::Answer(answer) => {
+            let same =
+                |asked: &&mut Asked<'_>| asked.request.conn == answer.conn && asked.request.nth == answer.nth;
+            if let Some(asked) = attempt.requests.iter_mut().rev().find(same) {
+                asked.answer = Some((id, at, answer));
+            }
+        }
+        Fact::Exec(seen) => attempt.commands.push(Executed { id, at, seen, ended: None }),
+        Fact::ExecEnded(ended) => {
+            if let Some(command) =
+                attempt.commands.iter_mut().rev().find(|command| command.seen.exec == ended.exec)
+            {
+                command.ended = Some((id, at, ended));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What of all this were probes: by port and path, service, or command, as the spec has them.
+fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec]) -> Vec<Probe<'h>> {
+    let mut probes = Vec::new();
+    for (at, asked) in attempt.requests.iter().enumerate() {
+        let connection = asked.connection.and_then(|at| attempt.connections.get(at));
+        let port = connection.and_then(Connection::port);
+        if asked.request.hop.is_some_and(|hop| hop > 0) || asked.from_our_client() {
+            continue;
+        }
+        let kinds = kinds(specs, |handler| match handler {
+            Handler::Http { path, port: of, .. } => {
+                of.number == port && same_path(path, &asked.request.target)
+            }
+            Handler::Grpc { service, port: of } => {
+                of.number == port && asked.request.service.as_deref() == Some(service)
+            }
+            _ => false,
+        });
+        let grpc = asked.request.service.is_some();
+        let settled = asked.answer.as_ref().map(|(id, at, _)| (*id, at.clone()));
+        let (passed, endpoint) = (passed(asked, grpc), asked.request.endpoint.as_ref());
+        let (id, when) = (asked.id, asked.at.clone());
+        push(
+            &mut probes,
+            Probe { kinds, id, at: when, through: Through::Request(at), passed, settled, endpoint },
+        );
+    }
+    for (at, connection) in attempt.connections.iter().enumerate() {
+        let bare = connection.requests == 0 && connection.accepted.listener != "control";
+        let port = connection.port();
+        let kinds = kinds(
+            specs,
+            |handler| matches!(handler, Handler::Tcp { port: of, .. } if bare && of.number == port),
+        );
+        let (id, when) = (connection.id, connection.at.clone());
+        let settled = Some((id, when.clone()));
+        let through = Through::Connection(at);
+        push(
+            &mut probes,
+            Probe { kinds, id, at: when, through, passed: Some(true), settled, endpoint: None },
+        );
+    }
+    for (at, command) in attempt.commands.iter().enumerate() {
+        let args: Vec<&str> = command.seen.command.args.iter().map(String::as_str).collect();
+        let kinds = kinds(specs, |handler| matches!(handler, Handler::Exec { command } if *command == args));
+        let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
+        let settled = command.ended.as_ref().map(|(id, at, _)| (*id, at.clone()));
+        let endpoint = Some(&command.seen.endpoint);
+        let (id, when) = (command.id, command.at.clone());
+        push(
+            &mut probes,
+            Probe { kinds, id, at: when, through: Through::Command(at), passed, settled, endpoint },
+        );
+    }
+    probes.sort_by_key(|probe| (probe.at.at.lo, probe.id));
+    probes
+}
+
+fn kinds(specs: &[ProbeSpec], fits: impl Fn(&Handler) -> bool) -> Vec<ProbeKind> {
+    specs.iter().filter(|spec| fits(&spec.handler)).map(|spec| spec.kind).collect()
+}
+
+fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
+    if !probe.kinds.is_empty() {
+        probes.push(probe);
+    }
+}
+
+/// A path in a spec may lack its slash and may have a query.
+fn same_path(spec: &str, target: &str) -> bool {
+    spec.trim_start_matches('/') == target.trim_start_matches('/')
+}
+
+/// What the answer alone tells.
+fn passed(asked: &Asked<'_>, grpc: bool) -> Option<bool> {
+    let (_, _, answer) = asked.answer.as_ref()?;
+    if grpc {
+        return Some(answer.answer == "serving" && answer.error.is_none());
+    }
+    match asked.status() {
+        Some(200..=299) if answer.error.is_none() => Some(true),
+        Some(200..=399) => None,
+        Some(_) if answer.error.is_none() => Some(false),
+        Some(_) => None,
+        None => Some(false),
+    }
+}
+
+fn containers(spec: &Value) -> Vec<ContainerLife<'_>> {
+    let list = |name: &str| spec.get(name).and_then(Value::as_array).into_iter().flatten();
+    let life = |kind: ContainerKind, spec| ContainerLife {
+        name: text(spec, "name").to_owned(),
+        kind,
+        spec,
+        probes: ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(spec, *kind)).collect(),
+        attempts: Vec::new(),
+    };
+    let init = list("initContainers").map(|spec| match text(spec, "restartPolicy") {
+        "Always" => life(ContainerKind::Sidecar, spec),
+        _ => life(ContainerKind::Init, spec),
+    });
+    let mut seen = BTreeSet::new();
+    init.chain(list("containers").map(|spec| life(ContainerKind::Main, spec)))
+        .filter(|container| seen.insert(container.name.clone()))
+        .collect()
+}
+
+fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}

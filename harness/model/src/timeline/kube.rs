@@ -1,0 +1,110 @@
+//! Objects beside the pods: recorded events, services and their endpoints.
+
+use serde_json::Value;
+
+use crate::EventId;
+use crate::clocks::Stamp;
+
+/// An event that Kubernetes recorded for a pod. Events are aggregated and rate-limited: their absence proves little and
+/// their number nothing.
+pub struct KubeEvent<'h> {
+    /// Our event.
+    pub id: EventId,
+    /// When it was heard.
+    pub at: Stamp,
+    /// `reason`
+    pub reason: &'h str,
+    /// `message`
+    pub message: &'h str,
+    /// `type`: `Normal` or `Warning`
+    pub kind: &'h str,
+    /// `count`
+    pub count: u64,
+    /// The container that it is about, from `involvedObject.fieldPath`.
+    pub container: Option<&'h str>,
+}
+
+impl<'h> KubeEvent<'h> {
+    pub(super) fn of(id: EventId, at: Stamp, object: &'h Value) -> Self {
+        let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        let path = object.get("involvedObject").and_then(|of| of.get("fieldPath")).and_then(Value::as_str);
+        Self {
+            id,
+            at,
+            reason: text("reason"),
+            message: text("message"),
+            kind: text("type"),
+            count: object.get("count").and_then(Value::as_u64).unwrap_or(1),
+            container: path.and_then(|path| path.split_once('{')?.1.strip_suffix('}')),
+        }
+    }
+}
+
+/// A service.
+pub struct ServiceSeen<'h> {
+    /// Its name.
+    pub name: &'h str,
+    /// The service itself, if it was sighted.
+    pub object: Option<&'h Value>,
+    /// Its EndpointSlices, every revision.
+    pub slices: Vec<SliceSeen<'h>>,
+    /// Its legacy Endpoints object, every revision that was watched.
+    pub endpoints: Vec<(EventId, Stamp, &'h Value)>,
+}
+
+/// A revision of an EndpointSlice.
+pub struct SliceSeen<'h> {
+    /// Our event.
+    pub id: EventId,
+    /// When it was heard.
+    pub at: Stamp,
+    /// The slice's name.
+    pub name: &'h str,
+    /// Its endpoints; empty if it was deleted.
+    pub endpoints: Vec<EndpointSeen<'h>>,
+}
+
+impl<'h> SliceSeen<'h> {
+    /// The endpoint of a pod.
+    #[must_use]
+    pub fn of_pod(&self, pod: &str) -> Option<&EndpointSeen<'h>> {
+        self.endpoints.iter().find(|endpoint| endpoint.pod == pod)
+    }
+
+    pub(super) fn of(id: EventId, at: Stamp, object: &'h Value, gone: bool) -> Self {
+        let endpoints = object.get("endpoints").and_then(Value::as_array).into_iter().flatten();
+        let name =
+            object.get("metadata").and_then(|of| of.get("name")).and_then(Value::as_str).unwrap_or_default();
+        let endpoints = if gone { Vec::new() } else { endpoints.map(EndpointSeen::of).collect() };
+        Self { id, at, name, endpoints }
+    }
+}
+
+/// An endpoint of a slice.
+pub struct EndpointSeen<'h> {
+    /// Its first address.
+    pub address: &'h str,
+    /// The pod that it stands for.
+    pub pod: &'h str,
+    /// `conditions.ready`
+    pub ready: Option<bool>,
+    /// `conditions.serving`
+    pub serving: Option<bool>,
+    /// `conditions.terminating`
+    pub terminating: Option<bool>,
+}
+
+impl<'h> EndpointSeen<'h> {
+    fn of(endpoint: &'h Value) -> Self {
+        let condition = |name: &str| endpoint.get("conditions")?.get(name)?.as_bool();
+        let address = endpoint.get("addresses").and_then(|all| all.get(0)).and_then(Value::as_str);
+        let pod = endpoint.get("targetRef").and_then(|of| of.get("name")).and_then(Value::as_str);
+        Self {
+            address: address.unwrap_or_default(),
+            pod: pod.unwrap_or_default(),
+            ready: condition("ready"),
+            serving: condition("serving"),
+            terminating: condition("terminating"),
+        }
+    }
+}

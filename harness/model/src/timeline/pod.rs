@@ -1,0 +1,258 @@
+//! A pod's life as the API server showed it.
+
+use serde_json::Value;
+
+use super::attempt::Attempt;
+use super::kube::KubeEvent;
+use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
+use crate::EventId;
+use crate::clocks::Stamp;
+
+/// A pod: one UID.
+pub struct PodLife<'h> {
+    /// Its key in the case; its name if the case did not make it.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID; empty until it was sighted.
+    pub uid: String,
+    /// The node that it was bound to; empty until then.
+    pub node: String,
+    /// The deed of its creation, with the manifest as it was sent.
+    pub created: Option<(EventId, &'h Value)>,
+    /// Its spec: as the API server showed it first, or as it was sent.
+    pub spec: &'h Value,
+    /// Its revisions, in the order of their coming.
+    pub revisions: Vec<Revision<'h>>,
+    /// Its containers: init containers first, as in the spec.
+    pub containers: Vec<ContainerLife<'h>>,
+    /// The events recorded for it.
+    pub events: Vec<KubeEvent<'h>>,
+    /// The harness's request to delete or evict it.
+    pub deleted: Option<EventId>,
+}
+
+impl<'h> PodLife<'h> {
+    /// Its address, once it has one.
+    #[must_use]
+    pub fn ip(&self) -> Option<&'h str> {
+        self.revisions.iter().find_map(|revision| revision.object.get("status")?.get("podIP")?.as_str())
+    }
+
+    /// `restartPolicy`
+    #[must_use]
+    pub fn restart_policy(&self) -> &str {
+        self.spec.get("restartPolicy").and_then(Value::as_str).unwrap_or("Always")
+    }
+
+    /// The termination grace period in microseconds.
+    #[must_use]
+    pub fn grace(&self) -> i64 {
+        self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30) * 1_000_000
+    }
+
+    /// The container of this name.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Option<&ContainerLife<'h>> {
+        self.containers.iter().find(|container| container.name == name)
+    }
+
+    /// The revisions at which a container's status changed, each with the status: the first one too.
+    pub fn changes_of(&self, container: &str) -> impl Iterator<Item = (&Revision<'h>, ContainerSeen<'h>)> {
+        let mut last: Option<ContainerSeen<'h>> = None;
+        let container = container.to_owned();
+        self.revisions.iter().filter_map(move |revision| {
+            let now = revision.container(&container)?;
+            (last.as_ref() != Some(&now)).then(|| {
+                last = Some(now.clone());
+                (revision, now)
+            })
+        })
+    }
+
+    /// The revisions at which the status of a condition changed, each with whether it is `True`; the first one too.
+    pub fn changes_of_condition(&self, kind: &str) -> impl Iterator<Item = (&Revision<'h>, bool)> {
+        let mut last = None;
+        let kind = kind.to_owned();
+        self.revisions.iter().filter_map(move |revision| {
+            let now = revision.condition(&kind)?.get("status")?.as_str()? == "True";
+            (last != Some(now)).then(|| {
+                last = Some(now);
+                (revision, now)
+            })
+        })
+    }
+
+    /// The most restarts of a container that were seen, and the last revision that showed it.
+    #[must_use]
+    pub fn restarts(&self, container: &str) -> Option<(EventId, u64)> {
+        self.revisions
+            .iter()
+            .rev()
+            .find_map(|revision| Some((revision.id, revision.container(container)?.restarts)))
+    }
+
+    /// The last revision.
+    #[must_use]
+    pub fn last(&self) -> Option<&Revision<'h>> {
+        self.revisions.last()
+    }
+}
+
+/// A revision of a pod.
+pub struct Revision<'h> {
+    /// Its event.
+    pub id: EventId,
+    /// When it was heard, on the harness's clock: the change itself is not later.
+    pub at: Stamp,
+    /// The object.
+    pub object: &'h Value,
+    /// Whether it was the last word: the pod is gone.
+    pub gone: bool,
+}
+
+impl<'h> Revision<'h> {
+    /// The pod's phase.
+    #[must_use]
+    pub fn phase(&self) -> &'h str {
+        self.status("phase").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether the pod is being deleted.
+    #[must_use]
+    pub fn terminating(&self) -> bool {
+        self.object.get("metadata").is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+    }
+
+    /// A condition.
+    #[must_use]
+    pub fn condition(&self, kind: &str) -> Option<&'h Value> {
+        let conditions = self.status("conditions")?.as_array()?;
+        conditions.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(kind))
+    }
+
+    /// Whether a condition is `True`.
+    #[must_use]
+    pub fn is(&self, condition: &str) -> Option<bool> {
+        Some(self.condition(condition)?.get("status")?.as_str()? == "True")
+    }
+
+    /// A container's status, whichever list it is in.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Option<ContainerSeen<'h>> {
+        ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"]
+            .iter()
+            .filter_map(|list| self.status(list)?.as_array())
+            .flatten()
+            .find(|status| status.get("name").and_then(Value::as_str) == Some(name))
+            .map(ContainerSeen::of)
+    }
+
+    fn status(&self, field: &str) -> Option<&'h Value> {
+        self.object.get("status")?.get(field)
+    }
+}
+
+/// A container's status.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerSeen<'h> {
+    /// `ready`
+    pub ready: bool,
+    /// `started`
+    pub started: Option<bool>,
+    /// `restartCount`
+    pub restarts: u64,
+    /// `containerID`
+    pub id: &'h str,
+    /// `state`
+    pub state: State<'h>,
+    /// `lastState`
+    pub last: State<'h>,
+}
+
+/// A container's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State<'h> {
+    /// None is told.
+    Unknown,
+    /// It waits.
+    Waiting {
+        /// For what.
+        reason: &'h str,
+    },
+    /// It runs.
+    Running {
+        /// Since when: the second since 1970.
+        started: Option<i64>,
+    },
+    /// It ended.
+    Terminated {
+        /// With which status.
+        code: i64,
+        /// Why.
+        reason: &'h str,
+        /// When it had started.
+        started: Option<i64>,
+        /// When it ended.
+        finished: Option<i64>,
+    },
+}
+
+impl<'h> ContainerSeen<'h> {
+    pub(crate) fn of(status: &'h Value) -> Self {
+        let text = |field| status.get(field).and_then(Value::as_str).unwrap_or_default();
+        Self {
+            ready: status.get("ready").and_then(Value::as_bool).unwrap_or(false),
+            started: status.get("started").and_then(Value::as_bool),
+            restarts: status.get("restartCount").and_then(Value::as_u64).unwrap_or(0),
+            id: text("containerID"),
+            state: State::of(status.get("state")),
+            last: State::of(status.get("lastState")),
+        }
+    }
+}
+
+impl<'h> State<'h> {
+    fn of(state: Option<&'h Value>) -> Self {
+        let Some(state) = state else { return Self::Unknown };
+        let second = |of: &Value, field: &str| -> Option<i64> {
+            of.get(field)?.as_str()?.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
+        };
+        let text = |of: &'h Value, field: &str| of.get(field).and_then(Value::as_str).unwrap_or_default();
+        if let Some(waiting) = state.get("waiting") {
+            return Self::Waiting { reason: text(waiting, "reason") };
+        }
+        if let Some(running) = state.get("running") {
+            return Self::Running { started: second(running, "startedAt") };
+        }
+        let Some(ended) = state.get("terminated") else { return Self::Unknown };
+        Self::Terminated {
+            code: ended.get("exitCode").and_then(Value::as_i64).unwrap_or_default(),
+            reason: text(ended, "reason"),
+            started: second(ended, "startedAt"),
+            finished: second(ended, "finishedAt"),
+        }
+    }
+}
+
+/// A container of a pod, with all its lives.
+pub struct ContainerLife<'h> {
+    /// Its name.
+    pub name: String,
+    /// Which list it stands in.
+    pub kind: ContainerKind,
+    /// Its spec.
+    pub spec: &'h Value,
+    /// Its probes.
+    pub probes: Vec<ProbeSpec>,
+    /// Its lives, as far as its target was heard. Empty for a container that is no target of ours.
+    pub attempts: Vec<Attempt<'h>>,
+}
+
+impl ContainerLife<'_> {
+    /// The probe of this kind.
+    #[must_use]
+    pub fn probe(&self, kind: ProbeKind) -> Option<&ProbeSpec> {
+        self.probes.iter().find(|probe| probe.kind == kind)
+    }
+}

@@ -1,0 +1,309 @@
+//! Verdicts, and how a judge comes to one.
+//!
+//! A judge walks over a timeline and tells a [`Seen`] what it saw. The rules are here and nowhere else: nothing holds
+//! without evidence; one violation outweighs all else; a doubt outweighs what was fine; and where nothing was seen at
+//! all, that is what is said.
+
+use serde::{Deserialize, Serialize};
+
+use crate::EventId;
+use crate::measure::{Fit, Measurement};
+
+/// The events that a conclusion rests on. There is at least one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(try_from = "Vec<EventId>", into = "Vec<EventId>")]
+pub struct Evidence(Vec<EventId>);
+
+impl Evidence {
+    /// Evidence from events; none from none.
+    #[must_use]
+    pub fn from_events(events: impl IntoIterator<Item = EventId>) -> Option<Self> {
+        let mut events: Vec<_> = events.into_iter().collect();
+        events.sort_unstable();
+        events.dedup();
+        (!events.is_empty()).then_some(Self(events))
+    }
+
+    /// The events.
+    #[must_use]
+    pub fn events(&self) -> &[EventId] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<EventId>> for Evidence {
+    type Error = &'static str;
+
+    fn try_from(events: Vec<EventId>) -> Result<Self, Self::Error> {
+        Self::from_events(events).ok_or("evidence names at least one event")
+    }
+}
+
+impl From<Evidence> for Vec<EventId> {
+    fn from(evidence: Evidence) -> Self {
+        evidence.0
+    }
+}
+
+/// Why nothing can be said. Each is a fault of ours or of the circumstances, never of the kubelet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// What the clause speaks of never occurred.
+    Unseen,
+    /// The case ended before enough was seen.
+    TooShort,
+    /// The clocks do not tell which came first.
+    TooClose,
+    /// A measurement straddles its bound.
+    Straddles,
+    /// A watch or the recorder may have missed something at the moment that matters.
+    Gap,
+    /// Lines of the target are missing.
+    WitnessMissing,
+    /// The evidence allows more than one reading.
+    Ambiguous,
+    /// A step of the case could not be done.
+    StepFailed,
+    /// The judge itself failed.
+    JudgeFailed,
+}
+
+/// Why something was not run. A closed set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Skip {
+    /// The clause does not speak of this version or system.
+    NotApplicable,
+    /// The cluster lacks what the case needs.
+    Precondition,
+    /// The user left it out.
+    Filtered,
+    /// There was no time or room.
+    Budget,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+/// What a judge concludes about one clause in one history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The promise was kept, as these events show.
+    Holds {
+        /// The events.
+        evidence: Evidence,
+    },
+    /// The promise was broken.
+    Violated {
+        /// A sentence with numbers.
+        finding: String,
+        /// The events.
+        evidence: Evidence,
+    },
+    /// Not what the document says, but exactly what upstream is catalogued to do instead.
+    Diverges {
+        /// A sentence with numbers.
+        finding: String,
+        /// The events.
+        evidence: Evidence,
+    },
+    /// It ran, and nothing can be said.
+    Inconclusive {
+        /// Why.
+        doubt: Doubt,
+        /// A sentence.
+        why: String,
+        /// The events, if any.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        events: Vec<EventId>,
+    },
+    /// It did not run.
+    Skipped {
+        /// Why.
+        reason: Skip,
+        /// A sentence.
+        why: String,
+    },
+    /// The harness or its surroundings failed.
+    Error {
+        /// A sentence.
+        why: String,
+    },
+}
+
+impl Verdict {
+    /// The word.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Holds { .. } => "holds",
+            Self::Violated { .. } => "violated",
+            Self::Diverges { .. } => "diverges",
+            Self::Inconclusive { .. } => "inconclusive",
+            Self::Skipped { .. } => "skipped",
+            Self::Error { .. } => "error",
+        }
+    }
+
+    /// What is said besides the word.
+    #[must_use]
+    pub fn sentence(&self) -> &str {
+        match self {
+            Self::Holds { .. } => "",
+            Self::Violated { finding, .. } | Self::Diverges { finding, .. } => finding,
+            Self::Inconclusive { why, .. } | Self::Skipped { why, .. } | Self::Error { why } => why,
+        }
+    }
+
+    /// The events that are cited.
+    #[must_use]
+    pub fn events(&self) -> &[EventId] {
+        match self {
+            Self::Holds { evidence } | Self::Violated { evidence, .. } | Self::Diverges { evidence, .. } => {
+                evidence.events()
+            }
+            Self::Inconclusive { events, .. } => events,
+            Self::Skipped { .. } | Self::Error { .. } => &[],
+        }
+    }
+
+    /// How much it weighs when several are merged into one; see [`merge`].
+    #[must_use]
+    pub fn weight(&self) -> u8 {
+        match self {
+            Self::Violated { .. } => 5,
+            Self::Error { .. } => 4,
+            Self::Inconclusive { .. } => 3,
+            Self::Diverges { .. } => 2,
+            Self::Holds { .. } => 1,
+            Self::Skipped { .. } => 0,
+        }
+    }
+}
+
+/// The heaviest of several verdicts, the first among equals. Skipped counts for nothing beside another, and of none
+/// nothing is said: whoever merges must say that nothing ran.
+#[must_use]
+pub fn merge<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<&'v Verdict> {
+    verdicts.into_iter().fold(None, |heaviest: Option<&Verdict>, next| match heaviest {
+        Some(old) if old.weight() >= next.weight() => Some(old),
+        _ => Some(next),
+    })
+}
+
+/// What a judge saw so far.
+#[derive(Debug, Default)]
+pub struct Seen {
+    applies: bool,
+    fine: Vec<EventId>,
+    violated: Vec<(String, Evidence)>,
+    diverges: Vec<(String, Evidence)>,
+    doubts: Vec<(Doubt, String, Vec<EventId>)>,
+    measurements: Vec<Measurement>,
+}
+
+impl Seen {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The clause speaks of this history: a pod has the fields that it is about. A judge that never says so, and saw
+    /// nothing, is left out of the report.
+    pub fn applies(&mut self) {
+        self.applies = true;
+    }
+
+    /// The promise was kept here.
+    pub fn fine(&mut self, events: impl IntoIterator<Item = EventId>) {
+        self.applies = true;
+        self.fine.extend(events);
+    }
+
+    /// The promise was broken here. Without any event to cite it is a doubt: an accusation needs evidence.
+    pub fn violated(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
+        self.applies = true;
+        let finding = finding.into();
+        match Evidence::from_events(events) {
+            Some(evidence) => self.violated.push((finding, evidence)),
+            None => {
+                self.doubts.push((Doubt::Ambiguous, format!("{finding}, but no event shows it"), Vec::new()))
+            }
+        }
+    }
+
+    /// The catalogued behaviour of upstream was seen, which is not what the document says.
+    pub fn diverges(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
+        self.applies = true;
+        let finding = finding.into();
+        match Evidence::from_events(events) {
+            Some(evidence) => self.diverges.push((finding, evidence)),
+            None => {
+                self.doubts.push((Doubt::Ambiguous, format!("{finding}, but no event shows it"), Vec::new()))
+            }
+        }
+    }
+
+    /// Nothing can be said here.
+    pub fn doubt(&mut self, doubt: Doubt, why: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
+        self.applies = true;
+        self.doubts.push((doubt, why.into(), events.into_iter().collect()));
+    }
+
+    /// Takes a measurement, and what follows from it: inside its bound it is fine, apart from it a violation,
+    /// straddling it a doubt.
+    pub fn measure(&mut self, measurement: Measurement) {
+        let words = format!("{}: {}", measurement.quantity, measurement.in_words());
+        let events = measurement.events.clone();
+        match measurement.fit() {
+            Fit::Met => self.fine(events),
+            Fit::Missed => self.violated(words, events),
+            Fit::Undecided => self.doubt(Doubt::Straddles, words, events),
+        }
+        self.measurements.push(measurement);
+    }
+
+    /// Notes a measurement for the report without concluding anything from it.
+    pub fn note(&mut self, measurement: Measurement) {
+        self.measurements.push(measurement);
+    }
+
+    /// How many things were fine so far.
+    #[must_use]
+    pub fn count_fine(&self) -> usize {
+        self.fine.len()
+    }
+
+    /// The verdict and the measurements; none if the clause does not speak of this history. Among several findings the
+    /// first is told.
+    #[must_use]
+    pub fn verdict(self) -> Option<(Verdict, Vec<Measurement>)> {
+        let more = |count: usize, what: &str| match count {
+            0 | 1 => String::new(),
+            _ => format!(" (and {} more {what})", count - 1),
+        };
+        let violations = more(self.violated.len(), "like it");
+        let doubts = more(self.doubts.len(), "doubts");
+        let verdict = if let Some((finding, evidence)) = self.violated.into_iter().next() {
+            Verdict::Violated { finding: finding + &violations, evidence }
+        } else if let Some((doubt, why, events)) = self.doubts.into_iter().next() {
+            Verdict::Inconclusive { doubt, why: why + &doubts, events }
+        } else if let Some((finding, evidence)) = self.diverges.into_iter().next() {
+            Verdict::Diverges { finding, evidence }
+        } else if let Some(evidence) = Evidence::from_events(self.fine) {
+            Verdict::Holds { evidence }
+        } else if self.applies {
+            let why = "what the clause speaks of did not occur".to_owned();
+            Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }
+        } else {
+            return None;
+        };
+        Some((verdict, self.measurements))
+    }
+}

@@ -1,0 +1,150 @@
+//! The book: what is promised, what is arranged, and how it is judged.
+//!
+//! A chapter is one file of judges (and a folder of the same name for their parts) beside one folder of clauses and
+//! cases; the listing of this folder is the table of contents. Everything is embedded into the program. Judges are pure
+//! functions over a timeline: none of them sleeps, polls or reads a clock.
+
+mod probe_http;
+mod probe_types;
+
+use include_dir::{Dir, include_dir};
+use probity_model::{Case, Catalogue, Judge, Registry};
+use probity_script::problem::Problem;
+
+/// A chapter: its name, its folder, and its judges.
+pub struct Chapter {
+    /// The folder's name.
+    pub name: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    folder: &'static Dir<'static>,
+    judges: fn() -> Vec<Judge>,
+}
+
+static PROBE_TYPES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_types");
+static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http");
+
+/// The chapters, in order.
+pub const CHAPTERS: &[Chapter] = &[
+    Chapter {
+        name: "probe_types",
+        title: "Startup, liveness and readiness probes",
+        folder: &PROBE_TYPES,
+        judges: probe_types::judges,
+    },
+    Chapter { name: "probe_http", title: "HTTP probes", folder: &PROBE_HTTP, judges: probe_http::judges },
+];
+
+/// A file of cases of the book.
+pub struct CaseFile {
+    /// Its path below `suites/`.
+    pub source: String,
+    /// What it says.
+    pub text: &'static str,
+    /// The cases in it.
+    pub cases: Vec<Case>,
+}
+
+impl Chapter {
+    /// Its clauses, as they are written.
+    #[must_use]
+    pub fn clauses(&self) -> (String, &'static str) {
+        let text =
+            self.folder.get_file("clauses.yaml").and_then(|file| file.contents_utf8()).unwrap_or_default();
+        (format!("suites/{}/clauses.yaml", self.name), text)
+    }
+
+    /// Its cases, in the order of their files.
+    ///
+    /// # Errors
+    ///
+    /// If a file is no case.
+    pub fn cases(&self) -> Result<Vec<CaseFile>, Box<Problem>> {
+        let yaml =
+            self.folder.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
+        yaml.filter(|file| file.path().file_name().is_some_and(|name| name != "clauses.yaml"))
+            .map(|file| {
+                let source = format!("suites/{}/{}", self.name, file.path().display());
+                let text = file.contents_utf8().unwrap_or_default();
+                let cases = Case::read(&source, text)?;
+                Ok(CaseFile { source, text, cases })
+            })
+            .collect()
+    }
+}
+
+/// All clauses of the book.
+///
+/// # Errors
+///
+/// If a chapter's clauses are not well written.
+pub fn catalogue() -> Result<Catalogue, Box<Problem>> {
+    let mut catalogue = Catalogue::default();
+    for chapter in CHAPTERS {
+        let (source, text) = chapter.clauses();
+        catalogue.add_chapter(&source, text)?;
+    }
+    Ok(catalogue)
+}
+
+/// All clauses with their judges.
+///
+/// # Errors
+///
+/// If the book is not well written: a build that passes its tests never says so.
+pub fn registry() -> Result<Registry, String> {
+    let catalogue = catalogue().map_err(|problem| problem.to_string())?;
+    Registry::new(catalogue, CHAPTERS.iter().flat_map(|chapter| (chapter.judges)()))
+}
+
+/// All cases of the book.
+///
+/// # Errors
+///
+/// If a file is no case, or speaks of a clause that does not exist.
+pub fn cases() -> Result<Vec<CaseFile>, Box<Problem>> {
+    let catalogue = catalogue()?;
+    let mut all = Vec::new();
+    for chapter in CHAPTERS {
+        for file in chapter.cases()? {
+            for case in &file.cases {
+                case.check_clauses(&catalogue, &file.source, file.text)?;
+            }
+            all.push(file);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::sync::LazyLock;
+
+    use probity_model::History;
+
+    use super::*;
+
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
+        let catalogue = catalogue().unwrap();
+        Registry::unfinished(catalogue, CHAPTERS.iter().flat_map(|chapter| (chapter.judges)())).unwrap()
+    });
+
+    /// The word of the verdict of one clause over a history: `none` if it is left out.
+    pub(crate) fn verdict(history: &History, clause: &str) -> &'static str {
+        judgement(history, clause).map_or("none", |judgement| judgement.verdict.word())
+    }
+
+    /// The whole judgement.
+    pub(crate) fn judgement(history: &History, clause: &str) -> Option<probity_model::Judgement> {
+        REGISTRY.judge(history).into_iter().find(|judgement| judgement.clause.as_str() == clause)
+    }
+
+    #[test]
+    fn every_case_is_well_written_and_speaks_of_clauses_that_exist() {
+        if let Err(problem) = cases() {
+            panic!("{problem}");
+        }
+    }
+}

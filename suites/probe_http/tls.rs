@@ -1,0 +1,5 @@
+//! To be written.
+
+use probity_model::Judge;
+
+pub(super) const JUDGES: &[Judge] = &[];
