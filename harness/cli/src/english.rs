@@ -56,8 +56,10 @@ fn of_container(container: &Container<'_>) -> String {
         (None, None) => "sleeps",
     };
     let mut text = format!("  {} {} ({image})\n", container.kind(), container.name);
-    for probe in container.probes() {
-        text += &of_probe(&probe);
+    let probes = container.probes();
+    let gated = probes.iter().any(|probe| probe.kind == ProbeKind::Startup);
+    for probe in &probes {
+        text += &of_probe(probe, gated);
     }
     for hook in ["postStart", "preStop"] {
         let value = &container.value["lifecycle"][hook];
@@ -74,7 +76,8 @@ fn of_container(container: &Container<'_>) -> String {
 }
 
 /// A probe and what follows from its fields: when the first one is due, and when its failures or successes count.
-fn of_probe(probe: &ProbeSpec) -> String {
+/// `gated` says that the container has a startup probe, which holds the other two back.
+fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     let word = probe.kind.word();
     let mut text = format!(
         "    {word:<9}  {} every {}, each answer within {}\n",
@@ -83,10 +86,10 @@ fn of_probe(probe: &ProbeSpec) -> String {
         whole(probe.timeout)
     );
     let mut line = |said: String| text += &format!("               {said}\n");
-    let after =
-        if probe.kind == ProbeKind::Startup { "its start" } else { "its start, or after startup succeeded" };
+    let gate =
+        if gated && probe.kind != ProbeKind::Startup { ", and not before startup succeeded" } else { "" };
     line(format!(
-        "first one {} to {} after {after}",
+        "first one {} to {} after the container's start{gate}",
         whole(probe.initial_delay),
         whole(probe.initial_delay + probe.period)
     ));
