@@ -3,8 +3,19 @@
 //! It arranges what a case says, writes down what happens, and cleans up. It asserts nothing: what follows from a
 //! history is the model's business.
 
+pub mod connect;
+pub mod error;
+pub mod incoming;
+pub mod kinds;
 pub mod progress;
+pub mod rights;
+pub mod send;
+mod steady;
 pub mod zero;
 
+pub use connect::{Access, Ground, connect};
+pub use error::{ClusterError, Refusal, SendError};
+pub use incoming::Incoming;
 pub use progress::{Progress, Usage};
+pub use send::Listing;
 pub use zero::Zero;
