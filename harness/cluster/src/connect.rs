@@ -68,8 +68,7 @@ pub async fn connect(access: &Access) -> Result<Ground, ClusterError> {
     let client = Steady::around(plain, Arc::clone(&tally));
     let mut ground = Ground { client, context, server_version: String::new(), tally };
     let version = ground.fetch("ask the API server for its version", "/version").await?;
-    ground.server_version =
-        version.get("gitVersion").and_then(Value::as_str).unwrap_or("unknown").to_owned();
+    ground.server_version = version.get("gitVersion").and_then(Value::as_str).unwrap_or("unknown").to_owned();
     Ok(ground)
 }
 

@@ -27,7 +27,10 @@ pub enum ClusterError {
         contexts: Vec<String>,
     },
     /// There is no such context.
-    #[error("the kubeconfig has no context `{context}`; name one with --context: {}", listed(contexts, "it has none"))]
+    #[error(
+        "the kubeconfig has no context `{context}`; name one with --context: {}",
+        listed(contexts, "it has none")
+    )]
     NoSuchContext {
         /// What was named.
         context: String,

@@ -5,17 +5,23 @@
 
 pub mod connect;
 pub mod error;
+pub mod forward;
 pub mod incoming;
 pub mod kinds;
+pub mod namespace;
 pub mod progress;
+pub mod ready;
 pub mod rights;
 pub mod send;
 mod steady;
+pub mod watch;
 pub mod zero;
 
 pub use connect::{Access, Ground, connect};
 pub use error::{ClusterError, Refusal, SendError};
+pub use forward::Door;
 pub use incoming::Incoming;
+pub use namespace::{Leftover, Namespace};
 pub use progress::{Progress, Usage};
 pub use send::Listing;
 pub use zero::Zero;

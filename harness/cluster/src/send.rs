@@ -154,7 +154,8 @@ impl Ground {
             listing.revision = text(&page, "resourceVersion");
             next = text(&page, "continue");
             let items = page.get_mut("items").map(Value::take);
-            for mut item in items.and_then(|items| serde_json::from_value::<Vec<Value>>(items).ok()).unwrap_or_default()
+            for mut item in
+                items.and_then(|items| serde_json::from_value::<Vec<Value>>(items).ok()).unwrap_or_default()
             {
                 // Lists leave these out of their items.
                 item["kind"] = json!(kind.kind);
@@ -352,7 +353,12 @@ fn refusal(code: u16, words: &[u8]) -> Refusal {
     let say = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let causes = status.get("details").and_then(|details| details.get("causes")?.as_array());
     let causes = causes.into_iter().flatten().map(|cause| (say(cause, "field"), say(cause, "message")));
-    Refusal { code, reason: say(&status, "reason"), message: say(&status, "message"), causes: causes.collect() }
+    Refusal {
+        code,
+        reason: say(&status, "reason"),
+        message: say(&status, "message"),
+        causes: causes.collect(),
+    }
 }
 
 async fn drain(stream: Option<impl tokio::io::AsyncRead + Unpin>) {

@@ -80,11 +80,7 @@ impl Steady {
 }
 
 /// How long to wait before the request is repeated; none if it should not be.
-fn wait_for(
-    result: &Result<Response<Body>, kube::Error>,
-    method: &Method,
-    repeats: u32,
-) -> Option<Duration> {
+fn wait_for(result: &Result<Response<Body>, kube::Error>, method: &Method, repeats: u32) -> Option<Duration> {
     let usual = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(repeats)).min(LONGEST_WAIT);
     let response = match result {
         Ok(response) => response,
