@@ -221,7 +221,7 @@ pub(crate) fn own_kinds() -> Vec<&'static Kind> {
 pub(crate) async fn sweep(ground: &Ground, namespace: &str, kind: &Kind, labels: &str) -> Result<(), String> {
     let listing = match ground.list(namespace, kind.kind, Some(labels)).await {
         Ok(listing) => listing,
-        Err(error) if matches!(error.code(), 403 | 404 | 405) => return Ok(()),
+        Err(error) if matches!(error.code(), 403..=405) => return Ok(()),
         Err(error) => return Err(error.to_string()),
     };
     let mut failed = Vec::new();

@@ -37,7 +37,6 @@ const QUICK_US: i64 = 50_000;
 const MOST_ERRORS: u32 = 5;
 
 /// Watches the objects of a kind in a namespace (in all, if it is empty) until the handle is dropped.
-#[must_use]
 pub fn watch(
     ground: &Ground,
     namespace: &str,
