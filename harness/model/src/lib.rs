@@ -19,6 +19,7 @@ pub mod manifest;
 pub mod measure;
 pub mod report;
 pub mod run_log;
+pub mod metronome;
 pub mod timeline;
 pub mod verdict;
 pub mod wait;
