@@ -88,7 +88,7 @@ pub async fn rehearse(ground: &Ground, options: &RunOptions, cases: &[Case]) -> 
             }
             let setting = Setting { addresses, ..setting(options, &namespace, "", "rehearsal") };
             let manifest = manifest::pod(case, key, pod, &setting);
-            if let Err(SendError::Refused(refusal)) = ground.create(&namespace, &manifest, true).await
+            if let Err(SendError::Refused { refusal, .. }) = ground.create(&namespace, &manifest, true).await
                 && matches!(refusal.code, 400 | 422)
             {
                 refused.push(RefusedPod { case: case.name.clone(), pod: key.clone(), refusal });

@@ -166,7 +166,7 @@ impl Director<'_> {
         let name = of.name.clone();
         let tried = match self.stage.ground.create(&self.setting.namespace, &manifest, true).await {
             Ok(stored) => Tried { name, manifest, code: 201, message: String::new(), stored },
-            Err(SendError::Refused(refusal)) => {
+            Err(SendError::Refused { refusal, .. }) => {
                 let message = refusal.to_string();
                 Tried { name, manifest, code: refusal.code, message, stored: Value::Null }
             }
