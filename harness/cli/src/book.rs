@@ -21,6 +21,8 @@ pub(crate) struct CaseFile {
     pub(crate) text: String,
     /// The cases in it: one, or one for each variant of its matrix.
     pub(crate) cases: Vec<Case>,
+    /// Whether it is the user's own.
+    pub(crate) own: bool,
 }
 
 /// Clauses, judges and cases.
@@ -54,6 +56,7 @@ impl Book {
                 source: file.source,
                 text: file.text.to_owned(),
                 cases: file.cases,
+                own: false,
             };
             files.extend(probity_suites::cases()?.into_iter().map(built_in));
         }
@@ -91,7 +94,7 @@ pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<P
     for case in &cases {
         case.check_clauses(catalogue, &source, &text)?;
     }
-    Ok(CaseFile { source, text, cases })
+    Ok(CaseFile { source, text, cases, own: true })
 }
 
 /// The files that are meant: files as they are given, and of folders all that end in `.yaml` or `.yml`, sorted.

@@ -2,7 +2,6 @@
 //! from their fields by arithmetic, plans, and steps.
 
 use probity_model::Case;
-use probity_model::case::{Expectation, Occurrence};
 use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_script::{Plan, Script};
 use serde::Serialize;
@@ -38,12 +37,12 @@ pub(crate) fn case(case: &Case) -> String {
         text += &format!("  {}. {}\n", at + 1, step.in_words());
     }
     if case.steps.is_empty() {
-        text += "  none: it ends once all pods are there\n";
+        text += "  none: it lasts until each of its probes could come to a conclusion twice\n";
     }
     if !case.expect.is_empty() {
         text += "\nexpected\n";
         for expectation in &case.expect {
-            text += &format!("  {}\n", self::expectation(expectation));
+            text += &format!("  {}\n", expectation.in_words());
         }
     }
     text
@@ -198,37 +197,4 @@ fn answer(value: &Value) -> String {
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn expectation(expectation: &Expectation) -> String {
-    match expectation {
-        Expectation::Never(of) => format!("{} never occurs", occurrence(of)),
-        Expectation::Times { of, least, most: Some(most) } => {
-            format!("{} occurs {least} to {most} times", occurrence(of))
-        }
-        Expectation::Times { of, least, most: None } => {
-            format!("{} occurs at least {least} times", occurrence(of))
-        }
-        Expectation::Before { earlier, later } => {
-            format!("before each {} there is {}", occurrence(later), occurrence(earlier))
-        }
-        Expectation::Within { of, after, span } => {
-            format!("each {} is followed by {} within {span}", occurrence(after), occurrence(of))
-        }
-        Expectation::Always(of) => format!("once there is {}, it stays so", occurrence(of)),
-    }
-}
-
-fn occurrence(of: &Occurrence) -> String {
-    match of {
-        Occurrence::ProbeOf(at) => format!("a probe of {at}"),
-        Occurrence::SuccessOf(at) => format!("a success of {at}"),
-        Occurrence::FailureOf(at) => format!("a failure of {at}"),
-        Occurrence::Restart => "a restart".to_owned(),
-        Occurrence::Ready => "readiness".to_owned(),
-        Occurrence::Unready => "a loss of readiness".to_owned(),
-        Occurrence::Signal(signal) => format!("the signal {signal}"),
-        Occurrence::Event(reason) => format!("the event {reason}"),
-        Occurrence::Phase(phase) => format!("the phase {phase}"),
-    }
 }

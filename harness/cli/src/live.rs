@@ -55,7 +55,8 @@ impl Board {
             Progress::Ready { .. } => self.laid = true,
             Progress::Began { case, us } => {
                 self.waiting.remove(case);
-                self.running.insert(case.clone(), Going { since_us: *us, doing: "is being arranged".to_owned() });
+                self.running
+                    .insert(case.clone(), Going { since_us: *us, doing: "is being arranged".to_owned() });
             }
             Progress::Doing { case, what, .. } => {
                 if let Some(going) = self.running.get_mut(case) {
@@ -148,9 +149,13 @@ mod tests {
 
     fn cases() -> Vec<Case> {
         let text = |name: &str, takes: u32| {
-            format!("case: {name}\nstory: x\ntakes: {takes}s\npod: {{ spec: {{ containers: [{{ name: c }}] }} }}\n")
+            format!(
+                "case: {name}\nstory: x\ntakes: {takes}s\npod: {{ spec: {{ containers: [{{ name: c }}] }} }}\n"
+            )
         };
-        [("a/short", 10), ("a/long", 30)].map(|(name, takes)| Case::read("-", &text(name, takes)).unwrap().remove(0)).into()
+        [("a/short", 10), ("a/long", 30)]
+            .map(|(name, takes)| Case::read("-", &text(name, takes)).unwrap().remove(0))
+            .into()
     }
 
     fn begun() -> Board {

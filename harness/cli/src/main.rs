@@ -6,10 +6,13 @@
 mod args;
 mod book;
 mod commands;
+mod desk;
 mod english;
-mod evidence;
 mod exit;
+mod facts;
+mod front;
 mod hints;
+mod live;
 mod pods;
 mod say;
 mod select;

@@ -102,13 +102,12 @@ fn collect(path: &Path, given: bool, files: &mut Vec<PathBuf>) -> io::Result<()>
     inside.iter().try_for_each(|path| collect(path, false, files))
 }
 
-/// Stores a history, compressed.
+/// Stores the lines of a history, compressed.
 ///
 /// # Errors
 ///
 /// If it cannot be written.
-pub(crate) fn write(path: &Path, history: &History) -> io::Result<()> {
-    let text = history.write().map_err(io::Error::other)?;
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     store(path, &zstd::encode_all(text.as_bytes(), LEVEL)?)
 }
 
@@ -148,7 +147,7 @@ mod tests {
     fn what_is_stored_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("chapter/case.jsonl.zst");
-        write(&path, &history()).unwrap();
+        write(&path, &history().write().unwrap()).unwrap();
         let stored = read(&path).unwrap();
         assert_eq!((stored.history, stored.torn), (history(), None));
         let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();

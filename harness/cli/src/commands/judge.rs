@@ -4,11 +4,10 @@ use probity_model::Registry;
 
 use crate::args::{Format, JudgeArgs};
 use crate::book;
-use crate::evidence::Narrator;
 use crate::exit::{self, Exit, Failure};
 use crate::say;
 use crate::stored::{self, Stored};
-use crate::verdicts::{self, CaseVerdicts};
+use crate::verdicts::CaseVerdicts;
 
 /// Judges each history and prints what follows.
 pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
@@ -27,9 +26,9 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
             Format::Json => found.file().map_err(|error| Failure::failed(error.to_string()))?,
             Format::Text => text(&registry, &stored, &found),
         })?;
-        all.push(found);
+        all.push(found.conclusion());
     }
-    Ok(exit::of_verdicts(all.iter().flat_map(CaseVerdicts::verdicts), args.inconclusive))
+    Ok(exit::of_verdicts(&all, args.inconclusive))
 }
 
 fn known(registry: &Registry, id: &str) -> Result<(), Failure> {
@@ -64,11 +63,12 @@ fn text(registry: &Registry, stored: &Stored, found: &CaseVerdicts) -> String {
         })
         .collect();
     text += &say::table(&rows);
-    let narrator = Narrator::of(&stored.history);
-    for judgement in found.judgements.iter().filter(|judgement| verdicts::is_finding(&judgement.verdict)) {
-        let clause = registry.catalogue.get(&judgement.clause);
-        let again = format!("probity judge {} --clause {}", stored.path.display(), judgement.clause);
-        text += &format!("\n{}", verdicts::finding(clause, judgement, &narrator, &again));
+    for expected in &found.expected {
+        text += &format!("  {}  expected: {}\n", expected.verdict.word(), expected.what);
+    }
+    let path = stored.path.display().to_string();
+    for finding in found.findings(registry, &stored.history, &path, &[]) {
+        text += &format!("\n{finding}");
     }
     text + "\n"
 }

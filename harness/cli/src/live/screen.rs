@@ -66,7 +66,8 @@ impl Screen {
 }
 
 fn draw(lines: &MultiProgress, board: &SharedBoard, zero: Zero, stop: &AtomicBool) {
-    let style = ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let style =
+        ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
     let add = |_| lines.add(ProgressBar::new_spinner().with_style(style.clone()));
     let bars: Vec<ProgressBar> = (0..=SHOWN).map(add).collect();
     while !stop.load(Ordering::Relaxed) {
