@@ -16,6 +16,7 @@ pub mod history;
 pub mod judge;
 pub mod manifest;
 pub mod measure;
+pub mod metronome;
 pub mod timeline;
 pub mod verdict;
 pub mod wait;
