@@ -9,12 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use probity_model::history::{Deed, Did, Happening, Header, Heard, Reading, Sighting};
 use probity_model::manifest::CASE;
+use probity_model::metronome::MetronomeEar;
 use probity_model::{EventId, History};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use crate::Zero;
 use crate::incoming::Incoming;
+use crate::metronome::Metronome;
+
+/// How long a line takes at most from a target to here on a machine that is not held up.
+const TRAVEL_US: i64 = 500_000;
 
 /// The books of a run.
 #[derive(Clone)]
@@ -23,9 +28,10 @@ pub struct Books {
     inner: Arc<Mutex<Inner>>,
 }
 
-#[derive(Default)]
 struct Inner {
     open: HashMap<String, Open>,
+    /// Hears when a node is late for everyone.
+    ear: MetronomeEar,
     /// Which case a pod belongs to, by the pod's name.
     pods: HashMap<String, String>,
     /// The first and the newest reading of each node, for histories that begin later.
@@ -50,7 +56,15 @@ impl Books {
     /// Empty books.
     #[must_use]
     pub fn new(zero: Zero) -> Self {
-        Self { zero, inner: Arc::default() }
+        let inner = Inner {
+            open: HashMap::new(),
+            ear: Metronome::ear(),
+            pods: HashMap::new(),
+            readings: HashMap::new(),
+            last_noise_us: i64::MIN / 2,
+            strays: 0,
+        };
+        Self { zero, inner: Arc::new(Mutex::new(inner)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -96,6 +110,11 @@ impl Inner {
             Incoming::Sighting { us, sighting } => {
                 let slug = self.case_of(&sighting);
                 self.enter_one(slug, us, Happening::Sighting(sighting));
+            }
+            Incoming::Heard { us, heard } if Metronome::is_one(&heard.pod) => {
+                if let Some(noise) = self.ear.hear(us, &heard) {
+                    self.enter(Incoming::Noise { us, noise });
+                }
             }
             Incoming::Heard { us, heard } => {
                 let slug = self.case_of_pod(&heard);
@@ -184,10 +203,16 @@ impl Book {
         }
     }
 
-    /// Closes the book and hands the history over.
+    /// Closes the book and hands the history over. Noise that has not ended yet is its last entry.
     #[must_use]
     pub fn close(self) -> History {
+        let us = self.books.zero.us();
         let mut inner = self.books.lock();
+        for noise in inner.ear.overdue(us, TRAVEL_US) {
+            if let Some(open) = inner.open.get_mut(&self.slug) {
+                open.history.push(us, Happening::Noise(noise));
+            }
+        }
         inner.pods.retain(|_, slug| *slug != self.slug);
         inner.open.remove(&self.slug).map(|open| open.history).unwrap_or_default()
     }

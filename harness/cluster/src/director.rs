@@ -145,7 +145,8 @@ impl Director<'_> {
 
     /// Pods whose manifests name the address of another come after it.
     fn in_order_of_addresses(&self) -> Result<Vec<String>, Cut> {
-        let mut left: Vec<(&String, &CasePod)> = self.case.pods.iter().filter(|(_, pod)| !pod.later).collect();
+        let mut left: Vec<(&String, &CasePod)> =
+            self.case.pods.iter().filter(|(_, pod)| !pod.later).collect();
         let mut order: Vec<String> = Vec::new();
         while !left.is_empty() {
             let ready = |pod: &CasePod| {
@@ -187,7 +188,8 @@ impl Director<'_> {
         self.tell(format!("waits for the address of pod {name}"));
         self.until(START_WITHIN, |history| address(history, &name).is_some()).await?;
         let found = self.book.look(|history| address(history, &name));
-        let ip = found.ok_or_else(|| Cut::Broken(format!("pod {name} got no address in {START_WITHIN:?}")))?;
+        let ip =
+            found.ok_or_else(|| Cut::Broken(format!("pod {name} got no address in {START_WITHIN:?}")))?;
         self.setting.addresses.insert(format!("ip:{key}"), ip);
         Ok(())
     }
@@ -196,7 +198,10 @@ impl Director<'_> {
         let created = self.stage.ground.create(&self.setting.namespace, manifest, false).await;
         created.map_err(|refusal| {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
-            Cut::Broken(format!("{} {name} could not be created: {refusal}", manifest["kind"].as_str().unwrap_or("object")))
+            Cut::Broken(format!(
+                "{} {name} could not be created: {refusal}",
+                manifest["kind"].as_str().unwrap_or("object")
+            ))
         })
     }
 
@@ -240,7 +245,10 @@ impl Director<'_> {
         let span = self.book.look(|history| {
             let run = probity_model::Timeline::of(history);
             let needs = run.probes().map(|(_, _, probe)| {
-                probe.initial_delay + probe.period * probe.failures.max(probe.successes) * 2 + probe.timeout + 3_000_000
+                probe.initial_delay
+                    + probe.period * probe.failures.max(probe.successes) * 2
+                    + probe.timeout
+                    + 3_000_000
             });
             needs.max().unwrap_or(15_000_000).clamp(10_000_000, 180_000_000)
         });
@@ -254,10 +262,17 @@ impl Director<'_> {
         let missing = self.book.look(|history| {
             let run = probity_model::Timeline::of(history);
             let targets = run.containers().filter(|(pod, container)| {
-                let planned = self.case.pods.get(&pod.key).is_some_and(|of| of.target.contains_key(&container.name));
-                planned && (container.attempts.is_empty() || container.attempts.iter().any(|one| !one.holes.is_empty()))
+                let planned =
+                    self.case.pods.get(&pod.key).is_some_and(|of| of.target.contains_key(&container.name));
+                planned
+                    && (container.attempts.is_empty()
+                        || container.attempts.iter().any(|one| !one.holes.is_empty()))
             });
-            targets.map(|(pod, container)| (pod.name.clone(), pod.uid.clone(), container.name.clone(), pod.node.clone())).collect::<Vec<_>>()
+            targets
+                .map(|(pod, container)| {
+                    (pod.name.clone(), pod.uid.clone(), container.name.clone(), pod.node.clone())
+                })
+                .collect::<Vec<_>>()
         });
         for (pod, uid, container, node) in missing {
             for previous in [true, false] {

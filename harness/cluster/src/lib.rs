@@ -3,22 +3,30 @@
 //! It arranges what a case says, writes down what happens, and cleans up. It asserts nothing: what follows from a
 //! history is the model's business.
 
+pub mod books;
 pub mod clocks;
 pub mod connect;
+pub mod director;
 pub mod error;
 pub mod forward;
 pub mod gc;
 pub mod incoming;
 pub mod kinds;
+pub mod logs;
 pub mod metronome;
 pub mod namespace;
+pub mod nodes;
 pub mod progress;
 pub mod ready;
 pub mod recorder;
 pub mod rights;
+pub mod run;
+pub mod schedule;
 pub mod send;
 mod steady;
+mod steps;
 pub mod ticker;
+pub mod usage;
 pub mod watch;
 pub mod zero;
 
@@ -31,6 +39,7 @@ pub use namespace::{Leftover, Namespace};
 pub use progress::{Progress, Usage};
 pub use recorder::Recorder;
 pub use rights::Rights;
+pub use run::{RefusedPod, RunError, RunOptions, conduct, rehearse};
 pub use send::Listing;
 pub use ticker::Ticker;
 pub use zero::Zero;

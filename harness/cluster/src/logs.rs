@@ -5,13 +5,7 @@ use probity_script::WitnessLine;
 use probity_script::witness::Entry;
 
 /// The witness lines of a log. Other lines, torn ones included, are no evidence and are left out.
-pub fn lines(
-    log: &str,
-    pod: &str,
-    uid: &str,
-    container: &str,
-    node: &str,
-) -> impl Iterator<Item = Heard> {
+pub fn lines(log: &str, pod: &str, uid: &str, container: &str, node: &str) -> impl Iterator<Item = Heard> {
     log.lines().filter_map(move |line| {
         let line: WitnessLine = serde_json::from_str(line).ok()?;
         Some(Heard {

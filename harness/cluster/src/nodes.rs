@@ -72,6 +72,8 @@ mod tests {
         assert!(takes_pods(&json!({ "status": ready })));
         assert!(!takes_pods(&json!({ "status": ready, "spec": { "unschedulable": true } })));
         assert!(!takes_pods(&json!({ "status": ready, "spec": { "taints": [{ "effect": "NoSchedule" }] } })));
-        assert!(!takes_pods(&json!({ "status": { "conditions": [{ "type": "Ready", "status": "Unknown" }] } })));
+        assert!(!takes_pods(
+            &json!({ "status": { "conditions": [{ "type": "Ready", "status": "Unknown" }] } })
+        ));
     }
 }

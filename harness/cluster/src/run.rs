@@ -1,30 +1,36 @@
 //! A whole run: lay the ground, direct all cases, clean up.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use probity_model::clause::Need;
-use probity_model::history::NodeFacts;
 use probity_model::manifest::{self, Setting};
 use probity_model::verdict::Skip;
 use probity_model::{Case, CaseName};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::books::Books;
 use crate::connect::Ground;
 use crate::director::{Stage, direct};
 use crate::error::ClusterError;
+use crate::error::{Refusal, SendError};
+use crate::incoming::Incoming;
 use crate::metronome::Metronome;
 use crate::namespace::Namespace;
 use crate::recorder::Recorder;
 use crate::schedule::{self, Slots};
-use crate::send::{Refusal, SendError};
+use crate::ticker::Ticker;
 use crate::watch::watch;
-use crate::{Progress, Usage, Zero, ticker, usage};
+use crate::{Progress, Usage, Zero, usage};
 
 /// What is watched for every case; a case may name more.
 const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
+
+/// How long the clean-up waits for what was deleted to be gone.
+const CLEAR_WITHIN: Duration = Duration::from_secs(45);
 
 /// What the user chose.
 #[derive(Clone, Debug)]
@@ -124,23 +130,22 @@ pub async fn conduct(
     out: UnboundedSender<Progress>,
     stop: CancellationToken,
 ) -> Result<(), RunError> {
-    let mut made = Vec::new();
+    let mut made: Vec<Namespace> = Vec::new();
     let tally = play(&ground, &options, cases, zero, &out, &stop, &mut made).await;
     if !options.keep {
-        for namespace in made {
-            for (what, why) in namespace.remove(&ground, &options.run).await {
-                let _ = out.send(Progress::Leftover { what, why });
+        for namespace in &made {
+            for left in namespace.remove(&ground, CLEAR_WITHIN).await {
+                let _ = out.send(Progress::Leftover { what: left.what, why: left.why });
             }
         }
     }
-    let (mut usage, stalls) = tally?;
+    let mut usage = tally?;
     let (cpu_us, peak_memory) = usage::of_this_process();
     usage.wall_us = zero.us();
     usage.cpu_us = cpu_us;
     usage.peak_memory = peak_memory;
     usage.requests = ground.requests();
     usage.interrupted = stop.is_cancelled();
-    usage.stalls = stalls.totals();
     let _ = out.send(Progress::Finished(usage));
     Ok(())
 }
@@ -154,43 +159,46 @@ async fn play(
     out: &UnboundedSender<Progress>,
     stop: &CancellationToken,
     made: &mut Vec<Namespace>,
-) -> Result<(Usage, ticker::Totals), RunError> {
+) -> Result<Usage, RunError> {
     let (incoming, entries) = unbounded_channel();
     let books = Books::new(zero);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(books.clone().keep(entries));
-    let stalls = ticker::Totals::default();
-    tasks.spawn(ticker::run(zero, stalls.clone(), incoming.clone()));
+    let _clerk = AbortOnDropHandle::new(tokio::spawn(books.clone().keep(entries)));
+    let ticker = Ticker::start(zero, incoming.clone());
 
     let restricted = match &options.namespace {
-        Some(name) => Namespace::given(ground, name).await?,
+        Some(name) => Namespace::given(ground, name, &options.run).await?,
         None => Namespace::make(ground, &options.run, &options.run, "restricted").await?,
     };
-    let main = restricted.name().to_owned();
+    let main = restricted.name.clone();
     made.push(restricted);
     let (cases, privileged) = with_privileged(ground, options, cases, out, made).await;
 
-    let kinds: BTreeSet<String> =
-        WATCHED.iter().map(|kind| (*kind).to_owned()).chain(cases.iter().flat_map(|case| case.watch.clone())).collect();
+    let kinds: BTreeSet<String> = WATCHED
+        .iter()
+        .map(|kind| (*kind).to_owned())
+        .chain(cases.iter().flat_map(|case| case.watch.clone()))
+        .collect();
+    let label = format!("{}={}", manifest::RUN, options.run);
+    let mut watches = Vec::new();
     for namespace in made.iter() {
         for kind in &kinds {
-            tasks.spawn(watch(ground.clone(), namespace.name().to_owned(), kind.clone(), options.run.clone(), zero, incoming.clone()));
+            let labels = (kind != "Event").then_some(label.as_str());
+            watches.push(watch(ground, &namespace.name, kind, labels, zero, incoming.clone()));
         }
     }
     let token = uuid::Uuid::new_v4().simple().to_string();
-    let recorder = Recorder::deploy(ground, &setting(options, &main, "", &token), stop).await?;
+    let recorder = Recorder::deploy(ground, &main, &setting(options, &main, "", &token)).await?;
     let heard = setting(options, &main, recorder.address(), &token);
-    tasks.spawn(recorder.listen(ground.clone(), zero, incoming.clone()));
+    let _ear = recorder.listen(zero, incoming.clone());
     let nodes = ground.node_facts(options.node.as_deref()).await;
-    let metronome = Metronome::deploy(ground, &heard, &nodes, zero).await;
-    match metronome {
-        Ok(metronome) => {
-            tasks.spawn(metronome.read_clocks(ground.clone(), zero, incoming.clone()));
-        }
-        Err(error) => {
-            let _ = out.send(Progress::Warning(format!("there is no metronome, so noise is not told apart: {error}")));
-        }
-    }
+    let _metronome = keep_time(
+        ground.clone(),
+        heard.clone(),
+        nodes.keys().cloned().collect(),
+        zero,
+        incoming,
+        out.clone(),
+    );
     let laid_us = zero.us();
     let _ = out.send(Progress::Ready {
         context: ground.context.clone(),
@@ -220,7 +228,8 @@ async fn play(
     };
     let number = cases.len() as u64;
     let place = |case: &Case| {
-        let privileged = case.needs.contains(&Need::PrivilegedNamespace).then(|| privileged.clone()).flatten();
+        let privileged =
+            case.needs.contains(&Need::PrivilegedNamespace).then(|| privileged.clone()).flatten();
         let namespace = privileged.unwrap_or_else(|| heard.namespace.clone());
         Setting { namespace, ..heard.clone() }
     };
@@ -238,14 +247,41 @@ async fn play(
         running.spawn(direct(stage.clone(), case, setting));
         join(&mut running, out).await;
     }
-    tasks.shutdown().await;
-    Ok((Usage { laid_us, cases: number, ..Usage::default() }, stalls))
+    Ok(Usage { laid_us, cases: number, stalls: ticker.totals(), ..Usage::default() })
+}
+
+/// Starts the metronomes while the first cases begin, and reads the clocks of their nodes from then on.
+fn keep_time(
+    ground: Ground,
+    setting: Setting,
+    nodes: Vec<String>,
+    zero: Zero,
+    incoming: UnboundedSender<Incoming>,
+    out: UnboundedSender<Progress>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        match Metronome::deploy(&ground, &setting.namespace, &setting, &nodes).await {
+            Ok(metronome) => {
+                for warning in &metronome.warnings {
+                    let _ = out.send(Progress::Warning(warning.clone()));
+                }
+                let _readers = metronome.read_clocks(zero, &incoming);
+                std::future::pending::<()>().await;
+            }
+            Err(error) => {
+                let why =
+                    format!("there is no metronome, so clocks and noise of the nodes are unknown: {error}");
+                let _ = out.send(Progress::Warning(why));
+            }
+        }
+    }))
 }
 
 async fn join(running: &mut JoinSet<()>, out: &UnboundedSender<Progress>) {
     while let Some(ended) = running.join_next().await {
         if let Err(error) = ended {
-            let _ = out.send(Progress::Warning(format!("the director of a case failed: {error}; please report it")));
+            let _ = out
+                .send(Progress::Warning(format!("the director of a case failed: {error}; please report it")));
         }
     }
 }

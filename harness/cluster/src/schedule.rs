@@ -69,7 +69,8 @@ impl Slots {
 #[must_use]
 pub fn order(cases: Vec<Case>) -> (Vec<Case>, Vec<Case>) {
     let (alone, mut together): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| case.quiet);
-    together.sort_by(|a, b| b.forecast().micros().cmp(&a.forecast().micros()).then_with(|| a.name.cmp(&b.name)));
+    together
+        .sort_by(|a, b| b.forecast().micros().cmp(&a.forecast().micros()).then_with(|| a.name.cmp(&b.name)));
     (together, alone)
 }
 

@@ -8,8 +8,8 @@ use probity_script::Changed;
 use serde_json::{Value, json};
 
 use crate::director::{Cut, Director};
+use crate::error::SendError;
 use crate::forward::Door;
-use crate::send::SendError;
 
 impl Director<'_> {
     /// Does one step. A step that fails is entered as failed, and the case goes on: its judges see why.
@@ -19,7 +19,9 @@ impl Director<'_> {
         let done = match step {
             Step::Wait(wait) => return self.wait(wait, since).await,
             Step::Watch(span) => return self.pause(span.0).await,
-            Step::Create(of) => return self.place_pod(of.pod.as_deref().unwrap_or(probity_model::case::ONLY)).await,
+            Step::Create(of) => {
+                return self.place_pod(of.pod.as_deref().unwrap_or(probity_model::case::ONLY)).await;
+            }
             other => tokio::select! {
                 done = self.act(other) => done,
                 () = stop.cancelled() => return Err(Cut::Interrupted),
@@ -38,7 +40,9 @@ impl Director<'_> {
         let words = |error: SendError| error.to_string();
         match step {
             Step::Change(change) => self.change(change).await,
-            Step::Reset(of) => self.call(of.pod.as_deref(), of.container.as_deref(), "reset", "/v1/reset").await,
+            Step::Reset(of) => {
+                self.call(of.pod.as_deref(), of.container.as_deref(), "reset", "/v1/reset").await
+            }
             Step::Mark(mark) => {
                 let path = format!("/v1/marks/{}", mark.name);
                 self.call(mark.pod.as_deref(), mark.container.as_deref(), &mark.name, &path).await
@@ -76,7 +80,11 @@ impl Director<'_> {
     }
 
     /// Opens the control port of a container, or takes it as it is open.
-    async fn door(&mut self, pod: Option<&str>, container: Option<&str>) -> Result<(String, String, &mut Door), String> {
+    async fn door(
+        &mut self,
+        pod: Option<&str>,
+        container: Option<&str>,
+    ) -> Result<(String, String, &Door), String> {
         let (key, container) = self.means(pod, container);
         let name = pod_name(self.case, &key);
         let port = self.case.pods.get(&key).and_then(|of| control_port(of, &container));
@@ -87,7 +95,7 @@ impl Director<'_> {
             let door = Door::open(ground, namespace, &name, port, &self.setting.token).await;
             self.doors.insert(place.clone(), door.map_err(|error| error.to_string())?);
         }
-        match self.doors.get_mut(&place) {
+        match self.doors.get(&place) {
             Some(door) => Ok((name, container, door)),
             None => Err("the control port was closed".to_owned()),
         }
@@ -102,7 +110,13 @@ impl Director<'_> {
         Ok(Did::Changed { pod, container, endpoints: changed.endpoints, mono_us: changed.mono_us })
     }
 
-    async fn call(&mut self, pod: Option<&str>, container: Option<&str>, call: &str, path: &str) -> Result<Did, String> {
+    async fn call(
+        &mut self,
+        pod: Option<&str>,
+        container: Option<&str>,
+        call: &str,
+        path: &str,
+    ) -> Result<Did, String> {
         let (pod, container, door) = self.door(pod, container).await?;
         post(door, path, Vec::new()).await?;
         Ok(Did::Called { pod, container, call: call.to_owned() })
@@ -123,7 +137,13 @@ impl Director<'_> {
         }
     }
 
-    async fn patched(&mut self, kind: &str, name: String, subresource: &str, patch: Value) -> Result<Did, String> {
+    async fn patched(
+        &mut self,
+        kind: &str,
+        name: String,
+        subresource: &str,
+        patch: Value,
+    ) -> Result<Did, String> {
         let (ground, namespace) = (&self.stage.ground, &self.setting.namespace);
         ground.patch(namespace, kind, &name, subresource, &patch).await.map_err(|error| error.to_string())?;
         Ok(Did::Patched { kind: kind.to_owned(), name, patch, subresource: subresource.to_owned() })
@@ -145,9 +165,14 @@ impl Director<'_> {
         let (key, _) = self.means(of.pod.as_deref(), None);
         let pod = pod_name(self.case, &key);
         let node = self.book.look(|history| {
-            probity_model::Timeline::of(history).pods.iter().find(|life| life.name == pod).map(|life| life.node.clone())
+            probity_model::Timeline::of(history)
+                .pods
+                .iter()
+                .find(|life| life.name == pod)
+                .map(|life| life.node.clone())
         });
-        let node = node.filter(|node| !node.is_empty()).ok_or_else(|| format!("pod {pod} is on no node yet"))?;
+        let node =
+            node.filter(|node| !node.is_empty()).ok_or_else(|| format!("pod {pod} is on no node yet"))?;
         let (program, arguments) = command.split_first().ok_or("the command for verbs on nodes is empty")?;
         let status = tokio::process::Command::new(program)
             .args(arguments)
@@ -176,9 +201,9 @@ impl Director<'_> {
     }
 }
 
-async fn post(door: &mut Door, path: &str, body: Vec<u8>) -> Result<Vec<u8>, String> {
+async fn post(door: &Door, path: &str, body: Vec<u8>) -> Result<Vec<u8>, String> {
     match door.post(path, body).await {
-        Ok((200..=299, answer)) => Ok(answer),
+        Ok((200..=299, answer)) => Ok(answer.to_vec()),
         Ok((status, answer)) => {
             Err(format!("the control port answered {status}: {}", String::from_utf8_lossy(&answer).trim()))
         }

@@ -6,7 +6,10 @@ use std::fs;
 #[must_use]
 pub fn of_this_process() -> (i64, u64) {
     let cpu = fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_us(&stat)).unwrap_or_default();
-    let peak = fs::read_to_string("/proc/self/status").ok().and_then(|status| peak_bytes(&status)).unwrap_or_default();
+    let peak = fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|status| peak_bytes(&status))
+        .unwrap_or_default();
     (cpu, peak)
 }
 
