@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use probity_document as document;
-use probity_model::{Case, Catalogue, Registry};
+use probity_model::{Case, CaseName, Catalogue, Registry};
 use probity_script::problem::{Place, Problem, pin};
 
 use crate::args::SuiteArgs;
@@ -74,7 +74,12 @@ impl Book {
 
     /// The file of a case.
     pub(crate) fn file_of(&self, case: &Case) -> Option<&CaseFile> {
-        self.files.iter().find(|file| file.cases.iter().any(|other| other.name == case.name))
+        self.file_named(&case.name)
+    }
+
+    /// The file of the case of this name.
+    pub(crate) fn file_named(&self, name: &CaseName) -> Option<&CaseFile> {
+        self.files.iter().find(|file| file.cases.iter().any(|case| case.name == *name))
     }
 }
 

@@ -10,21 +10,17 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
 use probity_cluster::Progress;
-use probity_model::report::Word;
+use probity_model::report::{Undecided, Word};
 use probity_model::run_log::{Ground, Leftover, Usage};
 use probity_model::{CaseName, History, LogLine, Registry, Verdict};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::exit::Inconclusive;
-use crate::facts::sha256;
+use crate::files::{LOG, digest};
 use crate::front::Outcome;
 use crate::live::screen::{self, SharedBoard};
 use crate::live::voice::Voice;
 use crate::stored;
 use crate::verdicts::CaseVerdicts;
-
-/// The name of the log below a run's folder.
-pub(crate) const LOG: &str = "events.ndjson";
 
 /// So many findings of a case are told by the front end.
 const TOLD: usize = 6;
@@ -66,7 +62,7 @@ pub(crate) struct Desk {
     seats: BTreeMap<CaseName, Seat>,
     board: SharedBoard,
     voice: Voice,
-    inconclusive: Inconclusive,
+    undecided: Undecided,
     told: Told,
 }
 
@@ -81,12 +77,12 @@ impl Desk {
         registry: Registry,
         seats: BTreeMap<CaseName, Seat>,
         board: SharedBoard,
-        inconclusive: Inconclusive,
+        undecided: Undecided,
     ) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         let log = File::options().append(true).create_new(true).open(folder.join(LOG))?;
         let (voice, told) = (Voice::default(), Told::default());
-        Ok(Self { registry, folder, log, seats, board, voice, inconclusive, told })
+        Ok(Self { registry, folder, log, seats, board, voice, undecided, told })
     }
 
     /// Speaks by this voice from here on.
@@ -191,7 +187,7 @@ impl Desk {
     fn store(&self, file: &str, history: &History) -> io::Result<String> {
         let text = history.write().map_err(io::Error::other)?;
         stored::write(&self.folder.join(file), &text)?;
-        Ok(sha256(&text))
+        Ok(digest(&text))
     }
 
     fn broken(&mut self, seat: &Seat, why: String) {
@@ -212,7 +208,7 @@ impl Desk {
         let words: &[Word] = match found.conclusion() {
             Verdict::Violated { .. } => &[Word::Violated],
             Verdict::Error { .. } => &[Word::Error],
-            Verdict::Inconclusive { .. } if self.inconclusive == Inconclusive::Fail => &[Word::Inconclusive],
+            Verdict::Inconclusive { .. } if self.undecided != Undecided::Passes => &[Word::Inconclusive],
             Verdict::Skipped { why, .. } => return Outcome::Ignored(why),
             Verdict::Holds { .. } | Verdict::Diverges { .. } | Verdict::Inconclusive { .. } => {
                 return Outcome::Passed;

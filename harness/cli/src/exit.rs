@@ -1,10 +1,14 @@
 //! How the program ends: every exit status, in one place. They are a contract with scripts and CI, and do not change.
 
 use std::fmt;
-use std::process::ExitCode;
 
 use probity_model::Verdict;
+use probity_model::report::Undecided;
 use probity_script::problem::Problem;
+
+use crate::files::Trouble;
+
+pub(crate) use probity_model::report::Exit;
 
 /// The statuses, for `--help` and for the documentation.
 pub(crate) const STATUSES: &str = "Exit statuses:
@@ -16,50 +20,16 @@ pub(crate) const STATUSES: &str = "Exit statuses:
     5  interrupted; all that was made on the cluster is removed
     6  something is left on the cluster; it is named, and `probity gc` removes it";
 
-/// How the program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// It went well.
-    Fine = 0,
-    /// A promise was broken.
-    Violated = 1,
-    /// What the user gave is wrong.
-    WrongUse = 2,
-    /// Something is open.
-    Inconclusive = 3,
-    /// Our side or the cluster failed.
-    Failed = 4,
-    /// Interrupted, and cleaned up.
-    Interrupted = 5,
-    /// Something is left on the cluster.
-    Leftovers = 6,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
-}
-
-/// What becomes of inconclusive verdicts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Inconclusive {
-    /// They fail the run.
-    Fail,
-    /// They are reported, and no more.
-    Pass,
-}
-
 /// How several verdicts end the program. Of none it is said that nothing ran, which is never a pass.
-pub(crate) fn of_verdicts<'v>(
-    verdicts: impl IntoIterator<Item = &'v Verdict>,
-    inconclusive: Inconclusive,
-) -> Exit {
+pub(crate) fn of_verdicts<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>, undecided: Undecided) -> Exit {
     match probity_model::verdict::merge(verdicts) {
         Some(Verdict::Violated { .. }) => Exit::Violated,
-        Some(Verdict::Error { .. }) => Exit::Failed,
-        Some(Verdict::Inconclusive { .. }) if inconclusive == Inconclusive::Fail => Exit::Inconclusive,
-        Some(Verdict::Inconclusive { .. } | Verdict::Diverges { .. } | Verdict::Holds { .. }) => Exit::Fine,
+        Some(Verdict::Error { .. }) => Exit::Error,
+        Some(Verdict::Inconclusive { .. }) if undecided == Undecided::Fails => Exit::Violated,
+        Some(Verdict::Inconclusive { .. }) if undecided == Undecided::Told => Exit::Inconclusive,
+        Some(Verdict::Inconclusive { .. } | Verdict::Diverges { .. } | Verdict::Holds { .. }) => {
+            Exit::Success
+        }
         Some(Verdict::Skipped { .. }) | None => Exit::Inconclusive,
     }
 }
@@ -75,18 +45,24 @@ pub(crate) struct Failure {
 impl Failure {
     /// The user can put it right.
     pub(crate) fn wrong_use(sentence: impl Into<String>) -> Self {
-        Self { exit: Exit::WrongUse, sentence: sentence.into() }
+        Self { exit: Exit::Usage, sentence: sentence.into() }
     }
 
     /// Something failed that no flag puts right.
     pub(crate) fn failed(sentence: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, sentence: sentence.into() }
+        Self { exit: Exit::Error, sentence: sentence.into() }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        Self { exit: trouble.exit, sentence: trouble.sentence }
     }
 }
 
@@ -105,16 +81,16 @@ mod tests {
     #[test]
     fn a_run_in_which_nothing_ran_is_no_pass() {
         let skipped = Verdict::Skipped { reason: Skip::Precondition, why: String::new() };
-        assert_eq!(of_verdicts([], Inconclusive::Pass), Exit::Inconclusive);
-        assert_eq!(of_verdicts([&skipped], Inconclusive::Pass), Exit::Inconclusive);
+        assert_eq!(of_verdicts([], Undecided::Passes), Exit::Inconclusive);
+        assert_eq!(of_verdicts([&skipped], Undecided::Passes), Exit::Inconclusive);
     }
 
     #[test]
     fn an_error_outweighs_a_doubt_and_a_doubt_passes_only_when_told() {
         let doubt = Verdict::Inconclusive { doubt: Doubt::Unseen, why: String::new(), events: Vec::new() };
         let error = Verdict::Error { why: String::new() };
-        assert_eq!(of_verdicts([&doubt, &error], Inconclusive::Pass), Exit::Failed);
-        assert_eq!(of_verdicts([&doubt], Inconclusive::Fail), Exit::Inconclusive);
-        assert_eq!(of_verdicts([&doubt], Inconclusive::Pass), Exit::Fine);
+        assert_eq!(of_verdicts([&doubt, &error], Undecided::Passes), Exit::Error);
+        assert_eq!(of_verdicts([&doubt], Undecided::Told), Exit::Inconclusive);
+        assert_eq!(of_verdicts([&doubt], Undecided::Passes), Exit::Success);
     }
 }

@@ -69,11 +69,6 @@ pub(crate) fn suite(book: &Book) -> Suite {
     }
 }
 
-/// The digest of a text, as a log names a history's.
-pub(crate) fn sha256(text: &str) -> String {
-    hex(Sha256::new().chain_update(text))
-}
-
 fn hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

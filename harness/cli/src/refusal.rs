@@ -128,7 +128,8 @@ pod:
 
     #[test]
     fn a_cause_with_a_field_has_its_place() {
-        let said = told("Pod is invalid", &[("spec.containers[1].livenesProbe.periodSeconds", "must be positive")]);
+        let said =
+            told("Pod is invalid", &[("spec.containers[1].livenesProbe.periodSeconds", "must be positive")]);
         let place = "case.yaml, line 8, column 72: the API server refuses this pod: ";
         assert_eq!(said, [format!("{place}spec.containers[1].livenesProbe.periodSeconds: must be positive")]);
     }

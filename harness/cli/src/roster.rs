@@ -47,7 +47,9 @@ impl Roster {
 
     fn add(&mut self, case: &Case, chosen: bool, lacks: Option<String>, repeat: u32) {
         let skipped = match (chosen, &lacks) {
-            (false, _) => Some((Skip::Filtered, "the filters or the profile of the run leave it out".to_owned())),
+            (false, _) => {
+                Some((Skip::Filtered, "the filters or the profile of the run leave it out".to_owned()))
+            }
             (true, Some(why)) => Some((Skip::Precondition, why.clone())),
             (true, None) => None,
         };
@@ -92,8 +94,11 @@ mod tests {
             let cases = Case::read(name, &text).unwrap();
             CaseFile { source: format!("{name}.yaml"), text, cases, own: true }
         };
-        let files =
-            vec![file("a/plain", ""), file("a/node", "needs: [node-verbs]\n"), file("b/slow", "profile: slow\n")];
+        let files = vec![
+            file("a/plain", ""),
+            file("a/node", "needs: [node-verbs]\n"),
+            file("b/slow", "profile: slow\n"),
+        ];
         Book { registry: probity_suites::draft().unwrap(), files }
     }
 
@@ -117,7 +122,8 @@ mod tests {
         let roster = Roster::of(&book(), &Choice::default(), Means { node_command: true }, 2);
         let names: Vec<&str> = roster.cases.iter().map(|case| case.name.0.as_str()).collect();
         assert_eq!(names, ["a/plain/run=1", "a/plain/run=2", "a/node/run=1", "a/node/run=2"]);
-        let slugs: std::collections::BTreeSet<String> = roster.cases.iter().map(|case| case.name.slug()).collect();
+        let slugs: std::collections::BTreeSet<String> =
+            roster.cases.iter().map(|case| case.name.slug()).collect();
         assert_eq!(slugs.len(), 4);
         assert!(roster.seats.values().all(|seat| !seat.case.0.contains("run=")));
     }

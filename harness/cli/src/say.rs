@@ -10,12 +10,21 @@ use crate::exit::{Exit, Failure};
 ///
 /// If it cannot be written, unless nobody reads any more.
 pub(crate) fn out(text: &str) -> Result<Exit, Failure> {
+    bytes(text.as_bytes())
+}
+
+/// Writes what is no text to standard output.
+///
+/// # Errors
+///
+/// If it cannot be written, unless nobody reads any more.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<Exit, Failure> {
     let mut stream = io::stdout().lock();
-    match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+    match stream.write_all(bytes).and_then(|()| stream.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::failed(format!("failed to write to standard output: {error}")))
         }
-        _ => Ok(Exit::Fine),
+        _ => Ok(Exit::Success),
     }
 }
 

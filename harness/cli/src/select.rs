@@ -51,6 +51,13 @@ impl ProfileWord {
     }
 }
 
+/// The profiles that were asked for, as a report names them.
+pub(crate) fn profiles(words: &[ProfileWord]) -> Vec<Profile> {
+    let words = if words.is_empty() { &[ProfileWord::Extended] } else { words };
+    let all = [Profile::Core, Profile::Extended, Profile::Node, Profile::Slow];
+    all.into_iter().filter(|profile| words.iter().any(|word| word.includes(*profile))).collect()
+}
+
 /// The word for a profile.
 pub(crate) fn profile_word(profile: Profile) -> &'static str {
     match profile {

@@ -39,7 +39,8 @@ pub(crate) fn took(usage: &Usage) -> String {
     );
     let cases = usage.cases.max(1);
     let tenths = usage.requests * 10 / cases;
-    text += &format!("  requests {} to the API server, {}.{} a case\n", usage.requests, tenths / 10, tenths % 10);
+    text +=
+        &format!("  requests {} to the API server, {}.{} a case\n", usage.requests, tenths / 10, tenths % 10);
     text + &format!(
         "  harness  {} MiB at most, {} of CPU time, held up {} times for {} in all\n",
         usage.peak_memory >> 20,
@@ -55,7 +56,8 @@ mod tests {
 
     #[test]
     fn a_run_is_measured_by_its_longest_case() {
-        let usage = Usage { wall_us: 64_000_000, longest_us: 30_000_000, cases: 4, requests: 43, ..Usage::default() };
+        let usage =
+            Usage { wall_us: 64_000_000, longest_us: 30_000_000, cases: 4, requests: 43, ..Usage::default() };
         let said = took(&usage);
         assert!(said.contains("(30.000 s) + 20 s = 65.000 s: kept"), "{said}");
         assert!(said.contains("43 to the API server, 10.7 a case"), "{said}");

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
         })?;
         all.push(found.conclusion());
     }
-    Ok(exit::of_verdicts(&all, args.inconclusive))
+    Ok(exit::of_verdicts(&all, args.inconclusive.into()))
 }
 
 fn known(registry: &Registry, id: &str) -> Result<(), Failure> {

@@ -34,8 +34,8 @@ pub(crate) fn run(args: &LintArgs) -> Result<Exit, Failure> {
         say::out(&format!("{}: {}\n", file.source, counted(file.cases.len(), "case")))?;
     }
     match (problems, hinted) {
-        (0, 0) => Ok(Exit::Fine),
-        (0, _) if !args.strict => Ok(Exit::Fine),
+        (0, 0) => Ok(Exit::Success),
+        (0, _) if !args.strict => Ok(Exit::Success),
         (0, hinted) => {
             Err(Failure::wrong_use(format!("{} (and --strict was given)", counted(hinted, "hint"))))
         }
