@@ -1,51 +1,23 @@
 //! The startup probe: it holds the other two back until it has succeeded once, and kills a container that never starts.
 
-use probity_model::clocks::Order;
-use probity_model::timeline::ProbeKind;
-use probity_model::verdict::Doubt;
-use probity_model::{Clause, Judge, Seen, Timeline};
+mod failure;
+mod gate;
+mod success;
 
-pub(super) const JUDGES: &[Judge] =
-    &[Judge { clause: "probe.startup.gates-liveness", judge: liveness_waits_for_startup }];
+use probity_model::Judge;
 
-/// No liveness probe reaches a container before its startup probe has succeeded.
-fn liveness_waits_for_startup(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    waits_for_startup(run, ProbeKind::Liveness, seen);
-}
-
-fn waits_for_startup(run: &Timeline<'_>, kind: ProbeKind, seen: &mut Seen) {
-    for (_, container, _) in
-        run.probed(ProbeKind::Startup).filter(|(_, container, _)| container.probe(kind).is_some())
-    {
-        seen.applies();
-        for attempt in &container.attempts {
-            let started = attempt.first_success(ProbeKind::Startup).and_then(|probe| probe.settled.as_ref());
-            for probe in attempt.probes_of(kind) {
-                let Some((started_id, started)) = started else {
-                    let finding =
-                        format!("a {} probe arrived though no startup probe ever succeeded", kind.word());
-                    seen.violated(finding, [probe.id]);
-                    continue;
-                };
-                let events = [probe.id, *started_id];
-                match run.clocks.order(&probe.at, started) {
-                    Order::Before => {
-                        let early = probity_model::measure::seconds(started.at.lo - probe.at.at.lo);
-                        let finding =
-                            format!("a {} probe arrived {early} before startup succeeded", kind.word());
-                        seen.violated(finding, events);
-                    }
-                    Order::TooClose => {
-                        let why =
-                            format!("a {} probe and the startup success are too close to call", kind.word());
-                        seen.doubt(Doubt::TooClose, why, events);
-                    }
-                    Order::After => seen.fine(events),
-                }
-            }
-        }
-    }
-}
+pub(super) const JUDGES: &[Judge] = &[
+    Judge { clause: "probe.startup.gates-liveness", judge: gate::liveness_waits },
+    Judge { clause: "probe.startup.gates-readiness", judge: gate::readiness_waits },
+    Judge { clause: "probe.startup.stops-after-success", judge: success::success_is_the_last },
+    Judge { clause: "probe.startup.reruns-on-restart", judge: gate::restart_shuts_the_gate },
+    Judge { clause: "probe.startup.failure-kills-container", judge: failure::failure_kills },
+    Judge { clause: "probe.startup.failure-never-policy", judge: failure::never_means_never },
+    Judge { clause: "probe.startup.absent-means-started", judge: success::absent_is_started },
+    Judge { clause: "probe.startup.started-field", judge: success::started_is_published },
+    Judge { clause: "probe.startup.readiness-follows-immediately", judge: success::readiness_follows },
+    Judge { clause: "probe.startup.slow-start-protection", judge: failure::startup_protects },
+];
 
 #[cfg(test)]
 mod tests {
