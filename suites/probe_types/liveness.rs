@@ -22,3 +22,6 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.liveness.needs-restarting-policy", judge: restart::kill_follows_policy },
     Judge { clause: "probe.liveness.kill-is-graceful", judge: graceful::kill_is_graceful },
 ];
+
+#[cfg(test)]
+mod tests;

@@ -239,6 +239,10 @@ pub(in crate::probe_types) fn judge_restart(
         return;
     }
     let policy = policy(pod, container);
+    // A start that waits for its back-off is decided anew by the exit status, which a kill may leave at 0.
+    if policy == "OnFailure" && attempt.number > 1 {
+        return;
+    }
     let doubled = u32::try_from(attempt.number).map_or(i64::MAX, |number| 1 << number.min(10));
     let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
     let allowed = pod.grace() + back_off + TO_START;

@@ -57,7 +57,7 @@ pub(super) fn startup_protects(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         for attempt in &container.attempts {
             let life = (pod, container, attempt);
             match container.probe(ProbeKind::Startup) {
-                Some(startup) => judge_protected(run, life, (startup, liveness), seen),
+                Some(startup) => judge_protected(run, clause, life, (startup, liveness), seen),
                 None => judge_unprotected(run, clause, life, liveness, seen),
             }
         }
@@ -67,34 +67,34 @@ pub(super) fn startup_protects(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 /// With a startup probe, no stop signal comes before startup succeeds, until that probe itself is out of patience.
 fn judge_protected(
     run: &Timeline<'_>,
-    (pod, container, attempt): Life<'_, '_>,
+    clause: &Clause,
+    life: Life<'_, '_>,
     (startup, liveness): (&ProbeSpec, &ProbeSpec),
     seen: &mut Seen,
 ) {
+    let (pod, container, attempt) = life;
     let (began_id, began) = &attempt.began;
-    let budget = liveness.initial_delay + liveness.failures * liveness.period;
     let started = opening(attempt, startup);
     let stop = attempt.stop_signal().filter(|(_, at)| before_deletion(run, pod, at));
-    match (&started, stop) {
-        (Some(started), stop) if stop.is_none_or(|(_, at)| at.at.lo > started.at.at.hi) => {
-            if started.at.at.lo - began.at.hi > budget {
-                seen.fine([*began_id, started.id]);
-            }
-        }
-        // A run of startup failures may begin in the life before, so only the first life is counted out.
-        (_, Some((id, at))) if attempt.number == 0 && leaves_a_trace(pod, &container.name, startup) => {
-            let lived = at.at.hi - began.at.lo;
-            let patience = startup.initial_delay + (startup.failures - 1) * startup.period;
-            if lived < patience && own_doing(run, (pod, container, attempt)) {
-                let finding = format!(
-                    "stopped after {} of its start, though its startup probe tolerates {}",
-                    seconds(lived),
-                    seconds(patience)
-                );
-                seen.violated(finding, [*began_id, id]);
-            }
-        }
-        _ => {}
+    if let Some(started) = &started
+        && stop.is_none_or(|(_, at)| at.at.lo > started.at.at.hi)
+    {
+        let budget = liveness.initial_delay + liveness.failures * liveness.period;
+        let slow = started.at.at.lo - began.at.hi > budget;
+        seen.fine([*began_id, started.id].into_iter().filter(|_| slow));
+        return;
+    }
+    let Some((id, at)) = stop else { return };
+    let lived = at.at.hi - began.at.lo;
+    let patience = startup.initial_delay + (startup.failures - 1) * startup.period;
+    // A run of startup failures may begin in the life before, so only the first life is counted out; and it may begin
+    // before the process does.
+    let early = attempt.number == 0 && lived + clause.slack_us() < patience;
+    if early && leaves_a_trace(pod, &container.name, startup) && own_doing(run, life) {
+        let (lived, patience) = (seconds(lived), seconds(patience));
+        let finding =
+            format!("stopped {lived} after its start, though its startup probe tolerates {patience}");
+        seen.violated(finding, [*began_id, id]);
     }
 }
 
