@@ -355,8 +355,10 @@ fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec]) -> Vec<Probe<'h>> {
             continue;
         }
         let kinds = kinds(specs, |handler| match handler {
-            Handler::Http { path, port: of, .. } => {
-                of.number == port && same_path(path, &asked.request.target)
+            Handler::Http { path, port: of, headers, .. } => {
+                let own =
+                    !asked.followed() || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("referer"));
+                of.number == port && same_path(path, &asked.request.target) && own
             }
             Handler::Grpc { service, port: of } => {
                 of.number == port && asked.request.service.as_deref() == Some(service)
