@@ -241,13 +241,13 @@ async fn play(
         // The order of asking for room is the order of starting.
         tokio::task::yield_now().await;
     }
-    join(&mut running, out).await;
+    let mut longest_us = join(&mut running, out).await;
     for case in alone {
         let setting = place(&case);
         running.spawn(direct(stage.clone(), case, setting));
-        join(&mut running, out).await;
+        longest_us = longest_us.max(join(&mut running, out).await);
     }
-    Ok(Usage { laid_us, cases: number, stalls: ticker.totals(), ..Usage::default() })
+    Ok(Usage { laid_us, longest_us, cases: number, stalls: ticker.totals(), ..Usage::default() })
 }
 
 /// Starts the metronomes while the first cases begin, and reads the clocks of their nodes from then on.
@@ -277,13 +277,19 @@ fn keep_time(
     }))
 }
 
-async fn join(running: &mut JoinSet<()>, out: &UnboundedSender<Progress>) {
+/// Waits for all directors; the longest time that one of them took.
+async fn join(running: &mut JoinSet<i64>, out: &UnboundedSender<Progress>) -> i64 {
+    let mut longest = 0;
     while let Some(ended) = running.join_next().await {
-        if let Err(error) = ended {
-            let _ = out
-                .send(Progress::Warning(format!("the director of a case failed: {error}; please report it")));
+        match ended {
+            Ok(took) => longest = longest.max(took),
+            Err(error) => {
+                let why = format!("the director of a case failed: {error}; please report it");
+                let _ = out.send(Progress::Warning(why));
+            }
         }
     }
+    longest
 }
 
 /// Makes the privileged namespace if a case needs one; without it those cases are skipped, with the reason.
