@@ -169,7 +169,7 @@ pub(in crate::probe_types) fn exited_by_itself<'t>(
     attempt: &'t Attempt<'_>,
 ) -> Option<(EventId, &'t Stamp, u8)> {
     attempt.lines.iter().find_map(|line| match &line.line.fact {
-        Fact::Exiting(exiting) if exiting.why != "stop" => Some((line.id, &line.at, exiting.code)),
+        Fact::Exiting(exiting) if !exiting.why.starts_with("stop") => Some((line.id, &line.at, exiting.code)),
         _ => None,
     })
 }
@@ -247,8 +247,9 @@ pub(in crate::probe_types) fn judge_restart(
     let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
     let allowed = pod.grace() + back_off + TO_START;
     match over(pod).filter(|(revision, _)| before_deletion(run, pod, &revision.at)) {
-        Some((_, true)) => {}
-        Some((revision, false)) => {
+        // A sidecar is not started again once the pod is done with its work.
+        Some((_, from_outside)) if from_outside || container.kind != ContainerKind::Main => {}
+        Some((revision, _)) => {
             let finding = format!("the pod became {} under the restart policy {policy}", revision.phase());
             seen.violated(finding, [ended_id, revision.id]);
         }

@@ -10,8 +10,8 @@ use probity_model::timeline::{Attempt, ContainerLife, PodLife, Probe, ProbeKind,
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::super::liveness::kill::Life;
-use super::super::liveness::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted};
+use super::super::liveness::kill::{Life, before_deletion};
+use super::super::liveness::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted, strangers};
 
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {
@@ -176,7 +176,9 @@ pub(super) fn judge_early(
         seen.doubt(Doubt::WitnessMissing, format!("{finding}, but lines of the target are missing"), events);
         return;
     }
-    if !leaves_a_trace(pod, &container.name, startup) {
+    let seen_at_all =
+        leaves_a_trace(pod, &container.name, startup) && !strangers(attempt, startup.handler.port());
+    if !seen_at_all || !before_deletion(run, pod, at) {
         return;
     }
     match inherited(run, clause, (pod, container, attempt), startup, at) {
