@@ -220,13 +220,7 @@ fn has_hook(container: &ContainerLife<'_>) -> bool {
     container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some())
 }
 
-/// Whether the harness did something to a node: a kubelet that starts afresh looks at everything anew.
-pub(super) fn node_was_touched(run: &Timeline<'_>) -> bool {
-    use probity_model::history::Did;
-    run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
-}
-
-/// Whether a pod is the only thing that a container's status speaks of: its life, by the count of restarts.
+/// What the status showed of a life, told by the count of restarts: each change of it while the container ran.
 pub(super) fn shows(pod: &PodLife<'_>, container: &str, number: u64) -> Vec<(EventId, Stamp, Option<bool>)> {
     pod.changes_of(container)
         .filter(|(_, status)| status.restarts == number && matches!(status.state, State::Running { .. }))
