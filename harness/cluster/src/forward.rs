@@ -4,6 +4,7 @@
 //! the recorder ask for a token. A door keeps one connection, reopens it when it broke or lay idle, and repeats only
 //! what was not sent or does no harm twice.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::connect::Ground;
 use crate::error::ClusterError;
-use crate::send::chain;
+use crate::send::{chain, words};
 
 /// A request takes no longer, unless it asks the other side to wait.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -54,6 +55,8 @@ pub struct Reply {
 struct Link {
     sender: SendRequest<Full<Bytes>>,
     used: Instant,
+    /// What the node's side says is wrong with the port, if it does.
+    complaint: Arc<OnceLock<String>>,
     _carrier: AbortOnDropHandle<()>,
     _tunnel: Tunnel,
 }
@@ -151,7 +154,11 @@ impl Door {
                 Ok(reply) => return Ok(reply),
                 Err(trouble) => trouble,
             };
-            *link = None;
+            let complaint = link.take().and_then(|link| link.complaint.get().cloned());
+            let trouble = match (trouble, complaint) {
+                (Trouble::Unsent(_) | Trouble::Unknown(_), Some(complaint)) => Trouble::Unsent(complaint),
+                (trouble, None) => trouble,
+            };
             let (error, harmless) = match trouble {
                 Trouble::Unsent(error) => (format!("{error} (nothing was sent)"), true),
                 Trouble::Unknown(error) => (error, method == Method::GET),
@@ -208,27 +215,26 @@ impl Door {
     async fn connect(&self) -> Result<Link, String> {
         let pods: Api<Pod> = Api::namespaced(self.ground.client.clone(), &self.namespace);
         let opening = async {
-            let mut tunnel =
-                Tunnel(pods.portforward(&self.pod, &[self.port]).await.map_err(|error| chain(&error))?);
+            let mut tunnel = Tunnel(pods.portforward(&self.pod, &[self.port]).await.map_err(words)?);
             let stream = tunnel.0.take_stream(self.port).ok_or("the port-forward has no stream")?;
             let failed = tunnel.0.take_error(self.port);
             let (sender, carrier) = handshake(TokioIo::new(stream)).await.map_err(|error| chain(&error))?;
-            let carrier = AbortOnDropHandle::new(tokio::spawn(async move {
+            let complaint = Arc::new(OnceLock::new());
+            let told = Arc::clone(&complaint);
+            // After a complaint the connection is of no use. How it ends otherwise is told by the request on it.
+            let failed = async move {
                 match failed {
-                    // The node's side says in words that the port refuses; then the connection is of no use.
-                    Some(failed) => {
-                        let failed = async {
-                            if failed.await.is_none() {
-                                std::future::pending::<()>().await;
-                            }
-                        };
-                        tokio::select! { _ = carrier => {}, () = failed => {} }
-                    }
-                    // How a connection ends is told by the request on it.
-                    None => drop(carrier.await),
+                    Some(failed) => match failed.await {
+                        Some(words) => drop(told.set(words.trim().to_owned())),
+                        None => std::future::pending().await,
+                    },
+                    None => std::future::pending().await,
                 }
+            };
+            let carrier = AbortOnDropHandle::new(tokio::spawn(async move {
+                tokio::select! { _ = carrier => {}, () = failed => {} }
             }));
-            Ok(Link { sender, used: Instant::now(), _carrier: carrier, _tunnel: tunnel })
+            Ok(Link { sender, used: Instant::now(), complaint, _carrier: carrier, _tunnel: tunnel })
         };
         match tokio::time::timeout(OPENING, opening).await {
             Ok(link) => link,

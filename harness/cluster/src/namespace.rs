@@ -16,6 +16,17 @@ use crate::send::name_of;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long the namespace's own service account may take; pods cannot be created before.
 const ACCOUNT_PATIENCE: Duration = Duration::from_secs(20);
+/// The kinds that run pods: deleted even where the whole namespace goes.
+const RUNS: [&str; 8] = [
+    "CronJob",
+    "Job",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "ReplicationController",
+    "Pod",
+];
 /// The grace period with which a run's own objects are deleted at the end, in seconds.
 const GRACE: u64 = 1;
 
@@ -112,14 +123,19 @@ impl Namespace {
     pub async fn remove(&self, ground: &Ground, patience: Duration) -> Vec<Leftover> {
         let mut leftovers = Vec::new();
         let labels = format!("{RUN}={}", self.run);
-        let kinds: Vec<&Kind> = if self.made { pods_only() } else { own_kinds() };
+        let kinds: Vec<&Kind> =
+            own_kinds().into_iter().filter(|kind| !self.made || RUNS.contains(&kind.kind)).collect();
         for kind in &kinds {
-            if let Err(why) = sweep(ground, &self.name, kind, &labels).await {
+            // In a namespace of our own every pod is ours, also one that a controller made without our label.
+            let labels = if self.made && kind.kind == "Pod" { None } else { Some(labels.as_str()) };
+            if let Err(why) = sweep(ground, &self.name, kind, labels).await {
                 leftovers.push(self.leftover(kind, "with the run's label", why));
             }
         }
         let until = Instant::now() + patience;
         if self.made {
+            // The namespace controller begins five seconds later. By then the pods are gone, of which it would wait for the
+            // longest grace period.
             leftovers.extend(self.remove_itself(ground, until).await);
         } else {
             leftovers.extend(self.wait_for_objects(ground, &kinds, &labels, until).await);
@@ -189,11 +205,6 @@ impl Namespace {
     }
 }
 
-/// In a namespace that goes as a whole only pods are deleted beforehand, for their shorter grace period.
-fn pods_only() -> Vec<&'static Kind> {
-    KINDS.iter().filter(|kind| kind.kind == "Pod").collect()
-}
-
 /// What a run can have made in a namespace. Owners come before what they would make anew.
 pub(crate) fn own_kinds() -> Vec<&'static Kind> {
     let names = [
@@ -218,8 +229,8 @@ pub(crate) fn own_kinds() -> Vec<&'static Kind> {
 }
 
 /// Asks to delete all objects of a kind with these labels. What may not be listed cannot have been made by us.
-pub(crate) async fn sweep(ground: &Ground, namespace: &str, kind: &Kind, labels: &str) -> Result<(), String> {
-    let listing = match ground.list(namespace, kind.kind, Some(labels)).await {
+async fn sweep(ground: &Ground, namespace: &str, kind: &Kind, labels: Option<&str>) -> Result<(), String> {
+    let listing = match ground.list(namespace, kind.kind, labels).await {
         Ok(listing) => listing,
         Err(error) if matches!(error.code(), 403..=405) => return Ok(()),
         Err(error) => return Err(error.to_string()),
@@ -239,7 +250,7 @@ fn phase(namespace: &Value) -> &str {
 }
 
 /// What a namespace's conditions say of why it is still there.
-pub(crate) fn held_by(namespace: &Value) -> String {
+fn held_by(namespace: &Value) -> String {
     let conditions = namespace.get("status").and_then(|status| status.get("conditions")?.as_array());
     let holding: Vec<&str> = conditions
         .into_iter()

@@ -329,6 +329,15 @@ fn failed(doing: &str, error: kube::Error) -> SendError {
     }
 }
 
+/// A client's error in words, the server's own where it answered.
+pub(crate) fn words(error: kube::Error) -> String {
+    match failed("", error) {
+        SendError::Refused { refusal, .. } => refusal.to_string(),
+        SendError::Failed(ClusterError::Unreachable { error, .. }) => error,
+        SendError::Failed(error) => error.to_string(),
+    }
+}
+
 /// An error with what it came from, without repetitions.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut words = error.to_string();
