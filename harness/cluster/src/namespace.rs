@@ -65,9 +65,21 @@ impl Namespace {
             } },
         });
         ground.create("", &manifest, false).await?;
-        let namespace = Self { name: name.to_owned(), run: run.to_owned(), made: true };
-        namespace.wait_for_account(ground).await?;
-        Ok(namespace)
+        let namespace = Self::planned(name, run);
+        match namespace.wait_for_account(ground).await {
+            Ok(()) => Ok(namespace),
+            Err(error) => {
+                // It is of no use, and nobody else knows of it.
+                let _ = ground.delete("", "Namespace", name, None).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// A namespace that may have been made for the run: enough to remove it if making it was interrupted.
+    #[must_use]
+    pub fn planned(name: &str, run: &str) -> Self {
+        Self { name: name.to_owned(), run: run.to_owned(), made: true }
     }
 
     /// Takes a namespace that is there already. It is left there at the end.
@@ -122,6 +134,9 @@ impl Namespace {
     /// what is still there.
     pub async fn remove(&self, ground: &Ground, patience: Duration) -> Vec<Leftover> {
         let mut leftovers = Vec::new();
+        if self.made && !self.is_ours(ground).await {
+            return leftovers;
+        }
         let labels = format!("{RUN}={}", self.run);
         let kinds: Vec<&Kind> =
             own_kinds().into_iter().filter(|kind| !self.made || RUNS.contains(&kind.kind)).collect();
@@ -141,6 +156,16 @@ impl Namespace {
             leftovers.extend(self.wait_for_objects(ground, &kinds, &labels, until).await);
         }
         leftovers
+    }
+
+    /// Whether the namespace is there and carries the run's label. One that cannot be looked at is taken for it: its name is
+    /// the run's.
+    async fn is_ours(&self, ground: &Ground) -> bool {
+        let labelled = |seen: Value| seen["metadata"]["labels"][RUN].as_str() == Some(self.run.as_str());
+        match ground.get("", "Namespace", &self.name).await {
+            Ok(seen) => seen.is_some_and(labelled),
+            Err(_) => true,
+        }
     }
 
     async fn remove_itself(&self, ground: &Ground, until: Instant) -> Option<Leftover> {

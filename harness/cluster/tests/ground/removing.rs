@@ -28,7 +28,7 @@ fn cluster(
 }
 
 fn terminating(message: &str) -> Value {
-    json!({ "metadata": { "name": "n" }, "status": { "phase": "Terminating", "conditions": [
+    json!({ "metadata": { "name": "n", "labels": { "probity.dev/run": "r" } }, "status": { "phase": "Terminating", "conditions": [
         { "type": "NamespaceContentRemaining", "status": "False", "message": "all is well" },
         { "type": "NamespaceFinalizersRemaining", "status": "True", "message": message },
     ] } })
@@ -70,8 +70,16 @@ async fn a_namespace_that_goes_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_namespace_of_the_same_name_that_is_not_the_runs_is_left_alone() {
+    let fake = Fake::start(|_| Some(Answer::Json(200, json!({ "metadata": { "name": "n" } })))).await;
+    let leftovers = Namespace::planned("n", "r").remove(&fake.ground().await, PATIENCE).await;
+    assert_eq!((leftovers, fake.lines()), (vec![], vec!["GET /api/v1/namespaces/n".to_owned()]));
+}
+
+#[tokio::test]
 async fn a_namespace_that_may_not_be_deleted_is_named() {
     let fake = Fake::start(cluster(|asked| match asked.line().as_str() {
+        "GET /api/v1/namespaces/n" => Some(Answer::Json(200, terminating(""))),
         "DELETE /api/v1/namespaces/n" => Some(refused(403, "Forbidden", "you may not")),
         _ => Some(list(1, &[])),
     }))
