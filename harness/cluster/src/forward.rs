@@ -19,9 +19,9 @@ use kube::api::Portforwarder;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::ask::{chain, words};
 use crate::connect::Ground;
 use crate::error::ClusterError;
-use crate::send::{chain, words};
 
 /// A request takes no longer, unless it asks the other side to wait.
 const DEADLINE: Duration = Duration::from_secs(10);

@@ -3,12 +3,14 @@
 //! It arranges what a case says, writes down what happens, and cleans up. It asserts nothing: what follows from a
 //! history is the model's business.
 
+mod ask;
 pub mod clocks;
 pub mod connect;
 pub mod error;
 pub mod forward;
 pub mod gc;
 pub mod incoming;
+mod inside;
 pub mod kinds;
 pub mod metronome;
 pub mod namespace;
