@@ -29,6 +29,8 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const OPENING: Duration = Duration::from_secs(10);
 /// A connection that lay idle for so long may be closed by the other side at any moment.
 const FRESH: Duration = Duration::from_secs(3);
+/// So long after its end a connection's complaint is waited for.
+const COMPLAINING: Duration = Duration::from_millis(300);
 
 /// A way to a port of a pod.
 pub struct Door {
@@ -57,8 +59,16 @@ struct Link {
     used: Instant,
     /// What the node's side says is wrong with the port, if it does.
     complaint: Arc<OnceLock<String>>,
-    _carrier: AbortOnDropHandle<()>,
+    carrier: AbortOnDropHandle<()>,
     _tunnel: Tunnel,
+}
+
+impl Link {
+    /// What the node's side says of a connection that failed; it may come a moment after the end.
+    async fn complaint(self) -> Option<String> {
+        let _ = tokio::time::timeout(COMPLAINING, self.carrier).await;
+        self.complaint.get().cloned()
+    }
 }
 
 /// The port-forward, which must not outlive its connection.
@@ -154,7 +164,10 @@ impl Door {
                 Ok(reply) => return Ok(reply),
                 Err(trouble) => trouble,
             };
-            let complaint = link.take().and_then(|link| link.complaint.get().cloned());
+            let complaint = match link.take() {
+                Some(link) => link.complaint().await,
+                None => None,
+            };
             let trouble = match (trouble, complaint) {
                 (Trouble::Unsent(_) | Trouble::Unknown(_), Some(complaint)) => Trouble::Unsent(complaint),
                 (trouble, None) => trouble,
@@ -232,9 +245,13 @@ impl Door {
                 }
             };
             let carrier = AbortOnDropHandle::new(tokio::spawn(async move {
-                tokio::select! { _ = carrier => {}, () = failed => {} }
+                tokio::pin!(failed);
+                tokio::select! {
+                    _ = carrier => drop(tokio::time::timeout(COMPLAINING, failed).await),
+                    () = &mut failed => {}
+                }
             }));
-            Ok(Link { sender, used: Instant::now(), complaint, _carrier: carrier, _tunnel: tunnel })
+            Ok(Link { sender, used: Instant::now(), complaint, carrier, _tunnel: tunnel })
         };
         match tokio::time::timeout(OPENING, opening).await {
             Ok(link) => link,

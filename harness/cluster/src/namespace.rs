@@ -230,7 +230,7 @@ impl Namespace {
     }
 }
 
-/// What a run can have made in a namespace. Owners come before what they would make anew.
+/// What a run can have made in a namespace. Owners come before what they would make anew; endpoints go with their Service.
 pub(crate) fn own_kinds() -> Vec<&'static Kind> {
     let names = [
         "CronJob",
@@ -242,8 +242,6 @@ pub(crate) fn own_kinds() -> Vec<&'static Kind> {
         "ReplicationController",
         "Pod",
         "Service",
-        "Endpoints",
-        "EndpointSlice",
         "ConfigMap",
         "Secret",
         "PodDisruptionBudget",
