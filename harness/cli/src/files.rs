@@ -18,9 +18,7 @@ use std::fmt;
 use probity_model::Report;
 use probity_model::report::{Exit, Undecided};
 
-pub(crate) use folder::{JSON, load, read_report, write};
-#[cfg(test)]
-pub(crate) use folder::{LOG, digest};
+pub(crate) use folder::{JSON, LOG, digest, load, read_report, write};
 pub(crate) use github::Github;
 
 /// Why something could not be done with the files of a run.
