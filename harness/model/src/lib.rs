@@ -17,6 +17,7 @@ pub mod history;
 pub mod judge;
 pub mod manifest;
 pub mod measure;
+pub mod metronome;
 pub mod report;
 pub mod run_log;
 pub mod timeline;

@@ -127,6 +127,12 @@ impl Asked<'_> {
         self.header("user-agent").any(|agent| agent.starts_with("agnhost-rs"))
     }
 
+    /// Whether a redirect led here: it is a later hop of a chain, or says where it was sent on from.
+    #[must_use]
+    pub fn followed(&self) -> bool {
+        self.request.hop.is_some_and(|hop| hop > 0) || self.header("referer").next().is_some()
+    }
+
     /// The events of its arrival and its answer.
     #[must_use]
     pub fn events(&self) -> Vec<EventId> {

@@ -1,5 +1,6 @@
 //! A pod's life as the API server showed it.
 
+use probity_script::Plan;
 use serde_json::Value;
 
 use super::attempt::Attempt;
@@ -250,6 +251,15 @@ pub struct ContainerLife<'h> {
 }
 
 impl ContainerLife<'_> {
+    /// What its target was told before it started; none for a container that is no target of ours.
+    #[must_use]
+    pub fn plan(&self) -> Option<Plan> {
+        let env = self.spec.get("env")?.as_array()?;
+        let plan =
+            env.iter().find(|entry| entry.get("name").and_then(Value::as_str) == Some("AGNHOST_PLAN"))?;
+        serde_json::from_str(plan.get("value")?.as_str()?).ok()
+    }
+
     /// The probe of this kind.
     #[must_use]
     pub fn probe(&self, kind: ProbeKind) -> Option<&ProbeSpec> {
