@@ -360,6 +360,10 @@ pub(crate) enum Document {
     History,
     /// The verdicts on one history
     Verdicts,
+    /// A line of a run's log
+    Log,
+    /// The report of a run
+    Report,
 }
 
 /// Prints completions

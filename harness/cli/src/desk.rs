@@ -245,3 +245,6 @@ fn of_cluster(usage: probity_cluster::Usage) -> Usage {
         interrupted: usage.interrupted,
     }
 }
+
+#[cfg(test)]
+mod tests;

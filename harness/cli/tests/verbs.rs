@@ -84,7 +84,7 @@ fn each_shell_gets_completions_that_know_every_verb() {
 fn each_schema_is_json_and_the_case_schema_knows_the_words_of_a_case() {
     let text = probity(&["schema", "no-such-document"]);
     assert_eq!(text.status, 2);
-    for document in ["case", "clauses", "plan", "change", "witness", "history", "verdicts"] {
+    for document in ["case", "clauses", "plan", "change", "witness", "history", "verdicts", "log", "report"] {
         let said = probity(&["schema", document]);
         let schema: Result<serde_json::Value, _> = serde_json::from_str(&said.out);
         assert!(said.status == 0 && schema.is_ok(), "{document}: {}", said.err);

@@ -1,7 +1,7 @@
 //! `probity schema`: the JSON Schemas of what is read and written, for editors and for other languages.
 
 use probity_model::case::WrittenCase;
-use probity_model::{Clause, Event, Header};
+use probity_model::{Clause, Event, Header, LogLine, Report};
 use probity_script::schema;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -34,5 +34,7 @@ fn of(document: Document) -> Schema {
         Document::Witness => schema::witness(),
         Document::History => schema_for!(HistoryLine),
         Document::Verdicts => schema_for!(CaseVerdicts),
+        Document::Log => schema_for!(LogLine),
+        Document::Report => schema_for!(Report),
     }
 }
