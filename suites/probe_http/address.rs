@@ -1,5 +1,27 @@
-//! To be written.
+//! Where HTTP probes go: address, port, scheme, path, and a connection of their own.
+//!
+//! A probe is known by what arrived ([`arrivals`]); what the API server makes of a manifest by what it answered
+//! ([`trials`]). Where a request can have come from several probes that are written differently, nothing is concluded.
+
+pub(super) mod arrivals;
+mod connection;
+mod defaults;
+mod host;
+mod loopback;
+mod port;
+pub(super) mod trials;
 
 use probity_model::Judge;
 
-pub(super) const JUDGES: &[Judge] = &[];
+pub(super) const JUDGES: &[Judge] = &[
+    Judge { clause: "probe.http.default-path", judge: defaults::path },
+    Judge { clause: "probe.http.default-scheme", judge: defaults::scheme },
+    Judge { clause: "probe.http.host-default-pod-ip", judge: host::pod_ip_by_default },
+    Judge { clause: "probe.http.host-field-overrides-address", judge: host::field_overrides_address },
+    Judge { clause: "probe.http.host-localhost-hostnetwork", judge: loopback::needs_host },
+    Judge { clause: "probe.http.vhost-via-header", judge: host::virtual_host },
+    Judge { clause: "probe.http.port-number-range", judge: port::number_range },
+    Judge { clause: "probe.http.port-by-name", judge: port::by_name },
+    Judge { clause: "probe.http.port-name-unresolvable", judge: port::undeclared_name },
+    Judge { clause: "probe.http.new-connection-each", judge: connection::fresh_each_time },
+];

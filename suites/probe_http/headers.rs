@@ -1,5 +1,20 @@
-//! To be written.
+//! What HTTP probes carry: the headers that they have by themselves, and those that a spec adds, replaces or removes.
+//!
+//! Names compare without regard to case, as HTTP has it: kubelets write them in their usual spelling. Each request is
+//! judged, not the first alone.
+
+mod custom;
+mod own;
 
 use probity_model::Judge;
 
-pub(super) const JUDGES: &[Judge] = &[];
+pub(super) const JUDGES: &[Judge] = &[
+    Judge { clause: "probe.http.custom-headers", judge: custom::sent_with_every_probe },
+    Judge { clause: "probe.http.repeated-headers", judge: custom::all_values_of_a_name },
+    Judge { clause: "probe.http.header-name-validation", judge: custom::name_validation },
+    Judge { clause: "probe.http.user-agent-default", judge: own::user_agent },
+    Judge { clause: "probe.http.accept-default", judge: own::accept },
+    Judge { clause: "probe.http.header-set", judge: own::nothing_else },
+    Judge { clause: "probe.http.headers-override", judge: own::overridden },
+    Judge { clause: "probe.http.headers-remove", judge: own::removed },
+];

@@ -1,1 +1,27 @@
-//! To be written.
+//! A kubelet in virtual time, with the API server and the endpoint controller around it, and the list of their possible
+//! defects.
+//!
+//! [`simulate`] takes a case and writes the history that the harness would have recorded on a cluster of one node. The
+//! targets answer by the very functions that the real target answers by. It exists to plant defects, so that the judges
+//! prove that they would notice, and is never a substitute for a cluster in a claim. It refuses to read a clock, files or
+//! real randomness: the same case, defects and seed give the same history, to the byte.
+
+mod api;
+mod defects;
+mod director;
+mod endpoints;
+mod kubelet;
+mod pod;
+mod target;
+mod validation;
+mod world;
+
+use probity_model::{Case, History};
+
+pub use defects::Defect;
+
+/// The history of a case on a cluster with these defects; a faithful one if there are none.
+#[must_use]
+pub fn simulate(case: &Case, defects: &[Defect], seed: u64) -> History {
+    world::World::new(case, defects, seed).run()
+}

@@ -1,0 +1,221 @@
+//! HTTP probes as they arrived, each with the probe in a spec that sent it.
+//!
+//! A request is attributed by the port that it came to and its path. Left out is what may come from elsewhere: the
+//! later requests of a redirect, lifecycle hooks, other pods, our own clients. Where probes that are written
+//! differently share a port and a path, the request is nobody's.
+
+use std::net::IpAddr;
+
+use probity_model::Timeline;
+use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, PodLife, Port, ProbeSpec};
+use serde_json::Value;
+
+/// An `httpGet` of a probe.
+#[derive(Clone, Copy)]
+pub(crate) struct Get<'t, 'h> {
+    pub(crate) pod: &'t PodLife<'h>,
+    pub(crate) container: &'t ContainerLife<'h>,
+    pub(crate) spec: &'t ProbeSpec,
+    pub(crate) path: &'t str,
+    pub(crate) port: &'t Port,
+    pub(crate) host: Option<&'t str>,
+    pub(crate) scheme: &'t str,
+    pub(crate) headers: &'t [(String, String)],
+}
+
+/// A request that can be a kubelet's, at the pod where it arrived.
+#[derive(Clone, Copy)]
+pub(crate) struct Hit<'t, 'h> {
+    pub(crate) pod: &'t PodLife<'h>,
+    pub(crate) attempt: &'t Attempt<'h>,
+    pub(crate) asked: &'t Asked<'h>,
+    pub(crate) connection: &'t Connection<'h>,
+    pub(crate) port: u16,
+}
+
+/// A request and the probe that sent it.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival<'t, 'h> {
+    pub(crate) hit: Hit<'t, 'h>,
+    pub(crate) get: Get<'t, 'h>,
+}
+
+impl<'t, 'h> Get<'t, 'h> {
+    /// The probe in words: `readiness probe of pod/target`.
+    pub(crate) fn words(&self) -> String {
+        format!("the {} probe of {}/{}", self.spec.kind.word(), self.pod.key, self.container.name)
+    }
+
+    /// The values that it sets a header to, in their order.
+    pub(crate) fn sets(&self, name: &'t str) -> impl Iterator<Item = &'t str> + use<'t, 'h> {
+        let same = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
+        self.headers.iter().filter(same).map(|(_, value)| value.as_str())
+    }
+
+    /// The `httpGet` as it was sent to the API server, before defaults; none if we did not create the pod.
+    pub(crate) fn as_sent(&self) -> Option<&'h Value> {
+        let spec = self.pod.created?.1.get("spec")?;
+        let lists =
+            ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list)?.as_array());
+        let named = |container: &&Value| {
+            container.get("name").and_then(Value::as_str) == Some(self.container.name.as_str())
+        };
+        lists.flatten().find(named)?.get(self.spec.kind.field())?.get("httpGet")
+    }
+
+    fn asks_for(&self, target: &str) -> bool {
+        self.path.trim_start_matches('/') == target.trim_start_matches('/')
+    }
+
+    /// Whether a request to a pod can be its: by default its own pod, else the pod that `host` leads to. A name or an
+    /// address that is no pod's (of a service, perhaps) may lead anywhere.
+    fn can_reach(&self, run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+        let own = self.pod.name == pod.name && self.pod.uid == pod.uid;
+        let shares_node = on_node_network(self.pod) && on_node_network(pod) && self.pod.node == pod.node;
+        let Some(host) = self.host else { return own || shares_node };
+        match host.parse::<IpAddr>() {
+            Err(_) => true,
+            Ok(ip) if ip.is_loopback() => on_node_network(pod),
+            Ok(ip) => has_ip(pod, ip) || !run.pods.iter().any(|other| has_ip(other, ip)),
+        }
+    }
+}
+
+impl<'h> Hit<'_, 'h> {
+    /// The Host header or what stands for it in HTTP/2.
+    pub(crate) fn hosts(&self) -> Vec<&str> {
+        let authority = self.asked.request.headers.iter().filter(|(name, _)| name == ":authority");
+        self.asked.header("host").chain(authority.map(|(_, value)| value.as_str())).collect()
+    }
+
+    /// Whether it says that a kubelet's prober sent it.
+    fn says_so(&self) -> bool {
+        self.asked.header("user-agent").any(|agent| agent.starts_with("kube-probe/"))
+    }
+}
+
+/// Whether a pod lives in its node's network.
+pub(crate) fn on_node_network(pod: &PodLife<'_>) -> bool {
+    pod.spec.get("hostNetwork").and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// Whether a pod had this address at some time.
+pub(crate) fn has_ip(pod: &PodLife<'_>, ip: IpAddr) -> bool {
+    pod.revisions.iter().any(|revision| {
+        let shown = revision.object.get("status").and_then(|status| status.get("podIP")?.as_str());
+        shown.and_then(|shown| shown.parse::<IpAddr>().ok()) == Some(ip)
+    })
+}
+
+/// All `httpGet`s of probes.
+pub(crate) fn gets<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Get<'t, 'h>> {
+    let get = |(pod, container, spec): (&'t PodLife<'h>, &'t ContainerLife<'h>, &'t ProbeSpec)| match &spec
+        .handler
+    {
+        Handler::Http { path, port, host, scheme, headers } => {
+            Some(Get { pod, container, spec, path, port, host: host.as_deref(), scheme, headers })
+        }
+        _ => None,
+    };
+    run.probes().filter_map(get).collect()
+}
+
+/// All requests that can be a kubelet's first ones of a probe.
+pub(crate) fn hits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Hit<'t, 'h>> {
+    let hooks = hooks(run);
+    let mut hits = Vec::new();
+    for pod in &run.pods {
+        let plain_is_unclear = leaves_tls(pod);
+        for attempt in pod.containers.iter().flat_map(|container| &container.attempts) {
+            for asked in &attempt.requests {
+                let Some(connection) = attempt.connection(asked) else { continue };
+                let Some(port) = connection.port() else { continue };
+                let foreign = asked.request.method != "GET"
+                    || asked.request.service.is_some()
+                    || asked.request.hop.is_some_and(|hop| hop > 0)
+                    || asked.header("referer").next().is_some()
+                    || asked.from_our_client()
+                    || hooks.contains(&asked.request.target.trim_start_matches('/'))
+                    || (plain_is_unclear && connection.tls.is_none())
+                    || from_a_pod(run, connection);
+                if !foreign {
+                    hits.push(Hit { pod, attempt, asked, connection, port });
+                }
+            }
+        }
+    }
+    hits
+}
+
+/// All requests that can be attributed, each with its probe.
+pub(crate) fn arrivals<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
+    let gets = gets(run);
+    let fits = |hit: &Hit<'_, '_>, get: &Get<'_, '_>| {
+        get.port.number == Some(hit.port) && get.asks_for(&hit.asked.request.target)
+    };
+    attributed(run, hits(run), &gets, fits)
+}
+
+/// Requests for a path that no probe asks for, on a port that only one probe goes to.
+pub(crate) fn astray<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
+    let gets = gets(run);
+    let unasked =
+        |hit: &Hit<'_, '_>| hit.says_so() && !gets.iter().any(|get| get.asks_for(&hit.asked.request.target));
+    let hits = hits(run).into_iter().filter(unasked).collect();
+    let port = |hit: &Hit<'_, '_>, get: &Get<'_, '_>| get.port.number == Some(hit.port);
+    attributed(run, hits, &gets, port)
+}
+
+/// Requests for a path that only one probe asks for, on a port that it should not go to.
+pub(crate) fn elsewhere<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
+    let gets = gets(run);
+    let path = |hit: &Hit<'_, '_>, get: &Get<'_, '_>| get.asks_for(&hit.asked.request.target);
+    let wrong = |hit: &Hit<'_, '_>| {
+        let right = |get: &&Get<'_, '_>| get.port.number == Some(hit.port) && path(hit, get);
+        hit.says_so() && gets.iter().find(right).is_none()
+    };
+    let hits = hits(run).into_iter().filter(wrong).collect();
+    attributed(run, hits, &gets, path)
+}
+
+fn attributed<'t, 'h>(
+    run: &'t Timeline<'h>,
+    hits: Vec<Hit<'t, 'h>>,
+    gets: &[Get<'t, 'h>],
+    fits: impl Fn(&Hit<'_, '_>, &Get<'_, '_>) -> bool,
+) -> Vec<Arrival<'t, 'h>> {
+    let only = |hit: Hit<'t, 'h>| {
+        let mut found = gets.iter().filter(|get| fits(&hit, get) && get.can_reach(run, hit.pod));
+        let first = *found.next()?;
+        let alike =
+            |get: &Get<'_, '_>| get.spec.handler == first.spec.handler && get.pod.name == first.pod.name;
+        found.all(alike).then_some(Arrival { hit, get: first })
+    };
+    hits.into_iter().filter_map(only).collect()
+}
+
+/// Whether HTTPS probes of a pod are redirected: what they then ask for without TLS names no referrer.
+fn leaves_tls(pod: &PodLife<'_>) -> bool {
+    pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| {
+        attempt.requests.iter().any(|asked| {
+            asked.status().is_some_and(|status| (300..400).contains(&status))
+                && attempt.connection(asked).is_some_and(|connection| connection.tls.is_some())
+        })
+    })
+}
+
+/// Whether another pod connected: kubelets come from the node.
+fn from_a_pod(run: &Timeline<'_>, connection: &Connection<'_>) -> bool {
+    let Ok(peer) = connection.peer_address().parse::<IpAddr>() else { return false };
+    run.pods.iter().any(|pod| !on_node_network(pod) && has_ip(pod, peer))
+}
+
+/// The paths of lifecycle hooks, without their first slash.
+fn hooks<'h>(run: &Timeline<'h>) -> Vec<&'h str> {
+    run.containers()
+        .filter_map(|(_, container)| container.spec.get("lifecycle"))
+        .flat_map(|lifecycle| ["postStart", "preStop"].map(|hook| lifecycle.get(hook)))
+        .filter_map(|hook| hook?.get("httpGet"))
+        .map(|get| get.get("path").and_then(Value::as_str).unwrap_or_default().trim_start_matches('/'))
+        .collect()
+}

@@ -1,0 +1,352 @@
+//! Which port a probe goes to: a number in range, or the name of one that the container declares.
+
+use std::net::IpAddr;
+
+use probity_model::history::{Did, Source};
+use probity_model::measure::{Bound, Fit, Measurement};
+use probity_model::timeline::{
+    Attempt, ContainerLife, Handler, PodLife, Port, ProbeKind, ProbeSpec, Through,
+};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
+use probity_script::witness::Fact;
+use serde_json::Value;
+
+use super::arrivals::{arrivals, elsewhere};
+use super::trials::{self, Rule};
+
+const NUMBERS: Rule = Rule {
+    field: "port",
+    fits: |written| written.value.get("port").and_then(Value::as_i64).map(|port| (1..=65535).contains(&port)),
+};
+
+const NAMES: Rule = Rule {
+    field: "port",
+    fits: |written| written.value.get("port").and_then(Value::as_str).map(is_port_name),
+};
+
+/// Numbers outside of 1 to 65535 are refused, and the others are not.
+pub(super) fn number_range(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    trials::judge(run, seen, &NUMBERS, true);
+}
+
+/// A probe whose port is the name of a declared port goes to that port.
+pub(super) fn by_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container, spec) in run.probes() {
+        let Some(number) = port_of(spec).filter(|port| is_name(port)).and_then(|port| port.number) else {
+            continue;
+        };
+        seen.applies();
+        must_be_reached(run, clause, seen, pod, container, spec);
+        let shared = container.probes.iter().filter(|other| other.handler.port() == Some(number)).count() > 1;
+        if matches!(spec.handler, Handler::Tcp { .. }) && !shared {
+            let bare = container.attempts.iter().flat_map(|attempt| attempt.probes_of(spec.kind));
+            let bare = bare.filter(|probe| matches!(probe.through, Through::Connection(_)));
+            seen_some(seen, bare.map(|probe| probe.id));
+        }
+    }
+    let named = arrivals(run).into_iter().filter(|arrival| is_name(arrival.get.port));
+    for arrival in named.filter(|arrival| arrival.get.port.number.is_some()) {
+        seen.fine([arrival.hit.connection.id, arrival.hit.asked.id]);
+    }
+    for arrival in elsewhere(run).into_iter().filter(|arrival| is_name(arrival.get.port)) {
+        let Some(number) = arrival.get.port.number else { continue };
+        let (words, name, at) = (arrival.get.words(), &arrival.get.port.written, arrival.hit.port);
+        let finding = format!("{words} has the port {name}, which is {number}, and came to {at}");
+        seen.violated(finding, [arrival.hit.connection.id, arrival.hit.asked.id]);
+    }
+}
+
+/// A name that the container does not declare is accepted, if it can name a port at all; no such probe arrives
+/// anywhere, each is recorded as an error, and none counts.
+pub(super) fn undeclared_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    trials::judge(run, seen, &NAMES, false);
+    for (pod, container, spec) in run.probes() {
+        let Some(port) = port_of(spec).filter(|port| is_name(port) && port.number.is_none()) else {
+            continue;
+        };
+        seen.applies();
+        let about = |reason: &str, says: &str| {
+            let says = says.to_owned();
+            let of = pod.events.iter().filter(|event| event.container == Some(container.name.as_str()));
+            of.filter(|event| event.reason == reason)
+                .find(|event| event.message.to_lowercase().contains(&says))
+                .map(|event| event.id)
+        };
+        let word = spec.kind.word();
+        let kind = format!("{} probe of {}/{}", word, pod.key, container.name);
+        if let Some(id) = about("Unhealthy", &format!("{word} probe failed")) {
+            seen.violated(format!("the {kind} failed, though its port {} is nowhere", port.written), [id]);
+        }
+        if let Some(id) = about("Killing", &format!("failed {word} probe")) {
+            seen.violated(format!("the {kind} killed, though its port {} is nowhere", port.written), [id]);
+        }
+        if let Some(id) = counted_as_success(pod, container, spec.kind) {
+            seen.violated(format!("the {kind} counted, though its port {} is nowhere", port.written), [id]);
+        }
+        seen_some(seen, about("Unhealthy", &format!("{word} probe errored")));
+    }
+    for arrival in elsewhere(run).into_iter().filter(|arrival| is_name(arrival.get.port)) {
+        if arrival.get.port.number.is_none() {
+            let (words, name, at) = (arrival.get.words(), &arrival.get.port.written, arrival.hit.port);
+            let finding = format!("{words} came to {at}, though nothing declares its port {name}");
+            seen.violated(finding, [arrival.hit.connection.id, arrival.hit.asked.id]);
+        }
+    }
+}
+
+/// A violation if a port stood open for long and no connection at all came to it. Says nothing otherwise, nor where
+/// a reason other than the probe's address is possible.
+pub(super) fn must_be_reached(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+    spec: &ProbeSpec,
+) {
+    let gated = spec.kind != ProbeKind::Startup && container.probe(ProbeKind::Startup).is_some();
+    let deaf = run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));
+    let node_was_touched = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }));
+    if gated || deaf || node_was_touched || host_of(spec).is_some() {
+        return;
+    }
+    let Some(port) = spec.handler.port() else { return };
+    for attempt in &container.attempts {
+        if attempt.connections.iter().any(|connection| connection.port() == Some(port)) {
+            continue;
+        }
+        let Some(measurement) = unvisited(run, clause, pod, attempt, spec, port) else { continue };
+        if measurement.fit() != Fit::Met {
+            seen.measure(measurement);
+        }
+    }
+}
+
+fn unvisited(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    attempt: &Attempt<'_>,
+    spec: &ProbeSpec,
+    port: u16,
+) -> Option<Measurement> {
+    let (opened_id, opened) = opened(attempt, port)?;
+    let (end_id, end) = end(run, pod, attempt)?;
+    let most = spec.initial_delay + 2 * spec.period + clause.slack_us();
+    let bound = Bound::at_most(most, "initialDelaySeconds + 2 × periodSeconds + slack");
+    let what = format!("no connection to the open port {port}");
+    run.measure(what, &attempt.node, (opened_id, opened), (end_id, &end), bound)
+}
+
+/// When a port was opened to the pod's network; none if that ever changed.
+fn opened<'t>(attempt: &'t Attempt<'_>, port: u16) -> Option<(EventId, &'t Stamp)> {
+    let mut states = attempt.lines.iter().filter_map(|line| match &line.line.fact {
+        Fact::Listening(listening) => {
+            let (host, of) = listening.address.rsplit_once(':')?;
+            (of.parse() == Ok(port)).then_some((line, host, listening.state.as_str()))
+        }
+        _ => None,
+    });
+    let (line, host, state) = states.next()?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let local = host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    let stays = states.all(|(.., state)| state == "open");
+    (state == "open" && stays && !local).then_some((line.id, &line.at))
+}
+
+/// Until when probes are due: the end of the process, of the pod, or of the case.
+fn end(run: &Timeline<'_>, pod: &PodLife<'_>, attempt: &Attempt<'_>) -> Option<(EventId, Stamp)> {
+    if let Some((id, at)) = attempt.stop_signal() {
+        return Some((id, at.clone()));
+    }
+    let left = attempt.ended.clone();
+    let deleted = pod.deleted.map(|id| (id, run.heard(id)));
+    let terminating =
+        pod.revisions.iter().find(|shown| shown.terminating()).map(|shown| (shown.id, shown.at.clone()));
+    let last = run.history.events().find(|(_, event)| event.us >= run.ended_us);
+    let over = last.map(|(id, _)| (id, Stamp::harness(run.ended_us)));
+    [left, deleted, terminating, over].into_iter().flatten().min_by_key(|(_, stamp)| stamp.at.lo)
+}
+
+/// The revision that shows what only a success of such a probe can bring about.
+pub(super) fn counted_as_success(
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+    kind: ProbeKind,
+) -> Option<EventId> {
+    let shown = pod.revisions.iter().find(|shown| {
+        shown.container(&container.name).is_some_and(|status| match kind {
+            ProbeKind::Readiness => status.ready,
+            ProbeKind::Startup => status.started == Some(true),
+            ProbeKind::Liveness => false,
+        })
+    });
+    shown.map(|shown| shown.id)
+}
+
+fn seen_some(seen: &mut Seen, events: impl IntoIterator<Item = EventId>) {
+    for id in events {
+        seen.fine([id]);
+    }
+}
+
+fn port_of(spec: &ProbeSpec) -> Option<&Port> {
+    match &spec.handler {
+        Handler::Http { port, .. } | Handler::Tcp { port, .. } => Some(port),
+        _ => None,
+    }
+}
+
+fn host_of(spec: &ProbeSpec) -> Option<&str> {
+    match &spec.handler {
+        Handler::Http { host, .. } | Handler::Tcp { host, .. } => host.as_deref(),
+        _ => None,
+    }
+}
+
+/// Whether a port is written as a name: digits in a text are a number.
+fn is_name(port: &Port) -> bool {
+    !port.written.is_empty() && port.written.parse::<i64>().is_err()
+}
+
+/// Whether a text can name a port, as IANA names services.
+fn is_port_name(text: &str) -> bool {
+    (1..=15).contains(&text.len())
+        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        && text.bytes().any(|c| c.is_ascii_lowercase())
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+        && !text.contains("--")
+}
+
+#[cfg(test)]
+pub(in crate::probe_http) mod tests {
+    use probity_model::compose::{Composer, Told};
+    use probity_script::witness::{Fact, Listening};
+    use serde_json::{Value, json};
+
+    use crate::tests::verdict;
+
+    const RANGE: &str = "probe.http.port-number-range";
+    const NAME: &str = "probe.http.port-by-name";
+    const NOWHERE: &str = "probe.http.port-name-unresolvable";
+
+    /// The target opens a port.
+    pub(in crate::probe_http) fn opened(run: &mut Composer, at: f64, address: &str) {
+        let (listener, state) = ("web".to_owned(), "open".to_owned());
+        run.fact(at, Fact::Listening(Listening { listener, address: address.to_owned(), state }));
+    }
+
+    /// A container with such a readiness probe, whose port 8080 is open. It declares that port as `web`.
+    pub(in crate::probe_http) fn listening(clause: &str, get: &Value) -> Composer {
+        let mut run = Composer::new(&[clause]);
+        run.create(0.0, &pod(&json!({ "httpGet": get, "periodSeconds": 1 }))["spec"]).start(1.0, 0);
+        opened(&mut run, 1.0, "0.0.0.0:8080");
+        run
+    }
+
+    fn pod(probe: &Value) -> Value {
+        let ports = json!([{ "name": "web", "containerPort": 8080 }]);
+        json!({ "kind": "Pod", "spec": { "containers": [{ "name": "target", "ports": ports, "readinessProbe": probe }] } })
+    }
+
+    fn tried(clause: &str, port: &Value, code: u16, message: &str) -> &'static str {
+        let mut run = Composer::new(&[clause]);
+        run.tried(0.0, "port", pod(&json!({ "tcpSocket": { "port": port } })), code, message, Value::Null);
+        verdict(&run.done(), clause)
+    }
+
+    fn named(port: &str) -> Composer {
+        listening(NAME, &json!({ "path": "/ready", "port": port }))
+    }
+
+    fn nowhere(event: &str, ready: bool) -> Composer {
+        let mut run = listening(NOWHERE, &json!({ "path": "/ready", "port": "nope" }));
+        run.running(3.0, ready, true, 0).event(4.0, "Warning", "Unhealthy", event);
+        run
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_by_name() {
+        let refusal = "spec.containers[0].readinessProbe.tcpSocket.port: Invalid value: 0";
+        assert_eq!(tried(RANGE, &json!(0), 422, refusal), "holds");
+        assert_eq!(tried(RANGE, &json!(65536), 422, refusal), "holds");
+        assert_eq!(tried(RANGE, &json!(65535), 201, ""), "holds");
+        assert_eq!(tried(RANGE, &json!(-1), 201, ""), "violated");
+        assert_eq!(tried(RANGE, &json!(1), 422, refusal), "violated");
+        assert_eq!(tried(RANGE, &json!(0), 422, "spec.hostname: Invalid value"), "inconclusive");
+    }
+
+    #[test]
+    fn a_probe_at_the_declared_port_holds() {
+        let mut run = named("web");
+        run.probe(2.0, "/ready", 200);
+        assert_eq!(verdict(&run.done(), NAME), "holds");
+    }
+
+    #[test]
+    fn a_probe_at_another_port_is_a_violation() {
+        let mut run = named("web");
+        run.http(2.0, &Told { port: 9090, ..Told::get("/ready", 200) });
+        assert_eq!(verdict(&run.done(), NAME), "violated");
+    }
+
+    #[test]
+    fn a_name_that_is_never_probed_is_a_violation_after_a_while() {
+        let mut run = named("web");
+        run.running(60.0, false, true, 0);
+        assert_eq!(verdict(&run.done(), NAME), "violated");
+    }
+
+    #[test]
+    fn a_name_that_is_not_probed_yet_is_doubt() {
+        let mut run = named("web");
+        run.running(4.0, false, true, 0);
+        assert_eq!(verdict(&run.done(), NAME), "inconclusive");
+    }
+
+    #[test]
+    fn a_tcp_probe_at_the_declared_port_holds() {
+        let mut run = Composer::new(&[NAME]);
+        run.create(0.0, &pod(&json!({ "tcpSocket": { "port": "web" } }))["spec"]).start(1.0, 0);
+        run.connection(2.0, "web", 8080);
+        assert_eq!(verdict(&run.done(), NAME), "holds");
+    }
+
+    #[test]
+    fn a_number_says_nothing_of_names() {
+        let mut run = Composer::new(&[]);
+        run.create(0.0, &pod(&json!({ "httpGet": { "path": "/ready", "port": 8080 } }))["spec"])
+            .start(1.0, 0);
+        run.probe(2.0, "/ready", 200);
+        assert_eq!(verdict(&run.done(), NAME), "none");
+    }
+
+    #[test]
+    fn an_undeclared_name_is_an_error_that_does_not_count() {
+        let event = "Readiness probe errored and resulted in unknown state: port nope not found";
+        assert_eq!(verdict(&nowhere(event, false).done(), NOWHERE), "holds");
+        assert_eq!(verdict(&nowhere(event, true).done(), NOWHERE), "violated");
+    }
+
+    #[test]
+    fn an_undeclared_name_that_fails_is_a_violation() {
+        let event = "Readiness probe failed: connection refused";
+        assert_eq!(verdict(&nowhere(event, false).done(), NOWHERE), "violated");
+    }
+
+    #[test]
+    fn an_undeclared_name_that_arrives_is_a_violation() {
+        let mut run = nowhere("Readiness probe errored", false);
+        run.probe(5.0, "/ready", 200);
+        assert_eq!(verdict(&run.done(), NOWHERE), "violated");
+    }
+
+    #[test]
+    fn what_cannot_name_a_port_is_refused() {
+        let refusal = "spec.containers[0].readinessProbe.tcpSocket.port: Invalid value";
+        assert_eq!(tried(NOWHERE, &json!("bad_name"), 201, ""), "violated");
+        assert_eq!(tried(NOWHERE, &json!("good-name"), 422, refusal), "violated");
+        assert_eq!(tried(NOWHERE, &json!("bad_name"), 422, refusal), "inconclusive");
+    }
+}

@@ -1,0 +1,288 @@
+//! What follows when a probe has used up its tolerance: the stop signal, and then what the restart policy says.
+//!
+//! A stop signal has many causes, and a deletion is the usual one, so nothing here starts from the signal. Where
+//! something else may have ended a life, the judges say nothing about it.
+
+use probity_model::clocks::{Order, Stamp};
+use probity_model::measure::{Bound, seconds};
+use probity_model::timeline::{
+    Attempt, ContainerKind, ContainerLife, PodLife, ProbeKind, ProbeSpec, Revision, State,
+};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::witness::Fact;
+use serde_json::Value;
+
+use super::tolerance::{Exhausted, exhausted};
+
+const SECOND: i64 = 1_000_000;
+/// The first delay between restarts; it doubles with each, up to [`LONGEST_BACK_OFF`].
+const FIRST_BACK_OFF: i64 = 10 * SECOND;
+const LONGEST_BACK_OFF: i64 = 300 * SECOND;
+/// What a restart may take beyond the back-off: the kubelet tries again every ten seconds, and a container has to start.
+const TO_START: i64 = 15 * SECOND;
+
+/// A deletion that the harness did not ask for was sighted at most so much later than the kubelet knew of it.
+const LATE_SIGHT: i64 = 2 * SECOND;
+
+/// A life of a container, with both.
+pub(in crate::probe_types) type Life<'t, 'h> = (&'t PodLife<'h>, &'t ContainerLife<'h>, &'t Attempt<'h>);
+
+/// Every life in which a probe of this kind used up its tolerance.
+pub(in crate::probe_types) fn all_spent<'t, 'h>(
+    run: &'t Timeline<'h>,
+    kind: ProbeKind,
+) -> impl Iterator<Item = (Life<'t, 'h>, &'t ProbeSpec, Exhausted<'t, 'h>)> {
+    run.probed(kind).flat_map(|(pod, container, spec)| {
+        container
+            .attempts
+            .iter()
+            .filter_map(move |attempt| Some(((pod, container, attempt), spec, exhausted(attempt, spec)?)))
+    })
+}
+
+/// What became of a life whose probe used up its tolerance.
+pub(in crate::probe_types) enum Stop<'t> {
+    /// The stop signal came.
+    Came(EventId, &'t Stamp),
+    /// It did not, though the life was watched for long enough.
+    Missing(EventId),
+    /// The life ended without a stop signal and not by its own will.
+    Abrupt(EventId),
+    /// Lines are missing that could have told of it.
+    Unheard,
+    /// Something else ended the life, or the case ended first.
+    Moot,
+}
+
+/// When the pod's deletion began at the earliest, as far as that was seen.
+pub(in crate::probe_types) fn deletion(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Stamp> {
+    let asked = pod.deleted.and_then(|id| run.deeds.iter().find(|(deed, _)| *deed == id));
+    let asked = asked.map(|(_, deed)| deed.began_us);
+    let seen = pod.revisions.iter().find(|revision| revision.terminating() || revision.gone);
+    let seen = seen.map(|revision| revision.at.at.lo - LATE_SIGHT);
+    asked.into_iter().chain(seen).min().map(Stamp::harness)
+}
+
+/// Whether the pod was surely not being deleted yet at this instant.
+pub(in crate::probe_types) fn before_deletion(run: &Timeline<'_>, pod: &PodLife<'_>, at: &Stamp) -> bool {
+    deletion(run, pod).is_none_or(|deletion| run.clocks.order(at, &deletion) == Order::Before)
+}
+
+/// Whether the history, and the pod undisturbed, go on for so long after an instant, with the noise on top.
+pub(in crate::probe_types) fn watched_for(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    from: &Stamp,
+    span: i64,
+) -> bool {
+    let end = Stamp::harness(run.ended_us);
+    let end = deletion(run, pod).filter(|deletion| deletion.at.lo < run.ended_us).unwrap_or(end);
+    let noise = run.noise_between(&pod.node, from, &end);
+    run.clocks.between(from, &end).is_some_and(|watched| watched.lo > span + noise)
+}
+
+/// How long after the last failure the stop signal may come: the clause's slack, and what may lawfully come before it.
+pub(in crate::probe_types) fn allowance(
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+    clause: &Clause,
+) -> (i64, String) {
+    let slack = clause.slack_us();
+    let hook = container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("preStop").is_some());
+    if hook || pod.containers.len() > 1 {
+        let what = if hook { "the preStop hook" } else { "the end of another container" };
+        let formula = format!("terminationGracePeriodSeconds for {what} + {}", seconds(slack));
+        return (pod.grace() + slack, formula);
+    }
+    (slack, seconds(slack))
+}
+
+/// What became of a life whose probe used up its tolerance at this instant.
+pub(in crate::probe_types) fn stop_after<'t>(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    attempt: &'t Attempt<'_>,
+    used_up: &Stamp,
+    allowed: i64,
+) -> Stop<'t> {
+    if let Some((id, at)) = attempt.stop_signal() {
+        let lawful = at.at.lo >= used_up.at.lo && before_deletion(run, pod, at);
+        return if lawful { Stop::Came(id, at) } else { Stop::Moot };
+    }
+    if !attempt.holes.is_empty() {
+        return Stop::Unheard;
+    }
+    if exited_by_itself(attempt).is_some() || !before_deletion(run, pod, used_up) {
+        return Stop::Moot;
+    }
+    match (&attempt.ended, attempt.last_line()) {
+        (Some((id, at)), _) if before_deletion(run, pod, at) => Stop::Abrupt(*id),
+        (None, Some(last)) if watched_for(run, pod, used_up, allowed) => Stop::Missing(last.id),
+        _ => Stop::Moot,
+    }
+}
+
+/// Judges that the stop signal came in time after a probe used up its tolerance, and gives it back.
+pub(in crate::probe_types) fn judge_stop<'t>(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container, attempt): Life<'t, '_>,
+    spent: &Exhausted<'_, '_>,
+    seen: &mut Seen,
+) -> Option<(EventId, &'t Stamp)> {
+    let (allowed, formula) = allowance(pod, container, clause);
+    let (count, last) = (spent.failures.len(), spent.failures.last()?);
+    match stop_after(run, pod, attempt, &spent.at, allowed) {
+        Stop::Came(id, at) => {
+            let quantity = format!("from the last of {count} failures in a row to the stop signal");
+            let bound = Bound::at_most(allowed, formula);
+            if let Some(measured) =
+                run.measure(quantity, &attempt.node, (last.id, &spent.at), (id, at), bound)
+            {
+                seen.measure(measured);
+            }
+            return Some((id, at));
+        }
+        Stop::Missing(line) => {
+            let finding = format!(
+                "{count} failures in a row, and no stop signal within {} of the last",
+                seconds(allowed)
+            );
+            seen.violated(finding, spent.events().into_iter().chain([line]));
+        }
+        Stop::Abrupt(_) => {}
+        Stop::Unheard => {
+            seen.doubt(
+                Doubt::WitnessMissing,
+                "lines that may tell of the stop signal are missing",
+                [last.id],
+            );
+        }
+        Stop::Moot => {}
+    }
+    None
+}
+
+/// The line by which a process says that it ends by its own will, unless it was told to stop before.
+pub(in crate::probe_types) fn exited_by_itself<'t>(
+    attempt: &'t Attempt<'_>,
+) -> Option<(EventId, &'t Stamp, u8)> {
+    attempt.lines.iter().find_map(|line| match &line.line.fact {
+        Fact::Exiting(exiting) if exiting.why != "stop" => Some((line.id, &line.at, exiting.code)),
+        _ => None,
+    })
+}
+
+/// The restart policy that counts for a container: its own, if it has one.
+pub(in crate::probe_types) fn policy<'p>(pod: &'p PodLife<'_>, container: &'p ContainerLife<'_>) -> &'p str {
+    let own = container.spec.get("restartPolicy").and_then(Value::as_str);
+    match own {
+        Some(own) => own,
+        None if container.kind == ContainerKind::Sidecar => "Always",
+        None => pod.restart_policy(),
+    }
+}
+
+/// The event that shows that a container lives again after this life.
+pub(in crate::probe_types) fn next_life(
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+    number: u64,
+) -> Option<EventId> {
+    let heard = container.attempts.iter().find(|next| next.number > number).map(|next| next.began.0);
+    let counted = || {
+        pod.changes_of(&container.name).find_map(|(revision, seen)| {
+            let runs = matches!(seen.state, State::Running { .. });
+            (seen.restarts > number && runs).then_some(revision.id)
+        })
+    };
+    heard.or_else(counted)
+}
+
+/// The revision that shows the end of this life, with its exit status.
+pub(in crate::probe_types) fn termination<'t, 'h>(
+    pod: &'t PodLife<'h>,
+    container: &str,
+    number: u64,
+) -> Option<(&'t Revision<'h>, i64)> {
+    pod.revisions.iter().find_map(|revision| {
+        let seen = revision.container(container)?;
+        let code = match (&seen.state, &seen.last) {
+            (State::Terminated { code, .. }, _) if seen.restarts == number => code,
+            (State::Waiting { .. }, State::Terminated { code, .. }) if seen.restarts == number => code,
+            (_, State::Terminated { code, .. }) if seen.restarts == number + 1 => code,
+            _ => return None,
+        };
+        Some((revision, *code))
+    })
+}
+
+/// The revision that shows the pod in a phase that it never leaves. A reason in the status means that something beyond
+/// its containers brought it there: an eviction, or a deadline.
+pub(in crate::probe_types) fn over<'t, 'h>(pod: &'t PodLife<'h>) -> Option<(&'t Revision<'h>, bool)> {
+    let end = |revision: &&Revision<'_>| matches!(revision.phase(), "Failed" | "Succeeded");
+    let revision = pod.revisions.iter().find(end)?;
+    let from_outside = revision.object.get("status").is_some_and(|status| status.get("reason").is_some());
+    Some((revision, from_outside))
+}
+
+/// Judges that a life that ended is followed by another.
+pub(in crate::probe_types) fn judge_restart(
+    run: &Timeline<'_>,
+    (pod, container, attempt): Life<'_, '_>,
+    (ended_id, ended): (EventId, &Stamp),
+    seen: &mut Seen,
+) {
+    if let Some(next) = next_life(pod, container, attempt.number) {
+        seen.fine([ended_id, next]);
+        return;
+    }
+    let policy = policy(pod, container);
+    // A start that waits for its back-off is decided anew by the exit status, which a kill may leave at 0.
+    if policy == "OnFailure" && attempt.number > 1 {
+        return;
+    }
+    let doubled = u32::try_from(attempt.number).map_or(i64::MAX, |number| 1 << number.min(10));
+    let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
+    let allowed = pod.grace() + back_off + TO_START;
+    match over(pod).filter(|(revision, _)| before_deletion(run, pod, &revision.at)) {
+        Some((_, true)) => {}
+        Some((revision, false)) => {
+            let finding = format!("the pod became {} under the restart policy {policy}", revision.phase());
+            seen.violated(finding, [ended_id, revision.id]);
+        }
+        _ if watched_for(run, pod, ended, allowed) => {
+            let finding = format!("no restart within {} under the restart policy {policy}", seconds(allowed));
+            seen.violated(finding, [ended_id]);
+        }
+        _ => {}
+    }
+}
+
+/// Judges that a life that ended is the container's last, and that the pod is over if it was its only container.
+pub(in crate::probe_types) fn judge_no_restart(
+    run: &Timeline<'_>,
+    (pod, container, attempt): Life<'_, '_>,
+    (ended_id, ended): (EventId, &Stamp),
+    seen: &mut Seen,
+) {
+    let policy = policy(pod, container);
+    if let Some(next) = next_life(pod, container, attempt.number) {
+        let finding = format!("the container was started again under the restart policy {policy}");
+        seen.violated(finding, [ended_id, next]);
+        return;
+    }
+    let Some((revision, _)) = termination(pod, &container.name, attempt.number) else { return };
+    let alone = pod.containers.len() == 1;
+    match (alone, over(pod)) {
+        (false, _) => seen.fine([ended_id, revision.id]),
+        (true, Some((over, _))) => seen.fine([ended_id, revision.id, over.id]),
+        (true, None) if watched_for(run, pod, ended, pod.grace() + FIRST_BACK_OFF) => {
+            let finding =
+                format!("the pod was still {} long after its only container ended", revision.phase());
+            seen.violated(finding, [ended_id, revision.id]);
+        }
+        (true, None) => {}
+    }
+}

@@ -1,0 +1,177 @@
+//! Histories about what follows the end of a container.
+
+use super::*;
+
+mod failure_restarts {
+    use super::*;
+
+    const CLAUSE: &str = "probe.liveness.failure-restarts-container";
+
+    /// Two containers; the target is killed at 4.1 s and lives again at 5 s.
+    fn two(sibling_after: u64, address_after: &str) -> Composer {
+        let target = json!({ "name": "target", "livenessProbe": http("/live", 8080, 1, 1) });
+        let sibling = json!({ "name": "sibling", "livenessProbe": http("/live", 8081, 1, 3) });
+        let mut run = pod(CLAUSE, "Always", json!([target, sibling]));
+        run.of("pod", "sibling").start(1.0, 0);
+        run.status(1.5, &both(0, 0, "10.0.0.7"));
+        run.http(3.9, &Told { port: 8081, ..Told::get("/live", 200) });
+        run.of("pod", "target").probe(4.0, "/live", 500);
+        run.signal(4.1, "SIGTERM");
+        run.left(4.2).start(5.0, 1).status(5.5, &both(1, sibling_after, address_after));
+        run
+    }
+
+    fn both(target: u64, sibling: u64, address: &str) -> Value {
+        let container = |name: &str, restarts: u64| {
+            json!({
+                "name": name, "restartCount": restarts, "ready": true, "started": true,
+                "containerID": format!("containerd://{name}-{restarts}"), "state": { "running": {} },
+            })
+        };
+        let containers = [container("target", target), container("sibling", sibling)];
+        json!({ "phase": "Running", "podIP": address, "containerStatuses": containers })
+    }
+
+    #[test]
+    fn a_restart_of_that_container_alone_holds() {
+        assert_eq!(verdict(&two(0, "10.0.0.7").done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn no_stop_signal_is_a_violation() {
+        let mut run = one(CLAUSE, "Always", 2);
+        run.probe(3.0, "/live", 500);
+        run.probe(4.0, "/live", 500);
+        run.running(9.0, true, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn another_address_is_a_violation() {
+        assert_eq!(verdict(&two(0, "10.0.0.8").done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_stop_of_the_sibling_is_a_violation() {
+        let mut run = two(0, "10.0.0.7");
+        run.of("pod", "sibling").signal(4.3, "SIGTERM");
+        let late = both(1, 1, "10.0.0.7");
+        run.status(6.0, &late);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_success_in_between_begins_the_count_anew() {
+        let mut run = one(CLAUSE, "Always", 2);
+        for (at, answer) in [(2.0, 500), (3.0, 200), (4.0, 500), (5.0, 200)] {
+            run.probe(at, "/live", answer);
+        }
+        run.running(15.0, true, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+
+    #[test]
+    fn a_case_that_ends_at_once_shows_nothing() {
+        let mut run = one(CLAUSE, "Always", 1);
+        run.probe(4.0, "/live", 500);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+}
+
+mod needs_restarting_policy {
+    use super::*;
+
+    const CLAUSE: &str = "probe.liveness.needs-restarting-policy";
+
+    #[test]
+    fn a_restart_under_on_failure_holds_though_the_process_ended_well() {
+        let mut run = killed(CLAUSE, "OnFailure");
+        exiting(&mut run, 4.2, 0, "stop");
+        run.start(5.0, 1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn the_end_of_the_pod_under_never_holds() {
+        let mut run = killed(CLAUSE, "Never");
+        run.status(5.0, &status("Succeeded", 0, terminated(0), json!({})));
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn a_restart_under_never_is_a_violation() {
+        let mut run = killed(CLAUSE, "Never");
+        run.left(4.2).start(5.0, 1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn the_end_of_the_pod_under_on_failure_is_a_violation() {
+        let mut run = killed(CLAUSE, "OnFailure");
+        run.status(5.0, &status("Succeeded", 0, terminated(0), json!({})));
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_policy_of_the_container_counts_before_that_of_the_pod() {
+        let target = json!({ "name": "target", "restartPolicy": "Always", "livenessProbe": http("/live", 8080, 1, 1) });
+        let mut run = pod(CLAUSE, "Never", json!([target]));
+        run.probe(4.0, "/live", 500);
+        run.signal(4.1, "SIGTERM");
+        run.left(4.2).start(5.0, 1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn no_failure_is_doubt() {
+        assert_eq!(verdict(&one(CLAUSE, "Always", 1).done(), CLAUSE), "inconclusive");
+    }
+}
+
+mod self_crash {
+    use super::*;
+
+    const CLAUSE: &str = "probe.liveness.self-crash-needs-no-probe";
+
+    fn crashed(policy: &str, code: u8) -> Composer {
+        let mut run = pod(CLAUSE, policy, json!([{ "name": "target" }]));
+        exiting(&mut run, 3.0, code, "plan");
+        run
+    }
+
+    #[test]
+    fn a_restart_holds() {
+        let mut run = crashed("OnFailure", 1);
+        run.start(4.0, 1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn the_end_of_the_pod_under_never_holds() {
+        let mut run = crashed("Never", 1);
+        run.status(4.0, &status("Failed", 0, terminated(1), json!({})));
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn no_restart_under_always_is_a_violation() {
+        let mut run = crashed("Always", 1);
+        run.status(60.0, &status("Running", 0, terminated(1), json!({})));
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_restart_after_a_good_end_under_on_failure_is_a_violation() {
+        let mut run = crashed("OnFailure", 0);
+        run.start(4.0, 1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn an_end_on_being_told_is_no_crash() {
+        let mut run = pod(CLAUSE, "Always", json!([{ "name": "target" }]));
+        run.signal(2.9, "SIGTERM");
+        exiting(&mut run, 3.0, 1, "stop");
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+}

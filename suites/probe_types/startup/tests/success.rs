@@ -1,0 +1,172 @@
+//! Histories about what follows a startup success.
+
+use super::*;
+
+mod stops_after_success {
+    use super::*;
+
+    const CLAUSE: &str = "probe.startup.stops-after-success";
+
+    #[test]
+    fn silence_for_two_periods_of_a_living_container_holds() {
+        let mut run = three(CLAUSE);
+        started(&mut run).probe(6.0, "/live", 200);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn another_startup_probe_is_a_violation() {
+        let mut run = three(CLAUSE);
+        started(&mut run).probe(4.0, "/start", 200);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_kubelet_that_was_held_up_may_have_missed_the_answer() {
+        let mut run = three(CLAUSE);
+        started(&mut run).noise(3.0, 4.0).probe(4.2, "/start", 200);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+
+    #[test]
+    fn an_answer_after_the_timeout_is_no_success() {
+        let mut run = three(CLAUSE);
+        let slow =
+            probity_model::compose::Told { took: 1.5, ..probity_model::compose::Told::get("/start", 200) };
+        run.http(2.0, &slow);
+        run.probe(4.0, "/start", 200);
+        run.probe(7.0, "/live", 200);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+}
+
+mod absent_means_started {
+    use super::*;
+
+    const CLAUSE: &str = "probe.startup.absent-means-started";
+
+    fn unprobed() -> Composer {
+        pod(CLAUSE, "Always", json!({ "livenessProbe": http("/live", 1, 3) }))
+    }
+
+    #[test]
+    fn started_at_first_sight_holds() {
+        let mut run = unprobed();
+        run.running(1.5, true, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn never_started_is_a_violation() {
+        let mut run = unprobed();
+        run.running(1.5, true, false, 0).running(9.0, true, false, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn started_late_is_a_violation() {
+        let mut run = unprobed();
+        run.running(1.5, true, false, 0).running(9.0, true, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_container_with_a_startup_probe_is_not_meant() {
+        let mut run = three(CLAUSE);
+        run.running(1.5, false, false, 0).running(9.0, false, false, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+}
+
+mod started_field {
+    use super::*;
+
+    const CLAUSE: &str = "probe.startup.started-field";
+
+    #[test]
+    fn false_before_and_true_after_holds() {
+        let mut run = three(CLAUSE);
+        run.running(1.5, false, false, 0);
+        started(&mut run).running(3.2, false, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn true_before_the_success_is_a_violation() {
+        let mut run = three(CLAUSE);
+        run.running(1.5, false, true, 0);
+        started(&mut run);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn true_long_after_the_success_is_a_violation() {
+        let mut run = three(CLAUSE);
+        started(&mut run).running(9.0, false, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn never_true_is_a_violation() {
+        let mut run = three(CLAUSE);
+        started(&mut run).running(9.0, false, false, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_watch_that_was_lost_meanwhile_is_doubt() {
+        let mut run = three(CLAUSE);
+        started(&mut run).gap(4.0, 8.0, "Pod").running(9.0, false, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+
+    #[test]
+    fn started_inherited_from_a_killed_container_is_the_catalogued_behaviour() {
+        let mut run = restarted(CLAUSE, true);
+        run.running(7.5, false, true, 1).running(8.5, false, false, 1).probe(9.0, "/start", 200);
+        run.running(9.2, false, true, 1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "diverges");
+    }
+}
+
+mod readiness_follows {
+    use super::*;
+
+    const CLAUSE: &str = "probe.startup.readiness-follows-immediately";
+
+    fn started_with(period: u64) -> Composer {
+        let probes =
+            json!({ "startupProbe": http("/start", 1, 30), "readinessProbe": http("/ready", period, 3) });
+        let mut run = pod(CLAUSE, "Always", probes);
+        started(&mut run);
+        run
+    }
+
+    #[test]
+    fn readiness_at_once_holds() {
+        let mut run = started_with(30);
+        run.probe(3.1, "/ready", 200);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn readiness_after_a_period_is_a_violation() {
+        let mut run = started_with(30);
+        run.probe(31.0, "/ready", 200);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn no_readiness_at_all_is_a_violation() {
+        let mut run = started_with(30);
+        run.running(20.0, false, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_short_period_shows_nothing() {
+        let mut run = started_with(1);
+        run.probe(3.1, "/ready", 200);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+}

@@ -1,0 +1,331 @@
+//! What the API shows of pods: their objects, their status as the kubelet publishes it, and the events recorded for them.
+
+use probity_model::compose::NODE;
+use probity_model::history::{Change, Happening, Sighting};
+use probity_model::timeline::ProbeKind;
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::pod::{BackOff, Container, Kind, Pod, Results, State, View, Worker};
+use crate::world::{Act, MS, World};
+
+/// How many events about one pod are recorded in a burst before the recorder's spam filter closes.
+const EVENT_BURST: u32 = 25;
+
+impl World<'_> {
+    /// Shows a revision of an object to the harness.
+    pub(crate) fn show(&mut self, kind: &str, name: &str, change: Change, object: &Value) {
+        self.revision += 1;
+        let mut object = object.clone();
+        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        let sighting = Sighting {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            change,
+            revision: self.revision.to_string(),
+            object,
+        };
+        self.hear_watch(Happening::Sighting(sighting));
+    }
+
+    fn show_pod(&mut self, pod: usize, change: Change) {
+        let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
+        self.show("Pod", &name, change, &object);
+        for service in 0..self.services.len() {
+            self.touch_service(service);
+        }
+    }
+
+    /// A pod is created.
+    pub(crate) fn admit(&mut self, key: &str, mut object: Value) {
+        self.fill_defaults(&mut object);
+        let number = self.pods.len();
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let uid = format!("00000000-0000-4000-8000-{number:012}");
+        object["metadata"]["uid"] = json!(uid);
+        object["metadata"]["generation"] = json!(1);
+        object["metadata"]["creationTimestamp"] = json!(self.timestamp(self.now));
+        object["status"] = json!({ "phase": "Pending", "qosClass": "BestEffort" });
+        let on_host = object["spec"]["hostNetwork"] == true;
+        let ip = if on_host { "10.89.0.2".to_owned() } else { format!("10.244.1.{}", 10 + number) };
+        let plans = self.case.pods.get(key).map(|pod| pod.target.clone()).unwrap_or_default();
+        let addresses = self.setting.addresses.clone();
+        let containers = containers(&object["spec"], |name| {
+            let text = serde_json::to_string(plans.get(name)?).ok()?;
+            let fill = |text: String, (from, to): (&String, &String)| text.replace(&format!("{{{from}}}"), to);
+            serde_json::from_str(&addresses.iter().fold(text, fill)).ok()
+        });
+        self.pods.push(Pod {
+            key: key.to_owned(),
+            name,
+            uid,
+            object,
+            ip,
+            on_host,
+            started: self.now,
+            deleted: None,
+            containers,
+            publishing: false,
+            terminal: false,
+            gone: false,
+            event_tokens: EVENT_BURST,
+        });
+        self.show_pod(number, Change::Added);
+        let delay = self.between(20 * MS, 120 * MS);
+        self.later(delay, Act::Bind(number));
+    }
+
+    /// The pod is bound to the node, and the kubelet learns of it.
+    pub(crate) fn bind(&mut self, pod: usize) {
+        let now = self.timestamp(self.now);
+        let of = &mut self.pods[pod];
+        of.object["spec"]["nodeName"] = json!(NODE);
+        of.started = self.now;
+        of.object["status"]["conditions"] =
+            json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
+        self.show_pod(pod, Change::Modified);
+        self.add_workers(pod);
+        let delay = self.between(150 * MS, 900 * MS);
+        self.later(delay, Act::Create(pod));
+        self.touch(pod);
+    }
+
+    /// The kubelet's status of a pod changed: it will be published soon, together with what else changes until then.
+    pub(crate) fn touch(&mut self, pod: usize) {
+        if !self.pods[pod].publishing && !self.pods[pod].gone {
+            self.pods[pod].publishing = true;
+            let delay = self.between(40 * MS, 500 * MS);
+            self.later(delay, Act::Publish(pod));
+        }
+    }
+
+    /// The pod's status reaches the API, if it is another one.
+    pub(crate) fn publish(&mut self, pod: usize) {
+        self.pods[pod].publishing = false;
+        if self.pods[pod].gone {
+            return;
+        }
+        let status = self.status(pod);
+        if self.pods[pod].object["status"] != status {
+            self.pods[pod].object["status"] = status;
+            self.show_pod(pod, Change::Modified);
+        }
+    }
+
+    /// The pod's status as the kubelet has it.
+    fn status(&self, pod: usize) -> Value {
+        let of = &self.pods[pod];
+        let old = &of.object["status"];
+        let phase = self.phase(pod);
+        let mut status = json!({
+            "phase": phase, "qosClass": "BestEffort", "hostIP": "10.89.0.2", "hostIPs": [{ "ip": "10.89.0.2" }],
+            "startTime": self.timestamp(of.started),
+        });
+        let begun = of.containers.iter().any(|container| container.starts > 0);
+        if begun || of.on_host {
+            status["podIP"] = json!(of.ip);
+            status["podIPs"] = json!([{ "ip": of.ip }]);
+        }
+        for (field, init) in [("initContainerStatuses", true), ("containerStatuses", false)] {
+            let list: Vec<Value> = of
+                .containers
+                .iter()
+                .filter(|container| (container.kind != Kind::Main) == init)
+                .map(|container| self.container_status(container))
+                .collect();
+            if !list.is_empty() {
+                status[field] = json!(list);
+            }
+        }
+        status["conditions"] = self.conditions(pod, phase, begun, &old["conditions"]);
+        status
+    }
+
+    fn conditions(&self, pod: usize, phase: &str, begun: bool, old: &Value) -> Value {
+        let of = &self.pods[pod];
+        let unready: Vec<&str> = of
+            .containers
+            .iter()
+            .filter(|container| container.kind != Kind::Init && !container.view.ready)
+            .map(|container| container.name.as_str())
+            .collect();
+        let counted = of.containers.iter().filter(|container| container.kind != Kind::Init).count();
+        let mut ready = unready.is_empty();
+        if self.has(Defect::OneReadyContainerIsEnough) {
+            ready = unready.len() < counted;
+        }
+        let finished = matches!(phase, "Succeeded" | "Failed");
+        let (mut of_containers, mut of_pod) = (ready && !finished, ready && !finished);
+        if self.has(Defect::PodStaysReady) {
+            let was = old.as_array().into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True");
+            of_containers |= was && !finished;
+            of_pod |= was && !finished;
+        }
+        if self.has(Defect::PodNeverReady) && counted > 1 {
+            of_pod = false;
+        }
+        if let Some((since, _)) = of.deleted.filter(|_| self.has(Defect::ReadyAgainOnDelete)) {
+            of_pod &= self.now - since > 2_000 * MS;
+        }
+        let (reason, message) = match phase {
+            "Succeeded" => ("PodCompleted", String::new()),
+            "Failed" => ("PodFailed", String::new()),
+            _ => ("ContainersNotReady", format!("containers with unready status: [{}]", unready.join(" "))),
+        };
+        let initialized = of.containers.iter().filter(|container| container.kind != Kind::Main).all(|container| {
+            container.view.started && container.kind == Kind::Sidecar
+                || matches!(&container.view.state, State::Ended(ended) if ended.code == 0)
+        });
+        let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
+            let word = if holds { "True" } else { "False" };
+            let was = old.as_array().into_iter().flatten().find(|c| c["type"] == kind && c["status"] == word);
+            let since = was.map_or_else(|| json!(self.timestamp(self.now)), |c| c["lastTransitionTime"].clone());
+            let mut condition = json!({ "type": kind, "status": word, "lastProbeTime": null, "lastTransitionTime": since });
+            if !holds && !reason.is_empty() {
+                condition["reason"] = json!(reason);
+            }
+            if !holds && !message.is_empty() {
+                condition["message"] = json!(message);
+            }
+            condition
+        };
+        json!([
+            condition("PodReadyToStartContainers", begun && !finished, "", ""),
+            condition("Initialized", initialized, "ContainersNotInitialized", ""),
+            condition("Ready", of_pod, reason, &message),
+            condition("ContainersReady", of_containers, reason, &message),
+            condition("PodScheduled", true, "", ""),
+        ])
+    }
+
+    fn container_status(&self, container: &Container) -> Value {
+        let view = &container.view;
+        let ended = |ended: &crate::pod::Ended| {
+            json!({ "terminated": {
+                "exitCode": ended.code, "reason": if ended.code == 0 { "Completed" } else { "Error" },
+                "startedAt": self.timestamp(ended.started), "finishedAt": self.timestamp(ended.finished), "containerID": ended.id,
+            } })
+        };
+        let state = match &view.state {
+            State::Waiting(reason) => json!({ "waiting": { "reason": reason } }),
+            State::Running(since) => json!({ "running": { "startedAt": self.timestamp(*since) } }),
+            State::Ended(how) => ended(how),
+        };
+        let mut status = json!({
+            "name": container.name, "image": self.setting.image, "imageID": "sha256:simulated",
+            "ready": view.ready, "started": self.shown_started(container), "restartCount": view.restarts, "state": state,
+            "lastState": view.last.as_ref().map_or_else(|| json!({}), ended),
+        });
+        if !view.id.is_empty() {
+            status["containerID"] = json!(view.id);
+        }
+        status
+    }
+
+    fn shown_started(&self, container: &Container) -> bool {
+        let view = &container.view;
+        let running = matches!(view.state, State::Running(_));
+        if self.has(Defect::StartedFieldEarly) && running {
+            return true;
+        }
+        if self.has(Defect::AbsentStartupIsNotStarted) && container.probe(ProbeKind::Startup).is_none() {
+            return false;
+        }
+        if self.has(Defect::StartedFieldLate) && container.probe(ProbeKind::Startup).is_some() {
+            return view.started && view.started_since.is_some_and(|since| self.now - since >= 5_000 * MS);
+        }
+        view.started
+    }
+
+    /// Somebody asks the API to delete a pod with this grace in seconds.
+    pub(crate) fn ask_to_go(&mut self, pod: usize, grace: i64) {
+        if self.pods[pod].deleted.is_some() || self.pods[pod].gone {
+            return;
+        }
+        let at = self.timestamp(self.now + grace * 1000 * MS);
+        let of = &mut self.pods[pod];
+        of.deleted = Some((self.now, grace));
+        of.object["metadata"]["deletionTimestamp"] = json!(at);
+        of.object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+        self.show_pod(pod, Change::Modified);
+        self.stop_pod(pod, grace);
+    }
+
+    /// The last container has ended and the API lets go of the pod.
+    pub(crate) fn drop_pod(&mut self, pod: usize) {
+        if !self.pods[pod].gone {
+            self.publish(pod);
+            self.pods[pod].gone = true;
+            self.show_pod(pod, Change::Deleted);
+        }
+    }
+
+    /// Records an event for a container of a pod.
+    pub(crate) fn record(&mut self, pod: usize, container: usize, kind: &str, reason: &str, message: &str) {
+        let of = &mut self.pods[pod];
+        if of.event_tokens == 0 {
+            return;
+        }
+        of.event_tokens -= 1;
+        let container = of.containers[container].name.clone();
+        let (pod_name, uid, namespace) = (of.name.clone(), of.uid.clone(), self.setting.namespace.clone());
+        let number = self.events.len() as u64;
+        let (number, count) = {
+            let entry = self.events.entry((pod, format!("{container}/{reason}/{message}"))).or_insert((number, 0));
+            entry.1 += 1;
+            *entry
+        };
+        let name = format!("{pod_name}.{number:016x}");
+        let at = self.timestamp(self.now);
+        let object = json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": { "name": name, "namespace": namespace },
+            "involvedObject": {
+                "apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": pod_name, "uid": uid,
+                "fieldPath": format!("spec.containers{{{container}}}"),
+            },
+            "reason": reason, "message": message, "type": kind, "count": count,
+            "source": { "component": "kubelet", "host": NODE }, "lastTimestamp": at,
+        });
+        let change = if count == 1 { Change::Added } else { Change::Modified };
+        self.show("Event", &name, change, &object);
+    }
+}
+
+fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>) -> Vec<Container> {
+    let list = |field: &str| spec[field].as_array().cloned().unwrap_or_default();
+    let container = |kind: Kind, spec: Value| {
+        let name = spec["name"].as_str().unwrap_or_default().to_owned();
+        let waiting = State::Waiting(if kind == Kind::Main { "ContainerCreating" } else { "PodInitializing" });
+        Container {
+            plan: plan(&name),
+            name,
+            kind,
+            workers: ProbeKind::ALL.iter().filter(|kind| spec.get(kind.field()).is_some()).map(|kind| Worker::new(*kind)).collect(),
+            spec,
+            state: waiting.clone(),
+            last: None,
+            starts: 0,
+            life: None,
+            view: View {
+                id: String::new(),
+                state: waiting,
+                last: None,
+                restarts: 0,
+                started: false,
+                started_since: None,
+                ready: false,
+            },
+            results: Results::default(),
+            back_off: BackOff::default(),
+            killing: None,
+            restarting: false,
+            was_ready: false,
+            spoiled: false,
+        }
+    };
+    let init = list("initContainers").into_iter().map(|spec| match spec["restartPolicy"] == "Always" {
+        true => container(Kind::Sidecar, spec),
+        false => container(Kind::Init, spec),
+    });
+    init.chain(list("containers").into_iter().map(|spec| container(Kind::Main, spec))).collect()
+}

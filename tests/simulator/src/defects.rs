@@ -1,0 +1,238 @@
+//! The ways in which a kubelet, an API server or an endpoint controller can be wrong.
+//!
+//! Each is one deviation, as a careless change of the real code could bring it, and names the clauses that it should
+//! break. Which clauses do notice it over all cases of the book is written in `matrix.txt`.
+
+/// Defines the list once, for the type, its names and [`Defect::ALL`].
+macro_rules! defects {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// One way to be wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Defect {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Defect {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+        }
+    };
+}
+
+defects! {
+    // Startup, liveness, readiness: the workers.
+    /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).
+    LivenessIgnoresStartup,
+    /// Readiness probes do not wait for startup (`probe.startup.gates-readiness`).
+    ReadinessIgnoresStartup,
+    /// The startup probe goes on after its success (`probe.startup.stops-after-success`).
+    StartupGoesOnAfterSuccess,
+    /// A restarted container counts as started at once (`probe.startup.reruns-on-restart`, `started-field`).
+    StartupNotRearmedOnRestart,
+    /// A startup probe that fails to the end kills nothing (`probe.startup.failure-kills-container`).
+    StartupFailureTolerated,
+    /// A failed startup probe ends the whole pod whatever the policy (`probe.startup.failure-kills-container`).
+    StartupFailureIsFinal,
+    /// One more failure than the threshold is tolerated (`failure-kills-container`, `pair.same-endpoint-higher-threshold`).
+    OneMoreFailureTolerated,
+    /// The first failure settles, whatever the threshold (`slow-start-protection`, `catches-hang`).
+    FirstFailureSettles,
+    /// Containers are started again under `Never` (`failure-never-policy`, `needs-restarting-policy`, `self-crash-needs-no-probe`).
+    RestartsDespiteNever,
+    /// A container without a startup probe never counts as started (`probe.startup.absent-means-started`).
+    AbsentStartupIsNotStarted,
+    /// `started` is true before the startup probe succeeded (`probe.startup.started-field`).
+    StartedFieldEarly,
+    /// `started` is shown five seconds late (`probe.startup.started-field`).
+    StartedFieldLate,
+    /// Readiness waits a full period after startup (`probe.startup.readiness-follows-immediately`).
+    NoReadinessTrigger,
+    /// A startup probe protects from nothing: its failures count for liveness (`probe.startup.slow-start-protection`).
+    StartupFailsByLivenessThreshold,
+    /// A liveness failure kills nothing (`probe.liveness.failure-restarts-container`).
+    LivenessFailureTolerated,
+    /// A liveness failure restarts every container of the pod (`probe.liveness.failure-restarts-container`).
+    RestartsWholePod,
+    /// Liveness probes begin when the container is ready (`probe.liveness.independent-of-readiness`).
+    LivenessWaitsForReadiness,
+    /// A probe that timed out passed (`probe.liveness.catches-hang`).
+    TimeoutIsSuccess,
+    /// Without a liveness probe, a container that answers its readiness probe badly is killed (`probe.liveness.absent-means-success`).
+    ReadinessServesAsLiveness,
+    /// A readiness failure restarts the container (`readiness.failure-marks-unready`, `maintenance-mode`, `backend-dependency`).
+    ReadinessFailureRestarts,
+    /// A container that ended by itself is not started again (`probe.liveness.self-crash-needs-no-probe`).
+    CrashIsFinal,
+    /// A container that a probe killed is not started again under `OnFailure` (`probe.liveness.needs-restarting-policy`).
+    NotRestartedOnFailurePolicy,
+    /// A container that a probe killed is never started again (`liveness.failure-restarts-container`, `startup.failure-kills-container`).
+    ProbeKillIsFinal,
+    /// A probe's verdict kills at once, without stop signal (`probe.liveness.kill-is-graceful`).
+    KillWithoutGrace,
+    /// The grace period has no end after a probe's verdict (`probe.liveness.kill-is-graceful`).
+    KillWaitsForEver,
+    /// The hook before the stop is left out (`probe.liveness.kill-is-graceful`).
+    PreStopSkipped,
+    /// The stop signal comes before the hook (`probe.liveness.kill-is-graceful`).
+    PreStopAfterSignal,
+    /// A failed readiness probe leaves the container ready (`probe.readiness.failure-marks-unready`).
+    ReadyFlagNotCleared,
+    /// Only the container is unready, the pod stays ready (`probe.readiness.failure-marks-unready`, `scope.pod-ready-iff-all-containers`).
+    PodStaysReady,
+    /// Readiness probes stop when the container is ready (`probe.readiness.runs-for-life`).
+    ReadinessStopsWhenReady,
+    /// Once unready, always unready (`probe.readiness.recovers`).
+    NeverReadyAgain,
+    /// A container comes back to ready by a restart only (`probe.readiness.recovers`).
+    RecoversByRestart,
+    /// A container with a readiness probe starts ready (`probe.readiness.starts-unready`).
+    StartsReady,
+    /// A container without a readiness probe is never ready (`probe.readiness.absent-means-ready`).
+    AbsentReadinessIsUnready,
+    /// Readiness probes stop on deletion (`probe.readiness.continues-while-terminating`).
+    ReadinessStopsOnDelete,
+    /// A pod becomes unready on deletion and ready again (`probe.readiness.no-auto-unready-on-delete`).
+    ReadyAgainOnDelete,
+    /// Readiness and liveness share the smaller threshold (`probe.pair.same-endpoint-higher-threshold`).
+    ThresholdsShared,
+    /// One ready container makes the pod ready (`probe.scope.pod-ready-iff-all-containers`).
+    OneReadyContainerIsEnough,
+    /// Ready is false although all containers are (`probe.scope.pod-ready-iff-all-containers`).
+    PodNeverReady,
+
+    // Services.
+    /// The endpoint of an unready pod stays ready (`probe.readiness.endpoint-removed`).
+    SliceKeepsReady,
+    /// The endpoint of a pod that is unready says nothing about serving (`probe.readiness.endpoint-removed`).
+    SliceKeepsServing,
+    /// The endpoint of a terminating pod stays ready (`readiness.drain-without-probe`, `no-auto-unready-on-delete`).
+    SliceReadyWhileTerminating,
+    /// `publishNotReadyAddresses` has no effect (`probe.readiness.publish-not-ready`).
+    PublishNotReadyIgnored,
+    /// The proxy learns nothing after the first endpoints (`readiness.service-traffic-stops`, `drain-without-probe`).
+    ProxyKeepsSending,
+    /// The second and each further service of a pod is not told (`probe.readiness.endpoint-removed`, `service-traffic-stops`).
+    OnlyFirstServiceTold,
+
+    // The API.
+    /// Port 0 is accepted (`probe.http.port-number-range`).
+    ApiAcceptsPortZero,
+    /// Port 65535 is refused (`probe.http.port-number-range`).
+    ApiRefusesHighestPort,
+    /// Any header name is accepted (`probe.http.header-name-validation`).
+    ApiAcceptsBadHeaderName,
+    /// Any scheme is accepted (`probe.http.default-scheme`).
+    ApiAcceptsAnyScheme,
+    /// The scheme gets no default (`probe.http.default-scheme`).
+    ApiLeavesSchemeEmpty,
+    /// The path gets no default (`probe.http.default-path`).
+    ApiLeavesPathEmpty,
+    /// A port name that no container port has is refused (`probe.http.port-name-unresolvable`).
+    ApiRefusesUnknownPortName,
+    /// Port names are not looked at (`probe.http.port-name-unresolvable`).
+    ApiAcceptsAnyPortName,
+
+    // The HTTP prober: where it asks.
+    /// A probe without a path asks for `/healthz` (`probe.http.default-path`).
+    DefaultPathWrong,
+    /// A probe without a scheme speaks TLS (`probe.http.default-scheme`).
+    DefaultSchemeHttps,
+    /// The Host header lacks the port (`probe.http.host-default-pod-ip`).
+    HostHeaderLacksPort,
+    /// The `host` field has no effect (`probe.http.host-field-overrides-address`, `host-localhost-hostnetwork`).
+    HostFieldIgnored,
+    /// Probes of pods on the host's network go to 127.0.0.1 (`probe.http.host-localhost-hostnetwork`).
+    HostNetworkMeansLocalhost,
+    /// A Host header among the custom ones has no effect (`probe.http.vhost-via-header`).
+    HostHeaderIgnored,
+    /// A named port is looked up wrongly: the first port is taken (`probe.http.port-by-name`).
+    NamedPortIsFirstPort,
+    /// A port name that cannot be resolved counts as a failure (`probe.http.port-name-unresolvable`).
+    UnresolvablePortFails,
+
+    // The HTTP prober: what it sends.
+    /// Custom headers are left out (`probe.http.custom-headers`).
+    CustomHeadersDropped,
+    /// Custom headers are sent with the first probe only (`probe.http.custom-headers`).
+    CustomHeadersOnce,
+    /// Values of one header are joined into one line (`probe.http.repeated-headers`).
+    HeaderDuplicatesMerged,
+    /// Of values of one header the last alone is sent (`probe.http.repeated-headers`).
+    HeaderDuplicatesDropped,
+    /// Values of one header are sent in the wrong order (`probe.http.repeated-headers`).
+    HeadersReordered,
+    /// The User-Agent names another version (`probe.http.user-agent-default`).
+    UserAgentWrong,
+    /// No Accept header is sent (`probe.http.accept-default`).
+    AcceptMissing,
+    /// The Accept header names a type (`probe.http.accept-default`).
+    AcceptNarrow,
+    /// Accept-Encoding is sent (`probe.http.header-set`).
+    SendsAcceptEncoding,
+    /// A header given by the user is sent besides the default (`probe.http.headers-override`).
+    OverridesAppended,
+    /// Defaults win over the user's headers (`probe.http.headers-override`).
+    OverridesIgnored,
+    /// A header that was emptied is sent empty (`probe.http.headers-remove`).
+    EmptyHeaderSentEmpty,
+    /// A header that was emptied is sent with its default (`probe.http.headers-remove`).
+    EmptyHeaderKeepsDefault,
+    /// Connections are used again (`probe.http.new-connection-each`).
+    ReusesConnections,
+
+    // The HTTP prober: TLS.
+    /// The server's certificate is verified (`probe.http.https-skips-verification`).
+    VerifiesCertificates,
+    /// Expired certificates alone are refused (`probe.http.https-skips-verification`).
+    RefusesExpiredCertificates,
+    /// HTTP/2 is not offered (`probe.http.https-wire-details`).
+    OffersNoHttp2,
+    /// A client certificate is shown (`probe.http.https-wire-details`).
+    ShowsClientCertificate,
+
+    // The HTTP prober: answers.
+    /// Redirects are not followed (`probe.http.redirect.same-host-followed`).
+    FollowsNoRedirect,
+    /// A redirect is a failure (`redirect.same-host-followed`, `cross-host-not-followed`).
+    RedirectCountsAsFailure,
+    /// A redirect to another port is taken for one to another host (`probe.http.redirect.same-host-other-port`).
+    OtherPortIsOtherHost,
+    /// A redirect to another scheme is taken for one to another host (`probe.http.redirect.http-to-https`).
+    OtherSchemeIsOtherHost,
+    /// Redirects to other hosts are followed (`probe.http.redirect.cross-host-not-followed`).
+    FollowsCrossHost,
+    /// A redirect to another host is a failure (`probe.http.redirect.cross-host-not-followed`).
+    CrossHostFails,
+    /// No event tells of redirects that were not followed (`redirect.cross-host-not-followed`, `missing-location`).
+    WarningMissing,
+    /// The host of a custom Host header counts as the same host (`probe.http.redirect.cross-host-by-name`).
+    HostHeaderIsSameHost,
+    /// The custom Host header is dropped on a relative redirect (`probe.http.redirect.cross-host-by-name`).
+    DropsHostOnRedirect,
+    /// Twenty redirects are followed (`probe.http.redirect.limit`).
+    RedirectLimitTwenty,
+    /// Five redirects are followed (`probe.http.redirect.limit`).
+    RedirectLimitFive,
+    /// A redirect without a place to go is a failure (`probe.http.redirect.missing-location`).
+    MissingLocationFails,
+    /// A redirect to a place that makes no sense passes (`probe.http.redirect.missing-location`).
+    MalformedLocationPasses,
+    /// Custom headers are not sent again after a redirect (`probe.http.redirect.headers-kept`).
+    DropsHeadersOnRedirect,
+    /// The whole body is read (`probe.http.body.limit-10kib`, `abrupt-close`).
+    ReadsWholeBody,
+    /// A body beyond the limit is a failure (`probe.http.body.limit-10kib`).
+    LargeBodyFails,
+    /// The body is not read at all, and a stalling one passes (`probe.http.body.short-body-error`).
+    ShortBodyFails,
+    /// An answer that breaks off is tried six times (`probe.http.body.short-body-error`).
+    ShortBodyTriedSixTimes,
+    /// The event of a failure tells the body (`probe.http.event-omits-body`).
+    EventShowsBody,
+    /// A refused connection passes (`probe.http.refused-fails`).
+    RefusedIsSuccess,
+    /// A malformed answer passes (`probe.http.refused-fails`).
+    MalformedIsSuccess,
+    /// A connection that breaks before an answer is no verdict (`probe.http.refused-fails`).
+    BrokenConnectionDiscarded,
+}

@@ -1,0 +1,228 @@
+//! The harness's part: it creates what the case names and does its steps, each as soon as it can be done.
+
+use probity_model::case::{ONLY, Of, Step, Wait};
+use probity_model::history::{Did, Tried};
+use probity_model::manifest::{self, object_name, placeholders, pod_name};
+use probity_model::{EventId, wait};
+use serde_json::Value;
+
+use crate::pod::micros;
+use crate::world::{Act, At, MS, SECOND, World};
+
+/// How long a wait lasts if the case does not say.
+const PATIENCE: i64 = 60 * SECOND;
+/// How often conditions are looked at, at most.
+const GLANCE: i64 = 20 * MS;
+
+/// Where the harness is in the case.
+#[derive(Default)]
+pub(crate) struct Director {
+    pub(crate) over: bool,
+    objects_made: bool,
+    next: usize,
+    since: EventId0,
+    waiting: Option<i64>,
+    looking: bool,
+    changed: bool,
+    /// Keys of pods whose creation by a step is under way.
+    wanted: Vec<String>,
+}
+
+/// An event id that begins at 0.
+struct EventId0(EventId);
+
+impl Default for EventId0 {
+    fn default() -> Self {
+        Self(EventId(0))
+    }
+}
+
+impl World<'_> {
+    /// Something was heard: perhaps the harness can go on.
+    pub(crate) fn heard(&mut self) {
+        self.director.changed = true;
+        if !self.director.looking {
+            self.director.looking = true;
+            self.later(GLANCE, Act::Direct);
+        }
+    }
+
+    /// Goes on as far as possible.
+    pub(crate) fn direct(&mut self) {
+        self.director.looking = false;
+        if !self.director.objects_made {
+            self.director.objects_made = true;
+            for object in &self.case.objects {
+                self.create_object(object);
+            }
+            let keys = self.case.pods.iter().filter(|(_, pod)| !pod.later).map(|(key, _)| key.clone());
+            self.director.wanted = keys.collect();
+        }
+        if !self.create_wanted() {
+            return;
+        }
+        while !self.director.over {
+            let Some(step) = self.case.steps.get(self.director.next) else {
+                self.director.over = true;
+                self.did(Did::Over { why: "done".to_owned() });
+                return;
+            };
+            if !self.step(step) {
+                return;
+            }
+            self.director.next += 1;
+            self.director.waiting = None;
+            self.director.since = EventId0(self.history.next_id());
+            if !self.director.wanted.is_empty() && !self.create_wanted() {
+                return;
+            }
+        }
+    }
+
+    /// Creates the pods whose addresses are known; whether none is left.
+    fn create_wanted(&mut self) -> bool {
+        let wanted = std::mem::take(&mut self.director.wanted);
+        for key in wanted {
+            let Some(pod) = self.case.pods.get(&key) else { continue };
+            for name in placeholders(pod) {
+                if let Some(address) = self.address(&name) {
+                    self.setting.addresses.insert(name, address);
+                }
+            }
+            let known = placeholders(pod).iter().all(|name| self.setting.addresses.contains_key(name) || *name == format!("ip:{key}"));
+            if known {
+                self.create_pod(&key);
+            } else {
+                self.director.wanted.push(key);
+            }
+        }
+        self.director.wanted.is_empty()
+    }
+
+    /// What a placeholder stands for, once the API shows it.
+    fn address(&self, placeholder: &str) -> Option<String> {
+        if let Some(key) = placeholder.strip_prefix("ip:") {
+            let pod = self.pods.iter().find(|pod| pod.key == key)?;
+            return pod.object["status"]["podIP"].as_str().map(str::to_owned);
+        }
+        let name = object_name(self.case, placeholder.strip_prefix("service-ip:")?);
+        self.services.iter().find(|service| service.name == name).map(|service| service.ip.clone())
+    }
+
+    /// Does a step; whether it is done with.
+    fn step(&mut self, step: &Step) -> bool {
+        match step {
+            Step::Wait(wait) => return self.wait(wait, step),
+            Step::Watch(span) => return self.watch(micros(*span)),
+            Step::Create(of) => {
+                let key = of.pod.clone().unwrap_or_else(|| ONLY.to_owned());
+                self.director.wanted.push(key);
+            }
+            Step::Change(change) => {
+                let of = Of { pod: change.pod.clone(), container: change.container.clone() };
+                self.change(&of, change.to.clone(), step);
+            }
+            Step::Reset(of) => self.reset(of, step),
+            Step::Mark(mark) => {
+                let of = Of { pod: mark.pod.clone(), container: mark.container.clone() };
+                self.mark_by_control(&of, &mark.name, step);
+            }
+            Step::Delete(deletion) => {
+                let key = deletion.pod.as_deref().unwrap_or(ONLY);
+                self.delete(key, deletion.grace, false);
+            }
+            Step::Evict(of) => self.delete(of.pod.as_deref().unwrap_or(ONLY), None, true),
+            Step::Try(trial) => {
+                let manifest = manifest::trial(self.case, &trial.name, &trial.manifest, &self.setting);
+                let (code, message, stored) = self.try_out(&manifest);
+                self.did(Did::Tried(Tried { name: trial.name.clone(), manifest, code, message, stored }));
+            }
+            Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Ephemeral(_) | Step::Node(_) => {
+                let why = "the simulated cluster has no such verb".to_owned();
+                self.did(Did::Failed { what: step.in_words(), why });
+            }
+        }
+        true
+    }
+
+    fn watch(&mut self, span: i64) -> bool {
+        let until = self.until(span);
+        if self.now < until {
+            return false;
+        }
+        true
+    }
+
+    fn wait(&mut self, wanted: &Wait, step: &Step) -> bool {
+        let until = self.until(wanted.within.map_or(PATIENCE, micros));
+        let fresh = std::mem::take(&mut self.director.changed);
+        let came = fresh && wait::met(wanted, self.case, &self.history, self.director.since.0);
+        if !came && self.now < until {
+            return false;
+        }
+        self.did(Did::Waited { what: step.in_words(), came });
+        self.director.changed = true;
+        true
+    }
+
+    /// When the step that is under way ends at the latest; it begins with the first question.
+    fn until(&mut self, span: i64) -> i64 {
+        match self.director.waiting {
+            Some(until) => until,
+            None => {
+                let until = self.now + span;
+                self.director.waiting = Some(until);
+                self.director.changed = true;
+                self.at(until, Act::Direct);
+                until
+            }
+        }
+    }
+
+    /// The container that a step speaks of.
+    pub(crate) fn place_of(&self, of: &Of) -> Option<At> {
+        let key = of.pod.as_deref().unwrap_or(ONLY);
+        let name = pod_name(self.case, key);
+        let first = self.case.pods.get(key)?.target.keys().next();
+        let container = of.container.as_ref().or(first)?;
+        let pod = self.pods.iter().rposition(|pod| pod.name == name)?;
+        let container = self.pods[pod].containers.iter().position(|c| c.name == *container)?;
+        Some(At { pod, container })
+    }
+
+    fn delete(&mut self, key: &str, grace: Option<u64>, evict: bool) {
+        let name = pod_name(self.case, key);
+        match evict {
+            true => self.did(Did::Evicted { pod: name.clone() }),
+            false => self.did(Did::Deleted { kind: "Pod".to_owned(), name: name.clone(), grace }),
+        };
+        if let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) {
+            let grace = grace.and_then(|grace| i64::try_from(grace).ok());
+            self.ask_to_go(pod, grace.unwrap_or(self.pods[pod].grace() / SECOND));
+        }
+    }
+
+    fn create_object(&mut self, object: &Value) {
+        let manifest = manifest::object(self.case, object, &self.setting);
+        let text = |path: &Value| path.as_str().unwrap_or_default().to_owned();
+        let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
+        self.did(Did::Created { kind: kind.clone(), name, manifest: manifest.clone() });
+        if kind == "Service" {
+            self.create_service(manifest);
+        }
+    }
+
+    fn create_pod(&mut self, key: &str) {
+        let Some(of) = self.case.pods.get(key) else { return };
+        let manifest = manifest::pod(self.case, key, of, &self.setting);
+        let name = pod_name(self.case, key);
+        let (code, message, _) = self.try_out(&manifest);
+        if code >= 400 {
+            let what = format!("create pod {name}");
+            self.did(Did::Failed { what, why: message });
+            return;
+        }
+        self.did(Did::Created { kind: "Pod".to_owned(), name, manifest: manifest.clone() });
+        self.admit(key, manifest);
+    }
+}

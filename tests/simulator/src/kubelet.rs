@@ -1,0 +1,12 @@
+//! The kubelet: workers that probe, what they send, what follows from it for containers, and what is told of them.
+
+mod exec;
+mod http;
+mod lifecycle;
+mod prober;
+mod stop;
+mod sync;
+mod worker;
+
+pub(crate) use http::Leg;
+pub(crate) use prober::{Back, Run};

@@ -1,0 +1,64 @@
+//! Commands that are run in containers, by probes and by hooks.
+
+use probity_script::answer::ExecAnswer;
+use probity_script::witness::{Command, ExecEnded, ExecSeen};
+use probity_script::{Endpoint, Fact};
+
+use super::Back;
+use crate::pod::micros;
+use crate::world::{At, LifeAt, MS, SECOND, World};
+
+/// How long a command takes to begin.
+const BEGINS: i64 = 40 * MS;
+
+impl World<'_> {
+    /// Runs a command in a container: when it is over, and how.
+    pub(super) fn execute(&mut self, at: At, command: &[String], deadline: i64) -> (i64, Back) {
+        let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
+        let began = self.now + BEGINS;
+        let Some(of) = self.life_mut(life) else {
+            return (self.now + MS, Back::Unsent("container not running".to_owned()));
+        };
+        let name = command.get(2).cloned().unwrap_or_default();
+        let Some(script) = of.plan.exec.get(&name).cloned() else {
+            return (began + MS, Back::Command(Some(1), format!("the plan has no command `{name}`")));
+        };
+        of.exec += 1;
+        let exec = of.exec - 1;
+        let endpoint = Endpoint::Exec(name);
+        let word = endpoint.to_string();
+        let probe = of.count(&word);
+        let choice = self.choose_at(began, life, &script, &word, probe, None);
+        let short = choice.answer.word().unwrap_or("with settings").to_owned();
+        let began_mono_us = self.mono() + u64::try_from(BEGINS - 10 * MS).unwrap_or(0);
+        let seen = Command { args: command.to_vec(), pid: 20, began_mono_us, ..Command::default() };
+        let fact = ExecSeen { exec, endpoint, probe, step: choice.index, answer: short, command: seen };
+        self.note_at(began, life, Fact::Exec(fact));
+        if let Some(mark) = choice.mark {
+            self.mark(life, &mark, &word);
+        }
+        let settings = match &choice.answer {
+            ExecAnswer::Hang => None,
+            answer => answer.settings(),
+        };
+        let over = settings.as_ref().map(|settings| began + MS + settings.sleep.map_or(0, micros));
+        let ended = |when: i64, exit| {
+            let lived_us = u64::try_from(when - began).unwrap_or(0);
+            Fact::ExecEnded(ExecEnded { exec, exit, signals: Vec::new(), lived_us })
+        };
+        match over.filter(|over| *over <= deadline) {
+            Some(over) => {
+                let exit = settings.as_ref().map_or(0, |settings| settings.exit);
+                self.note_at(over, life, ended(over, Some(exit)));
+                let said = settings.and_then(|settings| settings.print).unwrap_or_default();
+                (over + 20 * MS, Back::Command(Some(exit), said))
+            }
+            None => {
+                self.note_at(deadline, life, ended(deadline, None));
+                let seconds = (deadline - self.now) / SECOND;
+                let said = format!("command timed out: \"{}\" timed out after {seconds}s", command.join(" "));
+                (deadline + 10 * MS, Back::Command(None, said))
+            }
+        }
+    }
+}

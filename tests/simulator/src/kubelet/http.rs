@@ -1,0 +1,373 @@
+//! The HTTP prober: the request that it makes of `httpGet`, the redirects that it follows, and what it makes of answers.
+
+use std::collections::BTreeMap;
+
+use probity_script::Certificate;
+use serde_json::Value;
+
+use super::prober::{Back, Outcome, Run};
+use crate::Defect;
+use crate::target::{Answer, Call, Head, Request, Tls};
+use crate::world::World;
+
+/// How much of a body is read.
+const LIMIT: u64 = 10_240;
+/// How many requests a probe makes at most.
+const MOST_REQUESTS: usize = 10;
+
+/// A request of an HTTP probe: the first, or one that a redirect led to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leg {
+    url: Url,
+    /// The custom Host header.
+    host: Option<String>,
+    headers: BTreeMap<String, Vec<String>>,
+    /// How many requests were made before this one.
+    before: usize,
+    /// The host of the first request.
+    first_host: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Url {
+    scheme: String,
+    host: String,
+    port: Option<u16>,
+    target: String,
+}
+
+impl Url {
+    fn place(&self) -> String {
+        self.port.map_or_else(|| self.host.clone(), |port| format!("{}:{port}", self.host))
+    }
+
+    fn text(&self) -> String {
+        format!("{}://{}{}", self.scheme, self.place(), self.target)
+    }
+
+    /// A reference as it is meant from here; nothing if it makes no sense.
+    fn join(&self, reference: &str) -> Option<(Self, bool)> {
+        let percent = |at: usize| reference.get(at + 1..at + 3).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()));
+        let sound = !reference.contains(|c: char| c.is_ascii_control())
+            && reference.match_indices('%').all(|(at, _)| percent(at))
+            && !reference.starts_with(':');
+        if !sound {
+            return None;
+        }
+        let scheme = reference.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| {
+            !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        });
+        let rest = scheme.map_or(reference, |scheme| &reference[scheme.len() + 1..]);
+        let rest = rest.split('#').next().unwrap_or_default();
+        let scheme_of = scheme.map_or_else(|| self.scheme.clone(), str::to_ascii_lowercase);
+        if let Some(rest) = rest.strip_prefix("//") {
+            let (place, target) = rest.find(['/', '?']).map_or((rest, "/"), |at| rest.split_at(at));
+            let (host, port) = match place.rsplit_once(':') {
+                Some((host, port)) => (host, Some(port.parse().ok()?)),
+                None => (place, None),
+            };
+            if host.contains(['[', ' ', ']']) {
+                return None;
+            }
+            let target = if target.starts_with('?') { format!("/{target}") } else { target.to_owned() };
+            return Some((Self { scheme: scheme_of, host: host.to_owned(), port, target }, true));
+        }
+        if scheme.is_some() {
+            return Some((Self { scheme: scheme_of, host: String::new(), port: None, target: rest.to_owned() }, true));
+        }
+        let path = self.target.split('?').next().unwrap_or_default();
+        let target = match rest.chars().next() {
+            None => self.target.clone(),
+            Some('/') => rest.to_owned(),
+            Some('?') => format!("{path}{rest}"),
+            Some(_) => format!("{}/{rest}", path.rsplit_once('/').map_or("", |(folder, _)| folder)),
+        };
+        Some((Self { target, ..self.clone() }, false))
+    }
+}
+
+impl World<'_> {
+    /// Sends a request of an HTTP probe.
+    pub(super) fn send_http(&mut self, run: &mut Run, settings: &Value) -> (i64, Back) {
+        if run.leg.url.scheme.is_empty() {
+            match self.first_leg(run, settings) {
+                Ok(leg) => run.leg = leg,
+                Err(why) => return (self.now, Back::Unsent(why)),
+            }
+        }
+        let leg = run.leg.clone();
+        if !matches!(leg.url.scheme.as_str(), "http" | "https") {
+            return (self.now, Back::Answer(Answer::Broken(format!("unsupported protocol scheme \"{}\"", leg.url.scheme))));
+        }
+        if !leg.url.host.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ':') && leg.url.host != "localhost" {
+            let why = format!("dial tcp: lookup {}: no such host", leg.url.host);
+            return (self.now, Back::Answer(Answer::Broken(why)));
+        }
+        let secure = leg.url.scheme == "https";
+        let reuses = self.has(Defect::ReusesConnections);
+        let kept = self.worker(run.at, run.kind).and_then(|worker| worker.kept).filter(|_| reuses && leg.before == 0);
+        let call = Call {
+            peer: self.kubelet_address(&leg.url.host),
+            host: leg.url.host.clone(),
+            port: leg.url.port.unwrap_or(if secure { 443 } else { 80 }),
+            tls: secure.then(|| self.tls()),
+            request: Some(Request {
+                target: leg.url.target.clone(),
+                headers: self.wire(&leg),
+                service: None,
+            }),
+            deadline: run.deadline,
+            limit: if self.has(Defect::ReadsWholeBody) { u64::MAX } else { LIMIT },
+            kept,
+            keep: reuses && leg.before == 0,
+        };
+        let (when, answer) = self.call(&call);
+        if reuses && leg.before == 0 {
+            let kept = if let Answer::Head(head) = &answer { head.kept } else { None };
+            if let Some(worker) = self.worker(run.at, run.kind) {
+                worker.kept = kept;
+            }
+        }
+        (when, Back::Answer(answer))
+    }
+
+    fn tls(&self) -> Tls {
+        let mut refuses = Vec::new();
+        if self.has(Defect::VerifiesCertificates) {
+            refuses = vec![Certificate::SelfSigned, Certificate::Expired, Certificate::NotYetValid, Certificate::WrongName];
+        } else if self.has(Defect::RefusesExpiredCertificates) {
+            refuses = vec![Certificate::Expired];
+        }
+        Tls { http2: !self.has(Defect::OffersNoHttp2), refuses, shows: self.has(Defect::ShowsClientCertificate) }
+    }
+
+    /// The request that `httpGet` asks for.
+    fn first_leg(&self, run: &Run, settings: &Value) -> Result<Leg, String> {
+        let of = &self.pods[run.at.pod];
+        let text = |field: &str| settings[field].as_str().filter(|text| !text.is_empty());
+        let spec = &of.containers[run.at.container].spec;
+        let mut port = resolve_port(spec, &settings["port"]);
+        if settings["port"].is_string() && self.has(Defect::NamedPortIsFirstPort) {
+            port = spec["ports"][0]["containerPort"].as_u64().and_then(|port| u16::try_from(port).ok()).map(|port| port + 1);
+        }
+        let port = port.ok_or_else(|| no_such_port(&settings["port"]))?;
+        let localhost = of.on_host && self.has(Defect::HostNetworkMeansLocalhost);
+        let own = if localhost { "127.0.0.1" } else { of.ip.as_str() };
+        let host = text("host").filter(|_| !self.has(Defect::HostFieldIgnored)).unwrap_or(own);
+        let (no_path, no_scheme) =
+            if self.has(Defect::DefaultPathWrong) { ("/healthz", "http") } else { ("/", "http") };
+        let path = match text("path") {
+            Some("/") | None => no_path,
+            Some(path) => path,
+        };
+        let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let mut scheme = text("scheme").map_or(no_scheme.to_owned(), str::to_ascii_lowercase);
+        if self.has(Defect::DefaultSchemeHttps) && scheme == "http" {
+            scheme = "https".to_owned();
+        }
+        let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for header in settings["httpHeaders"].as_array().into_iter().flatten() {
+            let name = canonical(header["name"].as_str().unwrap_or_default());
+            headers.entry(name).or_default().push(header["value"].as_str().unwrap_or_default().to_owned());
+        }
+        let custom = headers.remove("Host").and_then(|values| values.into_iter().next());
+        let custom = custom.filter(|host| !host.is_empty() && !self.has(Defect::HostHeaderIgnored));
+        let url = Url { scheme, host: host.to_owned(), port: Some(port), target };
+        self.complete(run, &mut headers);
+        Ok(Leg { first_host: url.host.clone(), url, host: custom, headers, before: 0 })
+    }
+
+    /// Puts in the defaults and takes out what was emptied.
+    fn complete(&self, run: &Run, headers: &mut BTreeMap<String, Vec<String>>) {
+        let agent = if self.has(Defect::UserAgentWrong) { "kube-probe/1.35" } else { "kube-probe/1.36" };
+        let accept = if self.has(Defect::AcceptNarrow) { "text/plain" } else { "*/*" };
+        for (name, default) in [("User-Agent", agent), ("Accept", accept)] {
+            let default = vec![default.to_owned()];
+            let Some(values) = headers.get_mut(name) else {
+                if !(name == "Accept" && self.has(Defect::AcceptMissing)) {
+                    headers.insert(name.to_owned(), default);
+                }
+                continue;
+            };
+            if values.first().is_some_and(String::is_empty) {
+                if self.has(Defect::EmptyHeaderKeepsDefault) {
+                    *values = default;
+                } else if !self.has(Defect::EmptyHeaderSentEmpty) {
+                    headers.remove(name);
+                }
+            } else if self.has(Defect::OverridesIgnored) {
+                *values = default;
+            } else if self.has(Defect::OverridesAppended) {
+                values.insert(0, default[0].clone());
+            }
+        }
+        if self.has(Defect::SendsAcceptEncoding) {
+            headers.insert("Accept-Encoding".to_owned(), vec!["gzip".to_owned()]);
+        }
+        let first = self.pods[run.at.pod].containers[run.at.container].workers.iter().all(|worker| worker.last.is_none());
+        if self.has(Defect::CustomHeadersDropped) || (self.has(Defect::CustomHeadersOnce) && !first) {
+            headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept" | "Accept-Encoding"));
+        }
+        for values in headers.values_mut().filter(|values| values.len() > 1) {
+            if self.has(Defect::HeaderDuplicatesMerged) {
+                *values = vec![values.join(", ")];
+            }
+            if self.has(Defect::HeaderDuplicatesDropped) {
+                values.drain(..values.len() - 1);
+            }
+            if self.has(Defect::HeadersReordered) {
+                values.reverse();
+            }
+        }
+    }
+
+    /// The headers as they go over the wire.
+    fn wire(&self, leg: &Leg) -> Vec<(String, String)> {
+        let own = if self.has(Defect::HostHeaderLacksPort) { leg.url.host.clone() } else { leg.url.place() };
+        let mut wire = vec![("Host".to_owned(), leg.host.clone().unwrap_or(own))];
+        let lines = |name: &str| {
+            let values = leg.headers.get(name).cloned().unwrap_or_default();
+            values.into_iter().map(|value| (name.to_owned(), value)).collect::<Vec<_>>()
+        };
+        wire.extend(lines("User-Agent"));
+        for name in leg.headers.keys().filter(|name| *name != "User-Agent") {
+            wire.extend(lines(name));
+        }
+        if !self.has(Defect::ReusesConnections) {
+            wire.push(("Connection".to_owned(), "close".to_owned()));
+        }
+        wire
+    }
+
+    /// What an answer means.
+    pub(super) fn judge_http(&self, run: &mut Run, answer: Answer) -> Outcome {
+        let url = run.leg.url.text();
+        let failed = |why: &str| Outcome::Failed(format!("Get \"{url}\": {why}"));
+        match answer {
+            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            Answer::Refused => failed(&format!("dial tcp {}: connect: connection refused", run.leg.url.place())),
+            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            Answer::TimedOut { .. } => {
+                failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
+            }
+            Answer::Broken(why) if why.starts_with("malformed") && self.has(Defect::MalformedIsSuccess) => Outcome::Passed,
+            Answer::Broken(why) if self.has(Defect::BrokenConnectionDiscarded) && !why.starts_with("unsupported") => {
+                Outcome::Erred("failure", why)
+            }
+            Answer::Broken(why) => failed(&why),
+            Answer::Connected | Answer::Health(..) => failed("EOF"),
+            Answer::Head(head) => self.judge_head(run, &head),
+        }
+    }
+
+    fn judge_head(&self, run: &mut Run, head: &Head) -> Outcome {
+        if let Some(location) = head.location.as_deref().filter(|location| !location.is_empty())
+            && matches!(head.status, 301 | 302 | 303 | 307 | 308)
+            && let Some(outcome) = self.redirect(run, location)
+        {
+            return outcome;
+        }
+        if let Some(cut) = &head.cut {
+            if self.has(Defect::ShortBodyFails) {
+                return Outcome::Failed(cut.clone());
+            }
+            return Outcome::Erred("failure", cut.clone());
+        }
+        if self.has(Defect::LargeBodyFails) && head.body.starts_with("aaaa") && head.status < 300 {
+            return Outcome::Failed("response body too large".to_owned());
+        }
+        match head.status {
+            200..=299 => Outcome::Passed,
+            300..=399 if self.has(Defect::RedirectCountsAsFailure) => {
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+            }
+            300..=399 if head.location.is_none() && self.has(Defect::MissingLocationFails) => {
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+            }
+            300..=399 if head.location.is_some() && self.has(Defect::CrossHostFails) => {
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+            }
+            300..=399 => Outcome::Warned(format!("Probe terminated redirects, Response body: {}", head.body)),
+            status => {
+                let body = if self.has(Defect::EventShowsBody) { format!(" and body: {}", head.body) } else { String::new() };
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {status}{body}"))
+            }
+        }
+    }
+
+    /// Where a redirect leads: a next request, an end, or nothing if it is taken for the last answer.
+    fn redirect(&self, run: &Run, location: &str) -> Option<Outcome> {
+        let leg = &run.leg;
+        if self.has(Defect::FollowsNoRedirect) || self.has(Defect::RedirectCountsAsFailure) {
+            return None;
+        }
+        let failed = |why: String| Some(Outcome::Failed(format!("Get \"{}\": {why}", leg.url.text())));
+        let Some((url, absolute)) = leg.url.join(location) else {
+            if self.has(Defect::MalformedLocationPasses) {
+                return Some(Outcome::Passed);
+            }
+            return failed(format!("failed to parse Location header \"{location}\""));
+        };
+        let mut same = url.host == leg.first_host;
+        same &= !(self.has(Defect::OtherPortIsOtherHost) && url.port != leg.url.port && url.scheme == leg.url.scheme);
+        same &= !(self.has(Defect::OtherSchemeIsOtherHost) && url.scheme != leg.url.scheme);
+        let alias = leg.host.as_deref().is_some_and(|host| host.split(':').next() == Some(url.host.as_str()));
+        same |= alias && self.has(Defect::HostHeaderIsSameHost);
+        if !same && !self.has(Defect::FollowsCrossHost) {
+            return None;
+        }
+        let made = leg.before + 1;
+        let most = match () {
+            () if self.has(Defect::RedirectLimitTwenty) => 2 * MOST_REQUESTS,
+            () if self.has(Defect::RedirectLimitFive) => MOST_REQUESTS / 2,
+            () => MOST_REQUESTS,
+        };
+        if made >= most {
+            return failed(format!("stopped after {most} redirects"));
+        }
+        let mut headers = leg.headers.clone();
+        if self.has(Defect::DropsHeadersOnRedirect) {
+            headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept"));
+        }
+        if !(leg.url.scheme == "https" && url.scheme == "http") {
+            headers.insert("Referer".to_owned(), vec![leg.url.text()]);
+        }
+        let kept = leg.host.clone().filter(|_| !absolute && !self.has(Defect::DropsHostOnRedirect));
+        // An alias has no address of its own: whoever takes it for the same host goes back to where he came from.
+        let url = if alias && same && url.host != leg.first_host {
+            Url { host: leg.first_host.clone(), port: leg.url.port, ..url }
+        } else {
+            url
+        };
+        let first_host = leg.first_host.clone();
+        Some(Outcome::Led(Box::new(Leg { url, host: kept, headers, before: made, first_host })))
+    }
+}
+
+/// The number of a port: as it is written, or as the container declares it by this name.
+pub(super) fn resolve_port(container: &Value, port: &Value) -> Option<u16> {
+    let number = port.as_u64().or_else(|| {
+        let name = port.as_str()?;
+        let declared = container["ports"].as_array()?.iter().find(|of| of["name"] == name);
+        declared.and_then(|of| of["containerPort"].as_u64()).or_else(|| name.parse().ok())
+    });
+    number.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
+}
+
+/// What is said of a port's name that the container does not declare.
+pub(super) fn no_such_port(port: &Value) -> String {
+    let name = port.as_str().unwrap_or_default();
+    format!("strconv.Atoi: parsing \"{name}\": invalid syntax")
+}
+
+/// A header's name with a capital at the beginning of each word.
+fn canonical(name: &str) -> String {
+    let mut upper = true;
+    name.chars()
+        .map(|c| {
+            let next = if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+            upper = c == '-';
+            next
+        })
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! How containers come and come again: the order of their creation, the restart policy and its back-off.
+
+use probity_model::timeline::ProbeKind;
+
+use crate::Defect;
+use crate::pod::{Ended, Kind, State};
+use crate::world::{Act, At, MS, SECOND, World};
+
+/// The first wait of a container that keeps ending; it doubles each time.
+const FIRST_WAIT: i64 = 10 * SECOND;
+/// The longest wait.
+const LONGEST_WAIT: i64 = 300 * SECOND;
+
+impl World<'_> {
+    /// Kills what its probes condemn, starts again what ended, and creates what is next.
+    pub(super) fn act(&mut self, pod: usize) {
+        for container in 0..self.pods[pod].containers.len() {
+            let at = At { pod, container };
+            if let Some(kind) = self.condemned(at) {
+                self.kill_by_probe(at, kind);
+                if self.has(Defect::RestartsWholePod) {
+                    for other in (0..self.pods[pod].containers.len()).filter(|other| *other != container) {
+                        self.kill_by_probe(At { pod, container: other }, kind);
+                    }
+                }
+                return;
+            }
+        }
+        for container in 0..self.pods[pod].containers.len() {
+            self.revive(At { pod, container });
+        }
+        self.create_containers(pod);
+        self.stop_helpers(pod);
+    }
+
+    /// The probe whose result asks for a container's end.
+    fn condemned(&self, at: At) -> Option<ProbeKind> {
+        let container = &self.pods[at.pod].containers[at.container];
+        if !container.is_running() || container.kind == Kind::Init {
+            return None;
+        }
+        let failed = |kind| container.results.get(kind, &container.view.id) == Some(Some(false));
+        let was = container.was_ready && failed(ProbeKind::Readiness);
+        let serves = container.probe(ProbeKind::Liveness).is_none() && self.has(Defect::ReadinessServesAsLiveness);
+        if failed(ProbeKind::Liveness) && !self.has(Defect::LivenessFailureTolerated) {
+            return Some(ProbeKind::Liveness);
+        }
+        if failed(ProbeKind::Startup) && !self.has(Defect::StartupFailureTolerated) {
+            return Some(ProbeKind::Startup);
+        }
+        let settled = container.workers.iter().any(|worker| worker.kind == ProbeKind::Readiness && worker.last == Some(false));
+        if failed(ProbeKind::Readiness) && ((serves && settled) || (was && self.has(Defect::ReadinessFailureRestarts))) {
+            return Some(ProbeKind::Readiness);
+        }
+        None
+    }
+
+    /// Creates the containers whose turn it is.
+    pub(crate) fn create_containers(&mut self, pod: usize) {
+        if self.pods[pod].deleted.is_some() || self.pods[pod].terminal {
+            return;
+        }
+        let mut delay = 0;
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &self.pods[pod].containers[container];
+            let fresh = of.starts == 0 && !of.restarting;
+            let kind = of.kind;
+            let done = match kind {
+                Kind::Init => matches!(&of.view.state, State::Ended(ended) if ended.code == 0),
+                Kind::Sidecar => of.view.started,
+                Kind::Main => true,
+            };
+            if fresh {
+                delay += self.between(60 * MS, 220 * MS);
+                self.pods[pod].containers[container].restarting = true;
+                self.later(delay, Act::Start(At { pod, container }));
+            }
+            if !done {
+                return;
+            }
+        }
+    }
+
+    /// A container starts.
+    pub(crate) fn start(&mut self, at: At) {
+        if self.pods[at.pod].deleted.is_some() || self.pods[at.pod].gone {
+            return;
+        }
+        let now = self.now;
+        let container = &mut self.pods[at.pod].containers[at.container];
+        if let State::Ended(ended) = &container.state {
+            container.last = Some(ended.clone());
+        }
+        container.state = State::Running(now);
+        container.starts += 1;
+        container.killing = None;
+        container.restarting = false;
+        self.record(at.pod, at.container, "Normal", "Started", "Container started");
+        self.begin(at);
+        let delay = self.between(60 * MS, 1000 * MS);
+        self.later(delay, Act::Sync(at.pod));
+    }
+
+    /// Starts a container again that ended by itself, if its policy says so and its back-off lets it.
+    fn revive(&mut self, at: At) {
+        let container = &self.pods[at.pod].containers[at.container];
+        let State::Ended(ended) = container.state.clone() else { return };
+        if container.restarting || !self.comes_back(at, ended.code) || self.has(Defect::CrashIsFinal) {
+            return;
+        }
+        let wait = container.back_off.wait;
+        let due = ended.finished + wait;
+        let container = &mut self.pods[at.pod].containers[at.container];
+        container.restarting = true;
+        if wait == 0 || self.now >= due {
+            self.back_off_more(at);
+            let delay = self.between(80 * MS, 300 * MS);
+            self.later(delay, Act::Start(at));
+            return;
+        }
+        self.wait_to_start(at, ended, due);
+    }
+
+    fn back_off_more(&mut self, at: At) {
+        let back_off = &mut self.pods[at.pod].containers[at.container].back_off;
+        back_off.wait = (back_off.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
+    }
+
+    /// A container has to wait before it is started again.
+    fn wait_to_start(&mut self, at: At, ended: Ended, due: i64) {
+        let container = &mut self.pods[at.pod].containers[at.container];
+        container.restarting = true;
+        container.state = State::Waiting("CrashLoopBackOff");
+        container.view.state = State::Waiting("CrashLoopBackOff");
+        container.last = Some(ended.clone());
+        container.view.last = Some(ended);
+        container.view.ready = false;
+        container.view.started = false;
+        let (name, pod) = (container.name.clone(), self.pods[at.pod].name.clone());
+        let uid = self.pods[at.pod].uid.clone();
+        let message = format!("Back-off restarting failed container {name} in pod {pod}_{}({uid})", self.setting.namespace);
+        self.record(at.pod, at.container, "Warning", "BackOff", &message);
+        self.back_off_more(at);
+        self.touch(at.pod);
+        self.at(due, Act::Start(at));
+    }
+
+    /// Whether the restart policy brings a container back that ended with this status.
+    fn comes_back(&self, at: At, code: i64) -> bool {
+        let of = &self.pods[at.pod];
+        let kind = of.containers[at.container].kind;
+        if of.deleted.is_some() || of.terminal {
+            return false;
+        }
+        match (of.restart_policy(), kind) {
+            (_, Kind::Sidecar) => true,
+            ("Always", Kind::Main) => true,
+            ("Never", _) => self.has(Defect::RestartsDespiteNever) && kind == Kind::Main,
+            _ => code != 0,
+        }
+    }
+
+    /// A container that a probe condemned has ended.
+    pub(super) fn after_kill(&mut self, at: At, kind: ProbeKind, ended: Ended) {
+        let policy = self.pods[at.pod].restart_policy().to_owned();
+        let container = &mut self.pods[at.pod].containers[at.container];
+        container.killing = None;
+        let comes_back = match policy.as_str() {
+            "Never" => self.has(Defect::RestartsDespiteNever),
+            "OnFailure" => !self.has(Defect::NotRestartedOnFailurePolicy),
+            _ => true,
+        };
+        let final_kill = self.has(Defect::ProbeKillIsFinal)
+            || (kind == ProbeKind::Startup && self.has(Defect::StartupFailureIsFinal));
+        let sidecar = self.pods[at.pod].containers[at.container].kind == Kind::Sidecar;
+        if self.pods[at.pod].deleted.is_some() || final_kill || !(comes_back || sidecar) {
+            if final_kill {
+                self.pods[at.pod].containers[at.container].restarting = true;
+            }
+            let delay = self.between(100 * MS, 1000 * MS);
+            self.later(delay, Act::Sync(at.pod));
+            return;
+        }
+        let container = &mut self.pods[at.pod].containers[at.container];
+        container.restarting = true;
+        let before = container.last.as_ref().map(|last| last.finished);
+        let wait = container.back_off.wait;
+        match before {
+            Some(finished) if wait > 0 && self.now < finished + wait => self.wait_to_start(at, ended, finished + wait),
+            _ => {
+                if before.is_some() {
+                    self.back_off_more(at);
+                }
+                let delay = self.between(100 * MS, 400 * MS);
+                self.later(delay, Act::Start(at));
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! One run of a probe: it is sent by its handler, tried again if it erred, and told of by an event.
+
+use probity_model::timeline::ProbeKind;
+use serde_json::Value;
+
+use super::http::Leg;
+use crate::Defect;
+use crate::target::{Answer, Call, Request};
+use crate::world::{Act, At, SECOND, World};
+
+/// How often a probe is tried that errs.
+const TRIES: u32 = 3;
+/// The address that the kubelet's connections come from.
+const KUBELET: &str = "10.244.1.1";
+
+/// A run of a probe.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) at: At,
+    pub(crate) kind: ProbeKind,
+    /// The life of the container that it is for.
+    pub(crate) id: String,
+    pub(crate) tries: u32,
+    pub(crate) deadline: i64,
+    /// Where an HTTP probe has been led to.
+    pub(crate) leg: Leg,
+}
+
+/// What comes back.
+#[derive(Clone, Debug)]
+pub(crate) enum Back {
+    Answer(Answer),
+    /// A command ended: with which status (none if it was cut off), and what it printed.
+    Command(Option<u8>, String),
+    /// It could not be sent.
+    Unsent(String),
+}
+
+/// What a run came to.
+pub(super) enum Outcome {
+    Passed,
+    /// It passed, and people should know.
+    Warned(String),
+    Failed(String),
+    /// It erred: the word for its state, and why.
+    Erred(&'static str, String),
+    /// It goes on with another request.
+    Led(Box<Leg>),
+}
+
+impl World<'_> {
+    /// The probe's handler: its name and its settings.
+    fn handler(&self, at: At, kind: ProbeKind) -> (&'static str, Value) {
+        let probe = self.pods[at.pod].containers[at.container].probe(kind);
+        let of = |handler: &'static str| Some((handler, probe?.get(handler)?.clone()));
+        let known = ["exec", "httpGet", "tcpSocket", "grpc"];
+        known.into_iter().find_map(of).unwrap_or(("", Value::Null))
+    }
+
+    /// Sends a probe, or the next request of one.
+    pub(crate) fn send_probe(&mut self, mut run: Run) {
+        let (handler, settings) = self.handler(run.at, run.kind);
+        let (when, back) = match handler {
+            "exec" => {
+                let words = settings["command"].as_array().into_iter().flatten();
+                let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+                self.execute(run.at, &command, run.deadline)
+            }
+            "httpGet" => self.send_http(&mut run, &settings),
+            "tcpSocket" => self.send_plain(&run, &settings, None),
+            _ => self.send_plain(&run, &settings, Some(settings["service"].as_str().unwrap_or_default())),
+        };
+        self.at(when, Act::Settled(Box::new(run), back));
+    }
+
+    /// A bare connection, or a health check over gRPC.
+    fn send_plain(&mut self, run: &Run, settings: &Value, service: Option<&str>) -> (i64, Back) {
+        let of = &self.pods[run.at.pod];
+        let Some(port) = super::http::resolve_port(&of.containers[run.at.container].spec, &settings["port"]) else {
+            return (self.now, Back::Unsent(super::http::no_such_port(&settings["port"])));
+        };
+        let own = of.ip.clone();
+        let host = settings["host"].as_str().filter(|host| !host.is_empty()).map_or(own, str::to_owned);
+        let request = service.map(|service| Request {
+            target: "/grpc.health.v1.Health/Check".to_owned(),
+            headers: [
+                ("Host", format!("{host}:{port}").as_str()),
+                ("content-type", "application/grpc"),
+                ("user-agent", "kube-probe/1.36 grpc-go/1.80.0"),
+                ("te", "trailers"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
+            service: Some(service.to_owned()),
+        });
+        let peer = KUBELET.to_owned();
+        let call = Call { peer, host, port, tls: None, request, deadline: run.deadline, limit: 10_240, kept: None, keep: false };
+        let (when, answer) = self.call(&call);
+        (when, Back::Answer(answer))
+    }
+
+    /// Where the kubelet's connections to a host come from.
+    pub(super) fn kubelet_address(&self, host: &str) -> String {
+        if host.starts_with("127.") { "127.0.0.1".to_owned() } else { KUBELET.to_owned() }
+    }
+
+    /// A probe comes back.
+    pub(crate) fn settled(&mut self, mut run: Run, back: Back) {
+        let (handler, settings) = self.handler(run.at, run.kind);
+        let outcome = match back {
+            Back::Unsent(why) if self.has(Defect::UnresolvablePortFails) => Outcome::Failed(why),
+            Back::Unsent(why) => Outcome::Erred("unknown", why),
+            Back::Command(Some(0), _) => Outcome::Passed,
+            Back::Command(Some(_), said) => Outcome::Failed(said),
+            Back::Command(None, _) if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            Back::Command(None, said) => Outcome::Failed(said),
+            Back::Answer(answer) if handler == "httpGet" => self.judge_http(&mut run, answer),
+            Back::Answer(answer) => self.judge_plain(&run, &settings, answer),
+        };
+        match outcome {
+            Outcome::Led(leg) => {
+                run.leg = *leg;
+                self.later(0, Act::Probe(Box::new(run)));
+            }
+            Outcome::Erred(..) if run.tries + 1 < self.tries() => {
+                let timeout = self.timeout(run.at, run.kind);
+                let next = Run { tries: run.tries + 1, deadline: self.now + timeout, leg: Leg::default(), ..run };
+                self.later(0, Act::Probe(Box::new(next)));
+            }
+            outcome => self.finish(&run, outcome),
+        }
+    }
+
+    fn tries(&self) -> u32 {
+        if self.has(Defect::ShortBodyTriedSixTimes) { 2 * TRIES } else { TRIES }
+    }
+
+    fn judge_plain(&self, run: &Run, settings: &Value, answer: Answer) -> Outcome {
+        let port = super::http::resolve_port(&self.pods[run.at.pod].containers[run.at.container].spec, &settings["port"]);
+        let host = settings["host"].as_str().filter(|host| !host.is_empty()).unwrap_or(&self.pods[run.at.pod].ip);
+        let place = format!("{host}:{}", port.unwrap_or(0));
+        match answer {
+            Answer::Connected | Answer::Health(true, _) => Outcome::Passed,
+            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            Answer::Refused => Outcome::Failed(format!("dial tcp {place}: connect: connection refused")),
+            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            Answer::TimedOut { connected: true } => {
+                let seconds = self.timeout(run.at, run.kind) / SECOND;
+                Outcome::Failed(format!("timeout: health rpc did not complete within {seconds}s"))
+            }
+            Answer::TimedOut { connected: false } => Outcome::Failed(format!("dial tcp {place}: i/o timeout")),
+            Answer::Health(false, said) => Outcome::Failed(format!("service unhealthy (responded with \"{said}\")")),
+            Answer::Broken(why) => Outcome::Failed(format!("error: health rpc probe failed: {why}")),
+            Answer::Head(_) => Outcome::Failed("error: health rpc probe failed".to_owned()),
+        }
+    }
+
+    /// Tells what a run came to, and hands it to the worker.
+    fn finish(&mut self, run: &Run, outcome: Outcome) {
+        let word = match run.kind {
+            ProbeKind::Startup => "Startup",
+            ProbeKind::Liveness => "Liveness",
+            ProbeKind::Readiness => "Readiness",
+        };
+        let (pod, container) = (run.at.pod, run.at.container);
+        let passed = match outcome {
+            Outcome::Passed | Outcome::Led(_) => Some(true),
+            Outcome::Warned(text) => {
+                if !self.has(Defect::WarningMissing) {
+                    self.record(pod, container, "Warning", "ProbeWarning", &format!("{word} probe warning: {text}"));
+                }
+                Some(true)
+            }
+            Outcome::Failed(why) => {
+                self.record(pod, container, "Warning", "Unhealthy", &format!("{word} probe failed: {why}"));
+                Some(false)
+            }
+            Outcome::Erred(state, why) => {
+                let message = format!("{word} probe errored and resulted in {state} state: {why}");
+                self.record(pod, container, "Warning", "Unhealthy", &message);
+                None
+            }
+        };
+        self.conclude(run.at, run.kind, &run.id, passed);
+    }
+}

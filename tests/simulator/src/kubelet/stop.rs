@@ -1,0 +1,222 @@
+//! How containers go: the hook before the stop, the stop signal, the grace period, the kill, and a pod's deletion.
+
+use probity_model::timeline::ProbeKind;
+use probity_script::answer::Serving;
+use serde_json::Value;
+
+use crate::Defect;
+use crate::pod::{Ended, Kind, State, micros};
+use crate::target::{Answer, Call, Request};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
+
+/// What a container has at least between its stop signal and its end, however long its hook took.
+const LEAST_AFTER_HOOK: i64 = 2 * SECOND;
+
+impl World<'_> {
+    /// A probe's verdict ends a container.
+    pub(super) fn kill_by_probe(&mut self, at: At, kind: ProbeKind) {
+        let policy = self.pods[at.pod].restart_policy().to_owned();
+        let pod_grace = self.pods[at.pod].grace();
+        let container = &mut self.pods[at.pod].containers[at.container];
+        if !container.is_running() || container.killing.is_some() {
+            return;
+        }
+        container.killing = Some(kind);
+        let suffix = if policy == "Never" && container.kind != Kind::Sidecar { "" } else { ", will be restarted" };
+        let message = format!("Container {} failed {} probe{suffix}", container.name, kind.word());
+        let own = container.probe(kind).and_then(|probe| probe["terminationGracePeriodSeconds"].as_i64());
+        self.record(at.pod, at.container, "Normal", "Killing", &message);
+        let grace = if self.has(Defect::KillWaitsForEver) { 600 * SECOND } else { own.map_or(pod_grace, |own| own * SECOND) };
+        if self.has(Defect::KillWithoutGrace) {
+            let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
+            self.later(20 * MS, Act::Force(life));
+        } else {
+            self.stop_container(at, grace);
+        }
+    }
+
+    /// Runs the hook, then sends the stop signal; the end of the grace period kills.
+    fn stop_container(&mut self, at: At, grace: i64) {
+        let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
+        let begins = self.now + self.between(10 * MS, 40 * MS);
+        let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
+        if grace == 0 {
+            self.at(begins, Act::Force(life));
+            return;
+        }
+        if hook.is_null() || self.has(Defect::PreStopSkipped) {
+            self.at(begins, Act::Terminate(life, begins + grace));
+            return;
+        }
+        let signalled_first = self.has(Defect::PreStopAfterSignal);
+        if signalled_first {
+            self.at(begins, Act::Terminate(life, begins + grace));
+        }
+        let ended = self.run_hook(at, &hook, self.now + grace);
+        if !signalled_first {
+            let until = (begins + grace).max(ended + LEAST_AFTER_HOOK);
+            self.at(ended.max(begins), Act::Terminate(life, until));
+        }
+    }
+
+    /// Runs a hook: when it is over.
+    fn run_hook(&mut self, at: At, hook: &Value, deadline: i64) -> i64 {
+        let now = self.now;
+        if let Some(seconds) = hook["sleep"]["seconds"].as_i64() {
+            return (now + seconds * SECOND).min(deadline);
+        }
+        if let Some(http) = hook.get("httpGet") {
+            let host = self.pods[at.pod].ip.clone();
+            let spec = self.pods[at.pod].containers[at.container].spec.clone();
+            let Some(port) = super::http::resolve_port(&spec, &http["port"]) else { return now };
+            let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+            let headers = vec![
+                header("Host", &format!("{host}:{port}")),
+                header("User-Agent", "kube-lifecycle/1.36"),
+                header("Accept", "*/*"),
+                header("Accept-Encoding", "gzip"),
+            ];
+            let target = http["path"].as_str().unwrap_or("/").to_owned();
+            let request = Some(Request { target, headers, service: None });
+            let peer = "10.244.1.1".to_owned();
+            let call = Call { peer, host, port, tls: None, request, deadline, limit: 10_240, kept: None, keep: false };
+            let (when, answer) = self.call(&call);
+            return if answer == Answer::Refused { now } else { when };
+        }
+        let words = hook["exec"]["command"].as_array().into_iter().flatten();
+        let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+        self.execute(at, &command, deadline).0
+    }
+
+    /// The stop signal reaches a container.
+    pub(crate) fn terminate(&mut self, life: LifeAt, until: i64) {
+        let Some(of) = self.life_mut(life) else { return };
+        if !of.is_target {
+            self.exit(life, 0, "stop");
+            return;
+        }
+        let probe = of.count("stop");
+        let script = of.plan.process.on_stop.clone();
+        let choice = self.choose(life, &script, "stop", probe, None);
+        let settings = choice.answer.settings();
+        let word = choice.answer.word().unwrap_or("with settings");
+        self.signal(life, "SIGTERM", word);
+        self.mark_silently(life, "sigterm");
+        self.at(until, Act::Force(life));
+        let Some(settings) = settings else { return };
+        if settings.serving != Serving::Keep
+            && let Some(of) = self.life_mut(life)
+        {
+            of.shut = true;
+        }
+        self.doors(life);
+        self.later(settings.after.map_or(2 * MS, micros).max(2 * MS), Act::Exit(life, settings.exit, "stop"));
+    }
+
+    fn mark_silently(&mut self, life: LifeAt, name: &str) {
+        let now = self.now;
+        if let Some(of) = self.life_mut(life) {
+            of.marks.insert(name.to_owned(), now);
+        }
+    }
+
+    /// A container is killed.
+    pub(crate) fn force(&mut self, life: LifeAt) {
+        if self.life(life).is_some() {
+            self.ended(life, 137);
+        }
+    }
+
+    /// A process ends by itself.
+    pub(crate) fn exit(&mut self, life: LifeAt, code: u8, why: &str) {
+        if self.life(life).is_some() {
+            self.say_exiting(life, code, why);
+            self.ended(life, i64::from(code));
+        }
+    }
+
+    /// The process of a container is gone.
+    fn ended(&mut self, life: LifeAt, code: i64) {
+        self.leave(life);
+        let (at, now) = (life.at, self.now);
+        let uid = self.pods[at.pod].uid.clone();
+        let container = &mut self.pods[at.pod].containers[at.container];
+        let started = if let State::Running(since) = container.state { since } else { now };
+        let how = Ended { code, started, finished: now, id: container.id(&uid) };
+        container.state = State::Ended(how.clone());
+        let killed = container.killing;
+        if self.pods[at.pod].deleted.is_some() {
+            self.pods[at.pod].containers[at.container].killing = None;
+            self.stop_helpers(at.pod);
+            self.go_if_all_ended(at.pod);
+        } else if let Some(kind) = killed {
+            self.after_kill(at, kind, how);
+        } else {
+            let delay = self.between(80 * MS, 1000 * MS);
+            self.later(delay, Act::Sync(at.pod));
+        }
+    }
+
+    /// The kubelet learns that a pod is to go.
+    pub(crate) fn stop_pod(&mut self, pod: usize, grace: i64) {
+        for container in 0..self.pods[pod].containers.len() {
+            let at = At { pod, container };
+            self.stop_worker(at, ProbeKind::Liveness);
+            self.stop_worker(at, ProbeKind::Startup);
+            if self.has(Defect::ReadinessStopsOnDelete) {
+                self.stop_worker(at, ProbeKind::Readiness);
+            }
+        }
+        if self.has(Defect::ReadyAgainOnDelete) {
+            self.touch(pod);
+            for after in [2_100, 2_900] {
+                self.later(after * MS, Act::Publish(pod));
+            }
+        }
+        for container in 0..self.pods[pod].containers.len() {
+            let at = At { pod, container };
+            let of = &self.pods[pod].containers[container];
+            if of.kind != Kind::Sidecar && of.is_running() {
+                let message = format!("Stopping container {}", of.name);
+                self.record(pod, container, "Normal", "Killing", &message);
+                self.stop_container(at, grace * SECOND);
+            }
+        }
+        self.stop_helpers(pod);
+        self.go_if_all_ended(pod);
+    }
+
+    /// Sidecars go when no main container runs any more and none comes back.
+    pub(super) fn stop_helpers(&mut self, pod: usize) {
+        let of = &self.pods[pod];
+        let leaving = of.deleted.is_some() || of.terminal;
+        let needed = of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running());
+        if !leaving || needed {
+            return;
+        }
+        let grace = of.deleted.map_or_else(|| of.grace(), |(_, grace)| grace * SECOND);
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &mut self.pods[pod].containers[container];
+            if of.kind == Kind::Sidecar && of.is_running() && !of.restarting {
+                of.restarting = true;
+                let message = format!("Stopping container {}", of.name);
+                self.record(pod, container, "Normal", "Killing", &message);
+                self.stop_container(At { pod, container }, grace);
+            }
+        }
+    }
+
+    /// A pod that is to go is gone when nothing of it runs.
+    fn go_if_all_ended(&mut self, pod: usize) {
+        let running = |at: usize| self.pods[pod].containers[at].is_running();
+        if (0..self.pods[pod].containers.len()).any(running) {
+            return;
+        }
+        for container in 0..self.pods[pod].containers.len() {
+            self.stop_worker(At { pod, container }, ProbeKind::Readiness);
+        }
+        self.sync(pod);
+        let delay = self.between(600 * MS, 900 * MS);
+        self.later(delay, Act::Drop(pod));
+    }
+}

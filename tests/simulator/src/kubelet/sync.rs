@@ -1,0 +1,166 @@
+//! What the kubelet makes of a pod whenever it looks at it: its containers' states, whether they have started and are
+//! ready, and the pod's phase.
+
+use probity_model::timeline::ProbeKind;
+
+use crate::Defect;
+use crate::pod::{Container, Kind, State, View};
+use crate::world::{Act, At, MS, SECOND, World};
+
+impl World<'_> {
+    /// The kubelet looks at a pod and does what is to be done.
+    pub(crate) fn sync(&mut self, pod: usize) {
+        let of = &self.pods[pod];
+        let stopping = of.containers.iter().any(|container| container.killing.is_some());
+        if of.gone || stopping || (of.deleted.is_some() && of.containers.iter().any(Container::is_running)) {
+            return;
+        }
+        for container in 0..self.pods[pod].containers.len() {
+            self.look_at(At { pod, container });
+        }
+        if !self.pods[pod].terminal && matches!(self.phase(pod), "Succeeded" | "Failed") {
+            self.pods[pod].terminal = true;
+        }
+        self.touch(pod);
+        if self.pods[pod].deleted.is_none() {
+            self.act(pod);
+        }
+    }
+
+    /// Takes over how a container really is.
+    fn look_at(&mut self, at: At) {
+        let uid = self.pods[at.pod].uid.clone();
+        let container = &self.pods[at.pod].containers[at.container];
+        let (id, before) = (container.id(&uid), container.view.clone());
+        let state = container.state.clone();
+        let started = self.is_started(at, &id);
+        let started_since = match before.started_since {
+            Some(since) if before.id == id => Some(since),
+            _ => started.then_some(self.now),
+        };
+        let container = &self.pods[at.pod].containers[at.container];
+        let view = View {
+            id,
+            last: container.last.clone(),
+            restarts: container.attempt(),
+            state,
+            started,
+            started_since,
+            ready: before.ready && before.id == container.view.id,
+        };
+        let fresh = view.id != before.id;
+        let container = &mut self.pods[at.pod].containers[at.container];
+        container.view = view;
+        if fresh {
+            container.was_ready = false;
+            container.view.ready = false;
+        }
+        let ready = self.is_ready(at);
+        self.set_ready(at, ready);
+        if self.has(Defect::StartedFieldLate) && started && before.started_since.is_none() {
+            self.later(5 * SECOND + 10 * MS, Act::Sync(at.pod));
+        }
+    }
+
+    /// Whether a container counts as started.
+    fn is_started(&self, at: At, id: &str) -> bool {
+        let container = &self.pods[at.pod].containers[at.container];
+        if !container.is_running() {
+            return false;
+        }
+        if self.has(Defect::StartupNotRearmedOnRestart) && container.attempt() > 0 {
+            return true;
+        }
+        match container.results.get(ProbeKind::Startup, id) {
+            Some(result) => result == Some(true),
+            None => !container.workers.iter().any(|worker| worker.kind == ProbeKind::Startup && !worker.stopped),
+        }
+    }
+
+    /// Whether a container is ready. If that hangs on its readiness probe, the probe is to run now.
+    fn is_ready(&mut self, at: At) -> bool {
+        let container = &self.pods[at.pod].containers[at.container];
+        if container.kind == Kind::Init {
+            return matches!(&container.state, State::Ended(ended) if ended.code == 0);
+        }
+        let running = matches!(container.view.state, State::Running(_));
+        if !running || !container.view.started {
+            return false;
+        }
+        if container.results.get(ProbeKind::Readiness, &container.view.id) == Some(Some(true)) {
+            return true;
+        }
+        if container.workers.iter().any(|worker| worker.kind == ProbeKind::Readiness && !worker.stopped) {
+            if !self.has(Defect::NoReadinessTrigger) {
+                self.later(MS, Act::Poke(at, ProbeKind::Readiness));
+            }
+            return false;
+        }
+        container.probe(ProbeKind::Readiness).is_none() && !self.has(Defect::AbsentReadinessIsUnready)
+    }
+
+    /// Takes over whether a container is ready.
+    pub(super) fn set_ready(&mut self, at: At, ready: bool) {
+        let keeps = self.has(Defect::ReadyFlagNotCleared);
+        let (never_again, by_restart) = (self.has(Defect::NeverReadyAgain), self.has(Defect::RecoversByRestart));
+        let container = &mut self.pods[at.pod].containers[at.container];
+        let running = matches!(container.view.state, State::Running(_));
+        let was = container.view.ready;
+        container.spoiled |= container.was_ready && !ready && running;
+        container.was_ready |= ready;
+        let mut ready = ready;
+        if keeps && was && running {
+            ready = true;
+        }
+        if container.spoiled && ready && !was {
+            if never_again {
+                ready = false;
+            } else if by_restart {
+                container.spoiled = false;
+                self.kill_by_probe(at, ProbeKind::Liveness);
+                return;
+            }
+        }
+        self.pods[at.pod].containers[at.container].view.ready = ready;
+    }
+
+    /// Takes over whether a container has started.
+    pub(super) fn set_started(&mut self, at: At, started: bool) {
+        let now = self.now;
+        let view = &mut self.pods[at.pod].containers[at.container].view;
+        view.started = started;
+        view.started_since = started.then(|| view.started_since.unwrap_or(now));
+    }
+
+    /// The pod's phase, as its containers' states say.
+    pub(crate) fn phase(&self, pod: usize) -> &'static str {
+        let of = &self.pods[pod];
+        let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);
+        let ended = |container: &Container| match &container.view.state {
+            State::Ended(ended) => Some(ended.code),
+            _ => None,
+        };
+        let never = of.restart_policy() == "Never";
+        let broken_init =
+            of.containers.iter().any(|container| container.kind == Kind::Init && ended(container).is_some_and(|c| c != 0));
+        if broken_init && never {
+            return "Failed";
+        }
+        if mains().any(|container| matches!(container.view.state, State::Waiting(_)) && container.view.last.is_none()) {
+            return "Pending";
+        }
+        if !mains().all(|container| ended(container).is_some()) {
+            return "Running";
+        }
+        let well = mains().all(|container| ended(container) == Some(0));
+        if of.deleted.is_none() {
+            match of.restart_policy() {
+                "Always" => return "Running",
+                "OnFailure" if !well && !self.has(Defect::CrashIsFinal) => return "Running",
+                "Never" if self.has(Defect::RestartsDespiteNever) => return "Running",
+                _ => {}
+            }
+        }
+        if well { "Succeeded" } else { "Failed" }
+    }
+}

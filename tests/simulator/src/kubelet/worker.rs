@@ -1,0 +1,205 @@
+//! The worker of one probe: its ticker, what must hold before it probes, and the thresholds.
+
+use probity_model::timeline::ProbeKind;
+use serde_json::Value;
+
+use super::{Leg, Run};
+use crate::Defect;
+use crate::pod::{State, Worker};
+use crate::world::{Act, At, MS, SECOND, World};
+
+impl World<'_> {
+    /// The pod is known: each of its probes gets a worker, whose ticker begins now.
+    pub(crate) fn add_workers(&mut self, pod: usize) {
+        for container in 0..self.pods[pod].containers.len() {
+            let kinds: Vec<_> = self.pods[pod].containers[container].workers.iter().map(|worker| worker.kind).collect();
+            for kind in kinds {
+                self.later(MS, Act::Tick(At { pod, container }, kind, 0));
+            }
+        }
+    }
+
+    pub(super) fn worker(&mut self, at: At, kind: ProbeKind) -> Option<&mut Worker> {
+        self.pods[at.pod].containers[at.container].worker(kind).filter(|worker| !worker.stopped)
+    }
+
+    /// A number of seconds of a probe's spec, or a count.
+    pub(super) fn setting_of(&self, at: At, kind: ProbeKind, field: &str) -> i64 {
+        let probe = self.pods[at.pod].containers[at.container].probe(kind);
+        probe.and_then(|probe| probe.get(field)).and_then(Value::as_i64).unwrap_or(0)
+    }
+
+    /// The ticker.
+    pub(crate) fn tick(&mut self, at: At, kind: ProbeKind, generation: u64) {
+        let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let Some(worker) = self.worker(at, kind).filter(|worker| worker.generation == generation) else { return };
+        let busy = worker.busy;
+        worker.backlog |= busy;
+        self.later(period, Act::Tick(at, kind, generation));
+        if !busy {
+            self.do_probe(at, kind);
+        }
+    }
+
+    /// A run out of turn; the ticker begins anew.
+    pub(crate) fn poke(&mut self, at: At, kind: ProbeKind) {
+        let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let Some(worker) = self.worker(at, kind) else { return };
+        if worker.busy {
+            worker.trigger = true;
+            return;
+        }
+        worker.generation += 1;
+        let generation = worker.generation;
+        self.later(period, Act::Tick(at, kind, generation));
+        self.do_probe(at, kind);
+    }
+
+    /// Probes, if everything is as it must be.
+    fn do_probe(&mut self, at: At, kind: ProbeKind) {
+        let view = self.pods[at.pod].containers[at.container].view.clone();
+        if self.pods[at.pod].terminal {
+            self.stop_worker(at, kind);
+            return;
+        }
+        if view.id.is_empty() {
+            return;
+        }
+        self.meet(at, kind, &view.id);
+        let Some(worker) = self.worker(at, kind) else { return };
+        if worker.hold {
+            return;
+        }
+        let State::Running(since) = view.state else {
+            self.set_result(at, kind, &view.id, Some(false));
+            return;
+        };
+        let age = self.now.div_euclid(SECOND) - since.div_euclid(SECOND);
+        let waited = (self.now - since.div_euclid(SECOND) * SECOND) / SECOND;
+        if age.min(waited) < self.setting_of(at, kind, "initialDelaySeconds") || self.is_held_back(at, kind) {
+            return;
+        }
+        if let Some(worker) = self.worker(at, kind) {
+            worker.busy = true;
+        }
+        let deadline = self.now + self.timeout(at, kind);
+        let run = Run { at, kind, id: view.id, tries: 0, deadline, leg: Leg::default() };
+        self.send_probe(run);
+    }
+
+    /// A worker sees a life of its container for the first time.
+    fn meet(&mut self, at: At, kind: ProbeKind, id: &str) {
+        let starts_ready = self.has(Defect::StartsReady);
+        let Some(worker) = self.worker(at, kind).filter(|worker| worker.id != id) else { return };
+        id.clone_into(&mut worker.id);
+        worker.hold = false;
+        worker.kept = None;
+        let initial = match kind {
+            ProbeKind::Startup => None,
+            ProbeKind::Liveness => Some(true),
+            ProbeKind::Readiness => Some(starts_ready),
+        };
+        self.set_result(at, kind, id, initial);
+    }
+
+    /// Whether the state of the container's start, or a defect, keeps this probe from being sent.
+    fn is_held_back(&self, at: At, kind: ProbeKind) -> bool {
+        let container = &self.pods[at.pod].containers[at.container];
+        let view = &container.view;
+        match kind {
+            ProbeKind::Startup => view.started && !self.has(Defect::StartupGoesOnAfterSuccess),
+            ProbeKind::Liveness => {
+                let waits = container.probe(ProbeKind::Readiness).is_some() && !view.ready;
+                (!view.started && !self.has(Defect::LivenessIgnoresStartup))
+                    || (waits && self.has(Defect::LivenessWaitsForReadiness))
+            }
+            ProbeKind::Readiness => {
+                (!view.started && !self.has(Defect::ReadinessIgnoresStartup))
+                    || (view.ready && self.has(Defect::ReadinessStopsWhenReady))
+            }
+        }
+    }
+
+    /// How long an attempt may take.
+    pub(super) fn timeout(&self, at: At, kind: ProbeKind) -> i64 {
+        self.setting_of(at, kind, "timeoutSeconds").max(1) * SECOND
+    }
+
+    /// A verdict of one probe is there: nothing if it is thrown away. Then the worker's next turn.
+    pub(super) fn conclude(&mut self, at: At, kind: ProbeKind, id: &str, passed: Option<bool>) {
+        if let Some(passed) = passed {
+            self.count(at, kind, id, passed);
+        }
+        let Some(worker) = self.worker(at, kind) else { return };
+        worker.busy = false;
+        if std::mem::take(&mut worker.trigger) {
+            self.later(0, Act::Poke(at, kind));
+        } else if std::mem::take(&mut worker.backlog) {
+            self.do_probe(at, kind);
+        }
+    }
+
+    /// Counts a verdict against the thresholds.
+    fn count(&mut self, at: At, kind: ProbeKind, id: &str, passed: bool) {
+        let threshold = self.threshold(at, kind, passed);
+        let goes_on = self.has(Defect::StartupGoesOnAfterSuccess) && passed;
+        let Some(worker) = self.worker(at, kind) else { return };
+        worker.streak = if worker.last == Some(passed) { worker.streak + 1 } else { 1 };
+        worker.last = Some(passed);
+        if worker.streak < threshold {
+            return;
+        }
+        if (kind == ProbeKind::Liveness && !passed) || (kind == ProbeKind::Startup && !goes_on) {
+            worker.hold = true;
+            worker.streak = 0;
+        }
+        self.set_result(at, kind, id, Some(passed));
+    }
+
+    fn threshold(&self, at: At, kind: ProbeKind, passed: bool) -> u64 {
+        let number = |kind, field| u64::try_from(self.setting_of(at, kind, field)).unwrap_or(1).max(1);
+        if passed {
+            return number(kind, "successThreshold");
+        }
+        let own = number(kind, "failureThreshold");
+        let container = &self.pods[at.pod].containers[at.container];
+        let has = |kind| container.probe(kind).is_some();
+        if self.has(Defect::FirstFailureSettles) {
+            return 1;
+        }
+        if self.has(Defect::ThresholdsShared)
+            && kind == ProbeKind::Liveness
+            && has(ProbeKind::Readiness)
+        {
+            return own.min(number(ProbeKind::Readiness, "failureThreshold"));
+        }
+        if self.has(Defect::StartupFailsByLivenessThreshold) && kind == ProbeKind::Startup && has(ProbeKind::Liveness) {
+            return own.min(number(ProbeKind::Liveness, "failureThreshold"));
+        }
+        own + u64::from(self.has(Defect::OneMoreFailureTolerated))
+    }
+
+    /// Takes a result over, and lets the kubelet act on it if it is new.
+    fn set_result(&mut self, at: At, kind: ProbeKind, id: &str, to: Option<bool>) {
+        let container = &mut self.pods[at.pod].containers[at.container];
+        if !container.results.set(kind, id, to) {
+            return;
+        }
+        if container.view.id == id && matches!(container.view.state, State::Running(_)) {
+            match (kind, to) {
+                (ProbeKind::Readiness, Some(ready)) => self.set_ready(at, ready),
+                (ProbeKind::Startup, Some(started)) => self.set_started(at, started),
+                _ => {}
+            }
+        }
+        self.touch(at.pod);
+        let delay = self.between(2 * MS, 12 * MS);
+        self.later(delay, Act::Sync(at.pod));
+    }
+
+    pub(super) fn stop_worker(&mut self, at: At, kind: ProbeKind) {
+        if let Some(worker) = self.worker(at, kind) {
+            worker.stopped = true;
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What exists on the node: pods, their containers, their lives and the workers of their probes. Values only.
+
+use std::collections::BTreeMap;
+
+use probity_model::timeline::ProbeKind;
+use probity_script::{Plan, Span};
+use serde_json::Value;
+
+use crate::world::SECOND;
+
+/// A pod.
+pub(crate) struct Pod {
+    pub(crate) key: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    /// The object as the API has it.
+    pub(crate) object: Value,
+    pub(crate) ip: String,
+    pub(crate) on_host: bool,
+    pub(crate) started: i64,
+    /// When it was asked to go, and with which grace in seconds.
+    pub(crate) deleted: Option<(i64, i64)>,
+    pub(crate) containers: Vec<Container>,
+    pub(crate) publishing: bool,
+    pub(crate) terminal: bool,
+    pub(crate) gone: bool,
+    /// Events that may still be recorded before the recorder's spam filter closes.
+    pub(crate) event_tokens: u32,
+}
+
+/// Which list a container stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Init,
+    Sidecar,
+    Main,
+}
+
+/// A container.
+pub(crate) struct Container {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) spec: Value,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) state: State,
+    pub(crate) last: Option<Ended>,
+    pub(crate) starts: u64,
+    pub(crate) life: Option<Life>,
+    /// What the kubelet's own status says of it, and so what its workers know.
+    pub(crate) view: View,
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) results: Results,
+    pub(crate) back_off: BackOff,
+    /// It is being killed by a probe's verdict; of which kind, and whether it is to be started again.
+    pub(crate) killing: Option<ProbeKind>,
+    pub(crate) restarting: bool,
+    /// It was ready in this life, and it was unready after that.
+    pub(crate) was_ready: bool,
+    pub(crate) spoiled: bool,
+}
+
+/// The state of a container on the node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    Waiting(&'static str),
+    Running(i64),
+    Ended(Ended),
+}
+
+/// How a container ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) code: i64,
+    pub(crate) started: i64,
+    pub(crate) finished: i64,
+    pub(crate) id: String,
+}
+
+/// A container as the kubelet's status has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct View {
+    pub(crate) id: String,
+    pub(crate) state: State,
+    pub(crate) last: Option<Ended>,
+    pub(crate) restarts: u64,
+    pub(crate) started: bool,
+    pub(crate) started_since: Option<i64>,
+    pub(crate) ready: bool,
+}
+
+/// What the probes of a container came to: for each, of which life, and what; nothing if that is not known yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Results(BTreeMap<ProbeKind, (String, Option<bool>)>);
+
+/// How long a container waits before it is started again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BackOff {
+    pub(crate) wait: i64,
+}
+
+/// The worker of one probe.
+pub(crate) struct Worker {
+    pub(crate) kind: ProbeKind,
+    pub(crate) generation: u64,
+    pub(crate) id: String,
+    pub(crate) hold: bool,
+    pub(crate) last: Option<bool>,
+    pub(crate) streak: u64,
+    pub(crate) busy: bool,
+    pub(crate) backlog: bool,
+    pub(crate) trigger: bool,
+    pub(crate) stopped: bool,
+    /// A connection that a defective kubelet keeps: its number and how many requests it has carried.
+    pub(crate) kept: Option<(u64, u64, u64)>,
+}
+
+/// The process of a container.
+pub(crate) struct Life {
+    pub(crate) boot: String,
+    pub(crate) attempt: u64,
+    pub(crate) began: i64,
+    pub(crate) opened: bool,
+    pub(crate) seq: u64,
+    pub(crate) conn: u64,
+    pub(crate) exec: u64,
+    pub(crate) plan: Plan,
+    pub(crate) changes: u64,
+    pub(crate) counts: BTreeMap<String, u64>,
+    pub(crate) marks: BTreeMap<String, i64>,
+    /// Its ports were closed by its end.
+    pub(crate) shut: bool,
+    pub(crate) doors: BTreeMap<String, &'static str>,
+    pub(crate) is_target: bool,
+}
+
+impl Container {
+    /// The probe of this kind as it stands in the spec.
+    pub(crate) fn probe(&self, kind: ProbeKind) -> Option<&Value> {
+        self.spec.get(kind.field())
+    }
+
+    /// The number of this life as the API counts restarts.
+    pub(crate) fn attempt(&self) -> u64 {
+        self.starts.saturating_sub(1)
+    }
+
+    /// The id of this life of the container.
+    pub(crate) fn id(&self, uid: &str) -> String {
+        if self.starts == 0 { String::new() } else { format!("containerd://{uid}-{}-{}", self.name, self.attempt()) }
+    }
+
+    pub(crate) fn worker(&mut self, kind: ProbeKind) -> Option<&mut Worker> {
+        self.workers.iter_mut().find(|worker| worker.kind == kind)
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.state, State::Running(_))
+    }
+}
+
+impl Results {
+    /// The result for this life, if there is any word about it.
+    pub(crate) fn get(&self, kind: ProbeKind, id: &str) -> Option<Option<bool>> {
+        self.0.get(&kind).filter(|(of, _)| of == id).map(|(_, result)| *result)
+    }
+
+    /// Sets a result; whether that changed anything.
+    pub(crate) fn set(&mut self, kind: ProbeKind, id: &str, to: Option<bool>) -> bool {
+        let new = (id.to_owned(), to);
+        self.0.insert(kind, new.clone()) != Some(new)
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(kind: ProbeKind) -> Self {
+        Self {
+            kind,
+            generation: 0,
+            id: String::new(),
+            hold: false,
+            last: None,
+            streak: 0,
+            busy: false,
+            backlog: false,
+            trigger: false,
+            stopped: false,
+            kept: None,
+        }
+    }
+}
+
+impl Life {
+    /// How long ago everything was that steps can count from.
+    pub(crate) fn since(&self, now: i64) -> BTreeMap<String, Span> {
+        self.marks.iter().map(|(name, at)| (name.clone(), span(now - at))).collect()
+    }
+
+    /// Counts one more probe of an endpoint.
+    pub(crate) fn count(&mut self, endpoint: &str) -> u64 {
+        let count = self.counts.entry(endpoint.to_owned()).or_insert(0);
+        *count += 1;
+        *count
+    }
+}
+
+impl Pod {
+    /// The grace period of its spec, in microseconds.
+    pub(crate) fn grace(&self) -> i64 {
+        self.object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30) * SECOND
+    }
+
+    pub(crate) fn restart_policy(&self) -> &str {
+        self.object["spec"]["restartPolicy"].as_str().unwrap_or("Always")
+    }
+}
+
+/// Microseconds as a span; none below zero.
+pub(crate) fn span(us: i64) -> Span {
+    Span::from_micros(u64::try_from(us).unwrap_or(0))
+}
+
+/// A span as microseconds.
+pub(crate) fn micros(span: Span) -> i64 {
+    probity_model::clause::micros(span)
+}

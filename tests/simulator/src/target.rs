@@ -1,0 +1,329 @@
+//! The target's process: its life, its witness, and what the control port does to it.
+//!
+//! What is answered is chosen by the plan's own functions ([`probity_script::Script::due`]); nothing here decides.
+
+mod client;
+mod connection;
+mod reply;
+
+use std::collections::BTreeMap;
+
+use probity_model::case::{Of, Step};
+use probity_model::compose::NODE;
+use probity_model::history::{Did, Happening, Heard, Way};
+use probity_script::answer::ListenState;
+use probity_script::witness::{ChangeSeen, Entry, Exiting, Hello, Listening, Mark, ResetSeen, SignalSeen, Started};
+use probity_script::{Change, Fact, Moment, Plan, Script, Span, WitnessLine};
+
+use crate::pod::{Life, micros, span};
+use crate::world::{Act, At, LifeAt, MS, World};
+
+pub(crate) use connection::{Call, Request, Tls};
+pub(crate) use reply::{Answer, Head};
+
+/// How often a process looks at what its plan says about its ports.
+const DOORS_EVERY: i64 = 10 * MS;
+
+/// The step that is due: its place, its answer, its mark and the probe's number.
+pub(crate) struct Choice<A> {
+    pub(crate) index: usize,
+    pub(crate) answer: A,
+    pub(crate) mark: Option<String>,
+    pub(crate) probe: u64,
+}
+
+impl World<'_> {
+    /// The process of a container begins.
+    pub(crate) fn begin(&mut self, at: At) {
+        let now = self.now;
+        let dice = self.between(0, i64::MAX);
+        let container = &mut self.pods[at.pod].containers[at.container];
+        let attempt = container.attempt();
+        let plan = container.plan.clone();
+        container.life = Some(Life {
+            boot: format!("{:016x}", dice),
+            attempt,
+            began: now,
+            opened: false,
+            seq: 0,
+            conn: 0,
+            exec: 0,
+            is_target: plan.is_some(),
+            plan: plan.unwrap_or_default(),
+            changes: 0,
+            counts: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            shut: false,
+            doors: BTreeMap::new(),
+        });
+        let life = LifeAt { at, attempt };
+        if self.life(life).is_some_and(|life| life.is_target) {
+            self.introduce(life);
+        }
+        let exit = self.life(life).and_then(|of| of.plan.process.exit_for(attempt).cloned());
+        if let Some(exit) = exit {
+            let code = match exit.way {
+                probity_script::ExitWay::Exit => exit.code,
+                probity_script::ExitWay::Abort => 134,
+                probity_script::ExitWay::Segfault => 139,
+                probity_script::ExitWay::Kill => 137,
+            };
+            self.later(micros(exit.after), Act::Exit(life, code, "plan"));
+        }
+        self.later(2 * MS, Act::Open(life));
+    }
+
+    /// The first lines: the connection to the recorder, and who this is.
+    fn introduce(&mut self, life: LifeAt) {
+        let pod = &self.pods[life.at.pod];
+        let container = pod.containers[life.at.container].name.clone();
+        let identity: BTreeMap<String, String> = [
+            ("CONTAINER_NAME", container.as_str()),
+            ("NODE_NAME", NODE),
+            ("POD_IP", &pod.ip),
+            ("POD_NAME", &pod.name),
+            ("POD_UID", &pod.uid),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let (host, peer) = (pod.name.clone(), format!("{}:40000", pod.ip));
+        let Some(of) = self.life(life) else { return };
+        let (boot, seed) = (of.boot.clone(), of.plan.seed);
+        let hello = Hello { v: 1, boot, attempt: life.attempt, hello: 0, identity: identity.clone() };
+        self.tell(life, Entry::Joined { hello, peer });
+        let began_mono_us = self.mono();
+        let started = Started {
+            version: "0.1.0".to_owned(),
+            pid: 1,
+            args: vec!["/agnhost-rs".to_owned(), "serve".to_owned()],
+            host,
+            plan: String::new(),
+            seed,
+            attempt_known: true,
+            began_mono_us,
+            identity,
+        };
+        self.note(life, Fact::Started(started));
+    }
+
+    /// The process, if this life of its container is the present one.
+    pub(crate) fn life(&self, of: LifeAt) -> Option<&Life> {
+        let life = self.pods.get(of.at.pod)?.containers.get(of.at.container)?.life.as_ref();
+        life.filter(|life| life.attempt == of.attempt)
+    }
+
+    pub(crate) fn life_mut(&mut self, of: LifeAt) -> Option<&mut Life> {
+        let life = self.pods.get_mut(of.at.pod)?.containers.get_mut(of.at.container)?.life.as_mut();
+        life.filter(|life| life.attempt == of.attempt)
+    }
+
+    /// Writes a fact down, if the process still lives.
+    pub(crate) fn note(&mut self, life: LifeAt, fact: Fact) {
+        let mono_us = self.mono();
+        let wall_us = u64::try_from(self.now + probity_model::compose::ZERO_WALL_US).unwrap_or_default();
+        let Some(of) = self.life_mut(life).filter(|of| of.is_target) else { return };
+        let line =
+            WitnessLine { v: 1, boot: of.boot.clone(), attempt: of.attempt, seq: of.seq, mono_us, wall_us, fact };
+        of.seq += 1;
+        self.tell(life, Entry::Line(Box::new(line)));
+    }
+
+    /// Writes a fact down at a moment to come.
+    pub(crate) fn note_at(&mut self, when: i64, life: LifeAt, fact: Fact) {
+        self.at(when, Act::Note(life, Box::new(fact)));
+    }
+
+    fn tell(&mut self, life: LifeAt, entry: Entry) {
+        let pod = &self.pods[life.at.pod];
+        let heard = Heard {
+            pod: pod.name.clone(),
+            uid: pod.uid.clone(),
+            container: pod.containers[life.at.container].name.clone(),
+            node: NODE.to_owned(),
+            by: Way::Recorder,
+            received_us: Some(self.mono() + 300),
+            entry,
+        };
+        self.hear_witness(Happening::Witness(heard));
+    }
+
+    /// Chooses the step that is due now.
+    pub(crate) fn choose<A: Clone>(
+        &self,
+        life: LifeAt,
+        script: &Script<A>,
+        endpoint: &str,
+        probe: u64,
+        host: Option<&str>,
+    ) -> Choice<A> {
+        self.choose_at(self.now, life, script, endpoint, probe, host)
+    }
+
+    /// Chooses the step that will be due.
+    pub(crate) fn choose_at<A: Clone>(
+        &self,
+        when: i64,
+        life: LifeAt,
+        script: &Script<A>,
+        endpoint: &str,
+        probe: u64,
+        host: Option<&str>,
+    ) -> Choice<A> {
+        let name = endpoint.split_once([':', '@', ' ']).map_or(endpoint, |(listener, name)| match name {
+            "connections" | "listen" => listener,
+            name => name,
+        });
+        let (elapsed, since, dice) = self.life(life).map_or_else(Default::default, |of| {
+            (span(when - of.began), of.since(when), of.plan.dice(name))
+        });
+        let elapsed: Span = elapsed;
+        let moment = Moment { attempt: life.attempt, elapsed, probe, host, since: &since, dice };
+        let due = script.due(&moment);
+        Choice { index: due.index, answer: due.step.answer.clone(), mark: due.step.mark.clone(), probe }
+    }
+
+    /// Sets a mark, from which steps can count.
+    pub(crate) fn mark(&mut self, life: LifeAt, name: &str, by: &str) {
+        let now = self.now;
+        if let Some(of) = self.life_mut(life) {
+            of.marks.insert(name.to_owned(), now);
+        }
+        self.note(life, Fact::Mark(Mark { name: name.to_owned(), by: by.to_owned() }));
+    }
+
+    /// The process opens its ports and begins to send.
+    pub(crate) fn open(&mut self, life: LifeAt) {
+        let Some(of) = self.life_mut(life) else { return };
+        of.opened = true;
+        let clients: Vec<i64> =
+            of.plan.process.clients.iter().map(|client| client.after.map_or(0, micros)).collect();
+        self.doors(life);
+        for (number, after) in clients.into_iter().enumerate() {
+            self.later(after, Act::Ask(life, number, 0));
+        }
+    }
+
+    /// Whether a port is open.
+    pub(crate) fn door(&self, life: LifeAt, listener: &str) -> ListenState {
+        let Some(of) = self.life(life).filter(|of| of.opened && !of.shut) else { return ListenState::Closed };
+        let Some(script) = of.plan.listeners.get(listener).map(|listener| &listener.listen) else {
+            return ListenState::Closed;
+        };
+        self.choose(life, script, &format!("{listener}@listen"), 0, None).answer
+    }
+
+    /// Writes down which ports changed their state, and looks again later if the plan changes them.
+    pub(crate) fn doors(&mut self, life: LifeAt) {
+        let Some(of) = self.life(life).filter(|of| of.is_target) else { return };
+        let listeners: Vec<(String, String)> = of
+            .plan
+            .listeners
+            .iter()
+            .map(|(name, listener)| {
+                let host = listener.bind.map_or_else(|| "[::]".to_owned(), |bind| bind.to_string());
+                (name.clone(), format!("{host}:{}", listener.port))
+            })
+            .collect();
+        let known = of.doors.clone();
+        let changing = of.plan.listeners.values().any(|listener| listener.listen.steps().len() > 1);
+        for (listener, address) in listeners {
+            let state = match self.door(life, &listener) {
+                ListenState::Open => "open",
+                ListenState::Closed => "closed",
+                ListenState::Full => "full",
+            };
+            if known.get(&listener).copied().unwrap_or("closed") != state {
+                if let Some(of) = self.life_mut(life) {
+                    of.doors.insert(listener.clone(), state);
+                }
+                self.note(life, Fact::Listening(Listening { listener, address, state: state.to_owned() }));
+            }
+        }
+        if changing {
+            self.later(DOORS_EVERY, Act::Doors(life));
+        }
+    }
+
+    /// A signal arrives.
+    pub(crate) fn signal(&mut self, life: LifeAt, signal: &str, answer: &str) {
+        let (signal, answer) = (signal.to_owned(), answer.to_owned());
+        self.note(life, Fact::Signal(SignalSeen { signal, child: None, answer }));
+    }
+
+    /// The process says that it ends, and why.
+    pub(crate) fn say_exiting(&mut self, life: LifeAt, code: u8, why: &str) {
+        self.note(life, Fact::Exiting(Exiting { code, why: why.to_owned() }));
+    }
+
+    /// The process is gone: the recorder sees the end of its connection.
+    pub(crate) fn leave(&mut self, life: LifeAt) {
+        let last_mono_us = self.mono();
+        let of = self.pods[life.at.pod].containers[life.at.container].life.take();
+        let Some(of) = of.filter(|of| of.is_target) else { return };
+        self.tell(life, Entry::Left { boot: of.boot, how: "closed".to_owned(), last_mono_us, told: of.seq });
+    }
+
+    /// A change by the control port.
+    pub(crate) fn change(&mut self, of: &Of, change: Change, step: &Step) {
+        let Some((at, life)) = self.reach(of, step) else { return };
+        let text = serde_json::to_string(&change).unwrap_or_default();
+        let plan = self.life(life).map(|life| life.plan.clone()).unwrap_or_default();
+        match change.apply(&plan) {
+            Err(why) => {
+                self.did(Did::Failed { what: step.in_words(), why });
+            }
+            Ok((plan, endpoints)) => {
+                self.set_plan(life, plan);
+                self.note(life, Fact::Change(ChangeSeen { endpoints: endpoints.clone(), change: text }));
+                let (pod, container) = self.names(at);
+                self.did(Did::Changed { pod, container, endpoints, mono_us: self.mono() });
+                self.doors(life);
+            }
+        }
+    }
+
+    /// The plan is set back to what it was.
+    pub(crate) fn reset(&mut self, of: &Of, step: &Step) {
+        let Some((at, life)) = self.reach(of, step) else { return };
+        let plan = self.pods[at.pod].containers[at.container].plan.clone().unwrap_or_default();
+        self.set_plan(life, plan);
+        let changes = self.life_mut(life).map_or(0, |of| std::mem::take(&mut of.changes));
+        self.note(life, Fact::Reset(ResetSeen { changes }));
+        let (pod, container) = self.names(at);
+        self.did(Did::Called { pod, container, call: "reset".to_owned() });
+    }
+
+    /// A mark by the control port.
+    pub(crate) fn mark_by_control(&mut self, of: &Of, name: &str, step: &Step) {
+        let Some((at, life)) = self.reach(of, step) else { return };
+        self.mark(life, name, "control");
+        let (pod, container) = self.names(at);
+        self.did(Did::Called { pod, container, call: name.to_owned() });
+    }
+
+    fn set_plan(&mut self, life: LifeAt, plan: Plan) {
+        if let Some(of) = self.life_mut(life) {
+            of.plan = plan;
+            of.changes += 1;
+        }
+    }
+
+    fn names(&self, at: At) -> (String, String) {
+        let pod = &self.pods[at.pod];
+        (pod.name.clone(), pod.containers[at.container].name.clone())
+    }
+
+    /// The process behind a container's control port.
+    fn reach(&mut self, of: &Of, step: &Step) -> Option<(At, LifeAt)> {
+        let place = self.place_of(of);
+        let life = place.and_then(|at| {
+            let attempt = self.pods[at.pod].containers[at.container].life.as_ref()?.attempt;
+            Some((at, LifeAt { at, attempt }))
+        });
+        if life.is_none() {
+            let why = "nobody answers at the control port".to_owned();
+            self.did(Did::Failed { what: step.in_words(), why });
+        }
+        life
+    }
+}

@@ -1,0 +1,63 @@
+//! What targets send themselves: their clients, and the questions to their dependencies.
+
+use probity_script::Fact;
+use probity_script::witness;
+
+use super::connection::{Call, Request};
+use super::reply::Answer;
+use crate::pod::micros;
+use crate::world::{Act, LifeAt, SECOND, World};
+
+/// How long a client waits for an answer if the plan does not say.
+const PATIENCE: i64 = 5 * SECOND;
+
+impl World<'_> {
+    /// A client of a process sends its next request.
+    pub(crate) fn ask(&mut self, life: LifeAt, number: usize, count: u64) {
+        let Some(of) = self.life(life).filter(|of| !of.shut) else { return };
+        let Some(client) = of.plan.process.clients.get(number).cloned() else { return };
+        let began = of.began + client.after.map_or(0, micros);
+        let every = micros(client.every).max(1000);
+        if self.now - began >= micros(client.lasts) {
+            return;
+        }
+        self.later(every, Act::Ask(life, number, count + 1));
+        let patience = client.timeout.map_or(PATIENCE, micros);
+        self.fetch(life, &client.name, &client.url, self.now + patience);
+    }
+
+    /// Fetches a URL for a process and writes the call down: when it was done, and the status.
+    pub(super) fn fetch(&mut self, life: LifeAt, by: &str, url: &str, deadline: i64) -> (i64, Option<u16>) {
+        let rest = url.strip_prefix("http://").unwrap_or(url);
+        let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+        let (host, port) = place.rsplit_once(':').map_or((place, 80), |(host, port)| (host, port.parse().unwrap_or(80)));
+        let headers = vec![
+            ("Host".to_owned(), place.to_owned()),
+            ("User-Agent".to_owned(), "agnhost-rs/0.1.0".to_owned()),
+            ("Connection".to_owned(), "close".to_owned()),
+        ];
+        let call = Call {
+            peer: self.pods[life.at.pod].ip.clone(),
+            host: host.to_owned(),
+            port,
+            tls: None,
+            request: Some(Request { target: path.to_owned(), headers, service: None }),
+            deadline,
+            limit: 64 << 10,
+            kept: None,
+            keep: false,
+        };
+        let (at, answer) = self.call(&call);
+        let (status, answered_by, error) = match answer {
+            Answer::Head(head) => (Some(head.status), head.answered_by, None),
+            Answer::Refused => (None, None, Some("connection refused".to_owned())),
+            Answer::TimedOut { .. } => (None, None, Some("no answer in time".to_owned())),
+            Answer::Broken(why) | Answer::Health(_, why) => (None, None, Some(why)),
+            Answer::Connected => (None, None, Some("no answer".to_owned())),
+        };
+        let took_us = u64::try_from(at - self.now).unwrap_or(0);
+        let (by, url) = (by.to_owned(), url.to_owned());
+        self.note_at(at, life, Fact::Call(witness::Call { by, url, status, answered_by, error, took_us }));
+        (at, status)
+    }
+}

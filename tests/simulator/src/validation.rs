@@ -1,0 +1,200 @@
+//! What the API server makes of a pod: its defaults, and its refusals as far as probes go.
+
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::world::World;
+
+const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
+
+impl World<'_> {
+    /// A manifest as it would be answered by a dry run: the status code, the message, and the object as stored.
+    pub(crate) fn try_out(&self, manifest: &Value) -> (u16, String, Value) {
+        let mut stored = manifest.clone();
+        if manifest["kind"] != "Pod" {
+            return (201, String::new(), stored);
+        }
+        self.fill_defaults(&mut stored);
+        let problems = self.problems(&stored);
+        if problems.is_empty() {
+            return (201, String::new(), stored);
+        }
+        let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
+        let list = if problems.len() == 1 { problems.join("") } else { format!("[{}]", problems.join(", ")) };
+        (422, format!("Pod \"{name}\" is invalid: {list}"), Value::Null)
+    }
+
+    /// Fills in what the API server fills in.
+    pub(crate) fn fill_defaults(&self, pod: &mut Value) {
+        let spec = &mut pod["spec"];
+        default(spec, "restartPolicy", json!("Always"));
+        default(spec, "terminationGracePeriodSeconds", json!(30));
+        default(spec, "dnsPolicy", json!("ClusterFirst"));
+        default(spec, "schedulerName", json!("default-scheduler"));
+        for list in ["initContainers", "containers"] {
+            for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+                default(container, "terminationMessagePath", json!("/dev/termination-log"));
+                default(container, "terminationMessagePolicy", json!("File"));
+                default(container, "imagePullPolicy", json!("IfNotPresent"));
+                default(container, "resources", json!({}));
+                for port in container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+                    default(port, "protocol", json!("TCP"));
+                }
+                for probe in PROBES {
+                    if let Some(probe) = container.get_mut(probe) {
+                        self.fill_probe(probe);
+                    }
+                }
+                let hook = container.get_mut("lifecycle").and_then(|of| of.get_mut("preStop")?.get_mut("httpGet"));
+                if let Some(hook) = hook {
+                    default(hook, "path", json!("/"));
+                    default(hook, "scheme", json!("HTTP"));
+                }
+            }
+        }
+    }
+
+    fn fill_probe(&self, probe: &mut Value) {
+        for (field, value) in [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)] {
+            if probe.get(field).is_none_or(|set| *set == 0) {
+                probe[field] = json!(value);
+            }
+        }
+        let (no_path, no_scheme) = (self.has(Defect::ApiLeavesPathEmpty), self.has(Defect::ApiLeavesSchemeEmpty));
+        if let Some(http) = probe.get_mut("httpGet") {
+            if !no_path && http.get("path").is_none_or(|path| path == "") {
+                http["path"] = json!("/");
+            }
+            if !no_scheme && http.get("scheme").is_none_or(|scheme| scheme == "") {
+                http["scheme"] = json!("HTTP");
+            }
+        }
+        if let Some(grpc) = probe.get_mut("grpc") {
+            default(grpc, "service", json!(""));
+        }
+    }
+
+    fn problems(&self, pod: &Value) -> Vec<String> {
+        let mut problems = Vec::new();
+        for list in ["initContainers", "containers"] {
+            for (at, container) in pod["spec"][list].as_array().into_iter().flatten().enumerate() {
+                let sidecar = container["restartPolicy"] == "Always";
+                for field in PROBES {
+                    let path = format!("spec.{list}[{at}].{field}");
+                    let Some(probe) = container.get(field) else { continue };
+                    if list == "initContainers" && !sidecar {
+                        problems.push(format!("{path}: Forbidden: must not be set for init containers without restartPolicy=Always"));
+                        continue;
+                    }
+                    self.probe_problems(&path, field, probe, container, &mut problems);
+                }
+            }
+        }
+        problems
+    }
+
+    fn probe_problems(&self, path: &str, field: &str, probe: &Value, container: &Value, problems: &mut Vec<String>) {
+        for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
+            if let Some(number @ ..=-1) = probe[name].as_i64() {
+                problems.push(format!("{path}.{name}: Invalid value: {number}: must be greater than or equal to 0"));
+            }
+        }
+        if field != "readinessProbe" && probe["successThreshold"].as_i64().is_some_and(|number| number != 1) {
+            problems.push(format!("{path}.successThreshold: Invalid value: {}: must be 1", probe["successThreshold"]));
+        }
+        let grace = probe.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+        if field == "readinessProbe" && grace.is_some() {
+            problems.push(format!("{path}.terminationGracePeriodSeconds: Invalid value: must not be set for readinessProbes"));
+        } else if let Some(number @ ..=0) = grace {
+            problems.push(format!("{path}.terminationGracePeriodSeconds: Invalid value: {number}: must be greater than 0"));
+        }
+        let handlers = ["exec", "httpGet", "tcpSocket", "grpc"];
+        match handlers.iter().filter(|handler| probe.get(**handler).is_some()).count() {
+            0 => problems.push(format!("{path}: Required value: must specify a handler type")),
+            1 => {}
+            _ => problems.push(format!("{path}: Forbidden: may not specify more than 1 handler type")),
+        }
+        if let Some(exec) = probe.get("exec")
+            && exec["command"].as_array().is_none_or(Vec::is_empty)
+        {
+            problems.push(format!("{path}.exec.command: Required value"));
+        }
+        for handler in ["httpGet", "tcpSocket", "grpc"] {
+            if let Some(of) = probe.get(handler) {
+                self.port_problems(&format!("{path}.{handler}.port"), &of["port"], container, problems);
+            }
+        }
+        if let Some(http) = probe.get("httpGet") {
+            self.http_problems(&format!("{path}.httpGet"), http, problems);
+        }
+    }
+
+    fn http_problems(&self, path: &str, http: &Value, problems: &mut Vec<String>) {
+        let scheme = http["scheme"].as_str().unwrap_or("HTTP");
+        if !matches!(scheme, "HTTP" | "HTTPS") && !self.has(Defect::ApiAcceptsAnyScheme) {
+            problems.push(format!(
+                "{path}.scheme: Unsupported value: \"{scheme}\": supported values: \"HTTP\", \"HTTPS\""
+            ));
+        }
+        for (at, header) in http["httpHeaders"].as_array().into_iter().flatten().enumerate() {
+            let name = header["name"].as_str().unwrap_or_default();
+            let fine = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+            if !fine && !self.has(Defect::ApiAcceptsBadHeaderName) {
+                problems.push(format!(
+                    "{path}.httpHeaders[{at}].name: Invalid value: \"{name}\": a valid HTTP header must consist of \
+                     alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
+                ));
+            }
+        }
+    }
+
+    fn port_problems(&self, path: &str, port: &Value, container: &Value, problems: &mut Vec<String>) {
+        if let Some(number) = port.as_i64() {
+            let fine = match number {
+                0 => self.has(Defect::ApiAcceptsPortZero),
+                65535 => !self.has(Defect::ApiRefusesHighestPort),
+                number => (1..65535).contains(&number),
+            };
+            if !fine {
+                problems.push(format!(
+                    "{path}: Invalid value: {number}: must be between 1 and 65535, inclusive"
+                ));
+            }
+        } else if let Some(name) = port.as_str() {
+            if let Some(why) = port_name_problem(name).filter(|_| !self.has(Defect::ApiAcceptsAnyPortName)) {
+                problems.push(format!("{path}: Invalid value: \"{name}\": {why}"));
+            } else if self.has(Defect::ApiRefusesUnknownPortName) && !declares(container, name) {
+                problems.push(format!("{path}: Not found: \"{name}\""));
+            }
+        } else {
+            problems.push(format!("{path}: Required value"));
+        }
+    }
+}
+
+fn declares(container: &Value, name: &str) -> bool {
+    container["ports"].as_array().into_iter().flatten().any(|port| port["name"] == name)
+}
+
+/// What is wrong with the name of a port, by the rules for IANA service names.
+fn port_name_problem(name: &str) -> Option<&'static str> {
+    if name.len() > 15 {
+        return Some("must be no more than 15 characters");
+    }
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
+        return Some("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+    }
+    if !name.chars().any(|c| c.is_ascii_lowercase()) {
+        return Some("must contain at least one letter (a-z)");
+    }
+    if name.contains("--") || name.starts_with('-') || name.ends_with('-') {
+        return Some("must not contain consecutive hyphens, nor begin or end with one");
+    }
+    None
+}
+
+fn default(object: &mut Value, field: &str, value: Value) {
+    if object.get(field).is_none() {
+        object[field] = value;
+    }
+}

@@ -1,0 +1,270 @@
+//! The clock and the queue: what happens when, and in which order the harness hears of it.
+//!
+//! Time is virtual and moves from one act to the next. Whatever is heard (a revision, a witness line) is written into the
+//! history a little after it happened, as on a real network. The world knows nothing of probes or pods' ways.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_model::compose::{AHEAD_US, NODE, ZERO_WALL_US};
+use probity_model::history::{Deed, Did, Happening, Header, NodeFacts, Reading};
+use probity_model::manifest::Setting;
+use probity_model::timeline::ProbeKind;
+use probity_model::{Case, EventId, History};
+use probity_script::Fact;
+
+use crate::Defect;
+use crate::director::Director;
+use crate::endpoints::Service;
+use crate::kubelet::Run;
+use crate::pod::Pod;
+
+/// A millisecond in microseconds.
+pub(crate) const MS: i64 = 1_000;
+/// A second in microseconds.
+pub(crate) const SECOND: i64 = 1_000_000;
+/// The longest that a case may take, whatever its steps say.
+const LONGEST: i64 = 600 * SECOND;
+/// How often clocks are read.
+const READING_EVERY: i64 = 5 * SECOND;
+/// How long a witness line takes to the harness.
+const WITNESS_DELAY: i64 = 4 * MS;
+/// How long a revision takes to the harness.
+const WATCH_DELAY: i64 = 9 * MS;
+
+/// A container of a pod, by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct At {
+    pub(crate) pod: usize,
+    pub(crate) container: usize,
+}
+
+/// One life of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LifeAt {
+    pub(crate) at: At,
+    pub(crate) attempt: u64,
+}
+
+/// Something that is due at a moment.
+pub(crate) enum Act {
+    /// The harness hears of something.
+    Hear(Box<Happening>),
+    /// A process writes something down, if it still lives.
+    Note(LifeAt, Box<Fact>),
+    /// Clocks are read.
+    Read,
+    /// The harness looks whether it can go on.
+    Direct,
+    /// A pod is bound to the node.
+    Bind(usize),
+    /// The kubelet creates the pod's next containers.
+    Create(usize),
+    /// A container starts.
+    Start(At),
+    /// A process opens its ports.
+    Open(LifeAt),
+    /// A process looks at what its plan says about its ports.
+    Doors(LifeAt),
+    /// A client of a process sends a request: which, and how many were sent.
+    Ask(LifeAt, usize, u64),
+    /// The kubelet looks at the pod.
+    Sync(usize),
+    /// The pod's status reaches the API.
+    Publish(usize),
+    /// The ticker of a probe's worker, of this generation.
+    Tick(At, ProbeKind, u64),
+    /// A worker is told to probe now.
+    Poke(At, ProbeKind),
+    /// A probe is sent.
+    Probe(Box<Run>),
+    /// A probe comes back.
+    Settled(Box<Run>, crate::kubelet::Back),
+    /// A container gets its stop signal; it is killed at the second time.
+    Terminate(LifeAt, i64),
+    /// A container is killed.
+    Force(LifeAt),
+    /// A process ends by itself.
+    Exit(LifeAt, u8, &'static str),
+    /// The endpoint controller looks at a service.
+    Reconcile(usize),
+    /// The node's proxy learns of a service's endpoints.
+    Proxy(usize),
+    /// The API drops a pod.
+    Drop(usize),
+}
+
+/// Everything at one moment.
+pub(crate) struct World<'c> {
+    pub(crate) case: &'c Case,
+    defects: BTreeSet<Defect>,
+    pub(crate) now: i64,
+    queue: BTreeMap<(i64, u64), Act>,
+    ticket: u64,
+    dice: u64,
+    pub(crate) history: History,
+    pub(crate) setting: Setting,
+    pub(crate) pods: Vec<Pod>,
+    pub(crate) services: Vec<Service>,
+    pub(crate) director: Director,
+    pub(crate) revision: u64,
+    pub(crate) events: BTreeMap<(usize, String), (u64, u64)>,
+}
+
+impl<'c> World<'c> {
+    pub(crate) fn new(case: &'c Case, defects: &[Defect], seed: u64) -> Self {
+        let facts = NodeFacts {
+            kubelet: "v1.36.3".to_owned(),
+            runtime: "containerd://2.2.0".to_owned(),
+            architecture: "amd64".to_owned(),
+            ..NodeFacts::default()
+        };
+        let header = Header {
+            run: "simulated".to_owned(),
+            case: case.name.0.clone(),
+            judges: case.judges.clone(),
+            expect: case.expect.clone(),
+            server: "v1.36.3".to_owned(),
+            nodes: BTreeMap::from([(NODE.to_owned(), facts)]),
+            began_wall_us: ZERO_WALL_US,
+            ..Header::default()
+        };
+        let setting = Setting {
+            run: "simulated".to_owned(),
+            namespace: "probity-simulated".to_owned(),
+            image: "agnhost-rs".to_owned(),
+            pull_policy: "Never".to_owned(),
+            recorder: "10.244.1.2:7070".to_owned(),
+            token: "simulated".to_owned(),
+            ..Setting::default()
+        };
+        Self {
+            case,
+            defects: defects.iter().copied().collect(),
+            now: 0,
+            queue: BTreeMap::new(),
+            ticket: 0,
+            dice: seed ^ 0x9E37_79B9_7F4A_7C15,
+            history: History::new(header),
+            setting,
+            pods: Vec::new(),
+            services: Vec::new(),
+            director: Director::default(),
+            revision: 1000,
+            events: BTreeMap::new(),
+        }
+    }
+
+    /// Lets everything happen until the case is over.
+    pub(crate) fn run(mut self) -> History {
+        self.later(0, Act::Read);
+        self.later(10 * MS, Act::Direct);
+        while let Some(((at, _), act)) = self.queue.pop_first() {
+            self.now = at;
+            if at > LONGEST {
+                self.did(Did::Over { why: "out of time".to_owned() });
+                break;
+            }
+            self.perform(act);
+            if self.director.over {
+                break;
+            }
+        }
+        self.history
+    }
+
+    fn perform(&mut self, act: Act) {
+        match act {
+            Act::Hear(what) => {
+                self.history.push(self.now, *what);
+                self.heard();
+            }
+            Act::Note(life, fact) => self.note(life, *fact),
+            Act::Read => self.read_clocks(),
+            Act::Direct => self.direct(),
+            Act::Bind(pod) => self.bind(pod),
+            Act::Create(pod) => self.create_containers(pod),
+            Act::Start(at) => self.start(at),
+            Act::Open(life) => self.open(life),
+            Act::Doors(life) => self.doors(life),
+            Act::Ask(life, client, count) => self.ask(life, client, count),
+            Act::Sync(pod) => self.sync(pod),
+            Act::Publish(pod) => self.publish(pod),
+            Act::Tick(at, kind, generation) => self.tick(at, kind, generation),
+            Act::Poke(at, kind) => self.poke(at, kind),
+            Act::Probe(run) => self.send_probe(*run),
+            Act::Settled(run, back) => self.settled(*run, back),
+            Act::Terminate(life, until) => self.terminate(life, until),
+            Act::Force(life) => self.force(life),
+            Act::Exit(life, code, why) => self.exit(life, code, why),
+            Act::Reconcile(service) => self.reconcile(service),
+            Act::Proxy(service) => self.proxy(service),
+            Act::Drop(pod) => self.drop_pod(pod),
+        }
+    }
+
+    /// Whether this defect is planted.
+    pub(crate) fn has(&self, defect: Defect) -> bool {
+        self.defects.contains(&defect)
+    }
+
+    /// Does something after a while.
+    pub(crate) fn later(&mut self, after: i64, act: Act) {
+        self.at(self.now + after.max(0), act);
+    }
+
+    /// Does something at a moment.
+    pub(crate) fn at(&mut self, when: i64, act: Act) {
+        self.ticket += 1;
+        self.queue.insert((when.max(self.now), self.ticket), act);
+    }
+
+    /// A number from `from` up to `to`, different each time.
+    pub(crate) fn between(&mut self, from: i64, to: i64) -> i64 {
+        self.dice = self.dice.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.dice;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^= z >> 31;
+        let width = u64::try_from(to - from).unwrap_or(0).max(1);
+        from + i64::try_from(z % width).unwrap_or(0)
+    }
+
+    /// The harness will hear of what a target saw.
+    pub(crate) fn hear_witness(&mut self, what: Happening) {
+        self.later(WITNESS_DELAY, Act::Hear(Box::new(what)));
+    }
+
+    /// The harness will hear of what the API shows.
+    pub(crate) fn hear_watch(&mut self, what: Happening) {
+        self.later(WATCH_DELAY, Act::Hear(Box::new(what)));
+    }
+
+    /// Writes down what the harness just did.
+    pub(crate) fn did(&mut self, did: Did) -> EventId {
+        let deed = Deed { began_us: (self.now - 5 * MS).max(0), did };
+        self.history.push(self.now, Happening::Deed(deed))
+    }
+
+    /// The node's monotonic clock.
+    pub(crate) fn mono(&self) -> u64 {
+        u64::try_from(self.now + AHEAD_US).unwrap_or_default()
+    }
+
+    /// The wall clock in whole seconds, as the API writes it.
+    pub(crate) fn timestamp(&self, at: i64) -> String {
+        let second = (at + ZERO_WALL_US).div_euclid(SECOND);
+        jiff::Timestamp::from_second(second).map(|at| at.to_string()).unwrap_or_default()
+    }
+
+    fn read_clocks(&mut self) {
+        let reading = Reading {
+            node: NODE.to_owned(),
+            sent_us: self.now - 400,
+            received_us: self.now + 400,
+            mono_us: self.now + AHEAD_US,
+            wall_us: self.now + ZERO_WALL_US,
+        };
+        self.later(400, Act::Hear(Box::new(Happening::Reading(reading))));
+        self.later(READING_EVERY, Act::Read);
+    }
+}
