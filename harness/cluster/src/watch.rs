@@ -6,7 +6,7 @@
 //! what changed is told from it. An object that is gone from the new list is told as deleted, as it was last seen.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use http::Request;
@@ -30,6 +30,8 @@ use crate::zero::Zero;
 const LENGTH_S: u64 = 60;
 /// A watch that is not ended by then is dead.
 const LONGEST_SILENCE: Duration = Duration::from_secs(LENGTH_S + 10);
+/// A watch that ended in good order sooner than this is odd.
+const SHORT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A break shorter than this is not worth telling.
@@ -83,10 +85,16 @@ impl Watch {
         let Some(mut revision) = self.list(None).await else { return };
         let (mut errors, mut broke_us) = (0, None);
         loop {
-            let before = revision.clone();
+            let (before, began) = (revision.clone(), Instant::now());
             match self.follow(&mut revision, &mut broke_us).await {
                 Ended::Unheard => return,
-                Ended::Over => errors = 0,
+                Ended::Over => {
+                    errors = 0;
+                    // Who ends every watch at once shall not be asked without pause.
+                    if began.elapsed() < SHORT {
+                        tokio::time::sleep(FIRST_PAUSE).await;
+                    }
+                }
                 Ended::Broken if errors < MOST_ERRORS => {
                     errors = if revision == before { errors + 1 } else { 1 };
                     tokio::time::sleep(pause(errors)).await;

@@ -145,13 +145,14 @@ async fn a_line_that_lacks_only_its_end_comes_once() {
             let whole = event("ADDED", &object("b", 12));
             match asked.nth {
                 0 => stream(&[whole.trim_end().to_owned()], Piece::Cut),
+                1 => stream(&[whole.trim_end().to_owned()], Piece::Pause(Duration::ZERO)),
                 _ => stream(&[whole], Piece::Hang),
             }
         }),
     )
     .await;
     assert_eq!(lines.iter().filter(|line| *line == "Added b 12").count(), 1, "{lines:?}");
-    assert_eq!(revisions(&fake), ["10", "10"]);
+    assert_eq!(revisions(&fake), ["10", "10", "10"]);
 }
 
 #[tokio::test]
