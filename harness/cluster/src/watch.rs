@@ -33,7 +33,7 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(LENGTH_S + 10);
 /// A watch that ended in good order sooner than this is odd.
 const SHORT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A break shorter than this is not worth telling.
 const QUICK_US: i64 = 50_000;
 /// After so many errors in a row from the same revision, the revision is given up.
@@ -72,7 +72,9 @@ struct Watch {
 enum Ended {
     /// It is to be taken up at the last revision.
     Over,
-    /// It is to be taken up at the last revision, after a pause.
+    /// The server can't be reached, or has no time: the last revision is as good as it was.
+    Away,
+    /// It is to be taken up at the last revision, after a pause; but not for ever, if it always breaks there.
     Broken,
     /// The server has forgotten that revision.
     Forgotten(String),
@@ -83,7 +85,7 @@ enum Ended {
 impl Watch {
     async fn run(mut self) {
         let Some(mut revision) = self.list(None).await else { return };
-        let (mut errors, mut broke_us) = (0, None);
+        let (mut errors, mut away, mut broke_us) = (0, 0, None);
         loop {
             let (before, began) = (revision.clone(), Instant::now());
             match self.follow(&mut revision, &mut broke_us).await {
@@ -94,6 +96,11 @@ impl Watch {
                     if began.elapsed() < SHORT {
                         tokio::time::sleep(FIRST_PAUSE).await;
                     }
+                }
+                Ended::Away => {
+                    away += 1;
+                    tokio::time::sleep(pause(away)).await;
+                    continue;
                 }
                 Ended::Broken if errors < MOST_ERRORS => {
                     errors = if revision == before { errors + 1 } else { 1 };
@@ -109,6 +116,7 @@ impl Watch {
                     (revision, errors, broke_us) = (next, 0, None);
                 }
             }
+            away = 0;
         }
     }
 
@@ -146,7 +154,8 @@ impl Watch {
                 broke_us.get_or_insert(self.teller.heard_us);
                 return match error.refusal() {
                     Some(refusal) if refusal.code == 410 => Ended::Forgotten(refusal.message.clone()),
-                    _ => Ended::Broken,
+                    Some(refusal) if !matches!(refusal.code, 429 | 502..=504) => Ended::Broken,
+                    _ => Ended::Away,
                 };
             }
         };

@@ -206,6 +206,37 @@ async fn a_watch_that_is_taken_up_late_is_noise_and_no_gap() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_away_for_long_is_noise_and_no_gap() {
+    let (lines, fake) = told(
+        2,
+        lists(vec![], vec![], |asked| match asked.nth {
+            // Nine requests, repetitions included, each time that it is tried.
+            0..63 => Answer::RetryAfter(503, 0),
+            _ => stream(&[event("ADDED", &object("b", 12))], Piece::Hang),
+        }),
+    )
+    .await;
+    assert_eq!(lines, ["noise", "Added b 12"]);
+    assert!(revisions(&fake).iter().all(|revision| revision == "10"));
+}
+
+#[tokio::test]
+async fn a_revision_at_which_the_watch_always_breaks_is_given_up_as_a_gap() {
+    let (lines, fake) = told(
+        // Five times it is taken up late, and then no more.
+        7,
+        lists(vec![], vec![object("b", 15)], |asked| match asked.query["resourceVersion"].as_str() {
+            "10" => stream(&[], Piece::Cut),
+            _ => stream(&[], Piece::Hang),
+        }),
+    )
+    .await;
+    let told: Vec<_> = lines.iter().filter(|line| *line != "noise").collect();
+    assert!(told.len() == 2 && told[0].starts_with("gap") && told[1] == "Added b 15", "{lines:?}");
+    assert_eq!(revisions(&fake).last().map(String::as_str), Some("20"));
+}
+
+#[tokio::test]
 async fn an_error_that_is_not_about_the_revision_is_no_gap() {
     let (lines, fake) = told(
         1,
