@@ -4,7 +4,8 @@ use probity_model::timeline::ProbeKind;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::Fact;
 
-use super::exchange::{Course, Outcome, courses};
+use super::course::Course;
+use super::exchange::{Outcome, courses};
 use super::taken::{Jury, Promise};
 
 /// Connection refused, reset before headers or malformed answers are probe failures.
@@ -69,7 +70,7 @@ fn refused(run: &Timeline<'_>, jury: &Jury<'_, '_, '_>, closed: &Closed, seen: &
         return seen.fine([*closed_id, id]);
     }
     let Some(until) = jury.end_of_life(closed.until.as_ref().map(|(_, at)| at.clone())) else { return };
-    let Some(window) = jury.window(&last, &until) else { return };
+    let Some(window) = jury.window(&last, &until).filter(|_| !jury.hidden(closed_at, &until)) else { return };
     let reopened = closed.until.as_ref().map(|(id, _)| *id);
     match probe.kind {
         ProbeKind::Liveness => {

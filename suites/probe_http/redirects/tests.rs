@@ -50,6 +50,17 @@ fn a_redirect_on_the_host_that_is_not_followed_is_a_violation() {
 }
 
 #[test]
+fn what_a_held_up_node_did_not_follow_is_doubt() {
+    let mut scene = readiness(SAME_HOST, "/ok");
+    scene.probe(2.0, &[Told::get("/r", 302)]).run.noise(2.0, 2.9);
+    scene.probe(3.0, &to("/ok", 200));
+    assert_eq!(scene.at(4.0), "inconclusive");
+    let mut scene = readiness(SAME_HOST, "/ok");
+    scene.probes(2..8, &to("/ok", 200)).run.noise(2.0, 2.9);
+    assert_eq!(scene.at(9.0), "inconclusive");
+}
+
+#[test]
 fn a_redirect_at_the_very_end_is_doubt() {
     let mut scene = readiness(SAME_HOST, "/ok");
     scene.probe(2.0, &[Told::get("/r", 302)]);
@@ -187,6 +198,15 @@ fn a_warning_that_may_have_been_dropped_or_is_yet_to_come_is_doubt() {
 }
 
 #[test]
+fn what_a_lost_watch_may_have_hidden_is_doubt() {
+    for kind in ["Event", "Pod"] {
+        let mut scene = readiness(CROSS_HOST, "http://10.9.9.9:8080/x");
+        scene.probes(2..8, &[Told::get("/r", 302)]).run.gap(7.5, 8.5, kind);
+        assert_eq!(scene.at(9.0), "inconclusive", "{kind}");
+    }
+}
+
+#[test]
 fn the_name_of_the_same_machine_is_another_host() {
     let named = || carrying(Told::get("/r", 302), "Host", "app.example");
     let mut scene = with_header(BY_NAME, "Host", "app.example", "http://app.example/ok");
@@ -235,7 +255,7 @@ fn a_redirect_to_nowhere_lets_live_with_a_warning() {
 fn a_redirect_to_nowhere_that_kills_is_a_violation() {
     let mut scene = liveness(NOWHERE, &redirect(300, "/ok"));
     scene.probe(2.0, &[Told::get("/r", 300)]);
-    scene.run.signal(2.1, "SIGTERM");
+    scene.killed(2.1);
     assert_eq!(scene.at(3.0), "violated");
 }
 
