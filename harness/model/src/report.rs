@@ -131,7 +131,7 @@ pub struct ProfileReport {
     pub result: Outcome,
     /// Why, in a sentence.
     pub why: String,
-    /// Its clauses by verdict: those that a case of the profile was written for.
+    /// Its clauses by verdict: those that a case of the profile was written for, and any that was violated in one.
     pub counts: Counts,
     /// Their names by verdict.
     pub clauses: BTreeMap<Word, Vec<ClauseId>>,
