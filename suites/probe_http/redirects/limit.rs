@@ -30,7 +30,7 @@ pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: 
         let jury = Jury::new(run, clause, &course);
         for (chain, range) in course.runs(chain) {
             seen.applies();
-            let Some(taken) = jury.taken(&range) else { continue };
+            let Some(taken) = jury.taken(&range, seen) else { continue };
             let from = &course.exchanges[range.start].at;
             let warning = run.clocks.on_harness(from).and_then(|from| jury.warning(from.lo));
             judge(chain, &taken, warning, &jury, &range, seen);
