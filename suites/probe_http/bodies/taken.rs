@@ -100,7 +100,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
     pub(crate) fn expect_warning(&self, range: &Range<usize>, seen: &mut Seen) {
         let Some(first) = self.course.exchanges[range.clone()].first() else { return };
         let Some(from) = self.run.clocks.on_harness(&first.at) else { return };
-        if let Some(id) = self.warning(from.lo) {
+        if let Some(id) = self.warning(range) {
             return seen.fine([first.id, id]);
         }
         let waited = self.run.ended_us - from.hi - self.noise(&first.at, &Stamp::harness(self.run.ended_us));
@@ -118,15 +118,18 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         }
     }
 
-    /// The first warning about the probe after an instant of the harness's clock.
-    pub(crate) fn warning(&self, since: i64) -> Option<EventId> {
+    /// The first warning about the probe that a run of probes can have caused.
+    pub(crate) fn warning(&self, range: &Range<usize>) -> Option<EventId> {
+        let first = self.course.exchanges[range.clone()].first()?;
+        let from = self.run.clocks.on_harness(&first.at)?.lo;
+        let to = self.run.clocks.on_harness(&self.until(range)?)?.hi.saturating_add(self.lag);
         let text = format!("{} probe warning: ", self.course.word());
         let fits = |event: &&KubeEvent<'_>| {
             event.reason == "ProbeWarning"
                 && event.kind == "Warning"
                 && event.container == Some(self.course.container.name.as_str())
                 && event.message.contains(&text)
-                && event.at.at.hi >= since
+                && (from..=to).contains(&event.at.at.hi)
         };
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
