@@ -146,7 +146,11 @@ impl Container {
 
     /// The id of this life of the container.
     pub(crate) fn id(&self, uid: &str) -> String {
-        if self.starts == 0 { String::new() } else { format!("containerd://{uid}-{}-{}", self.name, self.attempt()) }
+        if self.starts == 0 {
+            String::new()
+        } else {
+            format!("containerd://{uid}-{}-{}", self.name, self.attempt())
+        }
     }
 
     pub(crate) fn worker(&mut self, kind: ProbeKind) -> Option<&mut Worker> {

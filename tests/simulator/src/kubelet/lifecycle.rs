@@ -41,15 +41,21 @@ impl World<'_> {
         }
         let failed = |kind| container.results.get(kind, &container.view.id) == Some(Some(false));
         let was = container.was_ready && failed(ProbeKind::Readiness);
-        let serves = container.probe(ProbeKind::Liveness).is_none() && self.has(Defect::ReadinessServesAsLiveness);
+        let serves =
+            container.probe(ProbeKind::Liveness).is_none() && self.has(Defect::ReadinessServesAsLiveness);
         if failed(ProbeKind::Liveness) && !self.has(Defect::LivenessFailureTolerated) {
             return Some(ProbeKind::Liveness);
         }
         if failed(ProbeKind::Startup) && !self.has(Defect::StartupFailureTolerated) {
             return Some(ProbeKind::Startup);
         }
-        let settled = container.workers.iter().any(|worker| worker.kind == ProbeKind::Readiness && worker.last == Some(false));
-        if failed(ProbeKind::Readiness) && ((serves && settled) || (was && self.has(Defect::ReadinessFailureRestarts))) {
+        let settled = container
+            .workers
+            .iter()
+            .any(|worker| worker.kind == ProbeKind::Readiness && worker.last == Some(false));
+        if failed(ProbeKind::Readiness)
+            && ((serves && settled) || (was && self.has(Defect::ReadinessFailureRestarts)))
+        {
             return Some(ProbeKind::Readiness);
         }
         None
@@ -138,7 +144,10 @@ impl World<'_> {
         container.view.started = false;
         let (name, pod) = (container.name.clone(), self.pods[at.pod].name.clone());
         let uid = self.pods[at.pod].uid.clone();
-        let message = format!("Back-off restarting failed container {name} in pod {pod}_{}({uid})", self.setting.namespace);
+        let message = format!(
+            "Back-off restarting failed container {name} in pod {pod}_{}({uid})",
+            self.setting.namespace
+        );
         self.record(at.pod, at.container, "Warning", "BackOff", &message);
         self.back_off_more(at);
         self.touch(at.pod);
@@ -186,7 +195,9 @@ impl World<'_> {
         let before = container.last.as_ref().map(|last| last.finished);
         let wait = container.back_off.wait;
         match before {
-            Some(finished) if wait > 0 && self.now < finished + wait => self.wait_to_start(at, ended, finished + wait),
+            Some(finished) if wait > 0 && self.now < finished + wait => {
+                self.wait_to_start(at, ended, finished + wait)
+            }
             _ => {
                 if before.is_some() {
                     self.back_off_more(at);

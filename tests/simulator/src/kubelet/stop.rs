@@ -22,11 +22,16 @@ impl World<'_> {
             return;
         }
         container.killing = Some(kind);
-        let suffix = if policy == "Never" && container.kind != Kind::Sidecar { "" } else { ", will be restarted" };
+        let suffix =
+            if policy == "Never" && container.kind != Kind::Sidecar { "" } else { ", will be restarted" };
         let message = format!("Container {} failed {} probe{suffix}", container.name, kind.word());
         let own = container.probe(kind).and_then(|probe| probe["terminationGracePeriodSeconds"].as_i64());
         self.record(at.pod, at.container, "Normal", "Killing", &message);
-        let grace = if self.has(Defect::KillWaitsForEver) { 600 * SECOND } else { own.map_or(pod_grace, |own| own * SECOND) };
+        let grace = if self.has(Defect::KillWaitsForEver) {
+            600 * SECOND
+        } else {
+            own.map_or(pod_grace, |own| own * SECOND)
+        };
         if self.has(Defect::KillWithoutGrace) {
             let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
             self.later(20 * MS, Act::Force(life));
@@ -79,7 +84,17 @@ impl World<'_> {
             let target = http["path"].as_str().unwrap_or("/").to_owned();
             let request = Some(Request { target, headers, service: None });
             let peer = "10.244.1.1".to_owned();
-            let call = Call { peer, host, port, tls: None, request, deadline, limit: 10_240, kept: None, keep: false };
+            let call = Call {
+                peer,
+                host,
+                port,
+                tls: None,
+                request,
+                deadline,
+                limit: 10_240,
+                kept: None,
+                keep: false,
+            };
             let (when, answer) = self.call(&call);
             return if answer == Answer::Refused { now } else { when };
         }
@@ -190,7 +205,8 @@ impl World<'_> {
     pub(super) fn stop_helpers(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let leaving = of.deleted.is_some() || of.terminal;
-        let needed = of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running());
+        let needed =
+            of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running());
         if !leaving || needed {
             return;
         }

@@ -73,7 +73,9 @@ impl World<'_> {
         }
         match container.results.get(ProbeKind::Startup, id) {
             Some(result) => result == Some(true),
-            None => !container.workers.iter().any(|worker| worker.kind == ProbeKind::Startup && !worker.stopped),
+            None => {
+                !container.workers.iter().any(|worker| worker.kind == ProbeKind::Startup && !worker.stopped)
+            }
         }
     }
 
@@ -102,7 +104,8 @@ impl World<'_> {
     /// Takes over whether a container is ready.
     pub(super) fn set_ready(&mut self, at: At, ready: bool) {
         let keeps = self.has(Defect::ReadyFlagNotCleared);
-        let (never_again, by_restart) = (self.has(Defect::NeverReadyAgain), self.has(Defect::RecoversByRestart));
+        let (never_again, by_restart) =
+            (self.has(Defect::NeverReadyAgain), self.has(Defect::RecoversByRestart));
         let container = &mut self.pods[at.pod].containers[at.container];
         let running = matches!(container.view.state, State::Running(_));
         let was = container.view.ready;
@@ -141,12 +144,16 @@ impl World<'_> {
             _ => None,
         };
         let never = of.restart_policy() == "Never";
-        let broken_init =
-            of.containers.iter().any(|container| container.kind == Kind::Init && ended(container).is_some_and(|c| c != 0));
+        let broken_init = of
+            .containers
+            .iter()
+            .any(|container| container.kind == Kind::Init && ended(container).is_some_and(|c| c != 0));
         if broken_init && never {
             return "Failed";
         }
-        if mains().any(|container| matches!(container.view.state, State::Waiting(_)) && container.view.last.is_none()) {
+        if mains().any(|container| {
+            matches!(container.view.state, State::Waiting(_)) && container.view.last.is_none()
+        }) {
             return "Pending";
         }
         if !mains().all(|container| ended(container).is_some()) {
