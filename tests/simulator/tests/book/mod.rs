@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use probity_model::{Case, History, Judgement, Registry};
 
 /// The clauses with their judges.
-pub static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::draft().unwrap());
+pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::draft().unwrap());
 
 /// The cases of the book that the simulated cluster can run.
-pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+pub(crate) static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let files = probity_suites::cases().unwrap_or_else(|problem| panic!("{problem}"));
     files.into_iter().flat_map(|file| file.cases).collect()
 });
 
 /// What all judges say of a history.
-pub fn judge(history: &History) -> Vec<Judgement> {
+pub(crate) fn judge(history: &History) -> Vec<Judgement> {
     REGISTRY.judge(history)
 }
 
 /// The clauses that say `violated`, with what they say.
-pub fn violated(history: &History) -> Vec<(String, String)> {
+pub(crate) fn violated(history: &History) -> Vec<(String, String)> {
     let judgements = judge(history).into_iter();
     judgements
         .filter(|judgement| judgement.verdict.word() == "violated")
@@ -32,7 +32,7 @@ pub fn violated(history: &History) -> Vec<(String, String)> {
 }
 
 /// Does something for each number below `count`, on all cores; the results in their order.
-pub fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
+pub(crate) fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
