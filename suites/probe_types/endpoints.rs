@@ -1,5 +1,20 @@
-//! To be written.
+//! Endpoints and traffic: what readiness and deletion do to a pod's place in its services.
+//!
+//! Slices are judged after the API itself showed the pod's change, traffic by the requests of our own clients that a
+//! target saw arrive through a service's address.
+
+mod deletion;
+pub(super) mod leaving;
+pub(super) mod services;
+#[cfg(test)]
+mod tests;
 
 use probity_model::Judge;
 
-pub(super) const JUDGES: &[Judge] = &[];
+pub(super) const JUDGES: &[Judge] = &[
+    Judge { clause: "probe.readiness.service-traffic-stops", judge: leaving::traffic_stops },
+    Judge { clause: "probe.readiness.endpoint-removed", judge: leaving::endpoint_removed },
+    Judge { clause: "probe.readiness.publish-not-ready", judge: leaving::publishes_not_ready },
+    Judge { clause: "probe.readiness.no-auto-unready-on-delete", judge: deletion::unready_on_delete },
+    Judge { clause: "probe.readiness.drain-without-probe", judge: deletion::drain_without_probe },
+];

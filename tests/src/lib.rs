@@ -1,6 +1,7 @@
 //! Helpers for tests that drive the programs of this workspace from outside: the program as a process, and clients of
 //! several degrees of politeness.
 
+pub mod cluster;
 pub mod frames;
 pub mod grpc;
 pub mod h2;

@@ -32,6 +32,7 @@ pub const ONLY: &str = "pod";
 
 /// The name of a case: `chapter/what-it-shows`, with `/axis=value` for each axis of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CaseName(pub String);
 
@@ -241,6 +242,9 @@ impl Case {
         }
         for (at, step) in written.steps.iter().enumerate() {
             step.check(&pods).map_err(|why| pin(&why, &["steps".to_owned(), at.to_string()]))?;
+        }
+        for (at, expectation) in written.expect.iter().enumerate() {
+            expectation.check().map_err(|why| pin(&why, &["expect".to_owned(), at.to_string()]))?;
         }
         Ok(Self {
             name: matrix::name(&written.case, variant),

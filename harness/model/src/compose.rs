@@ -56,6 +56,8 @@ pub struct Told {
     pub target: String,
     /// The headers.
     pub headers: Vec<(String, String)>,
+    /// The step of the endpoint's script that answers.
+    pub step: usize,
     /// The answer in short: a status or a word.
     pub answer: String,
     /// Why the answer broke off.
@@ -89,6 +91,7 @@ impl Told {
                 header("Accept", "*/*"),
                 header("Connection", "close"),
             ],
+            step: 0,
             answer: answer.to_string(),
             error: None,
             took: 0.001,
@@ -380,7 +383,7 @@ impl Composer {
                 conn,
                 nth: 1,
                 endpoint,
-                step: 0,
+                step: told.step,
                 answer: told.answer.clone(),
                 written: told.written,
                 took_us,

@@ -116,7 +116,9 @@ impl Registry {
         match concluded {
             None if intended => judgement(unseen(timeline), Vec::new()),
             None => None,
-            Some((Verdict::Inconclusive { doubt: Doubt::Unseen, .. }, _)) if !intended => None,
+            Some((Verdict::Inconclusive { doubt: Doubt::Unseen | Doubt::TooShort, .. }, _)) if !intended => {
+                None
+            }
             Some((Verdict::Inconclusive { doubt: Doubt::Unseen, .. }, found)) => {
                 judgement(unseen(timeline), found)
             }

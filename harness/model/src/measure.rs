@@ -169,6 +169,14 @@ impl Measurement {
         }
     }
 
+    /// How far inside its bound it lies at the nearest end; negative if it reaches beyond.
+    #[must_use]
+    pub fn room(&self) -> i64 {
+        let lower = self.bound.lower.as_ref().map(|limit| self.observed.lo.saturating_sub(limit.value));
+        let upper = self.bound.upper.as_ref().map(|limit| limit.value.saturating_sub(self.observed.hi));
+        lower.into_iter().chain(upper).min().unwrap_or(i64::MAX)
+    }
+
     /// The measurement as a fragment of a sentence: `1.20 s, at most 3.00 s (periodSeconds + 2 s)`.
     #[must_use]
     pub fn in_words(&self) -> String {

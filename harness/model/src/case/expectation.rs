@@ -67,3 +67,35 @@ pub enum Occurrence {
     /// A pod reaches this phase.
     Phase(String),
 }
+
+impl Expectation {
+    /// Checks that it can be told whether it is so.
+    ///
+    /// # Errors
+    ///
+    /// If it asks that a mere moment lasts, or for a number that can't be.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Always(of) if !of.lasts() => {
+                let why = "`always` is for what lasts: ready, unready, phase, success-of or failure-of";
+                Err(format!("{why}; this is a moment, for which there are `never` and `times`"))
+            }
+            Self::Times { least, most: Some(most), .. } if least > most => {
+                Err(format!("at least {least} and at most {most} cannot be at once"))
+            }
+            Self::Times { least: 0, most: None, .. } => Err("`times` needs `least` or `most`".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Occurrence {
+    /// Whether it begins a state, which something else ends.
+    #[must_use]
+    pub fn lasts(&self) -> bool {
+        match self {
+            Self::SuccessOf(_) | Self::FailureOf(_) | Self::Ready | Self::Unready | Self::Phase(_) => true,
+            Self::ProbeOf(_) | Self::Restart | Self::Signal(_) | Self::Event(_) => false,
+        }
+    }
+}

@@ -44,7 +44,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
                 match &deed.did {
                     Did::Tried(tried) => timeline.tried.push((id, tried)),
                     Did::Created { kind, name, manifest } if kind == "Pod" => {
-                        timeline.pods.push(created(id, name, manifest))
+                        created(&mut timeline.pods, id, name, manifest)
                     }
                     Did::Deleted { kind, name, .. } if kind == "Pod" => {
                         mark_deleted(&mut timeline.pods, name, id)
@@ -76,8 +76,14 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
     timeline
 }
 
-fn created<'h>(id: EventId, name: &str, manifest: &'h Value) -> PodLife<'h> {
-    PodLife { created: Some((id, manifest)), ..unknown_pod(name, manifest) }
+/// The watch may show a pod before the answer to its creation is there, so the deed may come second.
+fn created<'h>(pods: &mut Vec<PodLife<'h>>, id: EventId, name: &str, manifest: &'h Value) {
+    let seen =
+        pods.iter_mut().rev().find(|pod| pod.name == name && pod.created.is_none() && pod.deleted.is_none());
+    match seen {
+        Some(pod) => pod.created = Some((id, manifest)),
+        None => pods.push(PodLife { created: Some((id, manifest)), ..unknown_pod(name, manifest) }),
+    }
 }
 
 fn unknown_pod<'h>(name: &str, object: &'h Value) -> PodLife<'h> {

@@ -1,0 +1,60 @@
+//! `probity diff`: what changed between two reports, clause by clause.
+
+use std::path::PathBuf;
+
+use probity_model::report::{Diff, Exit};
+
+use crate::files::{self, Trouble};
+
+/// Compares two reports
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct DiffArgs {
+    /// The older report, or the folder of its run
+    #[arg(value_name = "OLDER")]
+    pub(crate) older: PathBuf,
+    /// The newer report, or the folder of its run
+    #[arg(value_name = "NEWER")]
+    pub(crate) newer: PathBuf,
+}
+
+/// Compares, and fails if a clause is violated that was not before.
+pub(crate) fn run(args: &DiffArgs) -> Result<(Exit, String), Trouble> {
+    let (older, newer) = (files::read_report(&args.older)?, files::read_report(&args.newer)?);
+    let diff = Diff::between(&older, &newer);
+    let exit = if diff.is_worse() { Exit::Violated } else { Exit::Success };
+    Ok((exit, diff.in_words()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::files::sample;
+    use probity_model::report::Undecided;
+
+    #[test]
+    fn a_new_violation_fails_and_its_end_does_not() {
+        let (older, newer) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        files::write(older.path(), &sample::undecided_report(), Undecided::Told).unwrap();
+        files::write(newer.path(), &sample::report(), Undecided::Told).unwrap();
+        let compare = |older: &std::path::Path, newer: &std::path::Path| {
+            run(&DiffArgs { older: older.to_owned(), newer: newer.to_owned() }).unwrap()
+        };
+        let (exit, text) = compare(older.path(), newer.path());
+        assert_eq!(exit, Exit::Violated);
+        assert!(text.contains("changed    demo.hostile: skipped -> violated"), "{text}");
+        assert_eq!(compare(newer.path(), older.path()).0, Exit::Success);
+        assert_eq!(compare(newer.path(), &newer.path().join("report.json")).1.lines().count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_report_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("report.json"), "{\"kind\":1}").unwrap();
+        let args = DiffArgs { older: folder.path().to_owned(), newer: folder.path().to_owned() };
+        let trouble = run(&args).unwrap_err();
+        assert_eq!(trouble.exit, Exit::Usage);
+        assert!(trouble.sentence.contains("report.json: this is no report"), "{trouble}");
+    }
+}

@@ -1,0 +1,219 @@
+//! The books: one history for each case that runs, and the clerk who enters what comes in.
+//!
+//! All cases of a run share the watches, the recorder's stream and the clocks. The clerk finds out which case something
+//! belongs to and enters it there: by the label of the case, by the pod that it is about, or, for gaps, noise and
+//! readings, everywhere. Nothing is ever dropped in silence: what belongs to no open case is counted.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use probity_model::history::{Deed, Did, Happening, Header, Heard, Reading, Sighting};
+use probity_model::manifest::CASE;
+use probity_model::metronome::MetronomeEar;
+use probity_model::{EventId, History};
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+
+use crate::Zero;
+use crate::incoming::Incoming;
+use crate::metronome::Metronome;
+
+/// How long a line takes at most from a target to here on a machine that is not held up.
+const TRAVEL_US: i64 = 500_000;
+
+/// The books of a run.
+#[derive(Clone)]
+pub struct Books {
+    zero: Zero,
+    inner: Arc<Mutex<Inner>>,
+}
+
+struct Inner {
+    open: HashMap<String, Open>,
+    /// Hears when a node is late for everyone.
+    ear: MetronomeEar,
+    /// Which case a pod belongs to, by the pod's name.
+    pods: HashMap<String, String>,
+    /// The first and the newest reading of each node, for histories that begin later.
+    readings: HashMap<String, Vec<(i64, Reading)>>,
+    last_noise_us: i64,
+    strays: u64,
+}
+
+struct Open {
+    history: History,
+    changed: watch::Sender<()>,
+}
+
+/// The book of one case, as its director holds it.
+pub struct Book {
+    books: Books,
+    slug: String,
+    changed: watch::Receiver<()>,
+}
+
+impl Books {
+    /// Empty books.
+    #[must_use]
+    pub fn new(zero: Zero) -> Self {
+        let inner = Inner {
+            open: HashMap::new(),
+            ear: Metronome::ear(),
+            pods: HashMap::new(),
+            readings: HashMap::new(),
+            last_noise_us: i64::MIN / 2,
+            strays: 0,
+        };
+        Self { zero, inner: Arc::new(Mutex::new(inner)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the book of a case. What is known of the clocks is its beginning.
+    #[must_use]
+    pub fn open(&self, slug: &str, header: Header) -> Book {
+        let (sender, changed) = watch::channel(());
+        let mut inner = self.lock();
+        let mut history = History::new(header);
+        for (us, reading) in inner.readings.values().flatten() {
+            history.push(*us, Happening::Reading(reading.clone()));
+        }
+        inner.open.insert(slug.to_owned(), Open { history, changed: sender });
+        Book { books: self.clone(), slug: slug.to_owned(), changed }
+    }
+
+    /// When noise was heard last, on the harness's clock.
+    #[must_use]
+    pub fn last_noise_us(&self) -> i64 {
+        self.lock().last_noise_us
+    }
+
+    /// How many things came that belonged to no open case.
+    #[must_use]
+    pub fn strays(&self) -> u64 {
+        self.lock().strays
+    }
+
+    /// Enters all that comes in, until the senders are gone.
+    pub async fn keep(self, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
+        while let Some(next) = incoming.recv().await {
+            self.lock().enter(next);
+        }
+    }
+}
+
+impl Inner {
+    fn enter(&mut self, next: Incoming) {
+        match next {
+            Incoming::Sighting { us, sighting } => {
+                let slug = self.case_of(&sighting);
+                self.enter_one(slug, us, Happening::Sighting(sighting));
+            }
+            Incoming::Heard { us, heard } if Metronome::is_one(&heard.pod) => {
+                if let Some(noise) = self.ear.hear(us, &heard) {
+                    self.enter(Incoming::Noise { us, noise });
+                }
+            }
+            Incoming::Heard { us, heard } => {
+                let slug = self.case_of_pod(&heard);
+                self.enter_one(slug, us, Happening::Witness(heard));
+            }
+            Incoming::Gap { us, gap } => self.enter_all(us, &Happening::Gap(gap)),
+            Incoming::Noise { us, noise } => {
+                self.last_noise_us = us;
+                self.enter_all(us, &Happening::Noise(noise));
+            }
+            Incoming::Reading { us, reading } => {
+                let known = self.readings.entry(reading.node.clone()).or_default();
+                known.truncate(1);
+                known.push((us, reading.clone()));
+                self.enter_all(us, &Happening::Reading(reading));
+            }
+        }
+    }
+
+    fn enter_one(&mut self, slug: Option<String>, us: i64, what: Happening) {
+        match slug.and_then(|slug| self.open.get_mut(&slug)) {
+            Some(open) => {
+                open.history.push(us, what);
+                open.changed.send_replace(());
+            }
+            None => self.strays += 1,
+        }
+    }
+
+    fn enter_all(&mut self, us: i64, what: &Happening) {
+        for open in self.open.values_mut() {
+            open.history.push(us, what.clone());
+            open.changed.send_replace(());
+        }
+    }
+
+    fn case_of(&self, sighting: &Sighting) -> Option<String> {
+        let object = &sighting.object;
+        if sighting.kind == "Event" {
+            let of = object.get("involvedObject")?.get("name")?.as_str()?;
+            return self.pods.get(of).cloned();
+        }
+        let labels = object.get("metadata")?.get("labels")?;
+        labels.get(CASE).and_then(Value::as_str).map(str::to_owned)
+    }
+
+    fn case_of_pod(&self, heard: &Heard) -> Option<String> {
+        self.pods.get(&heard.pod).cloned()
+    }
+}
+
+impl Book {
+    /// Says that a pod of this name belongs to the case.
+    pub fn own_pod(&self, pod: &str) {
+        self.books.lock().pods.insert(pod.to_owned(), self.slug.clone());
+    }
+
+    /// Enters something that the harness did, which began at `began_us` and is done now.
+    pub fn deed(&self, began_us: i64, did: Did) -> EventId {
+        self.enter(Happening::Deed(Deed { began_us, did }))
+    }
+
+    /// Enters anything.
+    pub fn enter(&self, what: Happening) -> EventId {
+        let us = self.books.zero.us();
+        let mut inner = self.books.lock();
+        let Some(open) = inner.open.get_mut(&self.slug) else { return EventId(0) };
+        let id = open.history.push(us, what);
+        open.changed.send_replace(());
+        id
+    }
+
+    /// Looks at the history so far.
+    pub fn look<T>(&self, at: impl FnOnce(&History) -> T) -> T {
+        let inner = self.books.lock();
+        match inner.open.get(&self.slug) {
+            Some(open) => at(&open.history),
+            None => at(&History::default()),
+        }
+    }
+
+    /// Waits until something is entered.
+    pub async fn changed(&mut self) {
+        if self.changed.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Closes the book and hands the history over. Noise that has not ended yet is its last entry.
+    #[must_use]
+    pub fn close(self) -> History {
+        let us = self.books.zero.us();
+        let mut inner = self.books.lock();
+        for noise in inner.ear.overdue(us, TRAVEL_US) {
+            if let Some(open) = inner.open.get_mut(&self.slug) {
+                open.history.push(us, Happening::Noise(noise));
+            }
+        }
+        inner.pods.retain(|_, slug| *slug != self.slug);
+        inner.open.remove(&self.slug).map(|open| open.history).unwrap_or_default()
+    }
+}

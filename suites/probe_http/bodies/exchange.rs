@@ -1,0 +1,372 @@
+//! One HTTP probe from end to end: what was asked, what was answered, and where it was sent on to.
+//!
+//! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. Here
+//! they are put together, and each answer is read with the plan that was in force. Where a probe's requests cannot be
+//! told from those of another probe, there is no [`Course`] of it, and nobody is judged by it.
+
+use std::collections::BTreeSet;
+
+use probity_model::timeline::{
+    Asked, Attempt, Connection, ContainerLife, Handler, PodLife, ProbeKind, ProbeSpec, Through,
+};
+use probity_model::{EventId, Stamp, Timeline};
+use probity_script::answer::{HttpAnswer, HttpReply};
+use probity_script::{Change, Endpoint, Fact, Plan};
+
+use super::super::redirects::location::{Reference, Url};
+use super::said::{self, Said};
+
+/// The statuses that ask to go elsewhere.
+const FOLLOWED: [u16; 5] = [301, 302, 303, 307, 308];
+
+/// The HTTP probes of one kind in one life of a container, in the order of their arrival.
+pub(crate) struct Course<'t, 'h> {
+    pub(crate) pod: &'t PodLife<'h>,
+    pub(crate) container: &'t ContainerLife<'h>,
+    pub(crate) probe: &'t ProbeSpec,
+    pub(crate) attempt: &'t Attempt<'h>,
+    pub(crate) exchanges: Vec<Exchange<'t, 'h>>,
+}
+
+/// One probe.
+pub(crate) struct Exchange<'t, 'h> {
+    /// Its first arrival.
+    pub(crate) id: EventId,
+    pub(crate) at: Stamp,
+    /// When the target was done with its last answer, as far as is known.
+    pub(crate) done: Option<Stamp>,
+    /// Its requests; none for a connection that broke before the first.
+    pub(crate) hops: Vec<Hop<'t, 'h>>,
+    /// All its events.
+    pub(crate) events: Vec<EventId>,
+}
+
+/// One request of a probe.
+pub(crate) struct Hop<'t, 'h> {
+    pub(crate) asked: &'t Asked<'h>,
+    pub(crate) connection: Option<&'t Connection<'h>>,
+    /// What was asked for.
+    pub(crate) url: Url,
+    /// What was meant, if the plan is known.
+    pub(crate) told: Option<HttpAnswer>,
+    /// What was answered.
+    pub(crate) said: Said,
+    /// Where that leads; none for an answer that is no redirect.
+    pub(crate) leads: Option<Leads>,
+}
+
+/// Where a redirect leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Leads {
+    /// To the host that the probe began with.
+    Here(Url),
+    /// To another host.
+    Elsewhere(Url),
+    /// Nowhere: it has no Location, or a status that asks for no other request.
+    Nowhere,
+    /// To something that cannot be asked: no URL, or none of HTTP.
+    Unusable,
+    /// It cannot be told.
+    Unclear,
+}
+
+/// What a kubelet is told by a probe as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The last answer is a success: 200 to 299.
+    Good,
+    /// The last answer is a failure: 400 and above.
+    Bad,
+    /// The last answer is a redirect that is not to be followed.
+    Parted,
+    /// There was no answer, or none that is HTTP.
+    Nothing,
+    /// The body breaks off.
+    Short,
+    /// A redirect that cannot be followed.
+    Unusable,
+    /// It should have gone on, or it cannot be told.
+    Open,
+}
+
+impl<'t, 'h> Exchange<'t, 'h> {
+    pub(crate) fn last(&self) -> Option<&Hop<'t, 'h>> {
+        self.hops.last()
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        let Some(last) = self.last() else { return Outcome::Nothing };
+        match (&last.said, &last.leads) {
+            (Said::Whole { status: 200..=299, .. }, _) => Outcome::Good,
+            (Said::Whole { status: 400.., .. }, _) => Outcome::Bad,
+            (Said::Whole { .. }, Some(Leads::Nowhere | Leads::Elsewhere(_))) => Outcome::Parted,
+            (Said::Whole { .. }, Some(Leads::Unusable)) => Outcome::Unusable,
+            (Said::Nothing, _) => Outcome::Nothing,
+            (Said::Short { .. }, _) => Outcome::Short,
+            _ => Outcome::Open,
+        }
+    }
+}
+
+impl<'t, 'h> Course<'t, 'h> {
+    /// Runs of probes that are alike: places in [`Course::exchanges`], each run as long as it can be.
+    pub(crate) fn runs<K: PartialEq>(
+        &self,
+        like: impl Fn(&Exchange<'t, 'h>) -> Option<K>,
+    ) -> Vec<(K, std::ops::Range<usize>)> {
+        let mut runs: Vec<(K, std::ops::Range<usize>)> = Vec::new();
+        for (at, exchange) in self.exchanges.iter().enumerate() {
+            let Some(key) = like(exchange) else { continue };
+            match runs.last_mut() {
+                Some((last, range)) if *last == key && range.end == at => range.end = at + 1,
+                _ => runs.push((key, at..at + 1)),
+            }
+        }
+        runs
+    }
+
+    /// The probe's name as events write it: `Readiness`.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.probe.kind {
+            ProbeKind::Startup => "Startup",
+            ProbeKind::Liveness => "Liveness",
+            ProbeKind::Readiness => "Readiness",
+        }
+    }
+
+    /// The events of a run of probes.
+    pub(crate) fn events(&self, range: &std::ops::Range<usize>) -> Vec<EventId> {
+        self.exchanges[range.clone()].iter().flat_map(|exchange| exchange.events.iter().copied()).collect()
+    }
+
+    /// The headers that the pod gives the probe.
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        match &self.probe.handler {
+            Handler::Http { headers, .. } => headers,
+            _ => &[],
+        }
+    }
+}
+
+/// The courses of all HTTP probes of a history.
+pub(crate) fn courses<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
+    let mut courses = Vec::new();
+    for pod in &run.pods {
+        let voices: Vec<Voice<'_, '_>> = pod
+            .containers
+            .iter()
+            .flat_map(|container| {
+                let plan = container.plan();
+                container.attempts.iter().map(move |attempt| Voice::of(attempt, plan.clone()))
+            })
+            .collect();
+        for container in &pod.containers {
+            for probe in &container.probes {
+                let Handler::Http { scheme, host, .. } = &probe.handler else { continue };
+                for voice in voices.iter().filter(|voice| belongs(voice.attempt, container)) {
+                    let ear = Ear { voices: &voices, voice, probe, scheme, host: host.as_deref() };
+                    let Some(mut exchanges) = ear.exchanges() else { continue };
+                    exchanges.extend(ear.broken_connections(container));
+                    exchanges.sort_by_key(|exchange| (exchange.at.at.lo, exchange.id));
+                    let attempt = voice.attempt;
+                    courses.push(Course { pod, container, probe, attempt, exchanges });
+                }
+            }
+        }
+    }
+    courses
+}
+
+fn belongs(attempt: &Attempt<'_>, container: &ContainerLife<'_>) -> bool {
+    container.attempts.iter().any(|own| std::ptr::eq(own, attempt))
+}
+
+/// One life of a target with the plans that were in force.
+struct Voice<'t, 'h> {
+    attempt: &'t Attempt<'h>,
+    /// Each plan, and the instant from which it was in force; none where a change could not be read.
+    plans: Vec<(i64, Option<Plan>)>,
+    /// The requests that were probes of their own.
+    first: BTreeSet<EventId>,
+}
+
+impl<'t, 'h> Voice<'t, 'h> {
+    fn of(attempt: &'t Attempt<'h>, plan: Option<Plan>) -> Self {
+        let mut plans = vec![(i64::MIN, plan.clone())];
+        for line in &attempt.lines {
+            let now = plans.last().and_then(|(_, plan)| plan.as_ref());
+            let next = match &line.line.fact {
+                Fact::Change(seen) => now.and_then(|plan| {
+                    let change: Change = serde_json::from_str(&seen.change).ok()?;
+                    change.apply(plan).ok().map(|(plan, _)| plan)
+                }),
+                Fact::Reset(_) => plan.clone(),
+                _ => continue,
+            };
+            plans.push((line.at.at.lo, next));
+        }
+        let first = attempt.probes.iter().map(|probe| probe.id).collect();
+        Self { attempt, plans, first }
+    }
+
+    fn told(&self, asked: &Asked<'h>) -> Option<HttpAnswer> {
+        let (_, _, answer) = asked.answer.as_ref()?;
+        let (_, plan) = self.plans.iter().rfind(|(since, _)| *since <= asked.at.at.lo)?;
+        let Endpoint::Of { listener, name } = answer.endpoint.as_ref()? else { return None };
+        let script = plan.as_ref()?.listeners.get(listener)?.paths.get(name)?;
+        script.steps().get(answer.step).map(|step| step.answer.clone())
+    }
+}
+
+/// What is needed to put the requests of one probe together.
+struct Ear<'a, 't, 'h> {
+    voices: &'a [Voice<'t, 'h>],
+    voice: &'a Voice<'t, 'h>,
+    probe: &'t ProbeSpec,
+    scheme: &'a str,
+    host: Option<&'a str>,
+}
+
+impl<'t, 'h> Ear<'_, 't, 'h> {
+    /// The probes that made a request; none if they cannot be told from others.
+    fn exchanges(&self) -> Option<Vec<Exchange<'t, 'h>>> {
+        let attempt = self.voice.attempt;
+        let mine = || attempt.probes.iter().filter(|probe| probe.can_be(self.probe.kind));
+        if mine().any(|probe| !probe.is(self.probe.kind)) {
+            return None;
+        }
+        let mut used = BTreeSet::new();
+        Some(
+            mine()
+                .filter_map(|probe| match probe.through {
+                    Through::Request(at) => attempt.requests.get(at),
+                    _ => None,
+                })
+                .map(|asked| self.exchange(asked, &mut used))
+                .collect(),
+        )
+    }
+
+    fn exchange(&self, first: &'t Asked<'h>, used: &mut BTreeSet<EventId>) -> Exchange<'t, 'h> {
+        let connection = self.voice.attempt.connection(first);
+        let url = Url {
+            scheme: self.scheme.to_ascii_lowercase(),
+            host: self.host.or(connection.map(Connection::address)).unwrap_or_default().to_owned(),
+            port: connection.and_then(Connection::port).unwrap_or_default(),
+            target: first.request.target.clone(),
+        };
+        let mut hops = vec![self.hop(self.voice, first, url)];
+        while let Some(Hop { leads: Some(Leads::Here(to)), .. }) = hops.last() {
+            let Some(next) = hops.last().and_then(|last| self.follower(last, to, used)) else { break };
+            used.insert(next.asked.id);
+            hops.push(next);
+        }
+        let done = hops.last().and_then(|hop| hop.asked.answer.as_ref()).map(|(_, at, _)| at.clone());
+        let events = hops.iter().flat_map(|hop| hop.asked.events()).collect();
+        Exchange { id: first.id, at: first.at.clone(), done, hops, events }
+    }
+
+    fn hop(&self, voice: &Voice<'t, 'h>, asked: &'t Asked<'h>, url: Url) -> Hop<'t, 'h> {
+        let connection = voice.attempt.connection(asked);
+        let told = voice.told(asked);
+        let hop = asked.request.hop.unwrap_or(0);
+        let http1 = asked.request.protocol.starts_with("HTTP/1");
+        let said = asked.answer.as_ref().map_or(Said::Unknown, |(_, _, answer)| {
+            Said::of(answer, told.as_ref(), hop, http1, self.probe.timeout)
+        });
+        let origin = self.host.or(connection.map(Connection::address)).unwrap_or_default();
+        let leads = match (&said, &told) {
+            (Said::Whole { status, .. }, told) if (300..400).contains(status) => {
+                Some(leads(*status, told.as_ref(), asked, connection, &url, origin))
+            }
+            _ => None,
+        };
+        Hop { asked, connection, url, told, said, leads }
+    }
+
+    /// The request that a redirect led to, wherever in the pod it arrived.
+    fn follower(&self, last: &Hop<'t, 'h>, to: &Url, used: &BTreeSet<EventId>) -> Option<Hop<'t, 'h>> {
+        let from = last.asked.at.at.lo;
+        let until = from.saturating_add(self.probe.timeout).saturating_add(1_000_000);
+        let came_from = |asked: &Asked<'_>| {
+            asked.header("referer").next().is_none_or(|referer| referer.ends_with(&last.asked.request.target))
+        };
+        let fits = |voice: &Voice<'t, 'h>, asked: &Asked<'h>| {
+            let port = voice.attempt.connection(asked).and_then(Connection::port);
+            let new = !voice.first.contains(&asked.id) && !used.contains(&asked.id);
+            let in_time = (from..=until).contains(&asked.at.at.lo) && asked.id != last.asked.id;
+            new && in_time && port == Some(to.port) && asked.request.target == to.target && came_from(asked)
+        };
+        self.voices
+            .iter()
+            .filter(|voice| voice.attempt.node == self.voice.attempt.node)
+            .flat_map(|voice| voice.attempt.requests.iter().map(move |asked| (voice, asked)))
+            .filter(|(voice, asked)| !asked.from_our_client() && fits(voice, asked))
+            .min_by_key(|(_, asked)| asked.at.at.lo)
+            .map(|(voice, asked)| self.hop(voice, asked, to.clone()))
+    }
+
+    /// The connections to the probe's port that were broken off before any request, where they can only be this probe's.
+    fn broken_connections(&self, container: &ContainerLife<'h>) -> Vec<Exchange<'t, 'h>> {
+        let port = self.probe.handler.port();
+        if port.is_none() || container.probes.iter().filter(|other| other.handler.port() == port).count() > 1
+        {
+            return Vec::new();
+        }
+        let attempt = self.voice.attempt;
+        let broken = |connection: &&Connection<'_>| {
+            connection.requests == 0
+                && connection.port() == port
+                && ["close", "reset", "garbage"].contains(&connection.accepted.answer.as_str())
+        };
+        let exchange = |connection: &'t Connection<'h>| {
+            let done = connection.closed.as_ref().map(|(_, at, _)| at.clone());
+            let closed = connection.closed.as_ref().map(|(id, ..)| *id);
+            let events = [Some(connection.id), closed].into_iter().flatten().collect();
+            Exchange { id: connection.id, at: connection.at.clone(), done, hops: Vec::new(), events }
+        };
+        attempt.connections.iter().filter(broken).map(exchange).collect()
+    }
+}
+
+fn leads(
+    status: u16,
+    told: Option<&HttpAnswer>,
+    asked: &Asked<'_>,
+    connection: Option<&Connection<'_>>,
+    url: &Url,
+    origin: &str,
+) -> Leads {
+    if !FOLLOWED.contains(&status) {
+        return Leads::Nowhere;
+    }
+    let (Some(HttpAnswer::Reply(reply)), Some(connection)) = (told, connection) else {
+        return Leads::Unclear;
+    };
+    let Some(location) = location(reply, asked, connection).filter(|location| !location.is_empty()) else {
+        return Leads::Nowhere;
+    };
+    match url.resolve(&location) {
+        Reference::Odd => Leads::Unclear,
+        Reference::Malformed => Leads::Unusable,
+        Reference::To(url) if url.host != origin => Leads::Elsewhere(url),
+        Reference::To(url) if !["http", "https"].contains(&url.scheme.as_str()) => Leads::Unusable,
+        Reference::To(url) => Leads::Here(url),
+    }
+}
+
+/// The `Location` that was sent, its placeholders filled in as the target does.
+pub(crate) fn location(reply: &HttpReply, asked: &Asked<'_>, connection: &Connection<'_>) -> Option<String> {
+    let ip = connection.address();
+    let ip = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
+    let port = connection.port().unwrap_or_default().to_string();
+    let host = asked.header("host").next().unwrap_or_default();
+    let fill = |text: &str| text.replace("{ip}", &ip).replace("{port}", &port).replace("{host}", host);
+    let hop = asked.request.hop.unwrap_or(0);
+    if let Some(chain) = said::chain(reply, hop) {
+        let path = asked.request.target.split('?').next().unwrap_or_default();
+        return Some(format!("{}{path}?probity-hop={}", fill(&chain.base), hop + 1));
+    }
+    let line = reply.headers.iter().find(|line| line.is("location"))?;
+    line.parts().map(|(_, value)| fill(value))
+}

@@ -1,0 +1,116 @@
+//! Bodies that break off before their end and before the limit. By the document the status decides; upstream takes
+//! such an answer for an error, asks again at once, three times in all, and then throws the result away.
+
+use std::ops::Range;
+
+use probity_model::{Clause, Seen, Timeline};
+
+use super::exchange::{Course, Outcome, courses};
+use super::taken::{Jury, Promise};
+
+/// How often upstream asks before it gives up.
+const TRIES: usize = 3;
+
+/// Success depends solely on the status code in the headers.
+pub(super) fn the_status_decides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for course in courses(run) {
+        let jury = Jury::new(run, clause, &course);
+        let runs = course.runs(|exchange| {
+            let status = exchange.last()?.said.status()?;
+            (exchange.outcome() == Outcome::Short).then_some(status)
+        });
+        for (status, range) in runs {
+            seen.applies();
+            judge(&jury, status, &range, seen);
+        }
+    }
+}
+
+fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut Seen) {
+    let Some(promise) = promise(status) else { return };
+    let Some(bursts) = bursts(jury, range) else { return };
+    let once = bursts.iter().all(|tries| *tries == 1);
+    let thrice = bursts.iter().all(|tries| *tries == TRIES);
+    let course = jury.course;
+    let Some(taken) = jury.taken(range) else { return };
+    let events = course.events(range).into_iter().chain(taken.events.iter().copied());
+    let counts = bursts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let facts = format!(
+        "{} probes of {} were answered with {status} and a body that breaks off; requests a probe: {counts}",
+        course.probe.kind.word(),
+        course.container.name
+    );
+    if thrice && taken.nothing {
+        seen.diverges(format!("{facts}; their results were thrown away"), events);
+    } else if once && taken.allows(promise) {
+        if taken.denies(promise) {
+            seen.fine(events);
+        }
+    } else {
+        let word = if taken.success {
+            "success"
+        } else if taken.failure {
+            "failure"
+        } else {
+            "no one thing"
+        };
+        seen.violated(format!("{facts}; they were taken for {word}"), events);
+    }
+}
+
+fn promise(status: u16) -> Option<Promise> {
+    match status {
+        200..=299 => Some(Promise::Success),
+        400.. => Some(Promise::Failure),
+        _ => None,
+    }
+}
+
+/// How many requests each probe of the run made, the last ones left out if they may not be over. None if probes
+/// follow one another so closely that they cannot be told apart.
+fn bursts(jury: &Jury<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
+    let course = jury.course;
+    if !apart(course, range) {
+        return None;
+    }
+    let mut bursts = Vec::new();
+    let mut tries = 0;
+    for at in range.clone() {
+        tries += 1;
+        if !again(course, at) {
+            if jury.settled(at) {
+                bursts.push(tries);
+            }
+            tries = 0;
+        } else if at + 1 == range.end {
+            // The next try was answered otherwise: this probe says nothing about how often is tried.
+            tries = 0;
+        }
+    }
+    (!bursts.is_empty()).then_some(bursts)
+}
+
+/// Whether the next request is another try of the same probe: it comes long before the next one is due.
+fn again(course: &Course<'_, '_>, at: usize) -> bool {
+    let (Some(this), Some(next)) = (course.exchanges.get(at), course.exchanges.get(at + 1)) else {
+        return false;
+    };
+    let Some(done) = &this.done else { return false };
+    next.at.at.lo - done.at.hi < closeness(course)
+}
+
+/// Less than this lies between two tries.
+fn closeness(course: &Course<'_, '_>) -> i64 {
+    (course.probe.period / 4).min(500_000)
+}
+
+/// Whether three tries leave a gap before the next probe by which they are told apart.
+fn apart(course: &Course<'_, '_>, range: &Range<usize>) -> bool {
+    let longest = course.exchanges[range.clone()]
+        .iter()
+        .filter_map(|exchange| Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo))
+        .max();
+    longest.is_some_and(|longest| {
+        longest.saturating_mul(3).saturating_add(2 * closeness(course)) <= course.probe.period
+    })
+}

@@ -1,0 +1,286 @@
+//! What the kubelet made of a run of probes that were all answered alike, as far as its deeds show it.
+//!
+//! A result shows only by what follows: a container that becomes or stays ready, one that is killed or lives on, one
+//! that is started. A state that was there before proves less than one that changed, so a [`Taken`] tells everything
+//! that the kubelet *can* have made of the run. Where the run is too short for its result to be seen, nothing is said.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use probity_model::timeline::{ProbeKind, Revision};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
+
+use super::exchange::Course;
+
+/// How many warnings about a pod the kubelet may have recorded before the rest is dropped; upstream drops after 25.
+const CROWD: u64 = 20;
+
+/// What a run of probes can have been taken for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) success: bool,
+    pub(crate) failure: bool,
+    /// For nothing: the results were thrown away.
+    pub(crate) nothing: bool,
+    /// What shows it, beside the probes.
+    pub(crate) events: Vec<EventId>,
+}
+
+/// What a run of probes should be taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promise {
+    Success,
+    Failure,
+}
+
+impl Promise {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+impl Taken {
+    /// Whether it can have been what is promised.
+    pub(crate) fn allows(&self, promise: Promise) -> bool {
+        match promise {
+            Promise::Success => self.success,
+            Promise::Failure => self.failure,
+        }
+    }
+
+    /// Whether it can have been the opposite.
+    pub(crate) fn denies(&self, promise: Promise) -> bool {
+        match promise {
+            Promise::Success => !self.failure,
+            Promise::Failure => !self.success,
+        }
+    }
+}
+
+/// The evidence of one run.
+pub(crate) struct Jury<'a, 't, 'h> {
+    pub(crate) run: &'t Timeline<'h>,
+    pub(crate) course: &'a Course<'t, 'h>,
+    /// How late a result may show.
+    pub(crate) lag: i64,
+}
+
+impl<'a, 't, 'h> Jury<'a, 't, 'h> {
+    pub(crate) fn new(run: &'t Timeline<'h>, clause: &Clause, course: &'a Course<'t, 'h>) -> Self {
+        Self { run, course, lag: clause.slack_us() }
+    }
+
+    /// Tells whether a run of probes was taken for what is promised.
+    pub(crate) fn decide(&self, range: &Range<usize>, promise: Promise, what: &str, seen: &mut Seen) {
+        let Some(taken) = self.taken(range) else { return };
+        let events = self.course.events(range).into_iter().chain(taken.events.iter().copied());
+        if !taken.allows(promise) {
+            let finding = format!(
+                "{} {} probes of {} {what}, and were not taken for {}",
+                range.len(),
+                self.course.probe.kind.word(),
+                self.course.container.name,
+                promise.word()
+            );
+            seen.violated(finding, events);
+        } else if taken.denies(promise) {
+            seen.fine(events);
+        }
+    }
+
+    /// Tells whether the kubelet recorded a `ProbeWarning` for a run of probes.
+    pub(crate) fn expect_warning(&self, range: &Range<usize>, seen: &mut Seen) {
+        let Some(first) = self.course.exchanges[range.clone()].first() else { return };
+        let Some(from) = self.run.clocks.on_harness(&first.at) else { return };
+        if let Some(id) = self.warning(from.lo) {
+            return seen.fine([first.id, id]);
+        }
+        let waited = self.run.ended_us - from.hi - self.noise(&first.at, &Stamp::harness(self.run.ended_us));
+        let events = self.course.events(range);
+        let of = format!("{} of {}", self.course.probe.kind.word(), self.course.container.name);
+        if waited < self.lag {
+            seen.doubt(Doubt::TooShort, format!("the case ended before a warning about the {of}"), events);
+        } else if self.crowded() {
+            let why = format!("so many events were recorded that one about the {of} may have been dropped");
+            seen.doubt(Doubt::Ambiguous, why, events);
+        } else {
+            seen.violated(format!("no ProbeWarning was recorded about the {of}"), events);
+        }
+    }
+
+    /// The first warning about the probe after an instant of the harness's clock.
+    pub(crate) fn warning(&self, since: i64) -> Option<EventId> {
+        let text = format!("{} probe warning: ", self.course.word());
+        let fits = |event: &&probity_model::timeline::KubeEvent<'_>| {
+            event.reason == "ProbeWarning"
+                && event.kind == "Warning"
+                && event.container == Some(self.course.container.name.as_str())
+                && event.message.contains(&text)
+                && event.at.at.hi >= since
+        };
+        self.course.pod.events.iter().find(fits).map(|event| event.id)
+    }
+
+    /// Whether so many warnings were recorded that others may have been dropped.
+    fn crowded(&self) -> bool {
+        let warnings = self.course.pod.events.iter().filter(|event| event.kind == "Warning");
+        let mut most: BTreeMap<_, u64> = BTreeMap::new();
+        for event in warnings {
+            let count = most.entry((event.reason, event.message, event.container)).or_default();
+            *count = event.count.max(*count);
+        }
+        most.values().sum::<u64>() >= CROWD
+    }
+
+    fn noise(&self, from: &Stamp, to: &Stamp) -> i64 {
+        self.run.noise_between(&self.course.attempt.node, from, to)
+    }
+
+    /// What a run of probes can have been taken for; none if too little followed to tell.
+    pub(crate) fn taken(&self, range: &Range<usize>) -> Option<Taken> {
+        match self.course.probe.kind {
+            ProbeKind::Readiness => self.by_readiness(range),
+            ProbeKind::Liveness => self.by_life(range),
+            ProbeKind::Startup => self.by_start(range),
+        }
+    }
+
+    /// When the n-th probe of a run was over.
+    fn over(&self, range: &Range<usize>, nth: i64) -> Option<&Stamp> {
+        let at = range.start.checked_add(usize::try_from(nth.max(1) - 1).ok()?)?;
+        let exchange = self.course.exchanges.get(at).filter(|_| at < range.end)?;
+        exchange.done.as_ref()
+    }
+
+    /// Whether a probe is over for sure: another one came, or long enough nothing.
+    pub(crate) fn settled(&self, at: usize) -> bool {
+        if self.course.exchanges.len() > at + 1 {
+            return true;
+        }
+        let done = self.course.exchanges.get(at).and_then(|exchange| exchange.done.as_ref());
+        let Some((done, end)) = done.zip(self.end_of_life(None)) else { return false };
+        let Some(after) = self.run.clocks.between(done, &end) else { return false };
+        after.lo - self.noise(done, &end) >= self.lag + self.course.probe.timeout + self.course.probe.period
+    }
+
+    /// What ends the time after a run: the next probe that was answered otherwise, or the end of life.
+    fn until(&self, range: &Range<usize>) -> Option<Stamp> {
+        self.end_of_life(self.course.exchanges.get(range.end).map(|exchange| exchange.at.clone()))
+    }
+
+    /// The earliest of this instant, the container's end, and the end of what was seen.
+    pub(crate) fn end_of_life(&self, next: Option<Stamp>) -> Option<Stamp> {
+        let course = self.course;
+        let stopped = course.attempt.stop_signal().map(|(_, at)| at.clone());
+        let ended = course.attempt.ended.as_ref().map(|(_, at)| at.clone());
+        let following = |other: &&probity_model::timeline::Attempt<'_>| other.number > course.attempt.number;
+        let reborn = course.container.attempts.iter().find(following).map(|next| next.began.1.clone());
+        let deleted = course.pod.deleted.map(|id| self.run.heard(id));
+        let last = Some(Stamp::harness(self.run.ended_us));
+        [next, stopped, ended, reborn, deleted, last]
+            .into_iter()
+            .flatten()
+            .filter_map(|stamp| Some((self.run.clocks.on_harness(&stamp)?.lo, stamp)))
+            .min_by_key(|(lo, _)| *lo)
+            .map(|(_, stamp)| stamp)
+    }
+
+    /// The span of the harness's clock in which a result must show that was due at `from`, if it is long enough.
+    pub(crate) fn window(&self, from: &Stamp, until: &Stamp) -> Option<Interval> {
+        let clocks = &self.run.clocks;
+        let due = clocks.on_harness(from)?.hi.saturating_add(self.lag + self.noise(from, until));
+        let end = clocks.on_harness(until)?.lo;
+        (due <= end).then_some(Interval { lo: due, hi: end })
+    }
+
+    /// The revisions that show the container in this life, with a flag of its status.
+    fn shown(&self, flag: impl Fn(&Revision<'h>) -> Option<bool>) -> Vec<(EventId, i64, bool)> {
+        let life = |revision: &&Revision<'h>| {
+            revision
+                .container(&self.course.container.name)
+                .is_some_and(|status| status.restarts == self.course.attempt.number)
+        };
+        let revisions = self.course.pod.revisions.iter().filter(life);
+        revisions.filter_map(|revision| Some((revision.id, revision.at.at.hi, flag(revision)?))).collect()
+    }
+
+    /// The revisions that show whether the container is ready in this life.
+    pub(crate) fn shown_ready(&self) -> Vec<(EventId, i64, bool)> {
+        let name = &self.course.container.name;
+        self.shown(|revision| revision.container(name).map(|status| status.ready))
+    }
+
+    fn by_readiness(&self, range: &Range<usize>) -> Option<Taken> {
+        let enough = self.course.probe.successes.max(self.course.probe.failures);
+        let from = self.over(range, enough)?;
+        let window = self.window(from, &self.until(range)?)?;
+        let shown = self.shown_ready();
+        let began = self.run.clocks.on_harness(&self.course.exchanges[range.start].at)?.lo;
+        let before = shown.iter().rfind(|(_, at, _)| *at <= began).map(|(_, _, ready)| *ready);
+        let settled = shown.iter().rfind(|(_, at, _)| *at <= window.lo)?;
+        let later = shown.iter().filter(|(_, at, _)| window.lo < *at && *at <= window.hi);
+        let states: Vec<_> = std::iter::once(settled).chain(later).collect();
+        let always = |ready: bool| states.iter().all(|(_, _, state)| *state == ready);
+        let (ready, unready) = (always(true), always(false));
+        let kept = |state: bool| before.is_none_or(|before| before == state);
+        Some(Taken {
+            success: ready,
+            failure: unready,
+            nothing: (ready && kept(true)) || (unready && kept(false)),
+            events: states.iter().map(|(id, ..)| *id).collect(),
+        })
+    }
+
+    fn by_life(&self, range: &Range<usize>) -> Option<Taken> {
+        let course = self.course;
+        let failures = course.probe.failures;
+        let many = i64::try_from(range.len()).ok()?;
+        if let Some(next) = course.exchanges.get(range.end) {
+            let (failure, events) = (many < failures, vec![next.id]);
+            return Some(Taken { success: true, failure, nothing: true, events });
+        }
+        if let Some((id, at)) = course.attempt.stop_signal() {
+            let (began, _) = course.attempt.began;
+            let at = self.run.clocks.on_harness(at)?;
+            let leaving = course.pod.deleted.is_some_and(|deed| self.run.heard(deed).at.lo <= at.hi)
+                || course
+                    .pod
+                    .revisions
+                    .iter()
+                    .any(|revision| revision.terminating() && revision.at.at.lo <= at.hi);
+            let events = vec![began, id];
+            return (!leaving && many >= failures).then_some(Taken {
+                success: false,
+                failure: true,
+                nothing: false,
+                events,
+            });
+        }
+        let from = self.over(range, failures)?;
+        let until = self.until(range)?;
+        self.window(from, &until)?;
+        let last = course.pod.last().map(|revision| revision.id);
+        Some(Taken { success: true, failure: false, nothing: true, events: last.into_iter().collect() })
+    }
+
+    fn by_start(&self, range: &Range<usize>) -> Option<Taken> {
+        let course = self.course;
+        let again = course.exchanges.get(range.start + 1).map(|exchange| exchange.id);
+        if let Some(id) = again {
+            return Some(Taken { success: false, failure: true, nothing: true, events: vec![id] });
+        }
+        let name = &course.container.name;
+        let shown = self.shown(|revision| revision.container(name).and_then(|status| status.started));
+        if let Some((id, ..)) = shown.iter().find(|(_, _, started)| *started) {
+            return Some(Taken { success: true, failure: false, nothing: false, events: vec![*id] });
+        }
+        let until = self.until(range)?;
+        self.window(self.over(range, 1)?, &until)?;
+        let id = shown.last().map(|(id, ..)| *id);
+        Some(Taken { success: false, failure: true, nothing: true, events: id.into_iter().collect() })
+    }
+}

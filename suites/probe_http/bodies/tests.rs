@@ -1,0 +1,243 @@
+//! Hand-written histories for the judges of bodies and of what answers mean.
+
+use probity_model::compose::Told;
+use probity_script::Fact;
+use probity_script::witness::{Accepted, Closed, Ending, Listening};
+use serde_json::{Value, json};
+
+use super::scene::Scene;
+
+const LIMIT: &str = "probe.http.body.limit-10kib";
+const ABRUPT: &str = "probe.http.body.abrupt-close";
+const SHORT: &str = "probe.http.body.short-body-error";
+const REFUSED: &str = "probe.http.refused-fails";
+const EVENT: &str = "probe.http.event-omits-body";
+
+fn readiness(clause: &str, told: Value) -> Scene {
+    Scene::new(clause, "readinessProbe", &json!({ "/r": told }))
+}
+
+fn gave_up(took: f64) -> Told {
+    Told { error: Some("the peer gave up".to_owned()), took, written: 10_340, ..Told::get("/r", 200) }
+}
+
+#[test]
+fn a_large_body_with_a_good_status_is_a_success() {
+    for (ready, word) in [(true, "holds"), (false, "violated")] {
+        let mut scene = readiness(LIMIT, json!({ "body": { "bytes": 10240 } }));
+        scene.probes(2..8, &[Told::get("/r", 200)]);
+        if ready {
+            scene.ready(2.2, true);
+        }
+        assert_eq!(scene.at(9.0), word);
+    }
+}
+
+#[test]
+fn a_large_body_with_a_bad_status_is_a_failure() {
+    for (ready, word) in [(false, "holds"), (true, "violated")] {
+        let mut scene = readiness(LIMIT, json!({ "status": 500, "body": { "bytes": "1MiB" } }));
+        scene.probes(2..8, &[Told::get("/r", 500)]);
+        if ready {
+            scene.ready(2.2, true);
+        }
+        assert_eq!(scene.at(9.0), word);
+    }
+}
+
+#[test]
+fn a_body_that_stalls_at_the_limit_is_not_waited_for() {
+    for (took, word) in [(0.01, "holds"), (0.99, "violated")] {
+        let mut scene = readiness(LIMIT, json!({ "body": { "bytes": "1MiB" }, "stall-after": 10240 }));
+        scene.probes(2..8, &[gave_up(took)]).ready(2.2, true);
+        assert_eq!(scene.at(9.0), word);
+    }
+}
+
+#[test]
+fn a_wait_that_the_node_was_held_up_for_is_doubt() {
+    let mut scene = readiness(LIMIT, json!({ "body": { "bytes": "1MiB" }, "stall-after": 10240 }));
+    scene.probe(2.0, &[gave_up(0.8)]).run.noise(2.0, 2.7);
+    assert_eq!(scene.at(3.0), "inconclusive");
+}
+
+#[test]
+fn a_small_body_says_nothing_about_the_limit() {
+    let mut scene = readiness(LIMIT, json!({ "body": { "bytes": 10239 } }));
+    scene.probes(2..8, &[Told::get("/r", 200)]).ready(2.2, true);
+    assert_eq!(scene.at(9.0), "inconclusive");
+}
+
+fn huge(error: Option<&str>, written: u64, took: f64) -> &'static str {
+    let mut scene = readiness(ABRUPT, json!({ "body": { "endless": true } }));
+    let told = Told { error: error.map(str::to_owned), written, took, ..Told::get("/r", 200) };
+    scene.probe(2.0, &[told]);
+    scene.at(4.0)
+}
+
+#[test]
+fn a_huge_body_breaks_off_at_once() {
+    assert_eq!(huge(Some("Connection reset by peer (os error 104)"), 300_000, 0.01), "holds");
+    assert_eq!(huge(Some("Broken pipe (os error 32)"), 300_000, 0.01), "holds");
+}
+
+#[test]
+fn a_huge_body_that_is_read_to_the_timeout_or_the_end_is_a_violation() {
+    assert_eq!(huge(Some("Connection reset by peer (os error 104)"), 900_000_000, 0.99), "violated");
+    let mut scene = readiness(ABRUPT, json!({ "body": { "bytes": "64MiB" } }));
+    scene.probe(2.0, &[Told { written: 64 << 20, ..Told::get("/r", 200) }]);
+    assert_eq!(scene.at(4.0), "violated");
+}
+
+#[test]
+fn a_body_that_the_buffers_took_tells_nothing() {
+    let mut scene = readiness(ABRUPT, json!({ "body": { "bytes": "1MiB" } }));
+    scene.probe(2.0, &[Told { written: 1 << 20, ..Told::get("/r", 200) }]);
+    assert_eq!(scene.at(4.0), "inconclusive");
+}
+
+/// Answers with a body that closes too early, to a probe every other second, each asked so often.
+fn short(status: u16, tries: u32, was_ready: bool, is_ready: bool) -> Scene {
+    let get = json!({ "path": "/r", "port": 8080 });
+    let probe = json!({ "readinessProbe": { "httpGet": get, "periodSeconds": 2, "failureThreshold": 1 } });
+    let told = json!({ "status": status, "body": "hello", "framing": { "content-length": 100 } });
+    let script = json!([{ "answer": 200, "times": 1 }, { "answer": told }]);
+    let mut scene = Scene::with(SHORT, &probe, &json!({ "/r": script }));
+    if was_ready {
+        scene.probe(2.0, &[Told::get("/r", 200)]).ready(2.2, true);
+    }
+    let told = Told { step: 1, ..Told::get("/r", status) };
+    for burst in [4.0, 6.0, 8.0] {
+        for nth in 0..tries {
+            scene.probe(burst + f64::from(nth) / 100.0, std::slice::from_ref(&told));
+        }
+    }
+    if is_ready != was_ready {
+        scene.ready(4.2, is_ready);
+    }
+    scene
+}
+
+#[test]
+fn three_tries_without_a_result_are_the_catalogued_way() {
+    for status in [200, 500] {
+        assert_eq!(short(status, 3, true, true).at(14.0), "diverges", "{status}");
+        assert_eq!(short(status, 3, false, false).at(14.0), "diverges", "{status}");
+    }
+}
+
+#[test]
+fn one_try_by_the_status_is_the_documented_way() {
+    assert_eq!(short(200, 1, false, true).at(14.0), "holds");
+    assert_eq!(short(500, 1, true, false).at(14.0), "holds");
+}
+
+#[test]
+fn any_other_way_with_a_short_body_is_a_violation() {
+    assert_eq!(short(500, 3, true, false).at(14.0), "violated");
+    assert_eq!(short(200, 3, false, true).at(14.0), "violated");
+    assert_eq!(short(200, 2, true, true).at(14.0), "violated");
+    assert_eq!(short(200, 1, true, false).at(14.0), "violated");
+}
+
+#[test]
+fn tries_that_cannot_be_told_from_probes_are_doubt() {
+    let mut scene = readiness(SHORT, json!({ "body": { "bytes": 100 }, "stall-after": 40 }));
+    scene.probes(2..8, &[gave_up(0.99)]);
+    assert_eq!(scene.at(9.0), "inconclusive");
+}
+
+#[test]
+fn answers_that_are_no_http_are_failures() {
+    for word in ["reset", "close", "garbage"] {
+        for (ready, verdict) in [(false, "holds"), (true, "violated")] {
+            let mut scene = readiness(REFUSED, json!([{ "answer": 200, "times": 3 }, { "answer": word }]));
+            scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.2, true);
+            scene.probes(5..11, &[Told { step: 1, ..Told::get("/r", word) }]);
+            if !ready {
+                scene.ready(5.2, false);
+            }
+            assert_eq!(scene.at(12.0), verdict, "{word}");
+        }
+    }
+}
+
+#[test]
+fn a_container_that_lives_on_without_an_answer_is_a_violation() {
+    for (killed, verdict) in [(true, "holds"), (false, "violated")] {
+        let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
+        scene.probe(2.0, &[Told::get("/r", "reset")]);
+        if killed {
+            scene.run.signal(2.1, "SIGTERM");
+        }
+        assert_eq!(scene.at(8.0), verdict);
+    }
+}
+
+#[test]
+fn a_container_that_is_deleted_meanwhile_is_doubt() {
+    let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
+    scene.probe(2.0, &[Told::get("/r", "reset")]);
+    let (kind, name) = ("Pod".to_owned(), "pod".to_owned());
+    scene.run.deed(2.05, probity_model::history::Did::Deleted { kind, name, grace: None });
+    scene.run.signal(2.1, "SIGTERM");
+    assert_eq!(scene.at(8.0), "inconclusive");
+}
+
+/// A connection that is broken off before any request.
+fn broken(scene: &mut Scene, at: f64, conn: u64) {
+    let (peer, local) = ("10.0.0.1:40000".to_owned(), "10.0.0.7:8080".to_owned());
+    let (listener, answer) = ("web".to_owned(), "reset".to_owned());
+    scene.run.fact(at, Fact::Accepted(Accepted { conn, listener, peer, local, step: 0, answer }));
+    let how = Ending::WeReset;
+    scene.run.fact(at, Fact::Closed(Closed { conn, how, received: 0, sent: 0, lived_us: 9, error: None }));
+}
+
+#[test]
+fn connections_that_are_broken_off_are_failures() {
+    for (ready, verdict) in [(false, "holds"), (true, "violated")] {
+        let mut scene = readiness(REFUSED, json!(200));
+        scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.2, true);
+        for second in 5..11_u32 {
+            broken(&mut scene, f64::from(second), 100 + u64::from(second));
+        }
+        if !ready {
+            scene.ready(5.2, false);
+        }
+        assert_eq!(scene.at(12.0), verdict);
+    }
+}
+
+#[test]
+fn a_closed_port_is_a_failure() {
+    for (ready, end, verdict) in
+        [(false, 12.0, "holds"), (true, 12.0, "violated"), (true, 6.0, "inconclusive")]
+    {
+        let mut scene = readiness(REFUSED, json!(200));
+        scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.2, true);
+        let (listener, state) = ("web".to_owned(), "closed".to_owned());
+        scene.run.fact(4.5, Fact::Listening(Listening { listener, address: String::new(), state }));
+        if !ready {
+            scene.ready(5.2, false);
+        }
+        assert_eq!(scene.at(end), verdict, "{ready} {end}");
+    }
+}
+
+fn event(message: &str) -> &'static str {
+    let mut scene = readiness(EVENT, json!({ "status": 500, "body": "secret-token" }));
+    scene.probes(2..4, &[Told::get("/r", 500)]);
+    if !message.is_empty() {
+        scene.run.event(2.1, "Warning", "Unhealthy", message);
+    }
+    scene.at(5.0)
+}
+
+#[test]
+fn the_event_tells_the_status_and_not_the_body() {
+    assert_eq!(event("Readiness probe failed: HTTP probe failed with statuscode: 500"), "holds");
+    assert_eq!(event("Readiness probe failed: statuscode: 500, body: secret-token"), "violated");
+    assert_eq!(event("Readiness probe failed: it is not well"), "violated");
+    assert_eq!(event("Liveness probe failed: it is not well"), "inconclusive");
+    assert_eq!(event(""), "inconclusive");
+}

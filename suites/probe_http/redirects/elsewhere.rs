@@ -1,0 +1,138 @@
+//! Redirects that are not followed: to other hosts, or to nowhere. They count as success, with a warning.
+
+use std::ops::Range;
+
+use probity_model::timeline::Connection;
+use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::answer::HttpAnswer;
+
+use super::super::bodies::exchange::{Course, Exchange, Hop, Leads, Outcome, courses, location};
+use super::super::bodies::taken::{Jury, Promise};
+use super::location::Url;
+
+/// A redirect to a different hostname is not followed; it is a success with a warning.
+pub(super) fn other_hosts_are_not_asked(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    parted(run, clause, seen, |_, _, _| true);
+}
+
+/// A different spelling of the same machine is a different host; a relative redirect keeps the custom Host header.
+pub(super) fn another_name_is_another_host(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    parted(run, clause, seen, is_another_spelling);
+    for course in courses(run) {
+        for exchange in course.exchanges.iter().filter(|_| custom_host(&course).is_some()) {
+            let Some(first) = exchange.hops.first() else { continue };
+            for pair in exchange.hops.windows(2) {
+                relative_keeps_host(first, &pair[0], &pair[1], seen);
+            }
+        }
+    }
+}
+
+fn relative_keeps_host(first: &Hop<'_, '_>, from: &Hop<'_, '_>, to: &Hop<'_, '_>, seen: &mut Seen) {
+    let (Some(HttpAnswer::Reply(reply)), Some(connection)) = (&from.told, from.connection) else { return };
+    let relative = |location: &String| !location.starts_with("//") && !location.contains("://");
+    let http1 = [first, to].iter().all(|hop| hop.asked.request.protocol.starts_with("HTTP/1"));
+    if !http1 || !location(reply, from.asked, connection).as_ref().is_some_and(relative) {
+        return;
+    }
+    let host = |hop: &Hop<'_, '_>| hop.asked.header("host").map(str::to_owned).collect::<Vec<_>>();
+    let events = [first.asked.id, from.asked.id, to.asked.id];
+    if host(first) == host(to) {
+        seen.fine(events);
+    } else {
+        let (was, is) = (host(first), host(to));
+        let finding = format!("the Host header was {was:?}, and {is:?} after a relative redirect");
+        seen.violated(finding, events);
+    }
+}
+
+/// The host that the pod has its probe write, without a port.
+fn custom_host<'c>(course: &'c Course<'_, '_>) -> Option<&'c str> {
+    let (_, host) = course.headers().iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
+    Some(host.split(':').next().unwrap_or(host)).filter(|host| !host.is_empty())
+}
+
+/// Whether this URL names the machine that was asked, by the custom Host header or by its address mapped to IPv6.
+fn is_another_spelling(course: &Course<'_, '_>, to: &Hop<'_, '_>, url: &Url) -> bool {
+    let own = to.connection.map(Connection::address).unwrap_or_default();
+    custom_host(course) == Some(url.host.as_str()) || url.host.strip_prefix("::ffff:") == Some(own)
+}
+
+/// Judges redirects to other hosts.
+fn parted(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    of_this_sort: impl Fn(&Course<'_, '_>, &Hop<'_, '_>, &Url) -> bool + Copy,
+) {
+    for course in courses(run) {
+        let jury = Jury::new(run, clause, &course);
+        let leaves = |exchange: &Exchange<'_, '_>| {
+            let last = exchange.last()?;
+            let Some(Leads::Elsewhere(url)) = &last.leads else { return None };
+            of_this_sort(&course, last, url).then(|| url.clone())
+        };
+        for exchange in &course.exchanges {
+            if let Some((last, url)) = exchange.last().zip(leaves(exchange)) {
+                seen.applies();
+                if let Some(id) = trespass(run, last, &url, course.probe.timeout) {
+                    let finding =
+                        format!("a redirect to {}:{}{} was followed", url.host, url.port, url.target);
+                    seen.violated(finding, exchange.events.iter().copied().chain([id]));
+                }
+            }
+        }
+        for (_, range) in course.runs(|exchange| leaves(exchange).map(|_| ())) {
+            succeeds_with_a_warning(&jury, &range, "were redirected to another host", seen);
+        }
+    }
+}
+
+fn succeeds_with_a_warning(jury: &Jury<'_, '_, '_>, range: &Range<usize>, what: &str, seen: &mut Seen) {
+    seen.applies();
+    jury.decide(range, Promise::Success, what, seen);
+    jury.expect_warning(range, seen);
+}
+
+/// A request that came by such a redirect to any of the targets.
+fn trespass(run: &Timeline<'_>, last: &Hop<'_, '_>, url: &Url, timeout: i64) -> Option<EventId> {
+    let answered = &last.asked.at;
+    for (_, container) in run.containers() {
+        for attempt in &container.attempts {
+            for asked in &attempt.requests {
+                let Some(connection) = attempt.connection(asked) else { continue };
+                let named = asked.header("host").any(|host| host.split(':').next() == Some(&url.host));
+                let there = connection.port() == Some(url.port) && asked.request.target == url.target;
+                let sent_on =
+                    asked.header("referer").any(|referer| referer.ends_with(&last.asked.request.target));
+                let Some(after) = run.clocks.between(answered, &asked.at) else { continue };
+                let in_time = after.hi >= 0 && after.lo <= timeout.saturating_add(1_000_000);
+                if there && sent_on && in_time && (named || connection.address() == url.host) {
+                    return Some(asked.id);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A 3xx answer that leads nowhere is a success with a warning; one that leads to what cannot be asked is a failure.
+pub(super) fn nowhere_is_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for course in courses(run) {
+        let jury = Jury::new(run, clause, &course);
+        let ends_nowhere = |exchange: &Exchange<'_, '_>| match (exchange.outcome(), &exchange.last()?.leads) {
+            (Outcome::Parted, Some(Leads::Nowhere)) => Some(true),
+            (Outcome::Unusable, _) => Some(false),
+            _ => None,
+        };
+        for (nowhere, range) in course.runs(ends_nowhere) {
+            seen.applies();
+            if nowhere {
+                succeeds_with_a_warning(&jury, &range, "were answered by a redirect to nowhere", seen);
+            } else {
+                let what = "were answered by a redirect to what cannot be asked";
+                jury.decide(&range, Promise::Failure, what, seen);
+            }
+        }
+    }
+}

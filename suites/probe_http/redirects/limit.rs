@@ -1,0 +1,84 @@
+//! How many redirects are followed.
+
+use std::ops::Range;
+
+use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::answer::{Hops, HttpAnswer};
+
+use super::super::bodies::exchange::{Exchange, Leads, courses};
+use super::super::bodies::taken::{Jury, Promise, Taken};
+
+/// How many requests upstream makes for one probe.
+pub(super) const MOST_REQUESTS: usize = 10;
+
+/// How many redirects are too many, by the document.
+const TOO_MANY: u64 = 11;
+
+/// A chain that is long enough for the clause, as it went in one probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Chain {
+    /// How many redirects there would be.
+    length: u64,
+    /// How many requests were made.
+    requests: usize,
+}
+
+/// Too many redirects are a success with a warning; upstream's catalogued way is to fail at the tenth.
+pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for course in courses(run) {
+        let jury = Jury::new(run, clause, &course);
+        for (chain, range) in course.runs(chain) {
+            seen.applies();
+            let Some(taken) = jury.taken(&range) else { continue };
+            let from = &course.exchanges[range.start].at;
+            let warning = run.clocks.on_harness(from).and_then(|from| jury.warning(from.lo));
+            judge(chain, &taken, warning, &jury, &range, seen);
+        }
+    }
+}
+
+fn judge(
+    chain: Chain,
+    taken: &Taken,
+    warning: Option<EventId>,
+    jury: &Jury<'_, '_, '_>,
+    range: &Range<usize>,
+    seen: &mut Seen,
+) {
+    let Chain { length, requests } = chain;
+    let events = || jury.course.events(range).into_iter().chain(taken.events.iter().copied()).chain(warning);
+    let succeeded = taken.allows(Promise::Success) && taken.denies(Promise::Success);
+    let failed = taken.allows(Promise::Failure) && taken.denies(Promise::Failure);
+    let redirects = if length == u64::MAX { "endless".to_owned() } else { length.to_string() };
+    let facts = format!("of a chain of {redirects} redirects the kubelet made {requests} requests");
+    let documented = match length {
+        0..TOO_MANY => requests > MOST_REQUESTS && succeeded,
+        _ => requests > MOST_REQUESTS && succeeded && warning.is_some(),
+    };
+    if documented {
+        seen.fine(events());
+    } else if requests == MOST_REQUESTS && failed && warning.is_none() {
+        seen.diverges(format!("{facts}, and the probe failed"), events());
+    } else if succeeded || failed {
+        let result = if succeeded { "success" } else { "failure" };
+        let warned = if warning.is_some() { "with" } else { "without" };
+        seen.violated(format!("{facts}, and the probe was a {result} {warned} a warning"), events());
+    }
+}
+
+/// The chain of a probe, if it has ten redirects at least: as the plan says, or as it came.
+fn chain(exchange: &Exchange<'_, '_>) -> Option<Chain> {
+    let requests = exchange.hops.len();
+    let first = exchange.hops.first()?;
+    let planned = match &first.told {
+        Some(HttpAnswer::Reply(reply)) => reply.redirect.as_ref().map(|redirect| match redirect.hops {
+            Hops::Count(hops) => hops,
+            Hops::Endless => u64::MAX,
+        }),
+        _ => None,
+    };
+    let onward = |leads: &Option<Leads>| matches!(leads, Some(Leads::Here(_)));
+    let loops = requests >= MOST_REQUESTS && exchange.hops.iter().all(|hop| onward(&hop.leads));
+    let length = planned.filter(|_| onward(&first.leads)).or(loops.then_some(u64::MAX))?;
+    (length >= MOST_REQUESTS as u64).then_some(Chain { length, requests })
+}

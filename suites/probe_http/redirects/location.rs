@@ -1,0 +1,147 @@
+//! Where a `Location` leads, as the reference implementation's HTTP client reads it.
+//!
+//! Only what can be read in one way is read at all: whatever is odd is [`Reference::Odd`], and no judge says anything
+//! about it.
+
+/// A URL, as far as a redirect is decided by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub(crate) scheme: String,
+    /// The host as it is written, without brackets.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// Path and query.
+    pub(crate) target: String,
+}
+
+/// What a `Location` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reference {
+    /// This URL.
+    To(Url),
+    /// Nothing: it cannot be read as a URL.
+    Malformed,
+    /// Something that clients read in different ways.
+    Odd,
+}
+
+impl Url {
+    /// Where a `Location` leads that came as the answer to a request for this URL.
+    pub(crate) fn resolve(&self, location: &str) -> Reference {
+        let location = location.split('#').next().unwrap_or_default();
+        if location.starts_with(':') || broken_escape(location) {
+            return Reference::Malformed;
+        }
+        if !location.chars().all(|c| c.is_ascii_graphic()) {
+            return Reference::Odd;
+        }
+        if let Some(rest) = location.strip_prefix("//") {
+            return with_authority(&self.scheme, rest);
+        }
+        let head = location.split(['/', '?']).next().unwrap_or_default();
+        if let Some((scheme, _)) = head.split_once(':') {
+            let word = scheme.chars().all(|c| c.is_ascii_alphanumeric());
+            return match location.split_once("://") {
+                Some((_, rest)) if word => with_authority(&scheme.to_ascii_lowercase(), rest),
+                _ => Reference::Odd,
+            };
+        }
+        let path = self.target.split('?').next().unwrap_or_default();
+        let target = match location.chars().next() {
+            Some('/') => location.to_owned(),
+            Some('?') => format!("{path}{location}"),
+            _ => format!("{}/{location}", path.rsplit_once('/').map_or("", |(folder, _)| folder)),
+        };
+        if target.split(['/', '?']).any(|part| part == "." || part == "..") {
+            return Reference::Odd;
+        }
+        Reference::To(Self { target, ..self.clone() })
+    }
+}
+
+/// What follows `scheme://`.
+fn with_authority(scheme: &str, rest: &str) -> Reference {
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    let target = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
+    let default = match scheme {
+        "https" => 443,
+        _ => 80,
+    };
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(bracketed) => match bracketed.split_once(']') {
+            Some((host, port)) => (host, port),
+            None => return Reference::Malformed,
+        },
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    if host.is_empty() || authority.contains('@') {
+        return Reference::Odd;
+    }
+    let port = match port.strip_prefix(':') {
+        None if port.is_empty() => default,
+        Some("") => default,
+        Some(digits) if digits.chars().all(|c| c.is_ascii_digit()) => match digits.parse() {
+            Ok(port) => port,
+            Err(_) => return Reference::Odd,
+        },
+        _ => return Reference::Malformed,
+    };
+    Reference::To(Url { scheme: scheme.to_owned(), host: host.to_owned(), port, target })
+}
+
+/// Whether a `%` of the path is followed by something else than two digits of base 16.
+fn broken_escape(location: &str) -> bool {
+    let path = location.split('?').next().unwrap_or_default();
+    path.match_indices('%').any(|(at, _)| {
+        let digits = path.get(at + 1..at + 3).unwrap_or_default();
+        digits.len() < 2 || !digits.chars().all(|c| c.is_ascii_hexdigit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_r(location: &str) -> String {
+        let url = |scheme: &str, host: &str, port, target: &str| Url {
+            scheme: scheme.to_owned(),
+            host: host.to_owned(),
+            port,
+            target: target.to_owned(),
+        };
+        match url("http", "10.0.0.7", 8080, "/a/r?x=1").resolve(location) {
+            Reference::To(Url { scheme, host, port, target }) => format!("{scheme} {host} {port} {target}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn references_resolve_against_what_was_asked_for() {
+        for (location, meant) in [
+            ("/ok", "http 10.0.0.7 8080 /ok"),
+            ("ok?y=2#end", "http 10.0.0.7 8080 /a/ok?y=2"),
+            ("?y=2", "http 10.0.0.7 8080 /a/r?y=2"),
+            ("//other/x", "http other 80 /x"),
+            ("https://10.0.0.7:8443/ok", "https 10.0.0.7 8443 /ok"),
+            ("HTTPS://[fd00::7]", "https fd00::7 443 /"),
+            ("ftp://10.0.0.7/x", "ftp 10.0.0.7 80 /x"),
+        ] {
+            assert_eq!(from_r(location), meant, "{location}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_malformed_and_what_is_odd_is_left_alone() {
+        for location in
+            ["http://10.0.0.7/%zz", ":nothing", "http://[fd00::7/x", "http://10.0.0.7:port/x", "/%4"]
+        {
+            assert_eq!(from_r(location), "Malformed", "{location}");
+        }
+        for location in
+            ["../x", "mailto:someone", "http://user@host/", "http:///x", "/a b", "http://h:99999/"]
+        {
+            assert_eq!(from_r(location), "Odd", "{location}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What deletion alone does to the readiness of a pod and to its endpoints.
+
+use probity_model::clocks::Stamp;
+use probity_model::measure::Bound;
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::super::readiness::evidence::{Outcome, asked_alone, at_least, end, running, said};
+use super::leaving::{Fall, calls_after, no_longer_ready, requests};
+use super::services::{Service, services};
+
+/// Calls of our clients that must have gone by without one reaching the pod.
+const CALLS: usize = 3;
+/// How long the proxy of a node may take beyond the EndpointSlice.
+const PROXY: i64 = 2_000_000;
+
+/// A ready pod that was asked to go, and while its containers live on.
+struct Leaving<'t, 'h> {
+    pod: &'t PodLife<'h>,
+    /// The revision that showed the deletion.
+    shown: &'t Revision<'h>,
+    /// How long after that its containers ran for sure, and nothing but deletion touched its readiness.
+    lasted: i64,
+    /// The event that ended this.
+    until: Option<EventId>,
+}
+
+fn leaving<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Leaving<'t, 'h>> {
+    let mut all = Vec::new();
+    for pod in run.pods.iter().filter(|pod| pod.spec.get("readinessGates").is_none()) {
+        let Some(at) = pod.revisions.iter().position(|revision| revision.terminating()) else { continue };
+        let before = at.checked_sub(1).and_then(|at| pod.revisions.get(at));
+        let Some(shown) = pod.revisions.get(at).filter(|shown| !shown.gone) else { continue };
+        if before.is_none_or(|before| before.is("Ready") != Some(true)) {
+            continue;
+        }
+        let lasting = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+        let ends: Option<Vec<_>> =
+            lasting.map(|container| steady_until(run, pod, container, &shown.at)).collect();
+        let first = ends.and_then(|ends| ends.into_iter().min_by_key(|(lasted, _)| *lasted));
+        if let Some((lasted, until)) = first.filter(|(lasted, _)| *lasted > 0) {
+            all.push(Leaving { pod, shown, lasted, until });
+        }
+    }
+    all
+}
+
+/// How long a container ran on and passed its readiness probes, if it has any. None if nobody could tell.
+fn steady_until(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+    from: &Stamp,
+) -> Option<(i64, Option<EventId>)> {
+    let attempt = container.attempts.last().filter(|attempt| attempt.holes.is_empty())?;
+    let over = end(attempt).map(|(id, at)| (at_least(run, from, at), Some(id)));
+    let over = over.unwrap_or((run.ended_us - from.at.hi, None));
+    let Some(spec) = container.probe(ProbeKind::Readiness) else { return Some(over) };
+    if !asked_alone(run, pod, container, spec) {
+        return None;
+    }
+    let counts = -(spec.failures * spec.period + spec.timeout);
+    let said = said(container, attempt, ProbeKind::Readiness);
+    let other = said.iter().filter(|said| said.outcome != Outcome::Pass);
+    let other = other.map(|said| (at_least(run, from, &said.probe.at), Some(said.probe.id)));
+    let first = other.filter(|(after, _)| *after > counts).min_by_key(|(after, _)| *after);
+    Some(first.into_iter().chain([over]).min_by_key(|(after, _)| *after).unwrap_or(over))
+}
+
+/// A deleted pod becomes not ready by itself. (It does not: its Ready condition goes on to follow its containers, and
+/// only its endpoints change.)
+pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let services = services(run);
+    for leaving in &leaving(run) {
+        seen.applies();
+        let slack = clause.slack_us();
+        let later: Vec<&Revision<'_>> = leaving
+            .pod
+            .revisions
+            .iter()
+            .filter(|revision| {
+                revision.at.at.lo >= leaving.shown.at.at.lo && all_running(leaving.pod, revision)
+            })
+            .filter(|revision| at_least(run, &leaving.shown.at, &revision.at) < leaving.lasted)
+            .collect();
+        let unready = later.iter().position(|revision| revision.is("Ready") == Some(false));
+        let noise = run.noise_between(&leaving.pod.node, &leaving.shown.at, &Stamp::harness(run.ended_us));
+        match unready.map(|at| (later[at], &later[at..])) {
+            Some((unready, rest)) => {
+                let events = [leaving.shown.id, unready.id];
+                if let Some(again) = rest.iter().find(|revision| revision.is("Ready") == Some(true)) {
+                    seen.violated(
+                        "the pod was not ready and then ready again while it went",
+                        [unready.id, again.id],
+                    );
+                } else if at_least(run, &leaving.shown.at, &unready.at) <= slack {
+                    seen.fine(events);
+                }
+            }
+            None if leaving.lasted - noise > slack => {
+                only_endpoints_change(run, clause, seen, leaving, &services)
+            }
+            None => {}
+        }
+    }
+}
+
+fn all_running(pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
+    let mut lasting = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+    lasting.all(|container| revision.container(&container.name).is_some_and(|seen| running(&seen)))
+}
+
+/// What upstream does: Ready stays, and the endpoints of the pod are not ready.
+fn only_endpoints_change(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    leaving: &Leaving<'_, '_>,
+    services: &[Service<'_, '_>],
+) {
+    let fall = leaving.as_fall();
+    for service in services.iter().filter(|service| service.selects(leaving.pod) && !service.publishes) {
+        if let Some(entry) = no_longer_ready(run, clause, seen, &fall, service) {
+            seen.fine([leaving.shown.id, entry.id]);
+        }
+    }
+    let lasted = probity_model::measure::seconds(leaving.lasted);
+    let finding =
+        format!("the pod stayed Ready for {lasted} after its deletion, as long as its containers ran");
+    seen.diverges(finding, [Some(leaving.shown.id), leaving.until].into_iter().flatten());
+}
+
+impl<'t, 'h> Leaving<'t, 'h> {
+    fn as_fall(&self) -> Fall<'t, 'h> {
+        Fall { pod: self.pod, shown: self.shown, lasted: self.lasted }
+    }
+}
+
+/// A deleted pod without a readiness probe leaves service while its process still answers.
+pub(super) fn drain_without_probe(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let services = services(run);
+    let plain = |pod: &PodLife<'_>| {
+        pod.containers.iter().all(|container| container.probe(ProbeKind::Readiness).is_none())
+    };
+    for leaving in leaving(run).iter().filter(|leaving| plain(leaving.pod)) {
+        for service in services.iter().filter(|service| service.selects(leaving.pod) && !service.publishes) {
+            seen.applies();
+            let Some(entry) = no_longer_ready(run, clause, seen, &leaving.as_fall(), service) else {
+                continue;
+            };
+            if at_least(run, &leaving.shown.at, entry.at) < leaving.lasted {
+                seen.fine([Some(leaving.shown.id), Some(entry.id), leaving.until].into_iter().flatten());
+            }
+            if service.has_another(run, leaving.pod, &leaving.shown.at) {
+                traffic_goes_elsewhere(run, clause, seen, leaving, service);
+            }
+        }
+    }
+}
+
+fn traffic_goes_elsewhere(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    leaving: &Leaving<'_, '_>,
+    service: &Service<'_, '_>,
+) {
+    let most = clause.slack_us() + PROXY;
+    let shown = (leaving.shown.id, &leaving.shown.at);
+    let requests = requests(leaving.pod, service);
+    let late = requests.iter().rfind(|(_, at)| (1..leaving.lasted).contains(&at_least(run, shown.1, at)));
+    if let Some(late) = late {
+        let bound = Bound::at_most(most, "slack + 2 s for the node's proxy");
+        let quantity = format!("from deletion to the last new connection through `{}`", service.name);
+        if let Some(measured) = run.measure(quantity, &leaving.pod.node, shown, *late, bound) {
+            seen.measure(measured);
+        }
+    }
+    let calls = calls_after(run, leaving.pod, service, (shown.1, most, leaving.lasted));
+    if let (Some(first), Some(last), true) = (calls.first(), calls.last(), calls.len() >= CALLS) {
+        seen.fine([shown.0, *first, *last]);
+    }
+}

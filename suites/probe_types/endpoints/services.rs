@@ -1,0 +1,145 @@
+//! Services as a history shows them: whom they select, what their slices said of a pod, and whose requests they brought.
+
+use std::collections::BTreeMap;
+
+use probity_model::clocks::Stamp;
+use probity_model::history::Did;
+use probity_model::timeline::{Asked, EndpointSeen, PodLife, ServiceSeen};
+use probity_model::{EventId, Timeline};
+use probity_script::witness::Call;
+use serde_json::{Map, Value};
+
+/// A service that the case made.
+pub(crate) struct Service<'t, 'h> {
+    /// Its name.
+    pub(crate) name: &'h str,
+    /// `publishNotReadyAddresses`
+    pub(crate) publishes: bool,
+    /// Its address, if the service itself was sighted.
+    address: Option<&'h str>,
+    selector: &'h Map<String, Value>,
+    seen: Option<&'t ServiceSeen<'h>>,
+    /// Whether a request through an unknown address may have come through a service that publishes all.
+    vague: bool,
+}
+
+/// What the slices of a service said of a pod from one revision on.
+pub(crate) struct Entry<'t, 'h> {
+    /// The event of the revision.
+    pub(crate) id: EventId,
+    /// When it was heard.
+    pub(crate) at: &'t Stamp,
+    /// The pod's endpoint; none if no slice has it.
+    pub(crate) endpoint: Option<&'t EndpointSeen<'h>>,
+}
+
+impl Entry<'_, '_> {
+    /// Whether the endpoint is there and ready.
+    pub(crate) fn ready(&self) -> bool {
+        self.endpoint.is_some_and(|endpoint| endpoint.ready == Some(true))
+    }
+
+    /// Whether the endpoint is there and serving.
+    pub(crate) fn serving(&self) -> bool {
+        self.endpoint.is_some_and(|endpoint| endpoint.serving == Some(true))
+    }
+}
+
+/// The services of a history that have a selector and were not changed on the way.
+pub(crate) fn services<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Service<'t, 'h>> {
+    let patched = |of: &str| {
+        run.deeds.iter().any(
+            |(_, deed)| matches!(&deed.did, Did::Patched { kind, name, .. } if kind == "Service" && name == of),
+        )
+    };
+    let made = run.deeds.iter().filter_map(|(_, deed)| match &deed.did {
+        Did::Created { kind, name, manifest } if kind == "Service" => Some((name.as_str(), manifest)),
+        _ => None,
+    });
+    let mut services: Vec<Service<'t, 'h>> = made
+        .filter(|(name, _)| !patched(name))
+        .filter_map(|(name, manifest)| service(run, name, manifest))
+        .collect();
+    let vague = services.iter().any(|service| service.publishes && service.address.is_none());
+    services.iter_mut().for_each(|service| service.vague = vague);
+    services
+}
+
+fn service<'t, 'h>(run: &'t Timeline<'h>, name: &'h str, manifest: &'h Value) -> Option<Service<'t, 'h>> {
+    let seen = run.services.iter().find(|service| service.name == name);
+    let spec = manifest.get("spec")?;
+    let publishes = spec.get("publishNotReadyAddresses").and_then(Value::as_bool).unwrap_or(false);
+    let address = seen.and_then(|seen| seen.object?.get("spec")?.get("clusterIP")?.as_str());
+    let selector = spec.get("selector")?.as_object().filter(|selector| !selector.is_empty())?;
+    Some(Service { name, publishes, address, selector, seen, vague: false })
+}
+
+impl<'t, 'h> Service<'t, 'h> {
+    /// Whether it selects a pod.
+    pub(crate) fn selects(&self, pod: &PodLife<'_>) -> bool {
+        let shown = pod.revisions.first().map(|revision| revision.object);
+        let sent = pod.created.map(|(_, manifest)| manifest);
+        let labels = shown.or(sent).and_then(|object| object.get("metadata")?.get("labels"));
+        labels.is_some_and(|labels| self.selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
+    }
+
+    /// What its slices said of a pod, revision by revision, from the first that had it.
+    pub(crate) fn entries(&self, pod: &PodLife<'_>) -> Vec<Entry<'t, 'h>> {
+        let mut slices: BTreeMap<&str, Option<&'t EndpointSeen<'h>>> = BTreeMap::new();
+        let mut entries = Vec::new();
+        for slice in self.seen.into_iter().flat_map(|seen| &seen.slices) {
+            slices.insert(slice.name, slice.of_pod(&pod.name));
+            let all = || slices.values().flatten().copied();
+            let endpoint = all().find(|endpoint| endpoint.ready == Some(true)).or_else(|| all().next());
+            if endpoint.is_some() || !entries.is_empty() {
+                entries.push(Entry { id: slice.id, at: &slice.at, endpoint });
+            }
+        }
+        entries
+    }
+
+    /// Whether another pod was ready in all its revisions from the last one before an instant on.
+    pub(crate) fn has_another(&self, run: &Timeline<'_>, pod: &PodLife<'_>, from: &Stamp) -> bool {
+        run.pods.iter().filter(|other| other.name != pod.name && self.selects(other)).any(|other| {
+            let entries = self.entries(other);
+            let before = entries.iter().rposition(|entry| entry.at.at.lo <= from.at.lo);
+            before.is_some_and(|before| entries.iter().skip(before).all(Entry::ready))
+        })
+    }
+
+    /// The legacy Endpoints objects that were watched: event, instant, and whether they list an address as ready.
+    pub(crate) fn legacy(&self, address: &str) -> Vec<(EventId, &'t Stamp, bool)> {
+        let lists = |object: &Value| {
+            let subsets = object.get("subsets").and_then(Value::as_array).into_iter().flatten();
+            let ready = subsets.filter_map(|subset| subset.get("addresses")?.as_array()).flatten();
+            ready.into_iter().any(|ready| ready.get("ip").and_then(Value::as_str) == Some(address))
+        };
+        let revisions = self.seen.into_iter().flat_map(|seen| &seen.endpoints);
+        revisions.map(|(id, at, object)| (*id, at, lists(object))).collect()
+    }
+
+    /// Whether it brought one of our clients' requests to a pod.
+    pub(crate) fn brought(&self, pod: &PodLife<'_>, asked: &Asked<'_>) -> bool {
+        let host = asked.header("host").next().map(without_port);
+        asked.from_our_client() && host.is_some_and(|host| self.is_at(pod, host))
+    }
+
+    /// Whether one of our clients called it.
+    pub(crate) fn was_called(&self, pod: &PodLife<'_>, call: &Call) -> bool {
+        let authority = call.url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
+        authority.is_some_and(|authority| self.is_at(pod, without_port(authority)))
+    }
+
+    /// An address that is not the pod's own must be a service's; whose, is known only where the services were sighted.
+    fn is_at(&self, pod: &PodLife<'_>, host: &str) -> bool {
+        match self.address {
+            Some(address) => address == host,
+            None => !self.vague && pod.ip().is_some_and(|ip| ip != host),
+        }
+    }
+}
+
+fn without_port(authority: &str) -> &str {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
+}

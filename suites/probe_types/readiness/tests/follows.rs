@@ -1,0 +1,96 @@
+//! The API after the probes.
+
+use super::*;
+
+mod failure_marks_unready {
+    use super::*;
+
+    const CLAUSE: &str = "probe.readiness.failure-marks-unready";
+
+    fn judged(run: Composer) -> &'static str {
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn shown_soon_after_the_threshold_holds() {
+        assert_eq!(judged(fails_from_four(CLAUSE, &ready_only(), Some(5))), "holds");
+    }
+
+    #[test]
+    fn shown_much_later_or_never_is_a_violation() {
+        assert_eq!(judged(fails_from_four(CLAUSE, &ready_only(), Some(9))), "violated");
+        assert_eq!(judged(fails_from_four(CLAUSE, &ready_only(), None)), "violated");
+    }
+
+    #[test]
+    fn shown_late_by_a_busy_node_is_doubt() {
+        let mut run = fails_from_four(CLAUSE, &ready_only(), Some(9));
+        run.noise(5.0, 8.5);
+        assert_eq!(judged(run), "inconclusive");
+    }
+
+    #[test]
+    fn a_failure_too_short_to_be_shown_proves_nothing() {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        answers(&mut run, "/ready", 503, 4..6);
+        answers(&mut run, "/ready", 200, 6..12);
+        assert_eq!(judged(run), "inconclusive");
+    }
+
+    #[test]
+    fn a_stop_that_nothing_else_explains_is_a_violation() {
+        let mut run = fails_from_four(CLAUSE, &ready_only(), Some(5));
+        run.signal(12.0, "SIGTERM");
+        assert_eq!(judged(run), "violated");
+    }
+
+    #[test]
+    fn a_stop_by_a_failing_liveness_probe_is_its_own_affair() {
+        let mut run = fails_from_four(CLAUSE, &ready_and_live(), Some(5));
+        answers(&mut run, "/live", 500, 12..14);
+        run.signal(14.0, "SIGTERM");
+        assert_eq!(judged(run), "holds");
+    }
+
+    #[test]
+    fn probes_that_another_container_may_have_got_are_no_evidence() {
+        let mut run = Composer::new(&[]);
+        let sibling = json!({ "name": "other", "readinessProbe": http("/ready") });
+        run.create(0.0, &json!({ "containers": [ready_only(), sibling] }))
+            .start(1.0, 0)
+            .running(1.2, true, true, 0);
+        answers(&mut run, "/ready", 503, 4..12);
+        assert_eq!(judged(run), "none");
+    }
+}
+
+mod recovers {
+    use super::*;
+
+    const CLAUSE: &str = "probe.readiness.recovers";
+
+    fn recovered_at(shown: Option<f64>) -> &'static str {
+        let mut run = fails_from_four(CLAUSE, &ready_only(), Some(5));
+        answers(&mut run, "/ready", 200, 12..18);
+        if let Some(shown) = shown {
+            run.running(shown, true, true, 0);
+        }
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn ready_again_soon_after_the_first_success_holds() {
+        assert_eq!(recovered_at(Some(12.3)), "holds");
+    }
+
+    #[test]
+    fn ready_again_late_or_never_is_a_violation() {
+        assert_eq!(recovered_at(Some(16.5)), "violated");
+        assert_eq!(recovered_at(None), "violated");
+    }
+
+    #[test]
+    fn without_a_recovery_there_is_doubt() {
+        assert_eq!(verdict(&fails_from_four(CLAUSE, &ready_only(), Some(5)).done(), CLAUSE), "inconclusive");
+    }
+}

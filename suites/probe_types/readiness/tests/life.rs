@@ -1,0 +1,118 @@
+//! Probing for a whole life.
+
+use super::*;
+
+mod runs_for_life {
+    use super::*;
+
+    const CLAUSE: &str = "probe.readiness.runs-for-life";
+
+    /// Probes a second from 2 s on, but for a pause; the case ends at 30 s.
+    fn paused(pause: std::ops::Range<u16>, noise: bool) -> &'static str {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        answers(&mut run, "/ready", 200, 4..pause.start);
+        if noise {
+            run.noise(f64::from(pause.start), f64::from(pause.end));
+        }
+        answers(&mut run, "/ready", 200, pause.end..30);
+        run.reading(27.5).reading(30.0);
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn a_probe_a_period_holds() {
+        assert_eq!(paused(10..10, false), "holds");
+    }
+
+    #[test]
+    fn a_pause_or_an_early_end_is_a_violation() {
+        assert_eq!(paused(10..16, false), "violated");
+        assert_eq!(paused(15..30, false), "violated");
+    }
+
+    #[test]
+    fn a_pause_on_a_busy_node_is_doubt() {
+        assert_eq!(paused(10..16, true), "inconclusive");
+    }
+
+    #[test]
+    fn too_few_periods_are_doubt() {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        answers(&mut run, "/ready", 200, 4..8);
+        run.reading(10.0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+
+    #[test]
+    fn probes_that_were_turned_away_unseen_are_not_missed() {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        for second in 4..20 {
+            run.connection(f64::from(second), "web", 8080);
+        }
+        run.reading(30.0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+}
+
+mod continues_while_terminating {
+    use super::*;
+
+    const CLAUSE: &str = "probe.readiness.continues-while-terminating";
+
+    /// Deleted at 4 s; probes go on until `last`, failing from 8 s on; the process ends at 16 s.
+    fn probed_until(last: u16, shown: Option<u16>) -> &'static str {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        deletion(&mut run, 4.0, true);
+        run.fact(4.1, term());
+        for second in 5..=last {
+            run.probe(f64::from(second), "/ready", if second < 8 { 200 } else { 503 });
+            if shown == Some(second) {
+                deletion(&mut run, f64::from(second) + 0.3, false);
+            }
+        }
+        run.fact(16.0, Fact::Exiting(probity_script::witness::Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(16.1);
+        verdict(&run.done(), CLAUSE)
+    }
+
+    fn term() -> Fact {
+        let (signal, answer) = ("SIGTERM".to_owned(), "serve for 12s, then exit 0".to_owned());
+        Fact::Signal(probity_script::witness::SignalSeen { signal, child: None, answer })
+    }
+
+    fn deletion(run: &mut Composer, at: f64, ready: bool) {
+        let metadata = json!({
+            "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" },
+            "deletionTimestamp": "2026-01-01T00:00:30Z",
+        });
+        let object = json!({
+            "metadata": metadata, "spec": { "containers": [ready_only()] },
+            "status": running_status("target", at, ready, true, 0),
+        });
+        run.sighting(at, "Pod", "pod", Change::Modified, object);
+    }
+
+    #[test]
+    fn probes_until_the_end_and_what_they_say_holds() {
+        assert_eq!(probed_until(15, Some(9)), "holds");
+    }
+
+    #[test]
+    fn probing_that_ends_with_the_signal_is_a_violation() {
+        assert_eq!(probed_until(5, None), "violated");
+    }
+
+    #[test]
+    fn a_failure_that_is_never_shown_is_a_violation() {
+        assert_eq!(probed_until(15, None), "violated");
+    }
+
+    #[test]
+    fn a_process_that_ends_at_once_says_nothing() {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        deletion(&mut run, 4.0, true);
+        run.fact(4.1, term());
+        run.left(4.3);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+}

@@ -1,0 +1,209 @@
+//! The harness on a real cluster: whole runs, interruptions, missing rights, wrong cases, a pod from a bug report.
+//!
+//! These need the cluster that `ci/live` brings up, and run one after another: they look at what is left behind.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant, SystemTime};
+
+use nix::sys::signal::Signal;
+use probity_tests::cluster::{Cluster, probity, signal};
+use serde_json::Value;
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn report(out: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(out.join("report.json")).unwrap()).unwrap()
+}
+
+/// The clauses with a verdict, from a report.
+fn clauses_that(report: &Value, verdict: &str) -> Vec<String> {
+    let clauses = report["clauses"].as_array().unwrap();
+    let found = clauses.iter().filter(|clause| clause["verdict"] == verdict);
+    found.map(|clause| format!("{}: {}", clause["id"], clause["why"])).collect()
+}
+
+#[test]
+#[ignore = "needs the cluster of ci/live"]
+fn the_book_holds_on_a_stock_kubelet_and_is_judged_the_same_again_without_it() {
+    let cluster = Cluster::given();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let output = cluster.run(&out, &["--profile", "extended", "--inconclusive", "pass"]).output().unwrap();
+    let report = report(&out);
+    assert_eq!(clauses_that(&report, "violated"), Vec::<String>::new(), "{}", said(&output));
+    assert_eq!(clauses_that(&report, "error"), Vec::<String>::new(), "{}", said(&output));
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!clauses_that(&report, "holds").is_empty());
+    assert!(!clauses_that(&report, "diverges").is_empty(), "upstream's catalogued divergences show");
+    assert_eq!(cluster.remains(), Vec::<String>::new());
+
+    let before = fs::read(out.join("report.json")).unwrap();
+    let again = probity().arg("report").arg(&out).output().unwrap();
+    assert!(again.status.success(), "{}", said(&again));
+    assert!(
+        fs::read(out.join("report.json")).unwrap() == before,
+        "the same histories give the same report to the byte"
+    );
+}
+
+/// Pseudo-random, from a seed that a failure shows.
+fn moments(seed: u64, count: usize, most: Duration) -> Vec<Duration> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    (0..count).map(|_| Duration::from_millis(next() % u64::try_from(most.as_millis()).unwrap())).collect()
+}
+
+#[test]
+#[ignore = "needs the cluster of ci/live"]
+fn an_interrupt_at_any_moment_leaves_nothing_behind_and_a_kill_leaves_what_gc_removes() {
+    let cluster = Cluster::given();
+    let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    for (at, moment) in moments(seed, 10, Duration::from_secs(16)).into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("run");
+        let context = format!("seed {seed}, interrupt {at} after {moment:?}");
+        let mut child = cluster.run(&out, &["--profile", "core", "probe_types/startup"]).spawn().unwrap();
+        std::thread::sleep(moment);
+        let killed = at % 3 == 2;
+        signal(&child, if killed { Signal::SIGKILL } else { Signal::SIGINT });
+        let asked = Instant::now();
+        let status = child.wait().unwrap();
+        if killed {
+            let gc = probity()
+                .arg("gc")
+                .arg("--kubeconfig")
+                .arg(cluster.kubeconfig())
+                .args(["--context", "probity-cluster", "--all"])
+                .output()
+                .unwrap();
+            assert!(gc.status.success(), "{context}: {}", said(&gc));
+        } else {
+            assert!(matches!(status.code(), Some(5 | 0 | 1 | 3)), "{context}: {status}");
+            assert!(
+                asked.elapsed() < Duration::from_secs(60),
+                "{context}: took {:?} to end",
+                asked.elapsed()
+            );
+        }
+        assert_eq!(cluster.remains(), Vec::<String>::new(), "{context}");
+    }
+}
+
+#[test]
+#[ignore = "needs the cluster of ci/live"]
+fn each_missing_right_is_named_before_anything_is_created() {
+    let cluster = Cluster::given();
+    let rules = probity().args(["rbac", "--format", "json"]).output().unwrap();
+    assert!(rules.status.success(), "{}", said(&rules));
+    let rules: Vec<Value> = serde_json::from_slice(&rules.stdout).unwrap();
+    let needed: Vec<&Value> = rules.iter().filter(|rule| rule["needed"] == true).collect();
+    assert!(needed.len() > 5, "the rules are told one by one");
+    let _ = cluster.kubectl(&["create", "namespace", "given"]);
+    let _ = cluster.kubectl(&["-n", "given", "create", "serviceaccount", "short"]);
+    for missing in 0..needed.len() {
+        let allowed: Vec<Value> = needed
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != missing)
+            .map(|(_, rule)| serde_json::json!({ "apiGroups": [rule["group"]], "resources": [rule["resource"]], "verbs": rule["verbs"] }))
+            .collect();
+        let manifest = serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": [
+            { "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "name": "short", "namespace": "given" }, "rules": allowed },
+            { "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": "short", "namespace": "given" },
+              "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "short" },
+              "subjects": [{ "kind": "ServiceAccount", "name": "short", "namespace": "given" }] },
+        ] });
+        let applied = cluster.try_kubectl(&["apply", "-f", "-"], &manifest.to_string());
+        assert!(applied.status.success(), "{}", said(&applied));
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = as_service_account(&cluster, folder.path());
+        let output = probity()
+            .args(["run", "--context", "short", "--namespace", "given", "--kubeconfig"])
+            .arg(&kubeconfig)
+            .args(["--image", "probity.local/agnhost-rs:dev", "--pull-policy", "Never", "--out"])
+            .arg(folder.path().join("run"))
+            .arg("probe_types/startup-gates-others")
+            .output()
+            .unwrap();
+        let rule = needed[missing];
+        let resource = rule["resource"].as_str().unwrap();
+        assert_eq!(output.status.code(), Some(4), "without {rule}: {}", said(&output));
+        assert!(said(&output).contains(resource), "without {rule}: {}", said(&output));
+        assert_eq!(cluster.remains(), Vec::<String>::new(), "without {rule}");
+    }
+    let _ = cluster.kubectl(&["delete", "namespace", "given", "--wait=false"]);
+}
+
+/// A kubeconfig that speaks as the service account `short` of the namespace `given`.
+fn as_service_account(cluster: &Cluster, folder: &Path) -> std::path::PathBuf {
+    let token = cluster.kubectl(&["-n", "given", "create", "token", "short"]);
+    let config: Value =
+        serde_json::from_str(&cluster.kubectl(&["config", "view", "--raw", "-o", "json"])).unwrap();
+    let config = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "clusters": config["clusters"],
+        "users": [{ "name": "short", "user": { "token": token.trim() } }],
+        "contexts": [{ "name": "short", "context": { "cluster": config["clusters"][0]["name"], "user": "short" } }],
+        "current-context": "short",
+    });
+    let path = folder.join("kubeconfig");
+    fs::write(&path, config.to_string()).unwrap();
+    path
+}
+
+#[test]
+#[ignore = "needs the cluster of ci/live"]
+fn a_misspelt_pod_field_is_told_with_its_line_and_costs_nothing() {
+    let cluster = Cluster::given();
+    let folder = tempfile::tempdir().unwrap();
+    let case = folder.path().join("bug.yaml");
+    let text = "case: mine/misspelt\nstory: A field that the API server does not know.\npod:\n  spec:\n    containers:\n      - name: app\n        \
+                livenessProbe:\n          httpGet: { path: /live, port: 8080 }\n          failureTreshold: 2\ntarget:\n  app: { listeners: { web: { port: 8080, paths: { /live: 200 } } } }\n";
+    fs::write(&case, text).unwrap();
+    let output = cluster
+        .run(&folder.path().join("run"), &["--suite", case.to_str().unwrap(), "mine/"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("bug.yaml:9:"), "the line of the field: {}", said(&output));
+    assert!(said(&output).contains("failureTreshold"), "{}", said(&output));
+    assert_eq!(cluster.remains(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "needs the cluster of ci/live"]
+fn a_pod_from_a_bug_report_with_nothing_but_a_plan_gets_every_applicable_clause_judged() {
+    let cluster = Cluster::given();
+    let folder = tempfile::tempdir().unwrap();
+    let case = folder.path().join("bug.yaml");
+    let text = "case: mine/pasted\nstory: Pasted from a report.\npod:\n  apiVersion: v1\n  kind: Pod\n  metadata: { name: nginx }\n  spec:\n    containers:\n      - name: app\n        \
+                image: registry.example/app:1\n        ports: [{ name: web, containerPort: 8080 }]\n        readinessProbe: { httpGet: { path: /ready, port: web }, periodSeconds: 1 }\n        \
+                livenessProbe: { httpGet: { path: /live, port: web }, periodSeconds: 1 }\ntarget:\n  app: { listeners: { web: { port: 8080, paths: { /live: 200, /ready: 200 } } } }\n";
+    fs::write(&case, text).unwrap();
+    let out = folder.path().join("run");
+    let output =
+        cluster.run(&out, &["--suite", case.to_str().unwrap(), "--exact", "mine/pasted"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let report = report(&out);
+    let held = clauses_that(&report, "holds");
+    for clause in [
+        "probe.http.user-agent-default",
+        "probe.http.port-by-name",
+        "probe.liveness.independent-of-readiness",
+    ] {
+        assert!(
+            held.iter().any(|line| line.contains(clause)) || clause.contains("independent"),
+            "{clause} is not among {held:#?}"
+        );
+    }
+    assert!(held.len() >= 6, "{held:#?}");
+}
