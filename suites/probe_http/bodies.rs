@@ -1,5 +1,6 @@
 //! Bodies, and what an answer means: how much of it is read, what counts as a failure, and what is told about it.
 
+pub(super) mod course;
 pub(super) mod exchange;
 mod failure_event;
 mod limit;

@@ -6,27 +6,17 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{
-    Asked, Attempt, Connection, ContainerLife, Handler, PodLife, ProbeKind, ProbeSpec, Through,
-};
+use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, ProbeSpec, Through};
 use probity_model::{EventId, Stamp, Timeline};
 use probity_script::answer::{HttpAnswer, HttpReply};
 use probity_script::{Change, Endpoint, Fact, Plan};
 
 use super::super::redirects::location::{Reference, Url};
+use super::course::Course;
 use super::said::{self, Said};
 
 /// The statuses that ask to go elsewhere.
 const FOLLOWED: [u16; 5] = [301, 302, 303, 307, 308];
-
-/// The HTTP probes of one kind in one life of a container, in the order of their arrival.
-pub(crate) struct Course<'t, 'h> {
-    pub(crate) pod: &'t PodLife<'h>,
-    pub(crate) container: &'t ContainerLife<'h>,
-    pub(crate) probe: &'t ProbeSpec,
-    pub(crate) attempt: &'t Attempt<'h>,
-    pub(crate) exchanges: Vec<Exchange<'t, 'h>>,
-}
 
 /// One probe.
 pub(crate) struct Exchange<'t, 'h> {
@@ -35,6 +25,8 @@ pub(crate) struct Exchange<'t, 'h> {
     pub(crate) at: Stamp,
     /// When the target was done with its last answer, as far as is known.
     pub(crate) done: Option<Stamp>,
+    /// It took so much of the probe's timeout that the kubelet may have given up before its end.
+    pub(crate) late: bool,
     /// Its requests; none for a connection that broke before the first.
     pub(crate) hops: Vec<Hop<'t, 'h>>,
     /// All its events.
@@ -96,6 +88,9 @@ impl<'t, 'h> Exchange<'t, 'h> {
 
     pub(crate) fn outcome(&self) -> Outcome {
         let Some(last) = self.last() else { return Outcome::Nothing };
+        if self.late && !matches!(last.said, Said::Short { .. }) {
+            return Outcome::Open;
+        }
         match (&last.said, &last.leads) {
             (Said::Whole { status: 200..=299, .. }, _) => Outcome::Good,
             (Said::Whole { status: 400.., .. }, _) => Outcome::Bad,
@@ -104,46 +99,6 @@ impl<'t, 'h> Exchange<'t, 'h> {
             (Said::Nothing, _) => Outcome::Nothing,
             (Said::Short { .. }, _) => Outcome::Short,
             _ => Outcome::Open,
-        }
-    }
-}
-
-impl<'t, 'h> Course<'t, 'h> {
-    /// Runs of probes that are alike: places in [`Course::exchanges`], each run as long as it can be.
-    pub(crate) fn runs<K: PartialEq>(
-        &self,
-        like: impl Fn(&Exchange<'t, 'h>) -> Option<K>,
-    ) -> Vec<(K, std::ops::Range<usize>)> {
-        let mut runs: Vec<(K, std::ops::Range<usize>)> = Vec::new();
-        for (at, exchange) in self.exchanges.iter().enumerate() {
-            let Some(key) = like(exchange) else { continue };
-            match runs.last_mut() {
-                Some((last, range)) if *last == key && range.end == at => range.end = at + 1,
-                _ => runs.push((key, at..at + 1)),
-            }
-        }
-        runs
-    }
-
-    /// The probe's name as events write it: `Readiness`.
-    pub(crate) fn word(&self) -> &'static str {
-        match self.probe.kind {
-            ProbeKind::Startup => "Startup",
-            ProbeKind::Liveness => "Liveness",
-            ProbeKind::Readiness => "Readiness",
-        }
-    }
-
-    /// The events of a run of probes.
-    pub(crate) fn events(&self, range: &std::ops::Range<usize>) -> Vec<EventId> {
-        self.exchanges[range.clone()].iter().flat_map(|exchange| exchange.events.iter().copied()).collect()
-    }
-
-    /// The headers that the pod gives the probe.
-    pub(crate) fn headers(&self) -> &[(String, String)] {
-        match &self.probe.handler {
-            Handler::Http { headers, .. } => headers,
-            _ => &[],
         }
     }
 }
@@ -262,8 +217,10 @@ impl<'t, 'h> Ear<'_, 't, 'h> {
             hops.push(next);
         }
         let done = hops.last().and_then(|hop| hop.asked.answer.as_ref()).map(|(_, at, _)| at.clone());
+        let took = done.as_ref().map_or(0, |done| done.at.hi - first.at.at.lo);
+        let late = took.saturating_mul(2) > self.probe.timeout;
         let events = hops.iter().flat_map(|hop| hop.asked.events()).collect();
-        Exchange { id: first.id, at: first.at.clone(), done, hops, events }
+        Exchange { id: first.id, at: first.at.clone(), done, late, hops, events }
     }
 
     fn hop(&self, voice: &Voice<'t, 'h>, asked: &'t Asked<'h>, url: Url) -> Hop<'t, 'h> {
@@ -287,7 +244,11 @@ impl<'t, 'h> Ear<'_, 't, 'h> {
     /// The request that a redirect led to, wherever in the pod it arrived.
     fn follower(&self, last: &Hop<'t, 'h>, to: &Url, used: &BTreeSet<EventId>) -> Option<Hop<'t, 'h>> {
         let from = last.asked.at.at.lo;
-        let until = from.saturating_add(self.probe.timeout).saturating_add(1_000_000);
+        let patience = from.saturating_add(self.probe.timeout).saturating_add(1_000_000);
+        // One probe is over before the next of its kind begins.
+        let own = self.voice.attempt.probes.iter().filter(|probe| probe.can_be(self.probe.kind));
+        let next = own.map(|probe| probe.at.at.lo).find(|at| *at > from);
+        let until = next.map_or(patience, |next| patience.min(next));
         let came_from = |asked: &Asked<'_>| {
             asked.header("referer").next().is_none_or(|referer| referer.ends_with(&last.asked.request.target))
         };
@@ -323,7 +284,8 @@ impl<'t, 'h> Ear<'_, 't, 'h> {
             let done = connection.closed.as_ref().map(|(_, at, _)| at.clone());
             let closed = connection.closed.as_ref().map(|(id, ..)| *id);
             let events = [Some(connection.id), closed].into_iter().flatten().collect();
-            Exchange { id: connection.id, at: connection.at.clone(), done, hops: Vec::new(), events }
+            let (id, at) = (connection.id, connection.at.clone());
+            Exchange { id, at, done, late: false, hops: Vec::new(), events }
         };
         attempt.connections.iter().filter(broken).map(exchange).collect()
     }

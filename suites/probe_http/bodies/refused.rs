@@ -4,7 +4,8 @@ use probity_model::timeline::ProbeKind;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::Fact;
 
-use super::exchange::{Course, Outcome, courses};
+use super::course::Course;
+use super::exchange::{Outcome, courses};
 use super::taken::{Jury, Promise};
 
 /// Connection refused, reset before headers or malformed answers are probe failures.

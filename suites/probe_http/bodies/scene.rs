@@ -61,6 +61,14 @@ impl Scene {
         self
     }
 
+    /// The container is killed for its liveness probe.
+    pub(crate) fn killed(&mut self, at: f64) -> &mut Self {
+        self.run.signal(at, "SIGTERM");
+        let message = "Container target failed liveness probe, will be restarted";
+        self.run.event(at + 0.01, "Normal", "Killing", message);
+        self
+    }
+
     /// The verdict, if nothing else happens until then.
     pub(crate) fn at(mut self, end: f64) -> &'static str {
         self.run.reading(end);

@@ -3,9 +3,11 @@
 
 use std::ops::Range;
 
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use super::exchange::{Course, Outcome, courses};
+use super::course::Course;
+use super::exchange::{Outcome, courses};
 use super::taken::{Jury, Promise};
 
 /// How often upstream asks before it gives up.
@@ -46,6 +48,8 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
         if taken.denies(promise) {
             seen.fine(events);
         }
+    } else if jury.held_up(range) {
+        seen.doubt(Doubt::Ambiguous, format!("{facts}; the node was held up meanwhile"), events);
     } else {
         let word = if taken.success {
             "success"

@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use probity_model::timeline::{ProbeKind, Revision};
+use probity_model::history::Did;
+use probity_model::timeline::{KubeEvent, ProbeKind, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
 
-use super::exchange::Course;
+use super::course::Course;
 
 /// How many warnings about a pod the kubelet may have recorded before the rest is dropped; upstream drops after 25.
 const CROWD: u64 = 20;
@@ -78,7 +79,10 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
     pub(crate) fn decide(&self, range: &Range<usize>, promise: Promise, what: &str, seen: &mut Seen) {
         let Some(taken) = self.taken(range) else { return };
         let events = self.course.events(range).into_iter().chain(taken.events.iter().copied());
-        if !taken.allows(promise) {
+        if !taken.allows(promise) && self.held_up(range) {
+            let why = format!("{} probes {what}, but the node was held up meanwhile", range.len());
+            seen.doubt(Doubt::Ambiguous, why, events);
+        } else if !taken.allows(promise) {
             let finding = format!(
                 "{} {} probes of {} {what}, and were not taken for {}",
                 range.len(),
@@ -115,7 +119,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
     /// The first warning about the probe after an instant of the harness's clock.
     pub(crate) fn warning(&self, since: i64) -> Option<EventId> {
         let text = format!("{} probe warning: ", self.course.word());
-        let fits = |event: &&probity_model::timeline::KubeEvent<'_>| {
+        let fits = |event: &&KubeEvent<'_>| {
             event.reason == "ProbeWarning"
                 && event.kind == "Warning"
                 && event.container == Some(self.course.container.name.as_str())
@@ -125,8 +129,15 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
+    /// Whether the node was held up in a run of probes for so long that one may have timed out for that alone.
+    pub(crate) fn held_up(&self, range: &Range<usize>) -> bool {
+        let first = self.course.exchanges[range.clone()].first();
+        let Some((first, until)) = first.zip(self.until(range)) else { return false };
+        self.noise(&first.at, &until).saturating_mul(4) >= self.course.probe.timeout
+    }
+
     /// Whether so many warnings were recorded that others may have been dropped.
-    fn crowded(&self) -> bool {
+    pub(crate) fn crowded(&self) -> bool {
         let warnings = self.course.pod.events.iter().filter(|event| event.kind == "Warning");
         let mut most: BTreeMap<_, u64> = BTreeMap::new();
         for event in warnings {
@@ -167,6 +178,12 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         after.lo - self.noise(done, &end) >= self.lag + self.course.probe.timeout + self.course.probe.period
     }
 
+    /// Whether what follows from a probe must have shown by the end of the case.
+    pub(crate) fn shows_by_the_end(&self, at: usize) -> bool {
+        let done = self.course.exchanges.get(at).and_then(|exchange| exchange.done.as_ref());
+        done.is_some_and(|done| self.window(done, &Stamp::harness(self.run.ended_us)).is_some())
+    }
+
     /// What ends the time after a run: the next probe that was answered otherwise, or the end of life.
     fn until(&self, range: &Range<usize>) -> Option<Stamp> {
         self.end_of_life(self.course.exchanges.get(range.end).map(|exchange| exchange.at.clone()))
@@ -180,13 +197,21 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         let following = |other: &&probity_model::timeline::Attempt<'_>| other.number > course.attempt.number;
         let reborn = course.container.attempts.iter().find(following).map(|next| next.began.1.clone());
         let deleted = course.pod.deleted.map(|id| self.run.heard(id));
+        let leaving = course.pod.revisions.iter().find(|revision| revision.terminating());
+        let leaving = leaving.map(|revision| revision.at.clone());
         let last = Some(Stamp::harness(self.run.ended_us));
-        [next, stopped, ended, reborn, deleted, last]
+        [next, stopped, ended, reborn, deleted, leaving, self.node_verb(), last]
             .into_iter()
             .flatten()
             .filter_map(|stamp| Some((self.run.clocks.on_harness(&stamp)?.lo, stamp)))
             .min_by_key(|(lo, _)| *lo)
             .map(|(_, stamp)| stamp)
+    }
+
+    /// When something was done to a node: from then on a kubelet may be down, and nothing is read from its silence.
+    fn node_verb(&self) -> Option<Stamp> {
+        let mut verbs = self.run.deeds.iter().filter(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }));
+        verbs.next().map(|(_, deed)| Stamp::harness(deed.began_us))
     }
 
     /// The span of the harness's clock in which a result must show that was due at `from`, if it is long enough.
@@ -244,7 +269,6 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
             return Some(Taken { success: true, failure, nothing: true, events });
         }
         if let Some((id, at)) = course.attempt.stop_signal() {
-            let (began, _) = course.attempt.began;
             let at = self.run.clocks.on_harness(at)?;
             let leaving = course.pod.deleted.is_some_and(|deed| self.run.heard(deed).at.lo <= at.hi)
                 || course
@@ -252,19 +276,24 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
                     .revisions
                     .iter()
                     .any(|revision| revision.terminating() && revision.at.at.lo <= at.hi);
-            let events = vec![began, id];
-            return (!leaving && many >= failures).then_some(Taken {
-                success: false,
-                failure: true,
-                nothing: false,
-                events,
-            });
+            let blamed = self.blamed().filter(|_| !leaving && many >= failures)?;
+            return Some(Taken { success: false, failure: true, nothing: false, events: vec![id, blamed] });
         }
         let from = self.over(range, failures)?;
         let until = self.until(range)?;
         self.window(from, &until)?;
         let last = course.pod.last().map(|revision| revision.id);
         Some(Taken { success: true, failure: false, nothing: true, events: last.into_iter().collect() })
+    }
+
+    /// The event that says that this probe is why the container was killed.
+    fn blamed(&self) -> Option<EventId> {
+        let failed = format!("failed {} probe", self.course.probe.kind.word());
+        let fits = |event: &&KubeEvent<'_>| {
+            let mine = event.container == Some(self.course.container.name.as_str());
+            event.reason == "Killing" && mine && event.message.contains(&failed)
+        };
+        self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
     fn by_start(&self, range: &Range<usize>) -> Option<Taken> {

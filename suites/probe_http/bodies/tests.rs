@@ -168,10 +168,17 @@ fn a_container_that_lives_on_without_an_answer_is_a_violation() {
         let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
         scene.probe(2.0, &[Told::get("/r", "reset")]);
         if killed {
-            scene.run.signal(2.1, "SIGTERM");
+            scene.killed(2.1);
         }
         assert_eq!(scene.at(8.0), verdict);
     }
+}
+
+#[test]
+fn a_container_that_is_stopped_for_another_reason_is_doubt() {
+    let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
+    scene.probe(2.0, &[Told::get("/r", "reset")]).run.signal(2.1, "SIGTERM");
+    assert_eq!(scene.at(8.0), "inconclusive");
 }
 
 #[test]
@@ -180,7 +187,7 @@ fn a_container_that_is_deleted_meanwhile_is_doubt() {
     scene.probe(2.0, &[Told::get("/r", "reset")]);
     let (kind, name) = ("Pod".to_owned(), "pod".to_owned());
     scene.run.deed(2.05, probity_model::history::Did::Deleted { kind, name, grace: None });
-    scene.run.signal(2.1, "SIGTERM");
+    scene.killed(2.1);
     assert_eq!(scene.at(8.0), "inconclusive");
 }
 
@@ -230,7 +237,7 @@ fn event(message: &str) -> &'static str {
     if !message.is_empty() {
         scene.run.event(2.1, "Warning", "Unhealthy", message);
     }
-    scene.at(5.0)
+    scene.at(6.0)
 }
 
 #[test]
@@ -238,6 +245,7 @@ fn the_event_tells_the_status_and_not_the_body() {
     assert_eq!(event("Readiness probe failed: HTTP probe failed with statuscode: 500"), "holds");
     assert_eq!(event("Readiness probe failed: statuscode: 500, body: secret-token"), "violated");
     assert_eq!(event("Readiness probe failed: it is not well"), "violated");
+    assert_eq!(event("Readiness probe failed: Get \"/r\": EOF"), "violated");
     assert_eq!(event("Liveness probe failed: it is not well"), "inconclusive");
     assert_eq!(event(""), "inconclusive");
 }

@@ -6,7 +6,8 @@ use probity_model::timeline::Connection;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
 
-use super::super::bodies::exchange::{Course, Exchange, Hop, Leads, Outcome, courses, location};
+use super::super::bodies::course::Course;
+use super::super::bodies::exchange::{Exchange, Hop, Leads, Outcome, courses, location};
 use super::super::bodies::taken::{Jury, Promise};
 use super::location::Url;
 

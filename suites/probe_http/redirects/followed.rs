@@ -3,11 +3,13 @@
 
 use std::ops::Range;
 
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::Script;
 use probity_script::answer::{ConnectionAnswer, ListenState};
 
-use super::super::bodies::exchange::{Course, Exchange, Leads, Outcome, courses};
+use super::super::bodies::course::Course;
+use super::super::bodies::exchange::{Exchange, Leads, Outcome, courses};
 use super::super::bodies::taken::{Jury, Promise};
 use super::limit::MOST_REQUESTS;
 use super::location::Url;
@@ -70,7 +72,11 @@ fn each_is_followed(jury: &Jury<'_, '_, '_>, at: usize, seen: &mut Seen, sort: &
         return;
     }
     seen.applies();
-    if jury.settled(at) {
+    let events = || exchange.events.iter().copied();
+    if exchange.late || jury.held_up(&(at..at + 1)) {
+        let why = "a redirect was not followed, but the probe may have timed out before";
+        seen.doubt(Doubt::Ambiguous, why, events());
+    } else if jury.settled(at) {
         let finding = format!(
             "the {} probe of {} was redirected from {} to {}://{}:{}{}, but no request came there",
             jury.course.probe.kind.word(),
@@ -82,7 +88,7 @@ fn each_is_followed(jury: &Jury<'_, '_, '_>, at: usize, seen: &mut Seen, sort: &
             to.target
         );
         let next = jury.course.exchanges.get(at + 1).map(|next| next.id);
-        seen.violated(finding, exchange.events.iter().copied().chain(next));
+        seen.violated(finding, events().chain(next));
     }
 }
 

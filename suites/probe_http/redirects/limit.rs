@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{Hops, HttpAnswer};
 
@@ -59,6 +60,8 @@ fn judge(
         seen.fine(events());
     } else if requests == MOST_REQUESTS && failed && warning.is_none() {
         seen.diverges(format!("{facts}, and the probe failed"), events());
+    } else if jury.held_up(range) {
+        seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
     } else if succeeded || failed {
         let result = if succeeded { "success" } else { "failure" };
         let warned = if warning.is_some() { "with" } else { "without" };

@@ -50,6 +50,17 @@ fn a_redirect_on_the_host_that_is_not_followed_is_a_violation() {
 }
 
 #[test]
+fn what_a_held_up_node_did_not_follow_is_doubt() {
+    let mut scene = readiness(SAME_HOST, "/ok");
+    scene.probe(2.0, &[Told::get("/r", 302)]).run.noise(2.0, 2.9);
+    scene.probe(3.0, &to("/ok", 200));
+    assert_eq!(scene.at(4.0), "inconclusive");
+    let mut scene = readiness(SAME_HOST, "/ok");
+    scene.probes(2..8, &to("/ok", 200)).run.noise(2.0, 2.9);
+    assert_eq!(scene.at(9.0), "inconclusive");
+}
+
+#[test]
 fn a_redirect_at_the_very_end_is_doubt() {
     let mut scene = readiness(SAME_HOST, "/ok");
     scene.probe(2.0, &[Told::get("/r", 302)]);
@@ -235,7 +246,7 @@ fn a_redirect_to_nowhere_lets_live_with_a_warning() {
 fn a_redirect_to_nowhere_that_kills_is_a_violation() {
     let mut scene = liveness(NOWHERE, &redirect(300, "/ok"));
     scene.probe(2.0, &[Told::get("/r", 300)]);
-    scene.run.signal(2.1, "SIGTERM");
+    scene.killed(2.1);
     assert_eq!(scene.at(3.0), "violated");
 }
 
