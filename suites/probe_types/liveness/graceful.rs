@@ -168,12 +168,12 @@ fn judge_end(
     }
     let grace = spec.grace.unwrap_or_else(|| pod.grace());
     let hooked = if lifecycle(life, "preStop").is_some() { stop.at.hi - spent.at.at.lo } else { 0 };
-    let truncation = if hooked > 0 { SECOND } else { 0 };
-    let least = (grace - hooked - truncation).max(LEAST_GRACE);
-    let most = (grace - hooked + truncation).max(LEAST_GRACE) + clause.slack_us();
+    // The kubelet takes whole seconds off for the hook, and the signal is seen later than it is sent.
+    let least = (grace - hooked - SECOND).max(LEAST_GRACE - SECOND);
+    let most = (grace - hooked + SECOND).max(LEAST_GRACE) + clause.slack_us();
     let slack = seconds(clause.slack_us());
-    let bound = Bound::at_most(most, format!("what is left of the grace period + {slack}"))
-        .and_at_least(least, "what is left of the grace period");
+    let bound = Bound::at_most(most, format!("what is left of the grace period + 1 s + {slack}"))
+        .and_at_least(least, "what is left of the grace period - 1 s");
     let quantity = "from the stop signal to the forced end";
     let ends = ((stop_id, stop), (*ended_id, ended));
     if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {

@@ -6,7 +6,7 @@ use probity_model::timeline::{Attempt, ContainerLife, Handler, PodLife, Probe, P
 use probity_model::{Clause, Seen, Timeline};
 
 use super::kill::{before_deletion, watched_for};
-use super::tolerance::{Outcome, leaves_a_trace, outcome};
+use super::tolerance::{Outcome, leaves_a_trace, outcome, strangers};
 
 /// Liveness probes arrive while readiness has not succeeded, as early as they would without it.
 pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -49,7 +49,8 @@ fn port_is_open(
 ) -> bool {
     let same = liveness.handler.port().is_some() && liveness.handler.port() == readiness.handler.port();
     let command = matches!(liveness.handler, Handler::Exec { .. });
-    (same || command) && attempt.holes.is_empty() && leaves_a_trace(pod, &container.name, liveness)
+    let known = attempt.holes.is_empty() && !strangers(attempt, liveness.handler.port());
+    (same || command) && known && leaves_a_trace(pod, &container.name, liveness)
 }
 
 /// No liveness probe came before readiness succeeded. That accuses only if there was time for one.
@@ -61,7 +62,9 @@ fn judge_wait(
     (unready, ready, live): (&Probe<'_>, Option<&Probe<'_>>, Option<&Probe<'_>>),
     seen: &mut Seen,
 ) {
+    // The first readiness probe shows that the kubelet knows of the container.
     let Some(base) = may_begin(container, attempt) else { return };
+    let base = if base.at.lo < unready.at.at.lo { unready.at.clone() } else { base };
     let allowed = liveness.initial_delay + liveness.period + clause.slack_us();
     let end = [ready, live].into_iter().flatten().map(|probe| &probe.at).min_by_key(|at| at.at.lo);
     let stopped = attempt.stop_signal().map(|(_, at)| at);

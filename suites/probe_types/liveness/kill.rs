@@ -4,6 +4,7 @@
 //! something else may have ended a life, the judges say nothing about it.
 
 use probity_model::clocks::{Order, Stamp};
+use probity_model::history::Did;
 use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{
     Attempt, ContainerKind, ContainerLife, PodLife, ProbeKind, ProbeSpec, Revision, State,
@@ -13,7 +14,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use super::tolerance::{Exhausted, exhausted};
+use super::tolerance::{Exhausted, NEAR, exhausted};
 
 const SECOND: i64 = 1_000_000;
 /// The first delay between restarts; it doubles with each, up to [`LONGEST_BACK_OFF`].
@@ -133,6 +134,10 @@ pub(in crate::probe_types) fn judge_stop<'t>(
 ) -> Option<(EventId, &'t Stamp)> {
     let (allowed, formula) = allowance(pod, container, clause);
     let (count, last) = (spent.failures.len(), spent.failures.last()?);
+    if let Some(more) = one_too_many(run, (pod, container, attempt), spent) {
+        let finding = format!("{count} failures in a row are the tolerance, and one more was waited for");
+        seen.violated(finding, spent.events().into_iter().chain([more]));
+    }
     match stop_after(run, pod, attempt, &spent.at, allowed) {
         Stop::Came(id, at) => {
             let quantity = format!("from the last of {count} failures in a row to the stop signal");
@@ -164,12 +169,31 @@ pub(in crate::probe_types) fn judge_stop<'t>(
     None
 }
 
+/// The probe that came though the ones before had used up the tolerance; a kubelet that was restarted counts anew.
+fn one_too_many(
+    run: &Timeline<'_>,
+    (pod, _, attempt): Life<'_, '_>,
+    spent: &Exhausted<'_, '_>,
+) -> Option<EventId> {
+    let kind = spent.failures.first()?.kinds.first().copied()?;
+    let stop = attempt.stop_signal().map_or(i64::MAX, |(_, at)| at.at.lo);
+    let more = attempt
+        .probes_of(kind)
+        .find(|probe| probe.at.at.lo > spent.at.at.hi + NEAR && probe.at.at.hi < stop)?;
+    (before_deletion(run, pod, &more.at) && !node_was_touched(run)).then_some(more.id)
+}
+
+/// Whether the harness did something to a node: a kubelet that starts afresh looks at everything anew.
+pub(in crate::probe_types) fn node_was_touched(run: &Timeline<'_>) -> bool {
+    run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
+}
+
 /// The line by which a process says that it ends by its own will, unless it was told to stop before.
 pub(in crate::probe_types) fn exited_by_itself<'t>(
     attempt: &'t Attempt<'_>,
 ) -> Option<(EventId, &'t Stamp, u8)> {
     attempt.lines.iter().find_map(|line| match &line.line.fact {
-        Fact::Exiting(exiting) if exiting.why != "stop" => Some((line.id, &line.at, exiting.code)),
+        Fact::Exiting(exiting) if !exiting.why.starts_with("stop") => Some((line.id, &line.at, exiting.code)),
         _ => None,
     })
 }
@@ -247,8 +271,9 @@ pub(in crate::probe_types) fn judge_restart(
     let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
     let allowed = pod.grace() + back_off + TO_START;
     match over(pod).filter(|(revision, _)| before_deletion(run, pod, &revision.at)) {
-        Some((_, true)) => {}
-        Some((revision, false)) => {
+        // A sidecar is not started again once the pod is done with its work.
+        Some((_, from_outside)) if from_outside || container.kind != ContainerKind::Main => {}
+        Some((revision, _)) => {
             let finding = format!("the pod became {} under the restart policy {policy}", revision.phase());
             seen.violated(finding, [ended_id, revision.id]);
         }

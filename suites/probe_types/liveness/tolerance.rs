@@ -112,6 +112,17 @@ pub(in crate::probe_types) fn holds_port(attempt: &Attempt<'_>, port: u16) -> bo
     attempt.connections.iter().any(|connection| connection.port() == Some(port))
 }
 
+/// Whether requests came to a port that match no probe of the container, and are not of our own clients: a path may have
+/// been sent in another form than it is written in.
+pub(in crate::probe_types) fn strangers(attempt: &Attempt<'_>, port: Option<u16>) -> bool {
+    attempt.requests.iter().enumerate().any(|(at, asked)| {
+        let connection = asked.connection.and_then(|at| attempt.connections.get(at));
+        let there = port.is_none() || connection.and_then(|connection| connection.port()) == port;
+        let known = attempt.probes.iter().any(|probe| probe.through == Through::Request(at));
+        there && !known && asked.request.hop.is_none() && !asked.from_our_client()
+    })
+}
+
 /// Who sent a probe, where that is seen.
 pub(in crate::probe_types) fn peer<'t>(attempt: &'t Attempt<'_>, probe: &Probe<'_>) -> Option<&'t str> {
     let connection = match probe.through {

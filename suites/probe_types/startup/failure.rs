@@ -1,15 +1,14 @@
 //! A container that never starts is killed by its startup probe; one that starts slowly is kept from its liveness probe.
 
-use probity_model::clocks::Stamp;
 use probity_model::measure::seconds;
-use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
+use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::super::liveness::kill::{
-    Life, Stop, all_spent, allowance, before_deletion, judge_no_restart, judge_restart, judge_stop, policy,
-    stop_after, watched_for,
+    Life, Stop, all_spent, allowance, before_deletion, judge_no_restart, judge_restart, judge_stop, over,
+    policy, stop_after,
 };
-use super::super::liveness::tolerance::{Outcome, leaves_a_trace, outcome};
+use super::super::liveness::tolerance::{exhausted, leaves_a_trace};
 use super::gate::opening;
 use super::success::passed;
 
@@ -109,7 +108,8 @@ fn own_doing(run: &Timeline<'_>, (pod, container, _): Life<'_, '_>) -> bool {
     });
     let hooked =
         container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some());
-    !meddled && !hooked && pod.spec.get("activeDeadlineSeconds").is_none()
+    let from_outside = over(pod).is_some_and(|(_, from_outside)| from_outside);
+    !meddled && !hooked && !from_outside && pod.spec.get("activeDeadlineSeconds").is_none()
 }
 
 /// Without a startup probe, a boot that outlasts the tolerance ends with a stop signal before liveness ever succeeded.
@@ -133,7 +133,7 @@ fn judge_unprotected(
             }
         }
         Some(_) => {}
-        None => judge_survival(run, clause, life, liveness, began, seen),
+        None => judge_survival(run, clause, life, liveness, seen),
     }
 }
 
@@ -143,22 +143,12 @@ fn judge_survival(
     clause: &Clause,
     (pod, container, attempt): Life<'_, '_>,
     liveness: &ProbeSpec,
-    began: &Stamp,
     seen: &mut Seen,
 ) {
-    let failed: Vec<EventId> = attempt
-        .probes_of(ProbeKind::Liveness)
-        .filter(|probe| outcome(attempt, liveness, probe) == Outcome::Failed)
-        .map(|probe| probe.id)
-        .collect();
-    let enough = i64::try_from(failed.len()).is_ok_and(|count| count >= liveness.failures);
-    let (more, _) = allowance(pod, container, clause);
-    let allowed =
-        liveness.initial_delay + (liveness.failures + 1) * liveness.period + liveness.timeout + more;
-    let bare = matches!(liveness.handler, Handler::Tcp { .. });
-    let alive = attempt.ended.is_none() && attempt.holes.is_empty();
-    if enough && alive && !bare && watched_for(run, pod, began, allowed) {
-        let finding = format!("never live, and still not stopped {} after its start", seconds(allowed));
-        seen.violated(finding, failed);
+    let Some(spent) = exhausted(attempt, liveness) else { return };
+    let (allowed, _) = allowance(pod, container, clause);
+    if let Stop::Missing(line) = stop_after(run, pod, attempt, &spent.at, allowed) {
+        let finding = format!("never live, and still not stopped {} after the last straw", seconds(allowed));
+        seen.violated(finding, spent.events().into_iter().chain([line]));
     }
 }

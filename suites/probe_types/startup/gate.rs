@@ -10,8 +10,8 @@ use probity_model::timeline::{Attempt, ContainerLife, PodLife, Probe, ProbeKind,
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::super::liveness::kill::Life;
-use super::super::liveness::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted};
+use super::super::liveness::kill::{Life, before_deletion};
+use super::super::liveness::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted, strangers};
 
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {
@@ -176,7 +176,9 @@ pub(super) fn judge_early(
         seen.doubt(Doubt::WitnessMissing, format!("{finding}, but lines of the target are missing"), events);
         return;
     }
-    if !leaves_a_trace(pod, &container.name, startup) {
+    let seen_at_all =
+        leaves_a_trace(pod, &container.name, startup) && !strangers(attempt, startup.handler.port());
+    if !seen_at_all || !before_deletion(run, pod, at) {
         return;
     }
     match inherited(run, clause, (pod, container, attempt), startup, at) {
@@ -218,13 +220,7 @@ fn has_hook(container: &ContainerLife<'_>) -> bool {
     container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some())
 }
 
-/// Whether the harness did something to a node: a kubelet that starts afresh looks at everything anew.
-pub(super) fn node_was_touched(run: &Timeline<'_>) -> bool {
-    use probity_model::history::Did;
-    run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
-}
-
-/// Whether a pod is the only thing that a container's status speaks of: its life, by the count of restarts.
+/// What the status showed of a life, told by the count of restarts: each change of it while the container ran.
 pub(super) fn shows(pod: &PodLife<'_>, container: &str, number: u64) -> Vec<(EventId, Stamp, Option<bool>)> {
     pod.changes_of(container)
         .filter(|(_, status)| status.restarts == number && matches!(status.state, State::Running { .. }))

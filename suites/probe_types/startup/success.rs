@@ -7,9 +7,9 @@ use probity_model::timeline::{ContainerKind, Handler, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::super::liveness::kill::{Life, before_deletion, watched_for};
-use super::super::liveness::tolerance::{Outcome, outcome, peer};
-use super::gate::{Opening, judge_early, node_was_touched, opening, shows};
+use super::super::liveness::kill::{Life, before_deletion, node_was_touched, watched_for};
+use super::super::liveness::tolerance::{Outcome, outcome, peer, strangers};
+use super::gate::{Opening, judge_early, opening, shows};
 
 /// After a startup success no further startup probe comes in the same life.
 pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -31,7 +31,10 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let held_up = run.noise_between(&pod.node, &success.probe.at, &again.at);
         let later = seconds(again.at.at.lo - success.at.at.lo);
         let finding = format!("a startup probe came {later} after the startup probe had succeeded");
-        if held_up > startup.timeout / 2 || node_was_touched(run) {
+        if node_was_touched(run) {
+            continue;
+        }
+        if held_up > startup.timeout / 2 {
             seen.doubt(
                 Doubt::Ambiguous,
                 format!("{finding}, but the node was held up"),
@@ -168,7 +171,9 @@ fn judge_no_readiness(
     slack: i64,
     seen: &mut Seen,
 ) {
-    if life.2.holes.is_empty() && watched_for(run, life.0, success, slack) {
+    let port = life.1.probe(ProbeKind::Readiness).and_then(|spec| spec.handler.port());
+    let known = life.2.holes.is_empty() && !strangers(life.2, port);
+    if known && watched_for(run, life.0, success, slack) {
         let finding = format!("no readiness probe within {} of the startup success", seconds(slack));
         seen.violated(finding, [success_id]);
     }

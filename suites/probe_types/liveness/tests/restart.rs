@@ -47,6 +47,16 @@ mod failure_restarts {
     }
 
     #[test]
+    fn one_failure_more_than_tolerated_is_a_violation() {
+        let mut run = one(CLAUSE, "Always", 2);
+        for at in [3.0, 4.0, 5.0] {
+            run.probe(at, "/live", 500);
+        }
+        run.signal(5.1, "SIGTERM");
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
     fn another_address_is_a_violation() {
         assert_eq!(verdict(&two(0, "10.0.0.8").done(), CLAUSE), "violated");
     }

@@ -39,6 +39,14 @@ mod failure_kills {
     }
 
     #[test]
+    fn one_failure_more_than_tolerated_is_a_violation() {
+        let mut run = failed(CLAUSE, "Always");
+        run.probe(5.0, "/start", 500);
+        run.signal(5.1, "SIGTERM");
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
     fn no_restart_is_a_violation() {
         let mut run = failed(CLAUSE, "Always");
         run.signal(4.1, "SIGTERM");
