@@ -9,6 +9,7 @@ mod defaults;
 mod host;
 mod loopback;
 mod port;
+mod reached;
 pub(super) mod trials;
 
 use probity_model::Judge;

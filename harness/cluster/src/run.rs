@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use probity_model::clause::Need;
 use probity_model::manifest::{self, Setting};
 use probity_model::verdict::Skip;
@@ -133,10 +134,9 @@ pub async fn conduct(
     let mut made: Vec<Namespace> = Vec::new();
     let tally = play(&ground, &options, cases, zero, &out, &stop, &mut made).await;
     if !options.keep {
-        for namespace in &made {
-            for left in namespace.remove(&ground, CLEAR_WITHIN).await {
-                let _ = out.send(Progress::Leftover { what: left.what, why: left.why });
-            }
+        let removals = made.iter().map(|namespace| namespace.remove(&ground, CLEAR_WITHIN));
+        for left in join_all(removals).await.into_iter().flatten() {
+            let _ = out.send(Progress::Leftover { what: left.what, why: left.why });
         }
     }
     let mut usage = tally?;

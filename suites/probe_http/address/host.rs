@@ -2,17 +2,17 @@
 
 use std::net::IpAddr;
 
-use probity_model::timeline::{PodLife, ProbeKind};
+use probity_model::timeline::{Asked, Connection};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::arrivals::{Arrival, Get, Hit, arrivals, gets, has_ip, hits, on_node_network};
-use super::port;
+use super::arrivals::{Arrival, Get, arrivals, gets, has_ip, hits, on_node_network};
+use super::{port, reached};
 
 /// Without `host`, a probe goes to the pod's address, and its Host header says so unless `httpHeaders` has one.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for get in gets(run).iter().filter(|get| get.host.is_none() && get.port.number.is_some()) {
         seen.applies();
-        port::must_be_reached(run, clause, seen, get.pod, get.container, get.spec);
+        reached::must_be(run, clause, seen, get.pod, get.container, get.spec);
     }
     for arrival in arrivals(run).into_iter().filter(|arrival| arrival.get.host.is_none()) {
         let Some(at_own_ip) = came_to_own_ip(&arrival) else { continue };
@@ -68,34 +68,35 @@ pub(super) fn field_overrides_address(run: &Timeline<'_>, _: &Clause, seen: &mut
             continue;
         }
         seen.applies();
-        let mut passed = None;
-        for hit in hits.iter().filter(|hit| is_of(hit, get)) {
+        for hit in hits.iter().filter(|hit| is_of(hit.asked, hit.port, get)) {
             let events = [hit.connection.id, hit.asked.id];
             let at = hit.connection.address();
             if at.parse::<IpAddr>() == Ok(ip) {
                 seen.fine(events);
-                passed = passed.or_else(|| hit.asked.status().filter(|status| *status < 400));
             } else {
                 let finding = format!("{} has the host {ip}, and came to {at}", get.words());
                 seen.violated(finding, events);
             }
         }
-        let lines_are_missing = run.pods.iter().any(|pod| has_ip(pod, ip) && has_holes(pod));
-        if get.spec.kind == ProbeKind::Readiness && passed.is_none() && !lines_are_missing {
-            let ready = |container: &probity_model::timeline::ContainerSeen<'_>| container.ready;
-            let first = get
-                .pod
-                .revisions
-                .iter()
-                .find(|shown| shown.container(&get.container.name).as_ref().is_some_and(ready));
-            if let Some(shown) = first {
-                let name = &get.container.name;
-                let finding =
-                    format!("{name} became ready, though no probe at {ip} was answered with success");
-                seen.violated(finding, [shown.id]);
-            }
+        let shown = port::counted_as_success(get.pod, get.container, get.spec.kind);
+        if let Some(shown) = shown.filter(|_| never_passed(run, get, ip)) {
+            let finding = format!("{} succeeded, and nobody at {ip} answered with success", get.words());
+            seen.violated(finding, [shown]);
         }
     }
+}
+
+/// Whether every answer of the pods at an address is known, and none of them was a success. Whoever asked counts.
+fn never_passed(run: &Timeline<'_>, get: &Get<'_, '_>, ip: IpAddr) -> bool {
+    let there = run.pods.iter().filter(|pod| has_ip(pod, ip) || (ip.is_loopback() && on_node_network(pod)));
+    let mut attempts = there.flat_map(|pod| pod.containers.iter().flat_map(|container| &container.attempts));
+    attempts.all(|attempt| {
+        let port =
+            |asked: &Asked<'_>| attempt.connection(asked).and_then(Connection::port).unwrap_or_default();
+        let passed = |asked: &&Asked<'_>| asked.status().is_none_or(|status| status < 400);
+        attempt.holes.is_empty()
+            && !attempt.requests.iter().filter(passed).any(|asked| is_of(asked, port(asked), get))
+    })
 }
 
 /// Whether an address is one where we would see the probe: another pod's, or the node's own loopback.
@@ -114,13 +115,9 @@ fn is_unique(get: &Get<'_, '_>, gets: &[Get<'_, '_>]) -> bool {
     gets.iter().filter(same).count() == 1
 }
 
-fn is_of(hit: &Hit<'_, '_>, get: &Get<'_, '_>) -> bool {
-    let target = hit.asked.request.target.trim_start_matches('/');
-    get.port.number == Some(hit.port) && target == get.path.trim_start_matches('/')
-}
-
-fn has_holes(pod: &PodLife<'_>) -> bool {
-    pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| !attempt.holes.is_empty())
+fn is_of(asked: &Asked<'_>, port: u16, get: &Get<'_, '_>) -> bool {
+    let target = asked.request.target.trim_start_matches('/');
+    get.port.number == Some(port) && target == get.path.trim_start_matches('/')
 }
 
 /// Whether a probe came to an address of the pod that it is written in; none if no such address was ever shown.
@@ -191,7 +188,7 @@ mod tests {
 
     #[test]
     fn nobody_at_an_open_port_is_a_violation() {
-        let mut run = crate::probe_http::address::port::tests::listening(
+        let mut run = crate::probe_http::address::reached::tests::listening(
             DEFAULT,
             &json!({ "path": "/ready", "port": 8080 }),
         );

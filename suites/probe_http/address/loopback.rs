@@ -85,7 +85,7 @@ mod tests {
     use probity_model::compose::{Composer, Told, running_status};
     use serde_json::{Value, json};
 
-    use crate::probe_http::address::port::tests::opened;
+    use crate::probe_http::address::reached::tests::opened;
     use crate::tests::verdict;
 
     const LOOPBACK: &str = "probe.http.host-localhost-hostnetwork";

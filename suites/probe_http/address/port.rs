@@ -1,17 +1,11 @@
 //! Which port a probe goes to: a number in range, or the name of one that the container declares.
 
-use std::net::IpAddr;
-
-use probity_model::history::{Did, Source};
-use probity_model::measure::{Bound, Fit, Measurement};
-use probity_model::timeline::{
-    Attempt, ContainerLife, Handler, PodLife, Port, ProbeKind, ProbeSpec, Through,
-};
-use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
-use probity_script::witness::Fact;
+use probity_model::timeline::{ContainerLife, Handler, PodLife, Port, ProbeKind, ProbeSpec, Through};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use super::arrivals::{arrivals, elsewhere};
+use super::reached;
 use super::trials::{self, Rule};
 
 const NUMBERS: Rule = Rule {
@@ -36,7 +30,7 @@ pub(super) fn by_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             continue;
         };
         seen.applies();
-        must_be_reached(run, clause, seen, pod, container, spec);
+        reached::must_be(run, clause, seen, pod, container, spec);
         let shared = container.probes.iter().filter(|other| other.handler.port() == Some(number)).count() > 1;
         if matches!(spec.handler, Handler::Tcp { .. }) && !shared {
             let bare = container.attempts.iter().flat_map(|attempt| attempt.probes_of(spec.kind));
@@ -94,80 +88,6 @@ pub(super) fn undeclared_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A violation if a port stood open for long and no connection at all came to it. Says nothing otherwise, nor where
-/// a reason other than the probe's address is possible.
-pub(super) fn must_be_reached(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    seen: &mut Seen,
-    pod: &PodLife<'_>,
-    container: &ContainerLife<'_>,
-    spec: &ProbeSpec,
-) {
-    let gated = spec.kind != ProbeKind::Startup && container.probe(ProbeKind::Startup).is_some();
-    let deaf = run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));
-    let node_was_touched = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }));
-    if gated || deaf || node_was_touched || host_of(spec).is_some() {
-        return;
-    }
-    let Some(port) = spec.handler.port() else { return };
-    for attempt in &container.attempts {
-        if attempt.connections.iter().any(|connection| connection.port() == Some(port)) {
-            continue;
-        }
-        let Some(measurement) = unvisited(run, clause, pod, attempt, spec, port) else { continue };
-        if measurement.fit() != Fit::Met {
-            seen.measure(measurement);
-        }
-    }
-}
-
-fn unvisited(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    pod: &PodLife<'_>,
-    attempt: &Attempt<'_>,
-    spec: &ProbeSpec,
-    port: u16,
-) -> Option<Measurement> {
-    let (opened_id, opened) = opened(attempt, port)?;
-    let (end_id, end) = end(run, pod, attempt)?;
-    let most = spec.initial_delay + 2 * spec.period + clause.slack_us();
-    let bound = Bound::at_most(most, "initialDelaySeconds + 2 × periodSeconds + slack");
-    let what = format!("no connection to the open port {port}");
-    run.measure(what, &attempt.node, (opened_id, opened), (end_id, &end), bound)
-}
-
-/// When a port was opened to the pod's network; none if that ever changed.
-fn opened<'t>(attempt: &'t Attempt<'_>, port: u16) -> Option<(EventId, &'t Stamp)> {
-    let mut states = attempt.lines.iter().filter_map(|line| match &line.line.fact {
-        Fact::Listening(listening) => {
-            let (host, of) = listening.address.rsplit_once(':')?;
-            (of.parse() == Ok(port)).then_some((line, host, listening.state.as_str()))
-        }
-        _ => None,
-    });
-    let (line, host, state) = states.next()?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let local = host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    let stays = states.all(|(.., state)| state == "open");
-    (state == "open" && stays && !local).then_some((line.id, &line.at))
-}
-
-/// Until when probes are due: the end of the process, of the pod, or of the case.
-fn end(run: &Timeline<'_>, pod: &PodLife<'_>, attempt: &Attempt<'_>) -> Option<(EventId, Stamp)> {
-    if let Some((id, at)) = attempt.stop_signal() {
-        return Some((id, at.clone()));
-    }
-    let left = attempt.ended.clone();
-    let deleted = pod.deleted.map(|id| (id, run.heard(id)));
-    let terminating =
-        pod.revisions.iter().find(|shown| shown.terminating()).map(|shown| (shown.id, shown.at.clone()));
-    let last = run.history.events().find(|(_, event)| event.us >= run.ended_us);
-    let over = last.map(|(id, _)| (id, Stamp::harness(run.ended_us)));
-    [left, deleted, terminating, over].into_iter().flatten().min_by_key(|(_, stamp)| stamp.at.lo)
-}
-
 /// The revision that shows what only a success of such a probe can bring about.
 pub(super) fn counted_as_success(
     pod: &PodLife<'_>,
@@ -197,13 +117,6 @@ fn port_of(spec: &ProbeSpec) -> Option<&Port> {
     }
 }
 
-fn host_of(spec: &ProbeSpec) -> Option<&str> {
-    match &spec.handler {
-        Handler::Http { host, .. } | Handler::Tcp { host, .. } => host.as_deref(),
-        _ => None,
-    }
-}
-
 /// Whether a port is written as a name: digits in a text are a number.
 fn is_name(port: &Port) -> bool {
     !port.written.is_empty() && port.written.parse::<i64>().is_err()
@@ -220,30 +133,16 @@ fn is_port_name(text: &str) -> bool {
 }
 
 #[cfg(test)]
-pub(in crate::probe_http) mod tests {
+mod tests {
     use probity_model::compose::{Composer, Told};
-    use probity_script::witness::{Fact, Listening};
     use serde_json::{Value, json};
 
+    use crate::probe_http::address::reached::tests::listening;
     use crate::tests::verdict;
 
     const RANGE: &str = "probe.http.port-number-range";
     const NAME: &str = "probe.http.port-by-name";
     const NOWHERE: &str = "probe.http.port-name-unresolvable";
-
-    /// The target opens a port.
-    pub(in crate::probe_http) fn opened(run: &mut Composer, at: f64, address: &str) {
-        let (listener, state) = ("web".to_owned(), "open".to_owned());
-        run.fact(at, Fact::Listening(Listening { listener, address: address.to_owned(), state }));
-    }
-
-    /// A container with such a readiness probe, whose port 8080 is open. It declares that port as `web`.
-    pub(in crate::probe_http) fn listening(clause: &str, get: &Value) -> Composer {
-        let mut run = Composer::new(&[clause]);
-        run.create(0.0, &pod(&json!({ "httpGet": get, "periodSeconds": 1 }))["spec"]).start(1.0, 0);
-        opened(&mut run, 1.0, "0.0.0.0:8080");
-        run
-    }
 
     fn pod(probe: &Value) -> Value {
         let ports = json!([{ "name": "web", "containerPort": 8080 }]);
@@ -288,13 +187,6 @@ pub(in crate::probe_http) mod tests {
     fn a_probe_at_another_port_is_a_violation() {
         let mut run = named("web");
         run.http(2.0, &Told { port: 9090, ..Told::get("/ready", 200) });
-        assert_eq!(verdict(&run.done(), NAME), "violated");
-    }
-
-    #[test]
-    fn a_name_that_is_never_probed_is_a_violation_after_a_while() {
-        let mut run = named("web");
-        run.running(60.0, false, true, 0);
         assert_eq!(verdict(&run.done(), NAME), "violated");
     }
 

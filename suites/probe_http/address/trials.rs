@@ -85,8 +85,8 @@ pub(crate) fn judge(run: &Timeline<'_>, seen: &mut Seen, rule: &Rule, concludes:
     }
 }
 
-/// Judges what the API server fills in where a field of `httpGet` is not written: in pods as they are shown, and in
-/// trials.
+/// Judges what the API server fills in where a field of `httpGet` is not written: in trials, and in pods as they are
+/// shown. Of a pod, the right value is no evidence yet: its probes will show what is made of it.
 pub(crate) fn judge_default(run: &Timeline<'_>, seen: &mut Seen, field: &str, default: &str) {
     for (events, sent, shown) in sent_and_shown(run) {
         let shown = handlers(shown);
@@ -96,7 +96,8 @@ pub(crate) fn judge_default(run: &Timeline<'_>, seen: &mut Seen, field: &str, de
             }
             let Some(filled) = shown.iter().find(|shown| shown.place == written.place) else { continue };
             match filled.value.get(field).and_then(Value::as_str) {
-                Some(value) if value == default => seen.fine(events.iter().copied()),
+                Some(value) if value == default && events.len() == 1 => seen.fine(events.iter().copied()),
+                Some(value) if value == default => seen.applies(),
                 other => {
                     let other = other.unwrap_or("nothing");
                     let finding = format!("without {field}, {other} is read back instead of {default}");

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::kill::{
     Life, Stop, all_spent, allowance, before_deletion, next_life, policy, stop_after, termination,
 };
-use super::tolerance::{Exhausted, holds_port, timed_out};
+use super::tolerance::{Exhausted, NEAR, holds_port, timed_out};
 
 const SECOND: i64 = 1_000_000;
 /// A container gets at least so long to end after its hook, whatever is left of its grace period.
@@ -67,7 +67,7 @@ pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             let (allowed, _) = allowance(pod, container, clause);
             match stop_after(run, pod, attempt, &spent.at, allowed) {
                 Stop::Came(id, at) => {
-                    judge_hook(run, life, &spent, (id, at), seen);
+                    judge_hook(run, life, (spec, &spent), (id, at), seen);
                     judge_end(run, clause, life, (spec, &spent), (id, at), seen);
                 }
                 Stop::Abrupt(id) => judge_abrupt_end(life, &spent, id, seen),
@@ -95,11 +95,11 @@ fn judge_abrupt_end(life: Life<'_, '_>, spent: &Exhausted<'_, '_>, ended: EventI
     }
 }
 
-/// The hook, if there is one that the target can see, comes after the last failure and before the stop signal.
+/// The hook, if there is one that the target can see, runs after the last failure and to its end before the stop signal.
 fn judge_hook(
     run: &Timeline<'_>,
     life: Life<'_, '_>,
-    spent: &Exhausted<'_, '_>,
+    (spec, spent): (&ProbeSpec, &Exhausted<'_, '_>),
     (stop_id, stop): (EventId, &Stamp),
     seen: &mut Seen,
 ) {
@@ -116,33 +116,60 @@ fn judge_hook(
         }
         return;
     }
-    let Some(hits) = hook_hits(attempt, hook) else { return };
-    match hits.into_iter().find(|(_, at)| at.at.hi >= spent.at.at.lo) {
-        Some((id, at)) if at.at.hi <= stop.at.lo => seen.fine([id, stop_id]),
-        Some((id, _)) => seen.violated("the stop signal came before the preStop hook", [stop_id, id]),
-        None => seen.violated("the stop signal came and the preStop hook did not", [stop_id]),
+    let Some(runs) = hook_runs(attempt, hook) else { return };
+    let Some(first) = runs.into_iter().find(|run| run.at.at.hi >= spent.at.at.lo) else {
+        seen.violated("the stop signal came and the preStop hook did not", [stop_id]);
+        return;
+    };
+    // A hook that takes too long is cut off at the end of the grace period.
+    let grace = spec.grace.map_or(life.0.grace(), |grace| grace.min(life.0.grace()));
+    let over = first.ended.is_some_and(|ended| ended.at.lo <= stop.at.hi + NEAR);
+    if first.at.at.lo > stop.at.hi {
+        seen.violated("the stop signal came before the preStop hook", [stop_id, first.id]);
+    } else if over || stop.at.hi - first.at.at.lo >= grace - SECOND {
+        seen.fine([first.id, stop_id]);
+    } else {
+        seen.violated("the stop signal came while the preStop hook was still running", [first.id, stop_id]);
     }
 }
 
+/// A run of a hook, as the target saw it.
+struct HookRun<'t> {
+    id: EventId,
+    at: &'t Stamp,
+    ended: Option<&'t Stamp>,
+}
+
 /// When the hook was seen in the target; none if it leaves no trace there.
-fn hook_hits<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<(EventId, &'t Stamp)>> {
+fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'t>>> {
+    if !attempt.holes.is_empty() {
+        return None;
+    }
     if let Some(http) = hook.get("httpGet") {
         let port = u16::try_from(http.get("port")?.as_u64()?).ok()?;
         let path = http.get("path").and_then(Value::as_str).unwrap_or("/");
         let plain = http.get("scheme").is_none_or(|scheme| scheme == "HTTP") && http.get("host").is_none();
-        if !plain || !holds_port(attempt, port) || !attempt.holes.is_empty() {
-            return None;
-        }
         let hits = attempt.requests.iter().filter(|asked| asked.request.target == path);
-        return Some(hits.map(|asked| (asked.id, &asked.at)).collect());
+        return (plain && holds_port(attempt, port)).then(|| {
+            hits.map(|asked| HookRun {
+                id: asked.id,
+                at: &asked.at,
+                ended: asked.answer.as_ref().map(|(_, at, _)| at),
+            })
+            .collect()
+        });
     }
     let command: Vec<&str> =
         hook.get("exec")?.get("command")?.as_array()?.iter().filter_map(Value::as_str).collect();
-    if command.get(1) != Some(&"exec") || !attempt.holes.is_empty() {
-        return None;
-    }
     let hits = attempt.commands.iter().filter(|executed| executed.seen.command.args == command);
-    Some(hits.map(|executed| (executed.id, &executed.at)).collect())
+    (command.get(1) == Some(&"exec")).then(|| {
+        hits.map(|executed| HookRun {
+            id: executed.id,
+            at: &executed.at,
+            ended: executed.ended.as_ref().map(|(_, at, _)| at),
+        })
+        .collect()
+    })
 }
 
 /// The process ends by its own will, or is killed when the grace period is over: not before, and not much later.

@@ -19,7 +19,7 @@ pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         seen.applies();
         if let Some(stop) = judge_stop(run, clause, life, &spent, seen) {
             judge_restart(run, life, stop, seen);
-            judge_rest_of_pod(run, life, stop, seen);
+            judge_rest_of_pod(run, life, (&spent.at, stop), seen);
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn crash_follows_policy(run: &Timeline<'_>, _: &Clause, seen: &mut Se
 fn judge_rest_of_pod(
     run: &Timeline<'_>,
     (pod, container, attempt): Life<'_, '_>,
-    (stop_id, stop): (EventId, &Stamp),
+    (used_up, (stop_id, _)): (&Stamp, (EventId, &Stamp)),
     seen: &mut Seen,
 ) {
     let before = pod.revisions.iter().rfind(|revision| revision.id < stop_id);
@@ -95,7 +95,7 @@ fn judge_rest_of_pod(
         seen.violated(finding, [before.id, stop_id, after.id]);
     }
     for other in others(pod, container) {
-        judge_other(run, (pod, other), (stop_id, stop), (before, after), seen);
+        judge_other(run, (pod, other), (stop_id, used_up), (before, after), seen);
     }
 }
 
@@ -115,7 +115,7 @@ fn others<'t, 'h>(
 fn judge_other(
     run: &Timeline<'_>,
     (pod, other): (&PodLife<'_>, &ContainerLife<'_>),
-    (stop_id, stop): (EventId, &Stamp),
+    (stop_id, used_up): (EventId, &Stamp),
     (before, after): (&Revision<'_>, &Revision<'_>),
     seen: &mut Seen,
 ) {
@@ -132,7 +132,7 @@ fn judge_other(
     for attempt in &other.attempts {
         let Some((id, at)) = attempt.stop_signal() else { continue };
         let around = run.clocks.order(at, &after.at) == Order::Before
-            && at.at.lo >= stop.at.lo
+            && at.at.lo >= used_up.at.lo
             && before_deletion(run, pod, at);
         if around && !may_have_earned(other, attempt, at) {
             let finding = format!("the other container {} was stopped too", other.name);

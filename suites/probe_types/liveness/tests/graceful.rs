@@ -110,6 +110,19 @@ mod kill_is_graceful {
     }
 
     #[test]
+    fn a_stop_signal_while_the_hook_runs_is_a_violation() {
+        let target = json!({
+            "name": "target", "livenessProbe": http("/live", 8080, 1, 1),
+            "lifecycle": { "preStop": { "httpGet": { "path": "/stop", "port": 8080 } } },
+        });
+        let mut run = pod(CLAUSE, "Always", json!([target]));
+        run.probe(4.0, "/live", 500);
+        run.http(4.1, &Told { took: 2.0, ..Told::get("/stop", 200) });
+        run.signal(4.2, "SIGTERM");
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
     fn a_stop_signal_without_the_hook_is_a_violation() {
         assert_eq!(verdict(&hooked(None).done(), CLAUSE), "violated");
     }
