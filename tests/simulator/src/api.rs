@@ -67,6 +67,8 @@ impl World<'_> {
             deleted: None,
             containers,
             publishing: false,
+            next_sync: 0,
+            syncing: false,
             terminal: false,
             gone: false,
             event_tokens: EVENT_BURST,
@@ -163,7 +165,7 @@ impl World<'_> {
             of_pod |= was && !finished;
         }
         if self.has(Defect::PodNeverReady) && counted > 1 {
-            of_pod = false;
+            (of_containers, of_pod) = (false, false);
         }
         if let Some((since, _)) = of.deleted.filter(|_| self.has(Defect::ReadyAgainOnDelete)) {
             of_pod &= self.now - since > 2_000 * MS;

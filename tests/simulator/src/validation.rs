@@ -70,7 +70,7 @@ impl World<'_> {
                 http["path"] = json!("/");
             }
             if !no_scheme && http.get("scheme").is_none_or(|scheme| scheme == "") {
-                http["scheme"] = json!("HTTP");
+                http["scheme"] = json!(if self.has(Defect::ApiDefaultsToHttps) { "HTTPS" } else { "HTTP" });
             }
         }
         if let Some(grpc) = probe.get_mut("grpc") {

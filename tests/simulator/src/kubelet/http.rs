@@ -179,17 +179,13 @@ impl World<'_> {
         let localhost = of.on_host && self.has(Defect::HostNetworkMeansLocalhost);
         let own = if localhost { "127.0.0.1" } else { of.ip.as_str() };
         let host = text("host").filter(|_| !self.has(Defect::HostFieldIgnored)).unwrap_or(own);
-        let (no_path, no_scheme) =
-            if self.has(Defect::DefaultPathWrong) { ("/healthz", "http") } else { ("/", "http") };
+        let no_path = if self.has(Defect::DefaultPathWrong) { "/healthz" } else { "/" };
         let path = match text("path") {
             Some("/") | None => no_path,
             Some(path) => path,
         };
         let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let mut scheme = text("scheme").map_or(no_scheme.to_owned(), str::to_ascii_lowercase);
-        if self.has(Defect::DefaultSchemeHttps) && scheme == "http" {
-            scheme = "https".to_owned();
-        }
+        let scheme = text("scheme").map_or_else(|| "http".to_owned(), str::to_ascii_lowercase);
         let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for header in settings["httpHeaders"].as_array().into_iter().flatten() {
             let name = canonical(header["name"].as_str().unwrap_or_default());
@@ -284,6 +280,11 @@ impl World<'_> {
                 Outcome::Passed
             }
             Answer::Broken(why)
+                if why.starts_with("unsupported") && self.has(Defect::UnusableLocationPasses) =>
+            {
+                Outcome::Passed
+            }
+            Answer::Broken(why)
                 if self.has(Defect::BrokenConnectionDiscarded) && !why.starts_with("unsupported") =>
             {
                 Outcome::Erred("failure", why)
@@ -341,7 +342,7 @@ impl World<'_> {
         }
         let failed = |why: String| Some(Outcome::Failed(format!("Get \"{}\": {why}", leg.url.text())));
         let Some((url, absolute)) = leg.url.join(location) else {
-            if self.has(Defect::MalformedLocationPasses) {
+            if self.has(Defect::UnusableLocationPasses) {
                 return Some(Outcome::Passed);
             }
             return failed(format!("failed to parse Location header \"{location}\""));

@@ -1,7 +1,7 @@
 //! How containers go: the hook before the stop, the stop signal, the grace period, the kill, and a pod's deletion.
 
 use probity_model::timeline::ProbeKind;
-use probity_script::answer::Serving;
+use probity_script::answer::{Serving, TerminationSettings};
 use serde_json::Value;
 
 use crate::Defect;
@@ -55,7 +55,7 @@ impl World<'_> {
         }
         let signalled_first = self.has(Defect::PreStopAfterSignal);
         if signalled_first {
-            self.at(begins, Act::Terminate(life, begins + grace));
+            self.terminate(life, self.now + grace);
         }
         let ended = self.run_hook(at, &hook, self.now + grace);
         if !signalled_first {
@@ -114,9 +114,8 @@ impl World<'_> {
         let script = of.plan.process.on_stop.clone();
         let choice = self.choose(life, &script, "stop", probe, None);
         let settings = choice.answer.settings();
-        let word = choice.answer.word().unwrap_or("with settings");
-        self.signal(life, "SIGTERM", word);
-        self.mark_silently(life, "sigterm");
+        self.signal(life, "SIGTERM", &in_short(settings.as_ref()));
+        self.mark(life, "sigterm", "SIGTERM");
         self.at(until, Act::Force(life));
         let Some(settings) = settings else { return };
         if settings.serving != Serving::Keep
@@ -126,13 +125,6 @@ impl World<'_> {
         }
         self.doors(life);
         self.later(settings.after.map_or(2 * MS, micros).max(2 * MS), Act::Exit(life, settings.exit, "stop"));
-    }
-
-    fn mark_silently(&mut self, life: LifeAt, name: &str) {
-        let now = self.now;
-        if let Some(of) = self.life_mut(life) {
-            of.marks.insert(name.to_owned(), now);
-        }
     }
 
     /// A container is killed.
@@ -231,8 +223,21 @@ impl World<'_> {
         for container in 0..self.pods[pod].containers.len() {
             self.stop_worker(At { pod, container }, ProbeKind::Readiness);
         }
-        self.sync(pod);
+        self.sync_now(pod);
         let delay = self.between(600 * MS, 900 * MS);
         self.later(delay, Act::Drop(pod));
     }
+}
+
+/// The answer to a stop signal as the witness tells it.
+fn in_short(settings: Option<&TerminationSettings>) -> String {
+    let Some(TerminationSettings { exit, after, serving }) = settings else { return "ignore".to_owned() };
+    let until = match (after, serving) {
+        (None, Serving::Drain) => "drain, then ".to_owned(),
+        (Some(after), Serving::Drain) => format!("drain for at most {after}, then "),
+        (None, _) => String::new(),
+        (Some(after), Serving::Keep) => format!("serve for {after}, then "),
+        (Some(after), Serving::Stop) => format!("stop serving, wait {after}, then "),
+    };
+    format!("{until}exit {exit}")
 }

@@ -8,8 +8,22 @@ use crate::pod::{Container, Kind, State, View};
 use crate::world::{Act, At, MS, SECOND, World};
 
 impl World<'_> {
-    /// The kubelet looks at a pod and does what is to be done.
+    /// The kubelet looks at a pod, one time after the other: what comes meanwhile waits, and counts once.
     pub(crate) fn sync(&mut self, pod: usize) {
+        let next = self.pods[pod].next_sync;
+        if self.now < next {
+            if !std::mem::replace(&mut self.pods[pod].syncing, true) {
+                self.at(next, Act::Sync(pod));
+            }
+            return;
+        }
+        self.pods[pod].syncing = false;
+        self.pods[pod].next_sync = self.now + self.between(20 * MS, 80 * MS);
+        self.sync_now(pod);
+    }
+
+    /// The kubelet looks at a pod and does what is to be done.
+    pub(super) fn sync_now(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let stopping = of.containers.iter().any(|container| container.killing.is_some());
         if of.gone || stopping || (of.deleted.is_some() && of.containers.iter().any(Container::is_running)) {

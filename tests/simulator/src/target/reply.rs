@@ -14,6 +14,8 @@ use crate::world::{MS, SECOND, World};
 const HOP: &str = "probity-hop";
 /// What a system's buffers take of an answer that nobody reads.
 const BUFFERS: u64 = 400 << 10;
+/// What goes over a connection in a second if somebody reads it all.
+const ENDLESS: u64 = 256 << 20;
 /// The largest piece of a body.
 const PIECE: u64 = 16 << 10;
 /// How long a dependency may take if the plan does not say.
@@ -77,6 +79,19 @@ impl Stream {
                 i64::try_from((bytes - 1) / piece).unwrap_or(i64::MAX / SECOND) * pause
             }
             _ => 0,
+        }
+    }
+
+    /// Why the answer breaks off, where the plan wants that.
+    fn broken_off(&self) -> Option<&'static str> {
+        let short = self.promised.is_some_and(|promised| self.sent.is_some_and(|sent| sent < promised));
+        match self.end {
+            End::Reset => Some("the plan aborts the connection here"),
+            End::Close if self.promised.is_some() || self.chunked => {
+                Some("the plan closes the connection here")
+            }
+            End::Over if short => Some("the head promised more than the plan sends"),
+            _ => None,
         }
     }
 
@@ -315,7 +330,10 @@ impl World<'_> {
                     _ if unread => Ending::PeerReset,
                     _ => Ending::WeClosed,
                 };
-                (whole, None, how)
+                (whole, stream.broken_off(), how)
+            }
+            None if stream.end == End::Over => {
+                (leaves, Some("Connection reset by peer (os error 104)"), Ending::PeerReset)
             }
             _ if stuck => (leaves, Some("Connection reset by peer (os error 104)"), Ending::PeerReset),
             _ => (
@@ -324,7 +342,8 @@ impl World<'_> {
                 if unread { Ending::PeerReset } else { Ending::PeerClosed },
             ),
         };
-        let written = 120 + sent.min(BUFFERS);
+        let taken = if reads == u64::MAX { ENDLESS } else { BUFFERS };
+        let written = 120 + sent.min(taken);
         self.answered(line, endpoint, step, &status, at.max(from_head), written, error.map(str::to_owned));
         if call.keep && error.is_none() && head.cut.is_none() {
             head.kept = Some((line.door.life.attempt, line.conn, line.nth));
