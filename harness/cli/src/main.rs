@@ -1,42 +1,73 @@
-//! The program `probity`, as far as it makes and compares reports.
+//! The program `probity`: what Kubernetes promises of probes and pods, tested on a cluster.
+//!
+//! Here a command line is read and handed to its verb, and a failure is told on standard error. Each verb has a file in
+//! `commands`; what the exit status means is written in `exit` and nowhere else.
 
+mod args;
+mod book;
+mod commands;
+mod desk;
+mod english;
+mod exit;
+mod facts;
 mod files;
+mod front;
+mod hints;
+mod live;
+mod pods;
+mod refusal;
+mod roster;
+mod say;
+mod select;
+mod signals;
+mod stored;
+mod summary;
+mod verdicts;
 
-mod commands {
-    pub(crate) mod diff;
-    pub(crate) mod report;
-}
-
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use probity_model::run_log::Suite;
 
-/// What can be done.
-#[derive(Debug, Parser)]
-#[command(name = "probity", version)]
-enum Verb {
-    Report(commands::report::ReportArgs),
-    Diff(commands::diff::DiffArgs),
+use args::{CommandLine, SuiteArgs, Verb};
+use book::Book;
+use commands::report::ReportArgs;
+use exit::{Exit, Failure};
+use files::Github;
+
+fn report(args: &ReportArgs) -> Result<Exit, Failure> {
+    let book = Book::open(&SuiteArgs::default())?;
+    let done = commands::report::run(args, &book.registry, &facts::suite(&book), &Github::of_environment())?;
+    said(done)
+}
+
+/// What a verb has to say, and how it ends.
+fn said((exit, text): (Exit, String)) -> Result<Exit, Failure> {
+    say::out(&text)?;
+    Ok(exit)
 }
 
 fn main() -> ExitCode {
-    let done = match Verb::parse() {
-        Verb::Report(args) => {
-            probity_suites::registry().map_err(files::Trouble::failed).and_then(|registry| {
-                let version = env!("CARGO_PKG_VERSION").to_owned();
-                let suite = Suite { name: "probity".to_owned(), version, ..Suite::default() };
-                commands::report::run(&args, &registry, &suite, &files::Github::of_environment())
-            })
+    let verb = CommandLine::parse().verb;
+    let name = verb.name();
+    let done = match verb {
+        Verb::Run(args) => commands::run::run(&args),
+        Verb::List(args) => commands::list::run(&args),
+        Verb::Explain(args) => commands::explain::run(&args),
+        Verb::Lint(args) => commands::lint::run(&args),
+        Verb::Judge(args) => commands::judge::run(&args),
+        Verb::Report(args) => report(&args),
+        Verb::Diff(args) => commands::diff::run(&args).map_err(Failure::from).and_then(said),
+        Verb::Image(args) => commands::image::run(&args),
+        Verb::Rbac(args) => commands::rbac::run(&args),
+        Verb::Gc(args) => commands::gc::run(&args),
+        Verb::Schema(args) => commands::schema::run(args),
+        Verb::Completions(args) => commands::completions::run(args),
+    };
+    match done {
+        Ok(exit) => exit.code().into(),
+        Err(failure) => {
+            say::err(&format!("probity {name}: {failure}\n"));
+            failure.exit.code().into()
         }
-        Verb::Diff(args) => commands::diff::run(&args),
-    };
-    let (exit, text) = match done {
-        Ok(done) => done,
-        Err(trouble) => (trouble.exit, format!("probity: {trouble}\n")),
-    };
-    let mut out = std::io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    if written.is_ok() { ExitCode::from(exit.code()) } else { ExitCode::FAILURE }
+    }
 }

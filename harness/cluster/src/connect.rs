@@ -93,3 +93,17 @@ fn choose(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ClusterErr
         (None, _) => Err(ClusterError::ContextNotNamed { contexts }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn the_only_context_of_the_usual_places_is_not_taken_unnamed() {
+        let text = "{ contexts: [{ name: production, context: { cluster: c, user: u } }] }";
+        let kubeconfig = Kubeconfig::from_yaml(text).unwrap();
+        let error = choose(&kubeconfig, &Access::default()).unwrap_err().to_string();
+        assert!(error.contains("--context: production"), "{error}");
+    }
+}

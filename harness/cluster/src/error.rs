@@ -94,7 +94,7 @@ pub enum ClusterError {
         kind: String,
     },
     /// A pod of ours did not become ready.
-    #[error("the pod {pod} was not ready within {seconds} s: {why}")]
+    #[error("the pod {pod} did not become ready (waited {seconds} s): {why}")]
     NotReady {
         /// The pod.
         pod: String,

@@ -4,6 +4,7 @@
 //! the recorder ask for a token. A door keeps one connection, reopens it when it broke or lay idle, and repeats only
 //! what was not sent or does no harm twice.
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,9 +19,9 @@ use kube::api::Portforwarder;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::ask::{chain, words};
 use crate::connect::Ground;
 use crate::error::ClusterError;
-use crate::send::chain;
 
 /// A request takes no longer, unless it asks the other side to wait.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -28,6 +29,8 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const OPENING: Duration = Duration::from_secs(10);
 /// A connection that lay idle for so long may be closed by the other side at any moment.
 const FRESH: Duration = Duration::from_secs(3);
+/// So long after its end a connection's complaint is waited for.
+const COMPLAINING: Duration = Duration::from_millis(300);
 
 /// A way to a port of a pod.
 pub struct Door {
@@ -54,8 +57,18 @@ pub struct Reply {
 struct Link {
     sender: SendRequest<Full<Bytes>>,
     used: Instant,
-    _carrier: AbortOnDropHandle<()>,
+    /// What the node's side says is wrong with the port, if it does.
+    complaint: Arc<OnceLock<String>>,
+    carrier: AbortOnDropHandle<()>,
     _tunnel: Tunnel,
+}
+
+impl Link {
+    /// What the node's side says of a connection that failed; it may come a moment after the end.
+    async fn complaint(self) -> Option<String> {
+        let _ = tokio::time::timeout(COMPLAINING, self.carrier).await;
+        self.complaint.get().cloned()
+    }
 }
 
 /// The port-forward, which must not outlive its connection.
@@ -151,7 +164,14 @@ impl Door {
                 Ok(reply) => return Ok(reply),
                 Err(trouble) => trouble,
             };
-            *link = None;
+            let complaint = match link.take() {
+                Some(link) => link.complaint().await,
+                None => None,
+            };
+            let trouble = match (trouble, complaint) {
+                (Trouble::Unsent(_) | Trouble::Unknown(_), Some(complaint)) => Trouble::Unsent(complaint),
+                (trouble, None) => trouble,
+            };
             let (error, harmless) = match trouble {
                 Trouble::Unsent(error) => (format!("{error} (nothing was sent)"), true),
                 Trouble::Unknown(error) => (error, method == Method::GET),
@@ -208,27 +228,30 @@ impl Door {
     async fn connect(&self) -> Result<Link, String> {
         let pods: Api<Pod> = Api::namespaced(self.ground.client.clone(), &self.namespace);
         let opening = async {
-            let mut tunnel =
-                Tunnel(pods.portforward(&self.pod, &[self.port]).await.map_err(|error| chain(&error))?);
+            let mut tunnel = Tunnel(pods.portforward(&self.pod, &[self.port]).await.map_err(words)?);
             let stream = tunnel.0.take_stream(self.port).ok_or("the port-forward has no stream")?;
             let failed = tunnel.0.take_error(self.port);
             let (sender, carrier) = handshake(TokioIo::new(stream)).await.map_err(|error| chain(&error))?;
-            let carrier = AbortOnDropHandle::new(tokio::spawn(async move {
+            let complaint = Arc::new(OnceLock::new());
+            let told = Arc::clone(&complaint);
+            // After a complaint the connection is of no use. How it ends otherwise is told by the request on it.
+            let failed = async move {
                 match failed {
-                    // The node's side says in words that the port refuses; then the connection is of no use.
-                    Some(failed) => {
-                        let failed = async {
-                            if failed.await.is_none() {
-                                std::future::pending::<()>().await;
-                            }
-                        };
-                        tokio::select! { _ = carrier => {}, () = failed => {} }
-                    }
-                    // How a connection ends is told by the request on it.
-                    None => drop(carrier.await),
+                    Some(failed) => match failed.await {
+                        Some(words) => drop(told.set(words.trim().to_owned())),
+                        None => std::future::pending().await,
+                    },
+                    None => std::future::pending().await,
+                }
+            };
+            let carrier = AbortOnDropHandle::new(tokio::spawn(async move {
+                tokio::pin!(failed);
+                tokio::select! {
+                    _ = carrier => drop(tokio::time::timeout(COMPLAINING, failed).await),
+                    () = &mut failed => {}
                 }
             }));
-            Ok(Link { sender, used: Instant::now(), _carrier: carrier, _tunnel: tunnel })
+            Ok(Link { sender, used: Instant::now(), complaint, carrier, _tunnel: tunnel })
         };
         match tokio::time::timeout(OPENING, opening).await {
             Ok(link) => link,

@@ -3,6 +3,7 @@
 //! It arranges what a case says, writes down what happens, and cleans up. It asserts nothing: what follows from a
 //! history is the model's business.
 
+mod ask;
 pub mod books;
 pub mod clocks;
 pub mod connect;
@@ -11,6 +12,7 @@ pub mod error;
 pub mod forward;
 pub mod gc;
 pub mod incoming;
+mod inside;
 pub mod kinds;
 pub mod logs;
 pub mod metronome;

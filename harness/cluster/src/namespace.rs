@@ -16,6 +16,17 @@ use crate::send::name_of;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long the namespace's own service account may take; pods cannot be created before.
 const ACCOUNT_PATIENCE: Duration = Duration::from_secs(20);
+/// The kinds that run pods: deleted even where the whole namespace goes.
+const RUNS: [&str; 8] = [
+    "CronJob",
+    "Job",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "ReplicationController",
+    "Pod",
+];
 /// The grace period with which a run's own objects are deleted at the end, in seconds.
 const GRACE: u64 = 1;
 
@@ -54,9 +65,21 @@ impl Namespace {
             } },
         });
         ground.create("", &manifest, false).await?;
-        let namespace = Self { name: name.to_owned(), run: run.to_owned(), made: true };
-        namespace.wait_for_account(ground).await?;
-        Ok(namespace)
+        let namespace = Self::planned(name, run);
+        match namespace.wait_for_account(ground).await {
+            Ok(()) => Ok(namespace),
+            Err(error) => {
+                // It is of no use, and nobody else knows of it.
+                let _ = ground.delete("", "Namespace", name, None).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// A namespace that may have been made for the run: enough to remove it if making it was interrupted.
+    #[must_use]
+    pub fn planned(name: &str, run: &str) -> Self {
+        Self { name: name.to_owned(), run: run.to_owned(), made: true }
     }
 
     /// Takes a namespace that is there already. It is left there at the end.
@@ -111,20 +134,38 @@ impl Namespace {
     /// what is still there.
     pub async fn remove(&self, ground: &Ground, patience: Duration) -> Vec<Leftover> {
         let mut leftovers = Vec::new();
+        if self.made && !self.is_ours(ground).await {
+            return leftovers;
+        }
         let labels = format!("{RUN}={}", self.run);
-        let kinds: Vec<&Kind> = if self.made { pods_only() } else { own_kinds() };
+        let kinds: Vec<&Kind> =
+            own_kinds().into_iter().filter(|kind| !self.made || RUNS.contains(&kind.kind)).collect();
         for kind in &kinds {
-            if let Err(why) = sweep(ground, &self.name, kind, &labels).await {
+            // In a namespace of our own every pod is ours, also one that a controller made without our label.
+            let labels = if self.made && kind.kind == "Pod" { None } else { Some(labels.as_str()) };
+            if let Err(why) = sweep(ground, &self.name, kind, labels).await {
                 leftovers.push(self.leftover(kind, "with the run's label", why));
             }
         }
         let until = Instant::now() + patience;
         if self.made {
+            // The namespace controller begins five seconds later. By then the pods are gone, of which it would wait for the
+            // longest grace period.
             leftovers.extend(self.remove_itself(ground, until).await);
         } else {
             leftovers.extend(self.wait_for_objects(ground, &kinds, &labels, until).await);
         }
         leftovers
+    }
+
+    /// Whether the namespace is there and carries the run's label. One that cannot be looked at is taken for it: its name is
+    /// the run's.
+    async fn is_ours(&self, ground: &Ground) -> bool {
+        let labelled = |seen: Value| seen["metadata"]["labels"][RUN].as_str() == Some(self.run.as_str());
+        match ground.get("", "Namespace", &self.name).await {
+            Ok(seen) => seen.is_some_and(labelled),
+            Err(_) => true,
+        }
     }
 
     async fn remove_itself(&self, ground: &Ground, until: Instant) -> Option<Leftover> {
@@ -189,12 +230,7 @@ impl Namespace {
     }
 }
 
-/// In a namespace that goes as a whole only pods are deleted beforehand, for their shorter grace period.
-fn pods_only() -> Vec<&'static Kind> {
-    KINDS.iter().filter(|kind| kind.kind == "Pod").collect()
-}
-
-/// What a run can have made in a namespace. Owners come before what they would make anew.
+/// What a run can have made in a namespace. Owners come before what they would make anew; endpoints go with their Service.
 pub(crate) fn own_kinds() -> Vec<&'static Kind> {
     let names = [
         "CronJob",
@@ -206,8 +242,6 @@ pub(crate) fn own_kinds() -> Vec<&'static Kind> {
         "ReplicationController",
         "Pod",
         "Service",
-        "Endpoints",
-        "EndpointSlice",
         "ConfigMap",
         "Secret",
         "PodDisruptionBudget",
@@ -218,8 +252,8 @@ pub(crate) fn own_kinds() -> Vec<&'static Kind> {
 }
 
 /// Asks to delete all objects of a kind with these labels. What may not be listed cannot have been made by us.
-pub(crate) async fn sweep(ground: &Ground, namespace: &str, kind: &Kind, labels: &str) -> Result<(), String> {
-    let listing = match ground.list(namespace, kind.kind, Some(labels)).await {
+async fn sweep(ground: &Ground, namespace: &str, kind: &Kind, labels: Option<&str>) -> Result<(), String> {
+    let listing = match ground.list(namespace, kind.kind, labels).await {
         Ok(listing) => listing,
         Err(error) if matches!(error.code(), 403..=405) => return Ok(()),
         Err(error) => return Err(error.to_string()),
@@ -239,7 +273,7 @@ fn phase(namespace: &Value) -> &str {
 }
 
 /// What a namespace's conditions say of why it is still there.
-pub(crate) fn held_by(namespace: &Value) -> String {
+fn held_by(namespace: &Value) -> String {
     let conditions = namespace.get("status").and_then(|status| status.get("conditions")?.as_array());
     let holding: Vec<&str> = conditions
         .into_iter()

@@ -3,7 +3,7 @@
 //! The check comes before anything is created. It asks once for all rules in the namespace, and singly for what lies
 //! outside of it or what the server would not list.
 
-use std::fmt::Write as _;
+mod manifests;
 
 use futures_util::future::join_all;
 use http::Method;
@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 use crate::connect::Ground;
 use crate::error::{ClusterError, SendError};
+
+pub use manifests::rbac_yaml;
 
 /// When a right is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,53 +307,4 @@ async fn may(ground: &Ground, namespace: &str, rule: &Rule, verb: &str) -> Resul
     let doing = format!("ask whether we may {verb} {}", rule.resource);
     let answer = ground.ask(&doing, Method::POST, target, Some(("application/json", &question))).await?;
     Ok(answer.get("status").and_then(|status| status.get("allowed")?.as_bool()).unwrap_or(false))
-}
-
-/// The rights as manifests: in one namespace, or (without one) for a run that makes its own.
-#[must_use]
-pub fn rbac_yaml(namespace: Option<&str>) -> String {
-    let home = namespace.unwrap_or("probity");
-    let mut yaml = String::from(
-        "# The rights that a run of probity uses, and what for. Lines marked optional may be left out.\n",
-    );
-    if namespace.is_none() {
-        let _ = write!(yaml, "apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {home} }}\n---\n");
-    }
-    let _ = write!(
-        yaml,
-        "apiVersion: v1\nkind: ServiceAccount\nmetadata: {{ name: probity, namespace: {home} }}\n"
-    );
-    let inside = RULES.iter().filter(|rule| rule.namespaced);
-    let wide =
-        RULES.iter().filter(|rule| !rule.namespaced && (namespace.is_none() || rule.need == Need::Optional));
-    if namespace.is_some() {
-        role(&mut yaml, "Role", home, inside);
-        role(&mut yaml, "ClusterRole", home, wide);
-    } else {
-        role(&mut yaml, "ClusterRole", home, wide.chain(inside));
-    }
-    yaml
-}
-
-fn role<'r>(yaml: &mut String, kind: &str, home: &str, rules: impl Iterator<Item = &'r Rule>) {
-    let place = if kind == "Role" { format!(", namespace: {home}") } else { String::new() };
-    let _ = write!(
-        yaml,
-        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata: {{ name: probity{place} }}\nrules:\n"
-    );
-    for rule in rules {
-        let optional = if rule.need == Need::Optional { "optional: " } else { "" };
-        let _ = writeln!(yaml, "  # {optional}{}", rule.purpose);
-        let _ = writeln!(
-            yaml,
-            "  - {{ apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [{}] }}",
-            rule.group,
-            rule.resource,
-            rule.verbs.join(", ")
-        );
-    }
-    let _ = write!(
-        yaml,
-        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{ name: probity{place} }}\nroleRef: {{ apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: probity }}\nsubjects: [{{ kind: ServiceAccount, name: probity, namespace: {home} }}]\n"
-    );
 }

@@ -18,11 +18,12 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::ask::chain;
 use crate::connect::Ground;
 use crate::error::SendError;
 use crate::incoming::Incoming;
 use crate::kinds::{self, Kind};
-use crate::send::{Listing, chain, name_of, selecting};
+use crate::send::{Listing, name_of, selecting};
 use crate::zero::Zero;
 
 /// The server ends a watch after so many seconds, and we begin the next.

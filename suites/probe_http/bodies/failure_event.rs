@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use probity_model::timeline::KubeEvent;
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
 use super::course::Course;
@@ -38,7 +38,8 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         }
         let jury = Jury::new(run, clause, &course);
         let Some((_, message)) = others.first().filter(|_| !told) else { continue };
-        if jury.shows_by_the_end(first) && !jury.crowded() {
+        let hidden = jury.hidden(&course.exchanges[first].at, &Stamp::harness(run.ended_us));
+        if jury.shows_by_the_end(first) && !jury.crowded() && !hidden {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
             let finding = format!("no event names the status ({codes}); the first says `{message}`");
             seen.violated(finding, others.iter().map(|(id, _)| *id).chain([course.exchanges[first].id]));

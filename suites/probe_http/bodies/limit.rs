@@ -83,7 +83,12 @@ pub(super) fn closes_at_the_limit(run: &Timeline<'_>, _: &Clause, seen: &mut See
             let error = answer.error.as_deref().unwrap_or_default().to_ascii_lowercase();
             let told = error.contains("reset") || error.contains("broken pipe");
             let more_than_the_limit = answer.written > LIMIT + 1024;
-            if told || (more_than_the_limit && last.connection.is_some_and(|conn| conn.reset_by_peer())) {
+            let waited =
+                i64::try_from(answer.took_us).unwrap_or(i64::MAX).saturating_mul(2) > course.probe.timeout;
+            if told
+                || waited
+                || (more_than_the_limit && last.connection.is_some_and(|conn| conn.reset_by_peer()))
+            {
                 at_once(run, course.attempt, last, course.probe.timeout, seen);
             } else if error.is_empty() && answer.written >= BUFFERS {
                 let finding = format!("{} bytes were taken from the target without an error", answer.written);

@@ -70,7 +70,7 @@ fn refused(run: &Timeline<'_>, jury: &Jury<'_, '_, '_>, closed: &Closed, seen: &
         return seen.fine([*closed_id, id]);
     }
     let Some(until) = jury.end_of_life(closed.until.as_ref().map(|(_, at)| at.clone())) else { return };
-    let Some(window) = jury.window(&last, &until) else { return };
+    let Some(window) = jury.window(&last, &until).filter(|_| !jury.hidden(closed_at, &until)) else { return };
     let reopened = closed.until.as_ref().map(|(id, _)| *id);
     match probe.kind {
         ProbeKind::Liveness => {

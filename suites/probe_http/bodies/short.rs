@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use probity_model::timeline::ProbeKind;
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
@@ -31,10 +32,12 @@ pub(super) fn the_status_decides(run: &Timeline<'_>, clause: &Clause, seen: &mut
 fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut Seen) {
     let Some(promise) = promise(status) else { return };
     let Some(bursts) = bursts(jury, range) else { return };
-    let once = bursts.iter().all(|tries| *tries == 1);
-    let thrice = bursts.iter().all(|tries| *tries == TRIES);
     let course = jury.course;
     let Some(taken) = jury.taken(range) else { return };
+    // A container that is not ready may be probed out of turn, so that several probes follow one another.
+    let in_turn = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
+    let thrice = bursts.iter().all(|tries| if in_turn { *tries == TRIES } else { tries % TRIES == 0 });
+    let once = if in_turn { bursts.iter().all(|tries| *tries == 1) } else { !thrice };
     let events = course.events(range).into_iter().chain(taken.events.iter().copied());
     let counts = bursts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let facts = format!(

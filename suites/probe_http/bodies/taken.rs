@@ -106,7 +106,9 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         let waited = self.run.ended_us - from.hi - self.noise(&first.at, &Stamp::harness(self.run.ended_us));
         let events = self.course.events(range);
         let of = format!("{} of {}", self.course.probe.kind.word(), self.course.container.name);
-        if waited < self.lag {
+        if self.hidden(&first.at, &Stamp::harness(self.run.ended_us)) {
+            seen.doubt(Doubt::Gap, format!("a warning about the {of} may have been missed"), events);
+        } else if waited < self.lag {
             seen.doubt(Doubt::TooShort, format!("the case ended before a warning about the {of}"), events);
         } else if self.crowded() {
             let why = format!("so many events were recorded that one about the {of} may have been dropped");
@@ -151,8 +153,19 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         self.run.noise_between(&self.course.attempt.node, from, to)
     }
 
-    /// What a run of probes can have been taken for; none if too little followed to tell.
+    /// Whether something may have been missed between two instants.
+    pub(crate) fn hidden(&self, from: &Stamp, until: &Stamp) -> bool {
+        let clocks = &self.run.clocks;
+        let Some((from, until)) = clocks.on_harness(from).zip(clocks.on_harness(until)) else { return true };
+        self.run.gaps.iter().any(|(_, gap)| gap.from_us <= until.hi && from.lo <= gap.to_us)
+    }
+
+    /// What a run of probes can have been taken for; none if too little followed to tell, or was seen of it.
     pub(crate) fn taken(&self, range: &Range<usize>) -> Option<Taken> {
+        let first = self.course.exchanges[range.clone()].first()?;
+        if self.hidden(&first.at, &self.until(range)?) {
+            return None;
+        }
         match self.course.probe.kind {
             ProbeKind::Readiness => self.by_readiness(range),
             ProbeKind::Liveness => self.by_life(range),

@@ -198,6 +198,15 @@ fn a_warning_that_may_have_been_dropped_or_is_yet_to_come_is_doubt() {
 }
 
 #[test]
+fn what_a_lost_watch_may_have_hidden_is_doubt() {
+    for kind in ["Event", "Pod"] {
+        let mut scene = readiness(CROSS_HOST, "http://10.9.9.9:8080/x");
+        scene.probes(2..8, &[Told::get("/r", 302)]).run.gap(7.5, 8.5, kind);
+        assert_eq!(scene.at(9.0), "inconclusive", "{kind}");
+    }
+}
+
+#[test]
 fn the_name_of_the_same_machine_is_another_host() {
     let named = || carrying(Told::get("/r", 302), "Host", "app.example");
     let mut scene = with_header(BY_NAME, "Host", "app.example", "http://app.example/ok");

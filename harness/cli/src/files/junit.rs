@@ -53,7 +53,10 @@ fn test(case: &CaseReport, area: &str, undecided: Undecided) -> TestCase {
     for (name, value) in measured(case).into_iter().take(PROPERTIES) {
         test.add_property(Property::new(name, value));
     }
-    test.set_system_out(said(case));
+    let said = said(case);
+    if !said.is_empty() {
+        test.set_system_out(said);
+    }
     test
 }
 
@@ -69,8 +72,9 @@ fn status(case: &CaseReport, undecided: Undecided) -> TestCaseStatus {
     };
     status.set_message(format!("{}: {}", case.verdict, case.finding));
     status.set_type(case.verdict.as_str());
-    if case.verdict != Word::Skipped {
-        status.set_description(said(case));
+    let said = said(case);
+    if !said.is_empty() {
+        status.set_description(said);
     }
     status
 }

@@ -137,9 +137,28 @@ mod tests {
 
     #[test]
     fn hostile_texts_stay_texts() {
-        for text in
-            ["- a\nb: c", "yes", "0x1F", "#no", "a: b", " lead", "trail \n", "\u{1b}[31m", "'\"", "null", "~"]
-        {
+        for text in [
+            "- a\nb: c",
+            "yes",
+            "0x1F",
+            "#no",
+            "a: b",
+            " lead",
+            "trail \n",
+            "\u{1b}[31m",
+            "'\"",
+            "null",
+            "~",
+            "0198e12",
+            "1_0",
+            "12:30:45",
+            ".inf",
+            "{{a}}",
+            "[a]",
+            "a\r\nb",
+            "\u{feff}x",
+            "\u{2028}",
+        ] {
             let mut report = sample::report();
             report.clauses[1].finding = text.to_owned();
             let read: Value = serde_saphyr::from_str(&yaml(&report).unwrap()).unwrap();

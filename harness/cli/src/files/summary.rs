@@ -7,7 +7,7 @@
 mod escape;
 
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment};
+use minijinja::{AutoEscape, Environment, Value};
 use probity_model::Report;
 use probity_model::measure::seconds;
 use probity_model::report::{CaseReport, ClauseReport, Undecided, Word, paragraph};
@@ -63,6 +63,7 @@ struct Head<'r> {
     suite: String,
     judged_by: Option<String>,
     run: String,
+    command: String,
     noise: Option<String>,
     warnings: &'r [String],
     leftovers: &'r [Leftover],
@@ -102,8 +103,8 @@ fn markdown_within(
 ) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.add_filter("cell", |text: String| cell(&text));
-    environment.add_filter("lines", |text: String| lines(&text));
+    environment.add_filter("cell", |text: String| Value::from_safe_string(cell(&text)));
+    environment.add_filter("lines", |text: String| Value::from_safe_string(lines(&text)));
     environment.add_template("summary.md", TEMPLATE)?;
     let template = environment.get_template("summary.md")?;
     let open: Vec<Finding> = open(report);
@@ -177,6 +178,7 @@ fn head(report: &Report, undecided: Undecided) -> Head<'_> {
         suite: name(&report.suite),
         judged_by: report.judged_by.as_ref().map(name),
         run: report.run_id.replace('`', ""),
+        command: report.command.join(" "),
         noise,
         warnings: &report.warnings,
         leftovers: &report.leftovers,

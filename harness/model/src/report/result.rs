@@ -109,13 +109,24 @@ impl Report {
         if any(Word::Error) {
             return Exit::Error;
         }
+        let doubt = self.asks_in_vain();
         let nothing = clauses.decided() + cases.decided() == 0;
         match undecided {
-            Undecided::Fails if any(Word::Inconclusive) => Exit::Violated,
-            Undecided::Told if any(Word::Inconclusive) => Exit::Inconclusive,
+            Undecided::Fails if doubt => Exit::Violated,
+            Undecided::Told if doubt => Exit::Inconclusive,
             _ if nothing => Exit::Inconclusive,
             _ => Exit::Success,
         }
+    }
+}
+
+impl Report {
+    /// Whether something that was asked for is not decided: a case, or a clause that a case was written for. What
+    /// another clause leaves open in passing is told, and decides nothing.
+    fn asks_in_vain(&self) -> bool {
+        let open = |clause: &&ClauseReport| clause.verdict == Word::Inconclusive;
+        let asked = |clause: &ClauseReport| clause.judged_in.iter().any(|judged| judged.intended);
+        self.result.cases.inconclusive > 0 || self.clauses.iter().filter(open).any(asked)
     }
 }
 

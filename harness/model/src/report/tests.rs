@@ -287,6 +287,34 @@ fn a_history_that_is_missing_torn_or_changed_is_an_error_of_its_case() {
 }
 
 #[test]
+fn a_doubt_in_passing_is_told_and_does_not_change_the_exit_code() {
+    let mut run = Run::new().ended("demo/calm", &[RESTARTS], LATE, 0);
+    let Ok(told) = &mut run.histories[0].told else { return };
+    let clock = crate::Clock::Node(crate::compose::NODE.to_owned());
+    let ahead = crate::compose::AHEAD_US;
+    let by = crate::history::Listener::Metronome;
+    let noise = crate::history::Noise { by, clock, from_us: ahead, to_us: ahead + 9_000_000 };
+    let mut noisy = History::new(told.history.header.clone());
+    noisy.push(0, crate::history::Happening::Noise(noise));
+    for (_, event) in told.history.events() {
+        noisy.push(event.us, event.what.clone());
+    }
+    told.history = noisy;
+    let report = run.report();
+    assert_eq!(clause(&report, ON_TIME_ID).verdict, Word::Inconclusive);
+    assert_eq!(report.cases[0].verdict, Word::Holds);
+    assert_eq!(report.exit(Undecided::Told), Exit::Success);
+}
+
+#[test]
+fn a_doubt_about_a_case_that_names_no_clause_counts() {
+    let run = Run::new().ended("demo/pasted", &[], &[], 0).planned("demo/b", &[]);
+    let report = run.report();
+    assert_eq!(report.cases[1].verdict, Word::Inconclusive, "it never ended");
+    assert_eq!(report.exit(Undecided::Told), Exit::Inconclusive);
+}
+
+#[test]
 fn a_broken_case_is_an_error_and_a_violation_outweighs_it() {
     let broken = |run: Run| {
         run.planned("demo/broken", &["demo.nobody-asks"])

@@ -131,7 +131,7 @@ impl Handler {
 impl ProbeSpec {
     /// Reads a probe of a container.
     #[must_use]
-    pub(super) fn of(container: &Value, kind: ProbeKind) -> Option<Self> {
+    pub fn of(container: &Value, kind: ProbeKind) -> Option<Self> {
         let probe = container.get(kind.field())?;
         let number = |field: &str, default: i64| match probe.get(field).and_then(Value::as_i64) {
             None | Some(0) => default,

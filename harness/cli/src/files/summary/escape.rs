@@ -1,9 +1,10 @@
-//! Texts of a cluster in Markdown: nothing in them means anything, and none is longer than it should be.
+//! Texts of a cluster in Markdown: nothing in them means anything, neither to Markdown nor to HTML,
+//! and none is longer than it should be.
 
 /// How long a single text may get, in characters: more belongs into the report.
 const LONGEST_CELL: usize = 600;
 
-/// Text for a cell or a line of Markdown: one line, and nothing in it means anything. HTML is escaped later.
+/// Text for a cell or a line of Markdown: one line, and nothing in it means anything.
 pub(super) fn cell(text: &str) -> String {
     let mut plain = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -19,7 +20,7 @@ pub(super) fn cell(text: &str) -> String {
                 plain.push(c);
             }
             '@' => plain.push_str("@\u{200b}"),
-            c => plain.push(c),
+            c => push(&mut plain, c),
         }
     }
     plain
@@ -28,11 +29,26 @@ pub(super) fn cell(text: &str) -> String {
 /// Text for a block of preformatted lines, each of a bearable length.
 pub(super) fn lines(text: &str) -> String {
     let line = |line: &str| -> String {
-        let plain = line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
-        let long = line.chars().count() > LONGEST_CELL;
-        plain.take(LONGEST_CELL).chain(long.then_some('…')).collect()
+        let mut plain = String::new();
+        for c in line.chars().take(LONGEST_CELL) {
+            push(&mut plain, if c.is_control() { '\u{fffd}' } else { c });
+        }
+        if line.chars().nth(LONGEST_CELL).is_some() {
+            plain.push('…');
+        }
+        plain
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A character as HTML has it.
+fn push(html: &mut String, c: char) {
+    match c {
+        '&' => html.push_str("&amp;"),
+        '<' => html.push_str("&lt;"),
+        '>' => html.push_str("&gt;"),
+        c => html.push(c),
+    }
 }
 
 /// At most one empty line in a row, and none at the end.
@@ -58,4 +74,27 @@ pub(super) fn cut(mut text: String, longest: usize) -> String {
     }
     text.truncate(end);
     text + note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_means_anything() {
+        assert_eq!(
+            cell("a|b\n<b>`c`</b> [d](e) &amp;"),
+            "a\\|b &lt;b&gt;\\`c\\`&lt;/b&gt; \\[d\\](e) &amp;amp;"
+        );
+        assert_eq!(lines("</pre>\n\u{1b}[31m*x*"), "&lt;/pre&gt;\n\u{fffd}[31m*x*");
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_characters() {
+        let long = "é".repeat(LONGEST_CELL + 1);
+        assert_eq!(cell(&long).chars().count(), LONGEST_CELL + 1);
+        assert!(lines(&long).ends_with("é…"));
+        assert_eq!(lines(&"é".repeat(LONGEST_CELL)).chars().count(), LONGEST_CELL);
+        assert!(cut("é".repeat(100), 100).len() <= 100);
+    }
 }

@@ -1,0 +1,226 @@
+//! The book that a run is taken from: the built-in one, and the user's own files beside it.
+//!
+//! Everything that can be wrong with a case file is found here, before anything touches a cluster: it must be a case,
+//! its clauses must exist, its matrix must name what it fills in, and no two cases may have one name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use probity_document as document;
+use probity_model::{Case, CaseName, Catalogue, Registry};
+use probity_script::problem::{Place, Problem, pin};
+
+use crate::args::SuiteArgs;
+use crate::exit::Failure;
+
+/// A file of cases.
+pub(crate) struct CaseFile {
+    /// Its name for people: a path, or `suites/…` for one of the book.
+    pub(crate) source: String,
+    /// What it says.
+    pub(crate) text: String,
+    /// The cases in it: one, or one for each variant of its matrix.
+    pub(crate) cases: Vec<Case>,
+    /// Whether it is the user's own.
+    pub(crate) own: bool,
+}
+
+/// Clauses, judges and cases.
+pub(crate) struct Book {
+    /// The clauses and their judges.
+    pub(crate) registry: Registry,
+    /// The files, the built-in ones first.
+    pub(crate) files: Vec<CaseFile>,
+}
+
+/// The clauses and their judges alone.
+///
+/// # Errors
+///
+/// If the built-in book contradicts itself, which its own tests rule out.
+pub(crate) fn registry() -> Result<Registry, Failure> {
+    probity_suites::draft().map_err(|why| Failure::failed(format!("the built-in book is wrong: {why}")))
+}
+
+impl Book {
+    /// Opens the book with the user's own files.
+    ///
+    /// # Errors
+    ///
+    /// If a file is no case, or a name is taken twice.
+    pub(crate) fn open(suites: &SuiteArgs) -> Result<Self, Failure> {
+        let registry = registry()?;
+        let mut files = Vec::new();
+        if !suites.only_suite {
+            let built_in = |file: probity_suites::CaseFile| CaseFile {
+                source: file.source,
+                text: file.text.to_owned(),
+                cases: file.cases,
+                own: false,
+            };
+            files.extend(probity_suites::cases()?.into_iter().map(built_in));
+        }
+        for path in files_below(&suites.suite)? {
+            files.push(read(&path, &registry.catalogue)?);
+        }
+        twice(&files)?;
+        Ok(Self { registry, files })
+    }
+
+    /// All cases, in the order of the files.
+    pub(crate) fn cases(&self) -> impl Iterator<Item = &Case> + Clone {
+        self.files.iter().flat_map(|file| &file.cases)
+    }
+
+    /// The file of a case.
+    pub(crate) fn file_of(&self, case: &Case) -> Option<&CaseFile> {
+        self.file_named(&case.name)
+    }
+
+    /// The file of the case of this name.
+    pub(crate) fn file_named(&self, name: &CaseName) -> Option<&CaseFile> {
+        self.files.iter().find(|file| file.cases.iter().any(|case| case.name == *name))
+    }
+}
+
+/// Reads a file of cases and checks all that can be checked of it alone.
+///
+/// # Errors
+///
+/// If it is none, with the place of what is wrong.
+pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
+    let source = path.display().to_string();
+    let text = std::fs::read(path)
+        .map_err(|error| Problem::whole(&source, format!("it cannot be read: {error}")))?;
+    let text = String::from_utf8(text)
+        .map_err(|_| Problem::whole(&source, "it is no text: a case is written in UTF-8"))?;
+    check_axes(&source, &text)?;
+    let cases = Case::read(&source, &text)?;
+    for case in &cases {
+        case.check_clauses(catalogue, &source, &text)?;
+    }
+    Ok(CaseFile { source, text, cases, own: true })
+}
+
+/// The files that are meant: files as they are given, and of folders all that end in `.yaml` or `.yml`, sorted.
+///
+/// # Errors
+///
+/// If one does not exist, or a folder holds none.
+pub(crate) fn files_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        let before = files.len();
+        let wrong =
+            |error: &dyn std::fmt::Display| Failure::wrong_use(format!("{}: {error}", path.display()));
+        collect(path, true, &mut files).map_err(|error| wrong(&error))?;
+        if files.len() == before {
+            return Err(wrong(&"the folder holds no file that ends in .yaml or .yml"));
+        }
+    }
+    Ok(files)
+}
+
+fn collect(path: &Path, given: bool, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if !std::fs::metadata(path)?.is_dir() {
+        let yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        let clauses = path.file_name().is_some_and(|name| name == "clauses.yaml");
+        if given || (yaml && !clauses) {
+            files.push(path.to_owned());
+        }
+        return Ok(());
+    }
+    let mut inside: Vec<PathBuf> =
+        std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    inside.sort();
+    inside.iter().try_for_each(|path| collect(path, false, files))
+}
+
+/// What stands in `${…}` must be an axis of the matrix: the reader would take anything else for a text.
+fn check_axes(source: &str, text: &str) -> Result<(), Box<Problem>> {
+    let axes: Vec<String> = match document::read::<serde_json::Value>(source, "case", &masked(text)) {
+        Ok(raw) => raw["matrix"].as_object().map(|axes| axes.keys().cloned().collect()).unwrap_or_default(),
+        // What is wrong is said better by the strict reading.
+        Err(_) => return Ok(()),
+    };
+    for (place, name) in placeholders(text) {
+        if !axes.iter().any(|axis| axis == name) {
+            let why = match axes.is_empty() {
+                true => format!("`${{{name}}}` stands here, but the case has no matrix"),
+                false => format!("the matrix has no axis `{name}`"),
+            };
+            let problem = Problem::whole(source, why).at(text, place);
+            return Err(Box::new(problem.word(name, axes.iter().map(String::as_str))));
+        }
+    }
+    Ok(())
+}
+
+/// Every `${name}` outside of comments, with its place.
+fn placeholders(text: &str) -> Vec<(Place, &str)> {
+    let mut found = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#')) {
+        for (start, _) in line.match_indices("${") {
+            if let Some((name, _)) = line[start + 2..].split_once('}') {
+                let column = line[..start].chars().count() + 1;
+                found.push((Place { line: at + 1, column, width: name.chars().count() + 3 }, name));
+            }
+        }
+    }
+    found
+}
+
+/// The text with a plain word of the same length for each `${name}`, so that places stay and anything can read it.
+pub(crate) fn masked(text: &str) -> String {
+    let mut masked = text.to_owned();
+    for (_, name) in placeholders(text) {
+        masked = masked.replacen(&format!("${{{name}}}"), &"x".repeat(name.len() + 3), 1);
+    }
+    masked
+}
+
+/// Refuses a name that two cases have.
+fn twice(files: &[CaseFile]) -> Result<(), Box<Problem>> {
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut slugs: BTreeMap<String, &str> = BTreeMap::new();
+    for file in files {
+        for case in &file.cases {
+            let name = case.name.0.as_str();
+            let refuse = |why: String| {
+                Box::new(document::misfit(&file.source, &masked(&file.text), &pin(&why, &["case"])))
+            };
+            if let Some(other) = seen.insert(name, &file.source) {
+                return Err(refuse(format!("the case `{name}` is there already, in {other}")));
+            }
+            if let Some(other) = slugs.insert(case.name.slug(), name) {
+                let why =
+                    format!("`{name}` and `{other}` would have the same names in the cluster; rename one");
+                return Err(refuse(why));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_axis_is_found_at_its_place() {
+        let text = "matrix: { scheme: [HTTP, HTTPS] }\npod: { a: ${scheme}, b: '${shceme}' }\n";
+        let problem = check_axes("f", text).map_err(|problem| problem.line());
+        let said = "f, line 2, column 26: the matrix has no axis `shceme`; did you mean `scheme`?";
+        assert_eq!(problem, Err(said.to_owned()));
+    }
+
+    #[test]
+    fn comments_may_say_anything() {
+        assert_eq!(check_axes("f", "# like ${this}\ncase: x\n"), Ok(()));
+    }
+
+    #[test]
+    fn masking_keeps_every_place() {
+        assert_eq!(masked("a: ${b} # ü ${c}\n"), "a: xxxx # ü xxxx\n");
+    }
+}

@@ -1,0 +1,14 @@
+//! The verbs: one file each, one function `run` in each.
+
+pub(crate) mod completions;
+pub(crate) mod diff;
+pub(crate) mod explain;
+pub(crate) mod gc;
+pub(crate) mod image;
+pub(crate) mod judge;
+pub(crate) mod lint;
+pub(crate) mod list;
+pub(crate) mod rbac;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod schema;

@@ -1,0 +1,40 @@
+//! `probity schema`: the JSON Schemas of what is read and written, for editors and for other languages.
+
+use probity_model::case::WrittenCase;
+use probity_model::{Clause, Event, Header, LogLine, Report};
+use probity_script::schema;
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+
+use crate::args::{Document, SchemaArgs};
+use crate::exit::{Exit, Failure};
+use crate::say;
+use crate::verdicts::CaseVerdicts;
+
+/// A line of a history: the first is a header, all others are events.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it is there for its schema; histories are read line by line")]
+enum HistoryLine {
+    Header(Header),
+    Event(Event),
+}
+
+/// Prints the schema of a document.
+pub(crate) fn run(args: SchemaArgs) -> Result<Exit, Failure> {
+    say::out(&format!("{:#}\n", of(args.document).as_value()))
+}
+
+fn of(document: Document) -> Schema {
+    match document {
+        Document::Case => schema_for!(WrittenCase),
+        Document::Clauses => schema_for!(Vec<Clause>),
+        Document::Plan => schema::plan(),
+        Document::Change => schema::change(),
+        Document::Witness => schema::witness(),
+        Document::History => schema_for!(HistoryLine),
+        Document::Verdicts => schema_for!(CaseVerdicts),
+        Document::Log => schema_for!(LogLine),
+        Document::Report => schema_for!(Report),
+    }
+}

@@ -1,0 +1,195 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use probity_model::compose::Composer;
+use probity_model::run_log::RunFacts;
+use probity_model::verdict::Skip;
+use probity_model::{Case, Report};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::*;
+use crate::book::{Book, CaseFile};
+use crate::files;
+use crate::front::FrontArgs;
+use crate::live::Board;
+use crate::roster::Roster;
+use crate::select::{Choice, Means};
+
+const CLAUSE: &str = "probe.startup.gates-liveness";
+
+fn book(names: &[&str]) -> Book {
+    let file = |name: &&str| {
+        let pod = "pod: { spec: { containers: [{ name: target }] } }";
+        let text = format!("case: {name}\nstory: x\njudges: [{CLAUSE}]\n{pod}\n");
+        CaseFile { source: format!("{name}.yaml"), cases: Case::read(name, &text).unwrap(), text, own: true }
+    };
+    Book { registry: probity_suites::draft().unwrap(), files: names.iter().map(file).collect() }
+}
+
+/// What happened in a case whose startup probe succeeded at 3 s, and that was asked for its health at `live`.
+fn history(case: &str, live: f64) -> Box<History> {
+    let probe = |path: &str| json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1 });
+    let container =
+        json!({ "name": "target", "startupProbe": probe("/start"), "livenessProbe": probe("/live") });
+    let mut run = Composer::new(&[CLAUSE]);
+    run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
+    let mut probes = [(2.0, "/start", 503), (3.0, "/start", 200), (live, "/live", 200)];
+    probes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (at, path, status) in probes {
+        run.probe(at, path, status);
+    }
+    let mut history = run.done();
+    case.clone_into(&mut history.header.case);
+    Box::new(history)
+}
+
+struct Played {
+    folder: TempDir,
+    told: Told,
+    shown: String,
+}
+
+impl Played {
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("out").join(name)
+    }
+
+    fn report(&self) -> Report {
+        let (log, stored) = files::load(&self.folder.path().join("out")).unwrap();
+        Report::build(&probity_suites::draft().unwrap(), &log, &stored).unwrap()
+    }
+}
+
+/// Plays a run: all that a cluster's side tells goes through the desk to the front end and to the files.
+fn play(book: &Book, repeat: u32, undecided: Undecided, tidings: Vec<Progress>) -> Played {
+    let roster = Roster::of(book, &Choice::default(), Means::default(), repeat);
+    let folder = tempfile::tempdir().unwrap();
+    let board = Arc::new(Mutex::new(Board::new(&roster.cases, 1)));
+    let registry = probity_suites::draft().unwrap();
+    let mut desk = Desk::open(folder.path().join("out"), registry, roster.seats, board, undecided).unwrap();
+    let facts = RunFacts { run_id: "r".to_owned(), repeat, cases: roster.planned, ..RunFacts::default() };
+    desk.write(&LogLine::Began(Box::new(facts.versioned())));
+    let (out, incoming) = unbounded_channel();
+    let desk = thread::spawn(move || desk.work(incoming));
+    for progress in tidings {
+        out.send(progress).unwrap();
+    }
+    drop(out);
+    let shown = folder.path().join("shown").display().to_string();
+    let mut front = FrontArgs::default();
+    front.logfile = Some(shown.clone());
+    front.show(roster.lines, &Voice::default());
+    let told = desk.join().unwrap();
+    let shown = fs::read_to_string(shown).unwrap();
+    Played { folder, told, shown }
+}
+
+fn ended(case: &str, live: f64) -> Progress {
+    let name = CaseName(case.to_owned());
+    Progress::Ended { case: name, history: history(case, live), began_us: 0, us: 9_000_000 }
+}
+
+fn finished(interrupted: bool) -> Progress {
+    Progress::Finished(probity_cluster::Usage { interrupted, ..probity_cluster::Usage::default() })
+}
+
+#[test]
+fn what_holds_passes_and_what_is_violated_fails_with_all_that_is_known_of_it() {
+    let tidings = vec![ended("a/calm", 3.5), ended("a/early", 2.5), finished(false)];
+    let played = play(&book(&["a/calm", "a/early"]), 1, Undecided::Told, tidings);
+    assert!(played.shown.contains("test a/calm  ... ok"), "{}", played.shown);
+    assert!(played.shown.contains("test a/early ... FAILED"), "{}", played.shown);
+    for part in
+        ["promised", "seen       a liveness probe arrived 0.5", "evidence   #", "again      probity judge"]
+    {
+        assert!(played.shown.contains(part), "{part} is not in {}", played.shown);
+    }
+    assert_eq!(played.report().exit(Undecided::Told), probity_model::report::Exit::Violated);
+}
+
+#[test]
+fn a_stored_history_judged_again_gives_the_verdict_file_of_the_run_byte_for_byte() {
+    let tidings = vec![ended("a/early", 2.5), finished(false)];
+    let played = play(&book(&["a/early"]), 1, Undecided::Told, tidings);
+    let stored = stored::read(&played.path("history/a/early.jsonl.zst")).unwrap();
+    let again = CaseVerdicts::of(&probity_suites::draft().unwrap(), &stored.history).file().unwrap();
+    assert_eq!(again, fs::read_to_string(played.path("verdicts/a/early.json")).unwrap());
+    assert_eq!(stored.torn, None);
+}
+
+#[test]
+fn a_skipped_case_is_ignored_and_a_broken_one_fails_as_an_error() {
+    let (skipped, broken) = (CaseName("a/skipped".to_owned()), CaseName("a/broken".to_owned()));
+    let tidings = vec![
+        Progress::Skipped { case: skipped, reason: Skip::Precondition, why: "one node only".to_owned() },
+        Progress::Broken { case: broken, why: "no image".to_owned() },
+        finished(false),
+    ];
+    let played = play(&book(&["a/skipped", "a/broken"]), 1, Undecided::Told, tidings);
+    assert!(played.shown.contains("ignored, one node only"), "{}", played.shown);
+    assert!(played.shown.contains("error: no image"), "{}", played.shown);
+    let words: Vec<Word> = played.report().cases.iter().map(|case| case.verdict).collect();
+    assert_eq!(words, [Word::Skipped, Word::Error]);
+}
+
+#[test]
+fn a_run_that_falls_over_fails_every_case_that_it_did_not_reach() {
+    let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, vec![ended("a/calm", 3.5)]);
+    assert!(played.shown.contains("test a/never ... FAILED"), "{}", played.shown);
+    assert!(played.shown.contains("the run ended before this case did"), "{}", played.shown);
+    assert!(played.told.usage.is_none());
+}
+
+#[test]
+fn an_interrupted_run_fails_nothing_that_it_did_not_reach() {
+    let tidings = vec![ended("a/calm", 3.5), finished(true)];
+    let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, tidings);
+    assert!(played.shown.contains("ignored, interrupted"), "{}", played.shown);
+    assert_eq!(played.report().exit(Undecided::Told), probity_model::report::Exit::Interrupted);
+}
+
+#[test]
+fn repetitions_are_stored_side_by_side_and_reported_under_one_name() {
+    let tidings = vec![ended("a/calm/run=1", 3.5), ended("a/calm/run=2", 2.5), finished(false)];
+    let played = play(&book(&["a/calm"]), 2, Undecided::Told, tidings);
+    assert!(
+        played.path("history/a/calm.1.jsonl.zst").exists()
+            && played.path("history/a/calm.2.jsonl.zst").exists()
+    );
+    let report = played.report();
+    assert!(report.cases.iter().all(|case| case.case.0 == "a/calm"));
+    let words: Vec<Word> = report.cases.iter().map(|case| case.verdict).collect();
+    assert_eq!(words, [Word::Holds, Word::Violated]);
+}
+
+#[test]
+fn a_doubt_fails_a_case_unless_it_is_told_to_pass() {
+    let silent = || {
+        let mut run = Composer::new(&[CLAUSE]);
+        let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "live"] } });
+        let container = json!({ "name": "target", "startupProbe": probe, "livenessProbe": probe });
+        run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
+        let case = CaseName("a/silent".to_owned());
+        vec![Progress::Ended { case, history: Box::new(run.done()), began_us: 0, us: 1 }, finished(false)]
+    };
+    let shown = |undecided| play(&book(&["a/silent"]), 1, undecided, silent()).shown;
+    assert!(shown(Undecided::Told).contains("INCONCLUSIVE"), "{}", shown(Undecided::Told));
+    assert!(shown(Undecided::Passes).contains("test a/silent ... ok"), "{}", shown(Undecided::Passes));
+}
+
+#[test]
+fn a_folder_that_holds_a_run_already_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |folder: &Path| {
+        let board = Arc::new(Mutex::new(Board::new([], 1)));
+        let registry = probity_suites::draft().unwrap();
+        Desk::open(folder.to_owned(), registry, BTreeMap::new(), board, Undecided::Told)
+    };
+    assert!(open(folder.path()).is_ok());
+    assert!(open(folder.path()).is_err());
+}

@@ -1,0 +1,83 @@
+//! What is allowed in a case but probably not meant. Each hint has its place and says what will happen.
+//!
+//! A case may want exactly that (a probe of a port where nothing listens is a fine case), so hints fail nothing unless
+//! `--strict` asks for it.
+
+use probity_document as document;
+use probity_model::Case;
+use probity_model::case::CasePod;
+use probity_script::problem::{Problem, pin};
+
+use crate::book::{CaseFile, masked};
+use crate::pods::{self, Container};
+
+/// The hints for all cases of a file, each once.
+pub(crate) fn of(file: &CaseFile) -> Vec<Problem> {
+    let plain = masked(&file.text);
+    let mut hints: Vec<Problem> = Vec::new();
+    for (why, path) in file.cases.iter().flat_map(|case| of_case(case, &file.text)) {
+        let found = document::misfit(&file.source, &plain, &pin(&why, &path));
+        let hint = match found.place {
+            Some(place) => Problem::whole(&file.source, why).at(&file.text, place),
+            None => found,
+        };
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    hints
+}
+
+type Hint = (String, Vec<String>);
+
+fn of_case(case: &Case, text: &str) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    if case.judges.is_empty() && case.expect.is_empty() {
+        let why = "it names no clause in `judges`: every clause that applies is judged, but none has to be exercised";
+        hints.push((why.to_owned(), vec!["case".to_owned()]));
+    }
+    for (key, pod) in &case.pods {
+        for container in pods::containers(pod) {
+            hints.extend(of_container(&container, text, key));
+        }
+        hints.extend(plans_without_probes(pod, text, key));
+    }
+    hints
+}
+
+fn of_container(container: &Container<'_>, text: &str, key: &str) -> Vec<Hint> {
+    let mut hints = Vec::new();
+    if let Some(plan) = container.plan {
+        for field in ["image", "command", "args"] {
+            if container.value.get(field).is_some() {
+                let why = format!("`{field}` is replaced, since the container is a target with a plan");
+                hints.push((why, container.path(text, key, &[field])));
+            }
+        }
+        for probe in container.probes() {
+            if let Some(why) = pods::unanswered(plan, &probe.handler) {
+                hints.push((why, container.path(text, key, &[probe.kind.field()])));
+            }
+        }
+    } else if container.value.get("image").is_none() && !container.probes().is_empty() {
+        let why = format!(
+            "`{}` has probes but neither an image nor a plan under `target`: it will only sleep, and answer nothing",
+            container.name
+        );
+        hints.push((why, container.path(text, key, &["name"])));
+    }
+    hints
+}
+
+/// A plan for which nobody asks anything is usually a slip in a name.
+fn plans_without_probes(pod: &CasePod, text: &str, key: &str) -> Vec<Hint> {
+    let asked: Vec<Container<'_>> = pods::containers(pod);
+    let any = asked
+        .iter()
+        .any(|container| !container.probes().is_empty() || container.value.get("lifecycle").is_some());
+    if any || pod.target.is_empty() {
+        return Vec::new();
+    }
+    let why = "no container of this pod has a probe or a hook".to_owned();
+    vec![(why, pods::path(text, key))]
+}

@@ -1,0 +1,152 @@
+//! The containers of a case's pod, each with its place in the file, its probes and its plan.
+
+use probity_model::case::{CasePod, ONLY};
+use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
+use probity_script::{Listener, Plan, Protocol};
+use serde_json::Value;
+
+/// A container.
+pub(crate) struct Container<'c> {
+    /// `containers` or `initContainers`.
+    pub(crate) list: &'static str,
+    /// Its place in that list.
+    pub(crate) at: usize,
+    /// Its name.
+    pub(crate) name: &'c str,
+    /// As Kubernetes writes it.
+    pub(crate) value: &'c Value,
+    /// Its plan, if it is a target.
+    pub(crate) plan: Option<&'c Plan>,
+}
+
+/// The containers of a pod, init containers first.
+pub(crate) fn containers(pod: &CasePod) -> Vec<Container<'_>> {
+    let of = |list: &'static str| {
+        let values = pod.pod["spec"][list].as_array().into_iter().flatten();
+        values.enumerate().map(move |(at, value)| {
+            let name = value["name"].as_str().unwrap_or_default();
+            Container { list, at, name, value, plan: pod.target.get(name) }
+        })
+    };
+    of("initContainers").chain(of("containers")).collect()
+}
+
+/// Where a pod stands in its file: beside its key, or alone.
+pub(crate) fn path(text: &str, key: &str) -> Vec<String> {
+    let several = text.lines().any(|line| line.starts_with("pods:"));
+    let path: &[&str] = if key == ONLY && !several { &["pod"] } else { &["pods", key, "pod"] };
+    path.iter().map(|part| (*part).to_owned()).collect()
+}
+
+impl Container<'_> {
+    /// Its probes.
+    pub(crate) fn probes(&self) -> Vec<ProbeSpec> {
+        ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(self.value, *kind)).collect()
+    }
+
+    /// Where one of its fields stands in the file.
+    pub(crate) fn path(&self, text: &str, key: &str, field: &[&str]) -> Vec<String> {
+        let mut path = path(text, key);
+        path.extend(["spec", self.list].map(str::to_owned));
+        path.push(self.at.to_string());
+        path.extend(field.iter().map(|part| (*part).to_owned()));
+        path
+    }
+
+    /// What it is in the pod, in a word or two.
+    pub(crate) fn kind(&self) -> &'static str {
+        match (self.list, self.value["restartPolicy"].as_str()) {
+            ("initContainers", Some("Always")) => "sidecar",
+            ("initContainers", _) => "init container",
+            _ => "container",
+        }
+    }
+}
+
+/// The listener of a plan at a port.
+pub(crate) fn listener(plan: &Plan, port: u16) -> Option<(&str, &Listener)> {
+    plan.listeners
+        .iter()
+        .find(|(_, listener)| listener.port == port)
+        .map(|(name, listener)| (name.as_str(), listener))
+}
+
+/// The name that an exec handler gives to `agnhost-rs exec`, if it is such a command.
+pub(crate) fn exec_name(command: &[String]) -> Option<&str> {
+    match command {
+        [program, verb, name, ..] if program == probity_model::manifest::PROGRAM && verb == "exec" => {
+            Some(name)
+        }
+        _ => None,
+    }
+}
+
+/// What a probe asks, in words.
+pub(crate) fn asks(handler: &Handler) -> String {
+    let of = |host: &Option<String>| host.as_ref().map(|host| format!(" of host {host}")).unwrap_or_default();
+    match handler {
+        Handler::Http { path, port, host, scheme, .. } => {
+            format!("GET {path} by {scheme} at port {}{}", port.written, of(host))
+        }
+        Handler::Tcp { port, host } => format!("a TCP connection to port {}{}", port.written, of(host)),
+        Handler::Grpc { port, service } if service.is_empty() => {
+            format!("gRPC health at port {}", port.written)
+        }
+        Handler::Grpc { port, service } => format!("gRPC health of {service} at port {}", port.written),
+        Handler::Exec { command } => format!("the command {}", command.join(" ")),
+    }
+}
+
+/// Why a plan has nothing to say to a probe: no listener at its port, another protocol, no script for its path.
+pub(crate) fn unanswered(plan: &Plan, handler: &Handler) -> Option<String> {
+    let words = |plan: &Plan| -> String {
+        let ports: Vec<String> =
+            plan.listeners.iter().map(|(name, listener)| format!("{name} at {}", listener.port)).collect();
+        if ports.is_empty() {
+            "it has no listeners".to_owned()
+        } else {
+            format!("it has {}", ports.join(", "))
+        }
+    };
+    if let Handler::Exec { command } = handler {
+        let Some(name) = exec_name(command) else {
+            return Some(format!(
+                "the image has no program but {program}: write `[{program}, exec, NAME]` and the answer of NAME \
+                 under `exec` in the plan",
+                program = probity_model::manifest::PROGRAM
+            ));
+        };
+        let missing = !plan.exec.contains_key(name);
+        return missing
+            .then(|| format!("the plan has no command `{name}` under `exec`, so it ends with 126"));
+    }
+    let host = match handler {
+        Handler::Http { host, .. } | Handler::Tcp { host, .. } => host.is_some(),
+        _ => false,
+    };
+    let Some(port) = handler.port() else {
+        return Some("the container declares no port of this name".to_owned());
+    };
+    let Some((name, listener)) = listener(plan, port) else {
+        // Another host's port is nothing that this plan could have.
+        return (!host).then(|| format!("the plan has no listener at port {port}; {}", words(plan)));
+    };
+    let speaks = |protocol: Protocol| {
+        let word = listener.protocol.word();
+        (listener.protocol != protocol).then(|| format!("listener `{name}` speaks {word}"))
+    };
+    match handler {
+        Handler::Http { path, .. } => speaks(Protocol::Http).or_else(|| {
+            let plain = path.split(['?', '#']).next().unwrap_or_default();
+            let plain = if plain.starts_with('/') { plain.to_owned() } else { format!("/{plain}") };
+            let known = listener.paths.contains_key(&plain) || listener.paths.contains_key("*");
+            (!known).then(|| format!("listener `{name}` has no path {plain}, so the answer is 404"))
+        }),
+        Handler::Grpc { service, .. } => speaks(Protocol::Grpc).or_else(|| {
+            let known = listener.services.contains_key(service) || listener.services.contains_key("*");
+            (!known)
+                .then(|| format!("listener `{name}` has no service `{service}`, so the answer is NOT_FOUND"))
+        }),
+        Handler::Tcp { .. } | Handler::Exec { .. } => None,
+    }
+}

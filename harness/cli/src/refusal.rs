@@ -1,0 +1,162 @@
+//! A pod that the API server refuses, told where it is written.
+
+use probity_document as document;
+use probity_model::case::CasePod;
+use probity_script::problem::{Problem, pin};
+use serde_json::Value;
+
+use crate::book::{CaseFile, masked};
+use crate::pods;
+
+/// What the API server says of a pod: its sentence, and the fields at fault with a sentence each.
+pub(crate) struct Refused<'r> {
+    /// The pod's key.
+    pub(crate) key: &'r str,
+    /// The pod.
+    pub(crate) pod: &'r CasePod,
+    /// The sentence.
+    pub(crate) message: &'r str,
+    /// The fields at fault.
+    pub(crate) causes: &'r [(String, String)],
+}
+
+/// The problems, each at its place in the file.
+pub(crate) fn problems(file: &CaseFile, refused: &Refused<'_>) -> Vec<Problem> {
+    let mut found: Vec<(String, String)> = refused.causes.to_vec();
+    if found.iter().all(|(field, _)| field.is_empty()) {
+        let fields = fields_in(refused.message);
+        found = fields.into_iter().map(|field| (field, refused.message.to_owned())).collect();
+    }
+    if found.is_empty() {
+        found.push((String::new(), refused.message.to_owned()));
+    }
+    let plain = masked(&file.text);
+    let problem = |(field, why): &(String, String)| {
+        let mut path = pods::path(&file.text, refused.key);
+        path.extend(resolved(&refused.pod.pod, &parts(field)));
+        let said = if field.is_empty() { why.clone() } else { format!("{field}: {why}") };
+        let said = format!("the API server refuses this pod: {said}");
+        let problem = document::misfit(&file.source, &plain, &pin(&said, &path));
+        match problem.place {
+            Some(place) => Problem::whole(&file.source, said).at(&file.text, place),
+            None => problem,
+        }
+    };
+    found.iter().map(problem).collect()
+}
+
+/// The parts of a field's name as the API server writes it: `spec.containers[0].livenessProbe`, `metadata.labels[a/b]`.
+fn parts(field: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut inside = false;
+    for c in field.chars() {
+        match c {
+            '.' if !inside => parts.push(String::new()),
+            '[' => {
+                inside = true;
+                parts.push(String::new());
+            }
+            ']' => inside = false,
+            c => parts.iter_mut().last().into_iter().for_each(|part| part.push(c)),
+        }
+    }
+    parts.into_iter().map(|part| part.trim_matches('"').to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+/// The path in the pod: where the server leaves out the place in a list (it does for wrong types), the first element
+/// that has the next part is meant. It ends where the pod does.
+fn resolved(pod: &Value, parts: &[String]) -> Vec<String> {
+    let (mut value, mut path) = (pod, Vec::new());
+    for part in parts {
+        if let Some(list) = value.as_array().filter(|_| part.parse::<usize>().is_err()) {
+            let Some(at) = list.iter().position(|element| element.get(part).is_some()) else { break };
+            path.push(at.to_string());
+            value = &list[at];
+        }
+        let next = match part.parse::<usize>() {
+            Ok(at) if value.is_array() => value.get(at),
+            _ => value.get(part),
+        };
+        path.push(part.clone());
+        let Some(next) = next else { break };
+        value = next;
+    }
+    path
+}
+
+/// The fields that a sentence of the API server names: in quotes after `unknown field`, or behind the name of a Go struct.
+fn fields_in(message: &str) -> Vec<String> {
+    let quoted = message.split("field \"").skip(1).filter_map(|rest| rest.split('"').next());
+    let typed = message.split("Go struct field ").skip(1).filter_map(|rest| {
+        let name = rest.split_whitespace().next()?;
+        name.split_once('.').map(|(_, field)| field)
+    });
+    let mut fields: Vec<String> = quoted.chain(typed).map(str::to_owned).collect();
+    fields.dedup();
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use probity_model::Case;
+    use probity_model::case::ONLY;
+
+    use super::*;
+
+    const TEXT: &str = "\
+case: mine/one
+story: x
+pod:
+  spec:
+    containers:
+      - name: first
+      - name: second
+        livenesProbe: { httpGet: { path: /, port: 80 }, periodSeconds: soon }
+";
+
+    fn told(message: &str, causes: &[(&str, &str)]) -> Vec<String> {
+        let cases = Case::read("case.yaml", TEXT).unwrap();
+        let pod = cases[0].pods[ONLY].clone();
+        let file = CaseFile { source: "case.yaml".to_owned(), text: TEXT.to_owned(), cases, own: true };
+        let causes: Vec<(String, String)> =
+            causes.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
+        let refused = Refused { key: ONLY, pod: &pod, message, causes: &causes };
+        problems(&file, &refused).iter().map(Problem::line).collect()
+    }
+
+    #[test]
+    fn a_cause_with_a_field_has_its_place() {
+        let said =
+            told("Pod is invalid", &[("spec.containers[1].livenesProbe.periodSeconds", "must be positive")]);
+        let place = "case.yaml, line 8, column 72: the API server refuses this pod: ";
+        assert_eq!(said, [format!("{place}spec.containers[1].livenesProbe.periodSeconds: must be positive")]);
+    }
+
+    #[test]
+    fn a_misspelt_field_is_found_in_the_sentence() {
+        let message = "strict decoding error: unknown field \"spec.containers[1].livenesProbe\"";
+        let said = told(message, &[]);
+        assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 9: "), "{said:?}");
+    }
+
+    #[test]
+    fn a_wrong_type_is_found_though_the_server_names_no_place_in_the_list() {
+        let message = "json: cannot unmarshal string into Go struct field \
+                       Probe.spec.containers.livenesProbe.periodSeconds of type int32";
+        let said = told(message, &[]);
+        assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 72: "), "{said:?}");
+    }
+
+    #[test]
+    fn what_names_no_field_stands_at_the_pod() {
+        let said = told("admission webhook said no", &[]);
+        assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 3, column 1: "), "{said:?}");
+    }
+
+    #[test]
+    fn a_key_in_brackets_is_one_part() {
+        assert_eq!(parts("metadata.labels[a.b/c].x"), ["metadata", "labels", "a.b/c", "x"]);
+    }
+}

@@ -1,0 +1,36 @@
+//! Runs the program as a user does.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What the program said and how it ended.
+pub(crate) struct Said {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs `probity` with these arguments.
+pub(crate) fn probity<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Said {
+    let output: Output = Command::new(env!("CARGO_BIN_EXE_probity"))
+        .args(arguments)
+        .env_remove("KUBECONFIG")
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    Said {
+        status: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Writes a file into a folder.
+#[allow(dead_code, reason = "not every test file writes files")]
+pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}

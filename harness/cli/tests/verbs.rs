@@ -1,0 +1,106 @@
+//! The verbs that only read the built-in book, and their exit statuses, which are a contract.
+
+mod probity;
+
+use probity::probity;
+
+#[test]
+fn the_list_of_cases_is_the_same_each_time() {
+    let (first, second) = (probity(&["list"]), probity(&["list"]));
+    assert_eq!((first.status, &first.out), (0, &second.out));
+    assert!(
+        first.out.lines().any(|line| line.starts_with("probe_types/startup-gates-others ")),
+        "{}",
+        first.out
+    );
+    assert_eq!(first.err, "");
+}
+
+#[test]
+fn a_list_can_be_narrowed_and_an_empty_one_is_wrong_use() {
+    let one = probity(&["list", "--exact", "probe_types/startup-gates-others"]);
+    assert_eq!((one.status, one.out.lines().count()), (0, 1), "{}", one.out);
+    let none = probity(&["list", "--exact", "probe_types/startup-gate-others"]);
+    assert_eq!(none.status, 2);
+    assert!(none.err.contains("did you mean `probe_types/startup-gates-others`?"), "{}", none.err);
+}
+
+#[test]
+fn coverage_names_the_cases_of_a_clause() {
+    let said = probity(&["list", "--coverage", "probe.startup.gates-liveness"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let line = said.out.lines().next().unwrap_or_default();
+    assert!(line.contains("judged") && line.contains("probe_types/startup-gates-others"), "{}", said.out);
+}
+
+#[test]
+fn every_clause_and_every_case_that_is_listed_can_be_explained() {
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let text = probity(arguments).out;
+        text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    };
+    let all = [names(&["list"]), names(&["list", "--clauses"])].concat();
+    assert!(all.len() > 60, "{all:?}");
+    for name in all {
+        let said = probity(&["explain", &name]);
+        assert_eq!(said.status, 0, "{}", said.err);
+        assert!(said.out.starts_with(&format!("{name}  ")), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_case_is_explained_with_the_arithmetic_of_its_probes() {
+    let said = probity(&["explain", "probe_types/startup-gates-others"]).out;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "startup GET /start by HTTP at port 8080 every 1 s, each answer within 1 s",
+        "killed after 60 failures in a row: 59 s to 60 s after the trouble begins",
+        "first one 0 s to 1 s after the container's start, and not before startup succeeded",
+        "/live answers 503 for 8s, then 200",
+    ] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_wrong_use_with_the_nearest_one() {
+    let said = probity(&["explain", "probe.startup.gates-livenes"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("did you mean `probe.startup.gates-liveness`?"), "{}", said.err);
+}
+
+#[test]
+fn each_shell_gets_completions_that_know_every_verb() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let said = probity(&["completions", shell]);
+        assert_eq!(said.status, 0, "{shell}");
+        for verb in ["lint", "judge", "explain"] {
+            assert!(said.out.contains(verb), "{shell} does not know {verb}");
+        }
+    }
+}
+
+#[test]
+fn each_schema_is_json_and_the_case_schema_knows_the_words_of_a_case() {
+    let text = probity(&["schema", "no-such-document"]);
+    assert_eq!(text.status, 2);
+    for document in ["case", "clauses", "plan", "change", "witness", "history", "verdicts", "log", "report"] {
+        let said = probity(&["schema", document]);
+        let schema: Result<serde_json::Value, _> = serde_json::from_str(&said.out);
+        assert!(said.status == 0 && schema.is_ok(), "{document}: {}", said.err);
+    }
+    let case: serde_json::Value = serde_json::from_str(&probity(&["schema", "case"]).out).unwrap_or_default();
+    for word in ["case", "story", "judges", "pod", "pods", "target", "steps", "matrix", "expect"] {
+        assert!(case["properties"].get(word).is_some(), "{word}");
+    }
+    assert_eq!(case["additionalProperties"], false);
+}
+
+#[test]
+fn wrong_flags_are_wrong_use_and_help_is_none() {
+    assert_eq!(probity(&["list", "--no-such-flag"]).status, 2);
+    assert_eq!(probity::<&str>(&[]).status, 2);
+    let help = probity(&["--help"]);
+    assert_eq!(help.status, 0);
+    assert!(help.out.contains("Exit statuses:"), "{}", help.out);
+}

@@ -1,0 +1,156 @@
+//! Case files that are wrong: each is refused with file, line and column, by exit status 2.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod probity;
+
+use probity::{Said, probity, write};
+
+const GOOD: &str = "\
+case: mine/one
+story: A container that is asked for its health.
+judges: [probe.startup.gates-liveness]
+pod:
+  spec:
+    containers:
+      - name: target
+        livenessProbe: { httpGet: { path: /live, port: 8080 } }
+target:
+  target: { listeners: { web: { port: 8080, paths: { /live: 200 } } } }
+";
+
+/// Lints the good case with a part of it replaced.
+fn lint(from: &str, to: &str) -> Said {
+    assert!(GOOD.contains(from), "{from}");
+    lint_text(&GOOD.replacen(from, to, 1))
+}
+
+fn lint_text(text: &str) -> Said {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "case.yaml", text);
+    let mut said = probity(&["lint", path.to_str().unwrap()]);
+    said.err = said.err.replace(&format!("{}/", folder.path().display()), "");
+    said
+}
+
+/// The first line of what is said begins with this.
+fn refused(said: &Said, beginning: &str) {
+    assert_eq!(said.status, 2, "{}", said.err);
+    assert!(said.err.starts_with(beginning), "wanted {beginning}, got {}", said.err);
+}
+
+#[test]
+fn the_good_case_is_good() {
+    let said = lint("", "");
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    assert!(said.out.ends_with("case.yaml: 1 case\n"), "{}", said.out);
+}
+
+#[test]
+fn an_unknown_field_has_a_place_and_a_suggestion() {
+    let said = lint("story:", "storey:");
+    refused(&said, "case.yaml, line 2, column 1: there is no setting `storey` here; did you mean `story`?");
+}
+
+#[test]
+fn a_wrong_type_has_a_place() {
+    refused(&lint("judges: [probe.startup.gates-liveness]", "judges: 7"), "case.yaml, line 3, column 9: ");
+    refused(&lint("port: 8080, paths", "port: eighty, paths"), "case.yaml, line 10, column 39: ");
+}
+
+#[test]
+fn an_unknown_clause_has_a_place_and_the_nearest_one() {
+    let said = lint("gates-liveness]", "gates-livenes]");
+    refused(
+        &said,
+        "case.yaml, line 3, column 10: there is no clause `probe.startup.gates-livenes`; the nearest is \
+         `probe.startup.gates-liveness`",
+    );
+}
+
+#[test]
+fn a_misspelt_axis_has_a_place_and_a_suggestion() {
+    let text = GOOD.replace("port: 8080 }", "port: 8080, scheme: '${shceme}' }")
+        + "matrix: { scheme: [HTTP, HTTPS] } # fills ${scheme}\n";
+    let said = lint_text(&text);
+    refused(&said, "case.yaml, line 8, column 71: the matrix has no axis `shceme`; did you mean `scheme`?");
+}
+
+#[test]
+fn an_axis_that_fills_nothing_has_a_place() {
+    let said = lint("story:", "matrix: { scheme: [HTTP] }\nstory:");
+    refused(&said, "case.yaml, line 2, column 11: `${scheme}` stands nowhere in the case");
+}
+
+#[test]
+fn a_plan_for_a_container_that_does_not_exist_has_a_place() {
+    let said = lint("target:\n  target:", "target:\n  taget:");
+    refused(&said, "case.yaml, line 10, column 3: the pod has no container `taget`; the nearest is `target`");
+}
+
+#[test]
+fn a_step_for_a_pod_that_does_not_exist_has_a_place() {
+    let said = lint_text(&format!("{GOOD}steps:\n  - wait: {{ pod: other, ready: true }}\n"));
+    refused(&said, "case.yaml, line 12, column ");
+}
+
+#[test]
+fn two_cases_of_one_name_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.yaml", GOOD);
+    write(folder.path(), "b.yaml", GOOD);
+    let path = folder.path().to_str().unwrap();
+    let linted = probity(&["lint", path]);
+    assert!(linted.status == 2 && linted.err.contains("`mine/one` is there already"), "{}", linted.err);
+    let listed = probity(&["list", "--suite", path]);
+    assert!(listed.status == 2 && listed.err.contains("b.yaml, line 1, column 7: "), "{}", listed.err);
+}
+
+#[test]
+fn a_file_that_does_not_exist_and_an_empty_folder_are_wrong_use() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(probity(&["lint", "/no/such/file.yaml"]).status, 2);
+    let said = probity(&["lint", folder.path().to_str().unwrap()]);
+    assert!(said.status == 2 && said.err.contains("no file that ends in .yaml"), "{}", said.err);
+}
+
+#[test]
+fn hints_have_places_and_fail_only_when_asked() {
+    for (from, to, hint) in [
+        ("path: /live, port", "path: /livez, port", "line 8, column 9: listener `web` has no path /livez"),
+        (
+            "/live, port: 8080 }",
+            "/live, port: 8081 }",
+            "line 8, column 9: the plan has no listener at port 8081",
+        ),
+        (
+            "httpGet: { path: /live, port: 8080 }",
+            "exec: { command: [cat, /x] }",
+            "line 8, column 9: the image has no",
+        ),
+        (
+            "httpGet: { path: /live, port: 8080 }",
+            "exec: { command: [/agnhost-rs, exec, live] }",
+            "line 8, column 9: the plan has no command `live`",
+        ),
+        ("- name: target", "- name: target\n        image: nginx", "line 8, column 16: `image` is replaced"),
+        ("httpGet: { path: /live, port", "grpc: { port", "line 8, column 9: listener `web` speaks http"),
+    ] {
+        let said = lint(from, to);
+        assert_eq!(said.status, 0, "{to}: {}", said.err);
+        assert!(said.err.starts_with(&format!("hint: case.yaml, {hint}")), "{to}: {}", said.err);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "case.yaml", &GOOD.replace("path: /live", "path: /other"));
+    assert_eq!(probity(&["lint", "--strict", path.to_str().unwrap()]).status, 2);
+}
+
+#[test]
+fn hints_of_a_matrix_are_told_once_and_at_their_place() {
+    let text = GOOD.replace("port: 8080 }", "port: 8081, scheme: '${scheme}' }")
+        + "matrix: { scheme: [HTTP, HTTPS] }\n";
+    let said = lint_text(&text);
+    assert_eq!(said.err.matches("hint: ").count(), 1, "{}", said.err);
+    assert!(said.err.contains("line 8, column 9") && said.err.contains("${scheme}"), "{}", said.err);
+    assert!(said.out.ends_with("2 cases\n"), "{}", said.out);
+}

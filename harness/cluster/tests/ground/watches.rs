@@ -1,0 +1,241 @@
+//! Watches that break, are forgotten, or are slow.
+
+use std::time::Duration;
+
+use probity_cluster::watch::watch;
+use probity_cluster::{Incoming, Zero};
+use probity_model::history::{Listener, Source};
+use serde_json::json;
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::fake::{Answer, Asked, Fake, Piece, event, list, object, refused};
+
+const PODS: &str = "/api/v1/namespaces/n/pods";
+
+fn stream(events: &[String], end: Piece) -> Answer {
+    Answer::Pieces(events.iter().cloned().map(Piece::Bytes).chain([end]).collect())
+}
+
+/// What a watch of pods tells, as short lines, until so many came.
+async fn told(
+    many: usize,
+    script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static,
+) -> (Vec<String>, Fake) {
+    let fake = Fake::start(script).await;
+    let ground = fake.ground().await;
+    let (out, mut incoming) = unbounded_channel();
+    let _watch = watch(&ground, "n", "Pod", Some("probity.dev/run=r"), Zero::now(), out);
+    let mut lines = Vec::new();
+    while lines.len() < many {
+        let next = tokio::time::timeout(Duration::from_secs(20), incoming.recv()).await;
+        lines.push(short(&next.unwrap().unwrap()));
+    }
+    // Whatever is told too much comes now.
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    while let Ok(more) = incoming.try_recv() {
+        lines.push(short(&more));
+    }
+    (lines, fake)
+}
+
+fn short(incoming: &Incoming) -> String {
+    match incoming {
+        Incoming::Sighting { sighting, .. } => {
+            assert!(sighting.object["metadata"].get("managedFields").is_none());
+            format!("{:?} {} {}", sighting.change, sighting.name, sighting.revision)
+        }
+        Incoming::Gap { gap, .. } => {
+            assert_eq!(gap.of, Source::Watch("Pod".to_owned()));
+            let to = if gap.to_us == i64::MAX { " for good" } else { "" };
+            assert!(gap.from_us <= gap.to_us);
+            format!("gap{to}: {}", gap.why)
+        }
+        Incoming::Noise { noise, .. } => {
+            assert!(noise.by == Listener::Harness && noise.to_us - noise.from_us > 50_000);
+            "noise".to_owned()
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// From which revisions it was watched.
+fn revisions(fake: &Fake) -> Vec<String> {
+    let asked = fake.asked();
+    asked
+        .iter()
+        .filter(|asked| asked.is_watch())
+        .map(|asked| asked.query["resourceVersion"].clone())
+        .collect()
+}
+
+/// Lists at 10 and then at 20, and answers watches by the script.
+fn lists(
+    first: Vec<serde_json::Value>,
+    second: Vec<serde_json::Value>,
+    watches: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+) -> impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static {
+    move |asked| match (asked.path.as_str(), asked.is_watch(), asked.nth) {
+        (PODS, true, _) => Some(watches(asked)),
+        (PODS, false, 0) => Some(list(10, &first)),
+        (PODS, false, _) => Some(list(20, &second)),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_revision_that_is_forgotten_by_status_is_a_gap_and_then_what_changed() {
+    let before = vec![object("a", 5), object("b", 6)];
+    let after = vec![object("a", 5), object("b", 15), object("c", 18)];
+    let (lines, fake) = told(
+        5,
+        lists(before, after, |asked| match asked.nth {
+            0 => refused(410, "Expired", "too old"),
+            _ => stream(&[], Piece::Hang),
+        }),
+    )
+    .await;
+    assert_eq!(lines, ["Added a 5", "Added b 6", "gap: too old", "Modified b 15", "Added c 18"]);
+    assert_eq!(revisions(&fake), ["10", "20"]);
+    assert_eq!(fake.asked()[0].query["labelSelector"], "probity.dev/run=r");
+}
+
+#[tokio::test]
+async fn a_revision_that_is_forgotten_by_event_is_a_gap_and_what_is_gone_is_told() {
+    let (lines, fake) = told(
+        4,
+        lists(vec![object("a", 5)], vec![], |asked| match asked.nth {
+            0 => {
+                let status = json!({ "kind": "Status", "code": 410, "message": "too old" });
+                stream(&[event("MODIFIED", &object("a", 11)), event("ERROR", &status)], Piece::Hang)
+            }
+            _ => stream(&[], Piece::Hang),
+        }),
+    )
+    .await;
+    assert_eq!(lines, ["Added a 5", "Modified a 11", "gap: too old", "Deleted a 11"]);
+    assert_eq!(revisions(&fake), ["10", "20"]);
+}
+
+#[tokio::test]
+async fn a_line_that_is_cut_in_its_middle_comes_once_and_is_no_gap() {
+    let (lines, fake) = told(
+        3,
+        lists(vec![object("a", 5)], vec![], |asked| {
+            let whole = event("ADDED", &object("b", 12));
+            match asked.nth {
+                0 => {
+                    let half = whole[..whole.len() / 2].to_owned();
+                    stream(&[event("MODIFIED", &object("a", 11)), half], Piece::Cut)
+                }
+                _ => stream(&[whole], Piece::Hang),
+            }
+        }),
+    )
+    .await;
+    let sightings: Vec<_> = lines.iter().filter(|line| *line != "noise").collect();
+    assert_eq!(sightings, ["Added a 5", "Modified a 11", "Added b 12"]);
+    assert_eq!(revisions(&fake), ["10", "11"]);
+}
+
+#[tokio::test]
+async fn a_line_that_lacks_only_its_end_comes_once() {
+    let (lines, fake) = told(
+        1,
+        lists(vec![], vec![], |asked| {
+            let whole = event("ADDED", &object("b", 12));
+            match asked.nth {
+                0 => stream(&[whole.trim_end().to_owned()], Piece::Cut),
+                _ => stream(&[whole], Piece::Hang),
+            }
+        }),
+    )
+    .await;
+    assert_eq!(lines.iter().filter(|line| *line == "Added b 12").count(), 1, "{lines:?}");
+    assert_eq!(revisions(&fake), ["10", "10"]);
+}
+
+#[tokio::test]
+async fn a_watch_that_comes_in_drops_is_whole_in_the_end() {
+    let (lines, _) = told(
+        2,
+        lists(vec![], vec![], |_| {
+            let text = event("ADDED", &object("größe", 12)) + &event("DELETED", &object("größe", 13));
+            let mut pieces = Vec::new();
+            for letter in text.chars() {
+                pieces.push(Piece::Bytes(letter.to_string()));
+                pieces.push(Piece::Pause(Duration::from_millis(2)));
+            }
+            pieces.push(Piece::Hang);
+            Answer::Pieces(pieces)
+        }),
+    )
+    .await;
+    assert_eq!(lines, ["Added größe 12", "Deleted größe 13"]);
+}
+
+#[tokio::test]
+async fn a_watch_that_ends_in_good_order_goes_on_from_its_bookmark() {
+    let (lines, fake) = told(
+        1,
+        lists(vec![], vec![], |asked| match asked.nth {
+            0 => Answer::Pieces(vec![Piece::Bytes(event("BOOKMARK", &object("", 17)))]),
+            _ => stream(&[event("ADDED", &object("b", 18))], Piece::Hang),
+        }),
+    )
+    .await;
+    assert_eq!(
+        (lines, revisions(&fake)),
+        (vec!["Added b 18".to_owned()], vec!["10".to_owned(), "17".to_owned()])
+    );
+}
+
+#[tokio::test]
+async fn a_watch_that_is_taken_up_late_is_noise_and_no_gap() {
+    let (lines, fake) = told(
+        2,
+        lists(vec![], vec![], |asked| match asked.nth {
+            0 => stream(&[], Piece::Cut),
+            1 => refused(500, "InternalError", "not now"),
+            _ => stream(&[event("ADDED", &object("b", 12))], Piece::Hang),
+        }),
+    )
+    .await;
+    assert_eq!(lines, ["noise", "Added b 12"]);
+    assert_eq!(revisions(&fake), ["10", "10", "10"]);
+}
+
+#[tokio::test]
+async fn an_error_that_is_not_about_the_revision_is_no_gap() {
+    let (lines, fake) = told(
+        1,
+        lists(vec![], vec![], |asked| match asked.nth {
+            0 => stream(&[event("ERROR", &json!({ "code": 500, "message": "etcd" }))], Piece::Hang),
+            _ => stream(&[event("ADDED", &object("b", 12))], Piece::Hang),
+        }),
+    )
+    .await;
+    assert!(
+        lines.contains(&"Added b 12".to_owned()) && !lines.iter().any(|line| line.starts_with("gap")),
+        "{lines:?}"
+    );
+    assert_eq!(revisions(&fake), ["10", "10"]);
+}
+
+#[tokio::test]
+async fn a_list_that_fails_for_a_while_comes_in_the_end() {
+    let (lines, _) = told(1, |asked| match (asked.is_watch(), asked.nth) {
+        (true, _) => Some(stream(&[], Piece::Hang)),
+        (false, 0 | 1) => Some(refused(500, "InternalError", "not now")),
+        (false, _) => Some(list(10, &[object("a", 5)])),
+    })
+    .await;
+    assert_eq!(lines, ["Added a 5"]);
+}
+
+#[tokio::test]
+async fn a_kind_that_may_not_be_seen_is_a_gap_for_good() {
+    let (lines, fake) = told(1, |_| Some(refused(403, "Forbidden", "you may not"))).await;
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    assert!(line.starts_with("gap for good") && line.contains("you may not"), "{line}");
+    assert_eq!(fake.asked().len(), 1);
+}
