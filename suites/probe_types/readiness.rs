@@ -5,7 +5,7 @@
 
 mod duty;
 pub(super) mod evidence;
-mod follows;
+pub(super) mod follows;
 mod life;
 mod start;
 #[cfg(test)]

@@ -7,7 +7,8 @@ use probity_model::timeline::{ContainerKind, PodLife, ProbeKind, ProbeSpec, Revi
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use super::readiness::evidence::{Life, Outcome, lives};
+use super::readiness::evidence::{Life, Outcome, last_event, lives};
+use super::readiness::follows::interfered;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.pair.same-endpoint-higher-threshold", judge: unready_before_killed },
@@ -16,7 +17,12 @@ pub(super) const JUDGES: &[Judge] = &[
 
 /// A pod is ready only when all its containers, and its sidecars with a readiness probe, are.
 fn ready_iff_all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
+    let patched = |pod: &PodLife<'_>| {
+        run.deeds.iter().any(|(_, deed)| {
+            matches!(&deed.did, Did::Patched { name, subresource, .. } if *name == pod.name && subresource == "status")
+        })
+    };
+    for pod in run.pods.iter().filter(|pod| !patched(pod)) {
         let counted: Vec<&str> = counted(pod).collect();
         let mut together = Vec::new();
         let mut mixed = false;
@@ -63,9 +69,6 @@ fn ready(revision: &Revision<'_>, name: &str) -> bool {
 
 /// Once all containers of a running pod are ready, `ContainersReady` does not stay behind for longer than the slack.
 fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod: &PodLife<'_>) {
-    let patched = run.deeds.iter().any(
-        |(_, deed)| matches!(&deed.did, Did::Patched { name, subresource, .. } if *name == pod.name && subresource == "status"),
-    );
     let every = |revision: &Revision<'_>| {
         pod.containers.iter().all(|container| match container.kind {
             ContainerKind::Init => true,
@@ -76,9 +79,6 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
         let stays = revision.phase() == "Running" && !revision.terminating() && !revision.gone;
         stays && revision.is("ContainersReady") == Some(false) && every(revision)
     };
-    if patched {
-        return;
-    }
     let mut rest = pod.revisions.iter().peekable();
     while let Some(first) = rest.next() {
         if !behind(first) {
@@ -92,7 +92,8 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
         if until - first.at.at.hi - noise > clause.slack_us() {
             let late = seconds(until - first.at.at.hi);
             let finding = format!("all containers were ready, and ContainersReady was False for {late} more");
-            seen.violated(finding, [Some(first.id), rest.peek().map(|next| next.id)].into_iter().flatten());
+            let next = rest.peek().map(|next| next.id).or_else(|| last_event(run));
+            seen.violated(finding, [Some(first.id), next].into_iter().flatten());
         }
     }
 }
@@ -105,8 +106,7 @@ fn unready_before_killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             continue;
         }
         let leaves = live.period * (live.failures - 1) > unready_after(life.spec) + clause.slack_us();
-        let deleted = life.pod.deleted.is_some() || life.pod.revisions.iter().any(Revision::terminating);
-        if !leaves || deleted {
+        if !leaves || interfered(run, life.pod) {
             continue;
         }
         seen.applies();

@@ -2,10 +2,11 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Bound;
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision};
+use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, Line, PodLife, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::witness::Fact;
 
-use super::super::readiness::evidence::{Outcome, asked_alone, at_least, end, running, said};
+use super::super::readiness::evidence::{Outcome, asked_alone, at_least, end, last_event, running, said};
 use super::leaving::{Fall, calls_after, no_longer_ready, requests};
 use super::services::{Service, services};
 
@@ -53,8 +54,9 @@ fn steady_until(
     from: &Stamp,
 ) -> Option<(i64, Option<EventId>)> {
     let attempt = container.attempts.last().filter(|attempt| attempt.holes.is_empty())?;
-    let over = end(attempt).map(|(id, at)| (at_least(run, from, at), Some(id)));
-    let over = over.unwrap_or((run.ended_us - from.at.hi, None));
+    let ended = end(attempt).into_iter().chain(closed(attempt));
+    let ended = ended.map(|(id, at)| (at_least(run, from, at), Some(id)));
+    let over = ended.min_by_key(|(after, _)| *after).unwrap_or((run.ended_us - from.at.hi, None));
     let Some(spec) = container.probe(ProbeKind::Readiness) else { return Some(over) };
     if !asked_alone(run, pod, container, spec) {
         return None;
@@ -65,6 +67,13 @@ fn steady_until(
     let other = other.map(|said| (at_least(run, from, &said.probe.at), Some(said.probe.id)));
     let first = other.filter(|(after, _)| *after > counts).min_by_key(|(after, _)| *after);
     Some(first.into_iter().chain([over]).min_by_key(|(after, _)| *after).unwrap_or(over))
+}
+
+/// When a port was closed: from then on probes fail unseen.
+fn closed<'t>(attempt: &'t Attempt<'_>) -> Option<(EventId, &'t Stamp)> {
+    let closed =
+        |line: &&Line<'_>| matches!(&line.line.fact, Fact::Listening(listening) if listening.state != "open");
+    attempt.lines.iter().find(closed).map(|line| (line.id, &line.at))
 }
 
 /// A deleted pod becomes not ready by itself. (It does not: its Ready condition goes on to follow its containers, and
@@ -127,7 +136,8 @@ fn only_endpoints_change(
     let lasted = probity_model::measure::seconds(leaving.lasted);
     let finding =
         format!("the pod stayed Ready for {lasted} after its deletion, as long as its containers ran");
-    seen.diverges(finding, [Some(leaving.shown.id), leaving.until].into_iter().flatten());
+    let until = leaving.until.or_else(|| last_event(run));
+    seen.diverges(finding, [Some(leaving.shown.id), until].into_iter().flatten());
 }
 
 impl<'t, 'h> Leaving<'t, 'h> {

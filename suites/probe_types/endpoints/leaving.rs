@@ -6,7 +6,7 @@ use probity_model::timeline::{ContainerKind, PodLife, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
-use super::super::readiness::evidence::{Outcome, asked_alone, at_least, running, said};
+use super::super::readiness::evidence::{Outcome, asked_alone, at_least, last_event, running, said};
 use super::services::{Entry, Service, services};
 
 /// Calls of our clients that must have gone by without one reaching the pod.
@@ -190,7 +190,7 @@ pub(crate) fn no_longer_ready<'t, 'h>(
                 service.name,
                 seconds(fall.lasted)
             );
-            seen.violated(finding, [Some(fall.shown.id), last].into_iter().flatten());
+            seen.violated(finding, [Some(fall.shown.id), last, last_event(run)].into_iter().flatten());
         }
         return None;
     };
@@ -223,7 +223,7 @@ fn legacy_follows(
         && fall.lasted - noise > clause.slack_us()
     {
         let finding = format!("the Endpoints `{}` still list the address as ready", service.name);
-        seen.violated(finding, [fall.shown.id, *id]);
+        seen.violated(finding, [Some(fall.shown.id), Some(*id), last_event(run)].into_iter().flatten());
     }
 }
 

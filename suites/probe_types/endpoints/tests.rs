@@ -135,6 +135,29 @@ mod endpoint_removed {
     }
 
     #[test]
+    fn slices_that_may_have_been_missed_are_doubt() {
+        let lost = |run: &mut Composer, second| {
+            if second == 8 {
+                run.gap(4.0, 8.0, "EndpointSlice");
+            }
+        };
+        assert_eq!(failing(CLAUSE, false, lost), "inconclusive");
+    }
+
+    #[test]
+    fn legacy_endpoints_that_still_list_the_address_are_a_violation() {
+        let stale = |run: &mut Composer, second| {
+            let object = json!({ "subsets": [{ "addresses": [{ "ip": "10.0.0.7" }] }] });
+            if second == 3 {
+                run.sighting(3.5, "Endpoints", "web", Change::Added, object);
+            } else if second == 5 {
+                endpoint(run, second, &json!({ "ready": false, "serving": false }));
+            }
+        };
+        assert_eq!(failing(CLAUSE, false, stale), "violated");
+    }
+
+    #[test]
     fn a_pod_that_nobody_serves_is_doubt() {
         let mut run = Composer::new(&[CLAUSE]);
         run.create(0.0, &json!({ "containers": [{ "name": "target" }] }))

@@ -12,6 +12,9 @@ use probity_model::timeline::{
 use probity_model::{EventId, Timeline};
 use probity_script::witness::Fact;
 
+/// How long a runtime may take to start a command on a busy node: a probe with less patience may have failed unseen.
+const START_OF_A_COMMAND: i64 = 3_000_000;
+
 /// What a kubelet must have made of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -135,13 +138,14 @@ fn outcome(attempt: &Attempt<'_>, probe: &Probe<'_>, spec: &ProbeSpec) -> Outcom
     let Some((_, settled)) = &probe.settled else { return Outcome::Unknown };
     let took = settled.at.lo.saturating_sub(probe.at.at.lo);
     let (in_time, timed_out) = (took <= spec.timeout / 2, took >= spec.timeout / 10 * 9);
+    let patient = spec.timeout >= START_OF_A_COMMAND;
     let known = |known: bool, outcome| if known { outcome } else { Outcome::Unknown };
     match probe.through {
         Through::Connection(_) => Outcome::Pass,
         Through::Command(at) => {
             let exit = attempt.commands.get(at).and_then(|command| command.ended.as_ref()?.2.exit);
             match exit {
-                Some(0) => known(in_time, Outcome::Pass),
+                Some(0) => known(in_time && patient, Outcome::Pass),
                 Some(_) => Outcome::Fail,
                 None => known(timed_out, Outcome::Fail),
             }
@@ -247,6 +251,11 @@ impl<'t, 'h> Life<'t, 'h> {
         let lasted = turn.last.at.at.lo - turn.due.1.at.hi;
         lasted - run.noise_between(&self.attempt.node, &turn.due.1, &turn.last.at)
     }
+}
+
+/// The last event before the end of the case: what never came did not come until then.
+pub(crate) fn last_event(run: &Timeline<'_>) -> Option<EventId> {
+    run.history.events().filter(|(_, event)| event.us <= run.ended_us).map(|(id, _)| id).next_back()
 }
 
 /// Whether a container runs.

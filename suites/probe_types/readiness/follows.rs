@@ -6,7 +6,7 @@
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{ContainerKind, ContainerLife, ContainerSeen, ProbeKind, Revision};
+use probity_model::timeline::{ContainerKind, ContainerLife, ContainerSeen, PodLife, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::evidence::{Life, Outcome, Turn, lives, pace, running, said};
@@ -126,26 +126,27 @@ pub(super) fn stopped_after(run: &Timeline<'_>, life: &Life<'_, '_>, from: &Stam
     (at.at.lo > from.at.lo && !explained(run, life, at)).then_some(id)
 }
 
-/// Whether a stop signal can have another reason than the readiness probe: the pod goes, someone interfered, or
-/// another probe of the container may have failed.
+/// Whether a stop signal can have another reason than the readiness probe: someone wanted it, or another probe of the
+/// container may have failed.
 fn explained(run: &Timeline<'_>, life: &Life<'_, '_>, signal: &Stamp) -> bool {
-    let pod = life.pod;
-    let goes = pod.deleted.is_some()
-        || pod
-            .revisions
-            .iter()
-            .any(|revision| revision.terminating() || revision.gone || revision.phase() == "Failed");
+    let other = [ProbeKind::Startup, ProbeKind::Liveness].into_iter();
+    let mut other = other.filter(|kind| life.container.probe(*kind).is_some());
+    interfered(run, life.pod)
+        || life.container.kind != ContainerKind::Main
+        || other.any(|kind| !passed_until(life.container, life, kind, signal))
+}
+
+/// Whether a pod was deleted, evicted, patched or otherwise touched, so that its containers may be stopped for that.
+pub(crate) fn interfered(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let goes =
+        |revision: &Revision<'_>| revision.terminating() || revision.gone || revision.phase() == "Failed";
     let meddled = run.deeds.iter().any(|(_, deed)| match &deed.did {
         Did::Patched { name, .. } => *name == pod.name,
         Did::Executed { pod: of, .. } => *of == pod.name,
         Did::NodeVerb { .. } => true,
         _ => false,
     });
-    let other = [ProbeKind::Startup, ProbeKind::Liveness].into_iter();
-    let mut other = other.filter(|kind| life.container.probe(*kind).is_some());
-    goes || meddled
-        || life.container.kind != ContainerKind::Main
-        || other.any(|kind| !passed_until(life.container, life, kind, signal))
+    meddled || pod.deleted.is_some() || pod.revisions.iter().any(goes)
 }
 
 /// Whether all probes of a kind passed, the last one no longer than a period before a signal.

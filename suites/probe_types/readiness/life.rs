@@ -1,7 +1,7 @@
 //! Readiness probing never ends before the container does, also not while its pod terminates.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::{Bound, seconds};
+use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::timeline::{Attempt, Connection, Handler, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -119,7 +119,12 @@ fn longest_pause(
         let (from, to) = (*pair.first()?, *pair.get(1)?);
         run.measure("the longest pause of readiness probing", &life.attempt.node, from, to, bound)
     });
-    if let Some(longest) = pauses.max_by_key(|pause| pause.observed.lo - pause.noise) {
+    let weight = |pause: &Measurement| match pause.fit() {
+        Fit::Met => 0,
+        Fit::Undecided => 1,
+        Fit::Missed => 2,
+    };
+    if let Some(longest) = pauses.max_by_key(|pause| (weight(pause), pause.observed.lo)) {
         seen.measure(longest);
     }
 }
@@ -128,7 +133,7 @@ fn longest_pause(
 pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in &lives(run) {
         let terminating = life.pod.revisions.iter().find(|revision| revision.terminating());
-        let (Some(terminating), Some((signal, told))) = (terminating, life.attempt.stop_signal()) else {
+        let (Some(terminating), Some((_, told))) = (terminating, life.attempt.stop_signal()) else {
             continue;
         };
         let Some((last, at)) = last_sign(run, life) else { continue };
@@ -139,9 +144,10 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
         }
         let after = |stamp: &Stamp| stamp.at.lo > told.at.lo;
         let probes = life.said.iter().map(|said| (said.probe.id, &said.probe.at));
-        let mut points: Vec<Point<'_>> = vec![(signal, told)];
-        points.extend(probes.filter(|(_, probe)| after(probe)));
-        points.push((last, &at));
+        let (later, before): (Vec<Point<'_>>, Vec<_>) = probes.partition(|(_, probe)| after(probe));
+        // What had not begun does not go on: the container may not have counted as started yet.
+        let Some(before) = before.last() else { continue };
+        let points = [&[*before], &later[..], &[(last, &at)]].concat();
         longest_pause(run, clause, seen, life, &points, pace);
         for turn in falls(run, life).iter().filter(|turn| after(&turn.first.at)) {
             if let Some(revision) = goes_down(run, clause, seen, life, turn) {

@@ -7,7 +7,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::super::endpoints::services::{Service, services};
-use super::evidence::{Life, Outcome, lives, running};
+use super::evidence::{Life, Outcome, last_event, lives, running};
 
 /// With a readiness probe a container is not ready before its first success, and gets no traffic.
 pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -40,7 +40,7 @@ fn not_ready_before(
         let pod_ready = revision.is("Ready");
         if container.ready || pod_ready == Some(true) {
             let what = format!("container `{}` or its pod was shown ready", life.container.name);
-            too_early(run, seen, &what, (revision.id, &revision.at), first);
+            too_early(run, seen, &what, (revision.id, &revision.at), (life, first));
         } else if pod_ready == Some(false) {
             unready = Some(revision.id);
         }
@@ -57,11 +57,11 @@ fn no_traffic_before(
 ) {
     let ready = service.entries(life.pod).into_iter().find(|entry| entry.ready());
     if let Some(entry) = ready {
-        too_early(run, seen, "an EndpointSlice showed the pod ready", (entry.id, entry.at), first);
+        too_early(run, seen, "an EndpointSlice showed the pod ready", (entry.id, entry.at), (life, first));
     }
     let request = life.attempt.requests.iter().find(|asked| service.brought(life.pod, asked));
     if let Some(request) = request {
-        too_early(run, seen, "a request came through a service", (request.id, &request.at), first);
+        too_early(run, seen, "a request came through a service", (request.id, &request.at), (life, first));
     }
 }
 
@@ -71,10 +71,11 @@ fn too_early(
     seen: &mut Seen,
     what: &str,
     (id, at): (EventId, &Stamp),
-    first: Option<(EventId, &Stamp)>,
+    (life, first): (&Life<'_, '_>, Option<(EventId, &Stamp)>),
 ) {
     let Some((success, first)) = first else {
-        return seen.violated(format!("{what}, though no readiness probe ever succeeded"), [id]);
+        let finding = format!("{what}, though no readiness probe ever succeeded");
+        return seen.violated(finding, [life.attempt.began.0, id]);
     };
     match run.clocks.order(at, first) {
         Order::Before => {
@@ -157,6 +158,6 @@ fn soon_ready<'h>(
         && run.noise_between(&pod.node, &first.at, &Stamp::harness(run.ended_us)) == 0
     {
         let finding = format!("`{}` was started and not ready when the case ended", container.name);
-        seen.violated(finding, [first.id, last.id]);
+        seen.violated(finding, [Some(first.id), Some(last.id), last_event(run)].into_iter().flatten());
     }
 }

@@ -1,5 +1,7 @@
 //! The API after the probes.
 
+use probity_model::compose::Told;
+
 use super::*;
 
 mod failure_marks_unready {
@@ -53,6 +55,38 @@ mod failure_marks_unready {
     }
 
     #[test]
+    fn hooks_and_followed_redirects_are_no_probes() {
+        for header in [("User-Agent", "kube-lifecycle/1.36"), ("Referer", "http://10.0.0.7:8080/live")] {
+            let mut run = ready_from_two(CLAUSE, &ready_only());
+            let headers = vec![(header.0.to_owned(), header.1.to_owned())];
+            for second in 4..12 {
+                run.http(f64::from(second), &Told { headers: headers.clone(), ..Told::get("/ready", 503) });
+            }
+            assert_eq!(judged(run), "inconclusive");
+        }
+    }
+
+    #[test]
+    fn a_status_that_may_have_been_missed_is_doubt() {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        answers(&mut run, "/ready", 503, 4..8);
+        run.gap(7.0, 8.5, "Pod");
+        answers(&mut run, "/ready", 503, 9..12);
+        assert_eq!(judged(run), "inconclusive");
+    }
+
+    #[test]
+    fn a_status_after_the_turn_of_a_shared_endpoint_holds() {
+        let shared =
+            json!({ "name": "target", "readinessProbe": http("/ready"), "livenessProbe": http("/ready") });
+        let mut run = ready_from_two(CLAUSE, &shared);
+        answers(&mut run, "/ready", 503, 4..7);
+        run.running(6.5, false, true, 0);
+        answers(&mut run, "/ready", 503, 7..12);
+        assert_eq!(judged(run), "holds");
+    }
+
+    #[test]
     fn probes_that_another_container_may_have_got_are_no_evidence() {
         let mut run = Composer::new(&[]);
         let sibling = json!({ "name": "other", "readinessProbe": http("/ready") });
@@ -87,6 +121,21 @@ mod recovers {
     fn ready_again_late_or_never_is_a_violation() {
         assert_eq!(recovered_at(Some(16.5)), "violated");
         assert_eq!(recovered_at(None), "violated");
+    }
+
+    #[test]
+    fn commands_that_pass_in_the_last_moment_prove_nothing() {
+        let command = json!({ "exec": { "command": ["/agnhost-rs", "exec", "ready"] }, "periodSeconds": 1 });
+        let mut run = Composer::new(&[CLAUSE]);
+        let container = json!({ "name": "target", "readinessProbe": command });
+        run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, true, true, 0);
+        for second in 2..14 {
+            run.exec(f64::from(second), "ready", Some(u8::from(second < 8)));
+            if second == 5 {
+                run.running(5.1, false, true, 0);
+            }
+        }
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
     }
 
     #[test]

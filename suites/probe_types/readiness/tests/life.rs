@@ -108,6 +108,17 @@ mod continues_while_terminating {
     }
 
     #[test]
+    fn probing_that_had_not_begun_does_not_go_on() {
+        let mut run = Composer::new(&[CLAUSE]);
+        run.create(0.0, &json!({ "containers": [ready_only()] })).start(1.0, 0).running(1.2, false, false, 0);
+        deletion(&mut run, 2.0, false);
+        run.fact(2.1, term());
+        run.fact(14.0, Fact::Exiting(probity_script::witness::Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(14.1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+
+    #[test]
     fn a_process_that_ends_at_once_says_nothing() {
         let mut run = ready_from_two(CLAUSE, &ready_only());
         deletion(&mut run, 4.0, true);
