@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use probity_model::history::Did;
+use probity_model::history::{Did, Source};
 use probity_model::timeline::{KubeEvent, ProbeKind, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
@@ -188,7 +188,24 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         let done = self.course.exchanges.get(at).and_then(|exchange| exchange.done.as_ref());
         let Some((done, end)) = done.zip(self.end_of_life(None)) else { return false };
         let Some(after) = self.run.clocks.between(done, &end) else { return false };
+        if self.deaf_after(done) {
+            return false;
+        }
         after.lo - self.noise(done, &end) >= self.lag + self.course.probe.timeout + self.course.probe.period
+    }
+
+    /// Whether the target was not heard at some time after this: what it saw then is not known.
+    fn deaf_after(&self, done: &Stamp) -> bool {
+        let course = self.course;
+        let about = |of: &Source| match of {
+            Source::Recorder => true,
+            Source::Witness { pod, container } => {
+                *pod == course.pod.name && *container == course.container.name
+            }
+            Source::Watch(_) => false,
+        };
+        let since = self.run.clocks.on_harness(done).map_or(i64::MIN, |at| at.lo);
+        self.run.gaps.iter().any(|(_, gap)| about(&gap.of) && gap.to_us >= since)
     }
 
     /// Whether what follows from a probe must have shown by the end of the case.
