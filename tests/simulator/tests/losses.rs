@@ -7,7 +7,7 @@ mod book;
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::history::{Did, Event, Gap, Happening, Sighting, Source};
-use probity_model::{Case, EventId, History};
+use probity_model::{Case, EventId, History, Judgement};
 use probity_script::witness::Entry;
 use probity_simulator::{Defect, simulate};
 use proptest::prelude::*;
@@ -106,17 +106,20 @@ fn without_watch(history: &History, kind: &str, from_us: i64, to_us: i64) -> His
 
 /// Whether a loss turned a verdict into its opposite, and which.
 fn opposites(whole: &History, lossy: &History) -> Vec<String> {
-    let (before, after) = (words(whole), words(lossy));
-    let opposite = |clause: &String, word: &str| match (before.get(clause).copied(), word) {
-        (None | Some("holds" | "diverges" | "inconclusive"), "violated") => true,
-        (Some("violated"), "holds" | "diverges") => true,
-        _ => false,
+    let before = words(whole);
+    let turned = |judgement: &Judgement| {
+        let was = before.get(judgement.clause.as_str()).copied();
+        match (was, judgement.verdict.word()) {
+            (None | Some("holds" | "diverges" | "inconclusive"), "violated") => true,
+            (Some("violated"), "holds" | "diverges") => true,
+            _ => false,
+        }
     };
-    after
-        .iter()
-        .filter(|(clause, word)| opposite(clause, word))
-        .map(|(clause, word)| format!("{clause}: {} became {word}", before.get(clause).unwrap_or(&"silent")))
-        .collect()
+    let tell = |of: Judgement| {
+        let was = before.get(of.clause.as_str()).copied().unwrap_or("silent");
+        format!("{}: {was} became {} {:?}", of.clause, of.verdict.word(), of.verdict.sentence())
+    };
+    book::judge(lossy).into_iter().filter(turned).map(tell).collect()
 }
 
 fn some_case() -> impl Strategy<Value = &'static Case> {
