@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use probity_document as document;
+use probity_model::case::masked;
 use probity_model::{Case, CaseName, Catalogue, Registry};
-use probity_script::problem::{Place, Problem, pin};
+use probity_script::problem::{Problem, pin};
 
 use crate::args::SuiteArgs;
 use crate::exit::Failure;
@@ -94,7 +95,6 @@ pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<P
         .map_err(|error| Problem::whole(&source, format!("it cannot be read: {error}")))?;
     let text = String::from_utf8(text)
         .map_err(|_| Problem::whole(&source, "it is no text: a case is written in UTF-8"))?;
-    check_axes(&source, &text)?;
     let cases = Case::read(&source, &text)?;
     for case in &cases {
         case.check_clauses(catalogue, &source, &text)?;
@@ -136,49 +136,6 @@ fn collect(path: &Path, given: bool, files: &mut Vec<PathBuf>) -> std::io::Resul
     inside.iter().try_for_each(|path| collect(path, false, files))
 }
 
-/// What stands in `${…}` must be an axis of the matrix: the reader would take anything else for a text.
-fn check_axes(source: &str, text: &str) -> Result<(), Box<Problem>> {
-    let axes: Vec<String> = match document::read::<serde_json::Value>(source, "case", &masked(text)) {
-        Ok(raw) => raw["matrix"].as_object().map(|axes| axes.keys().cloned().collect()).unwrap_or_default(),
-        // What is wrong is said better by the strict reading.
-        Err(_) => return Ok(()),
-    };
-    for (place, name) in placeholders(text) {
-        if !axes.iter().any(|axis| axis == name) {
-            let why = match axes.is_empty() {
-                true => format!("`${{{name}}}` stands here, but the case has no matrix"),
-                false => format!("the matrix has no axis `{name}`"),
-            };
-            let problem = Problem::whole(source, why).at(text, place);
-            return Err(Box::new(problem.word(name, axes.iter().map(String::as_str))));
-        }
-    }
-    Ok(())
-}
-
-/// Every `${name}` outside of comments, with its place.
-fn placeholders(text: &str) -> Vec<(Place, &str)> {
-    let mut found = Vec::new();
-    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#')) {
-        for (start, _) in line.match_indices("${") {
-            if let Some((name, _)) = line[start + 2..].split_once('}') {
-                let column = line[..start].chars().count() + 1;
-                found.push((Place { line: at + 1, column, width: name.chars().count() + 3 }, name));
-            }
-        }
-    }
-    found
-}
-
-/// The text with a plain word of the same length for each `${name}`, so that places stay and anything can read it.
-pub(crate) fn masked(text: &str) -> String {
-    let mut masked = text.to_owned();
-    for (_, name) in placeholders(text) {
-        masked = masked.replacen(&format!("${{{name}}}"), &"x".repeat(name.len() + 3), 1);
-    }
-    masked
-}
-
 /// Refuses a name that two cases have.
 fn twice(files: &[CaseFile]) -> Result<(), Box<Problem>> {
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
@@ -200,27 +157,4 @@ fn twice(files: &[CaseFile]) -> Result<(), Box<Problem>> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_misspelt_axis_is_found_at_its_place() {
-        let text = "matrix: { scheme: [HTTP, HTTPS] }\npod: { a: ${scheme}, b: '${shceme}' }\n";
-        let problem = check_axes("f", text).map_err(|problem| problem.line());
-        let said = "f, line 2, column 26: the matrix has no axis `shceme`; did you mean `scheme`?";
-        assert_eq!(problem, Err(said.to_owned()));
-    }
-
-    #[test]
-    fn comments_may_say_anything() {
-        assert_eq!(check_axes("f", "# like ${this}\ncase: x\n"), Ok(()));
-    }
-
-    #[test]
-    fn masking_keeps_every_place() {
-        assert_eq!(masked("a: ${b} # ü ${c}\n"), "a: xxxx # ü xxxx\n");
-    }
 }

@@ -5,10 +5,10 @@
 
 use probity_document as document;
 use probity_model::Case;
-use probity_model::case::CasePod;
+use probity_model::case::masked;
 use probity_script::problem::{Problem, pin};
 
-use crate::book::{CaseFile, masked};
+use crate::book::CaseFile;
 use crate::pods::{self, Container};
 
 /// The hints for all cases of a file, each once.
@@ -32,16 +32,12 @@ type Hint = (String, Vec<String>);
 
 fn of_case(case: &Case, text: &str) -> Vec<Hint> {
     let mut hints = Vec::new();
-    if case.judges.is_empty() && case.expect.is_empty() {
-        let why = "it names no clause in `judges`: every clause that applies is judged, but none has to be exercised";
-        hints.push((why.to_owned(), vec!["case".to_owned()]));
-    }
     for (key, pod) in &case.pods {
         for container in pods::containers(pod) {
             hints.extend(of_container(&container, text, key));
         }
-        hints.extend(plans_without_probes(pod, text, key));
     }
+    hints.extend(nobody_asks(case, text));
     hints
 }
 
@@ -69,15 +65,13 @@ fn of_container(container: &Container<'_>, text: &str, key: &str) -> Vec<Hint> {
     hints
 }
 
-/// A plan for which nobody asks anything is usually a slip in a name.
-fn plans_without_probes(pod: &CasePod, text: &str, key: &str) -> Vec<Hint> {
-    let asked: Vec<Container<'_>> = pods::containers(pod);
-    let any = asked
-        .iter()
-        .any(|container| !container.probes().is_empty() || container.value.get("lifecycle").is_some());
-    if any || pod.target.is_empty() {
-        return Vec::new();
-    }
-    let why = "no container of this pod has a probe or a hook".to_owned();
-    vec![(why, pods::path(text, key))]
+/// Plans for which no kubelet asks anything are usually a slip in a name.
+fn nobody_asks(case: &Case, text: &str) -> Option<Hint> {
+    let asked = |container: &Container<'_>| {
+        !container.probes().is_empty() || container.value.get("lifecycle").is_some()
+    };
+    let any = case.pods.values().any(|pod| pods::containers(pod).iter().any(asked));
+    let (key, _) = case.pods.iter().find(|(_, pod)| !pod.target.is_empty())?;
+    (!any && case.judges.is_empty())
+        .then(|| ("no container of the case has a probe or a hook".to_owned(), pods::path(text, key)))
 }

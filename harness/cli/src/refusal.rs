@@ -1,11 +1,11 @@
 //! A pod that the API server refuses, told where it is written.
 
 use probity_document as document;
-use probity_model::case::CasePod;
+use probity_model::case::{CasePod, masked};
 use probity_script::problem::{Problem, pin};
 use serde_json::Value;
 
-use crate::book::{CaseFile, masked};
+use crate::book::CaseFile;
 use crate::pods;
 
 /// What the API server says of a pod: its sentence, and the fields at fault with a sentence each.

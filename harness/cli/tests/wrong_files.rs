@@ -154,3 +154,21 @@ fn hints_of_a_matrix_are_told_once_and_at_their_place() {
     assert!(said.err.contains("line 8, column 9") && said.err.contains("${scheme}"), "{}", said.err);
     assert!(said.out.ends_with("2 cases\n"), "{}", said.out);
 }
+
+/// Every example of the documentation that is a whole case.
+#[test]
+fn every_case_in_the_documentation_is_a_good_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut count = 0;
+    for page in ["case.md", "reproduce.md"] {
+        let text = std::fs::read_to_string(docs.join(page)).unwrap();
+        for block in text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            count += 1;
+            write(folder.path(), &format!("{count}.yaml"), block);
+        }
+    }
+    assert!(count >= 5, "{count}");
+    let said = probity(&["lint", "--strict", folder.path().to_str().unwrap()]);
+    assert_eq!(said.status, 0, "{}", said.err);
+}

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use probity_model::history::{Deed, Did, Happening, Header, Heard, Reading, Sighting};
+use probity_model::history::{Deed, Did, Gap, Happening, Header, Heard, Reading, Sighting};
 use probity_model::manifest::CASE;
 use probity_model::metronome::MetronomeEar;
 use probity_model::{EventId, History};
@@ -36,6 +36,8 @@ struct Inner {
     pods: HashMap<String, String>,
     /// The first and the newest reading of each node, for histories that begin later.
     readings: HashMap<String, Vec<(i64, Reading)>>,
+    /// Gaps that have no end, such as a kind that may not be watched: they are in every history.
+    endless: Vec<(i64, Gap)>,
     last_noise_us: i64,
     strays: u64,
 }
@@ -61,6 +63,7 @@ impl Books {
             ear: Metronome::ear(),
             pods: HashMap::new(),
             readings: HashMap::new(),
+            endless: Vec::new(),
             last_noise_us: i64::MIN / 2,
             strays: 0,
         };
@@ -79,6 +82,9 @@ impl Books {
         let mut history = History::new(header);
         for (us, reading) in inner.readings.values().flatten() {
             history.push(*us, Happening::Reading(reading.clone()));
+        }
+        for (us, gap) in &inner.endless {
+            history.push(*us, Happening::Gap(gap.clone()));
         }
         inner.open.insert(slug.to_owned(), Open { history, changed: sender });
         Book { books: self.clone(), slug: slug.to_owned(), changed }
@@ -120,7 +126,12 @@ impl Inner {
                 let slug = self.case_of_pod(&heard);
                 self.enter_one(slug, us, Happening::Witness(heard));
             }
-            Incoming::Gap { us, gap } => self.enter_all(us, &Happening::Gap(gap)),
+            Incoming::Gap { us, gap } => {
+                if gap.to_us == i64::MAX {
+                    self.endless.push((us, gap.clone()));
+                }
+                self.enter_all(us, &Happening::Gap(gap));
+            }
             Incoming::Noise { us, noise } => {
                 self.last_noise_us = us;
                 self.enter_all(us, &Happening::Noise(noise));

@@ -6,7 +6,7 @@
 //! what changed is told from it. An object that is gone from the new list is told as deleted, as it was last seen.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use http::Request;
@@ -30,8 +30,10 @@ use crate::zero::Zero;
 const LENGTH_S: u64 = 60;
 /// A watch that is not ended by then is dead.
 const LONGEST_SILENCE: Duration = Duration::from_secs(LENGTH_S + 10);
+/// A watch that ended in good order sooner than this is odd.
+const SHORT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A break shorter than this is not worth telling.
 const QUICK_US: i64 = 50_000;
 /// After so many errors in a row from the same revision, the revision is given up.
@@ -70,7 +72,9 @@ struct Watch {
 enum Ended {
     /// It is to be taken up at the last revision.
     Over,
-    /// It is to be taken up at the last revision, after a pause.
+    /// The server can't be reached, or has no time: the last revision is as good as it was.
+    Away,
+    /// It is to be taken up at the last revision, after a pause; but not for ever, if it always breaks there.
     Broken,
     /// The server has forgotten that revision.
     Forgotten(String),
@@ -81,12 +85,23 @@ enum Ended {
 impl Watch {
     async fn run(mut self) {
         let Some(mut revision) = self.list(None).await else { return };
-        let (mut errors, mut broke_us) = (0, None);
+        let (mut errors, mut away, mut broke_us) = (0, 0, None);
         loop {
-            let before = revision.clone();
+            let (before, began) = (revision.clone(), Instant::now());
             match self.follow(&mut revision, &mut broke_us).await {
                 Ended::Unheard => return,
-                Ended::Over => errors = 0,
+                Ended::Over => {
+                    errors = 0;
+                    // Who ends every watch at once shall not be asked without pause.
+                    if began.elapsed() < SHORT {
+                        tokio::time::sleep(FIRST_PAUSE).await;
+                    }
+                }
+                Ended::Away => {
+                    away += 1;
+                    tokio::time::sleep(pause(away)).await;
+                    continue;
+                }
                 Ended::Broken if errors < MOST_ERRORS => {
                     errors = if revision == before { errors + 1 } else { 1 };
                     tokio::time::sleep(pause(errors)).await;
@@ -101,6 +116,7 @@ impl Watch {
                     (revision, errors, broke_us) = (next, 0, None);
                 }
             }
+            away = 0;
         }
     }
 
@@ -138,7 +154,8 @@ impl Watch {
                 broke_us.get_or_insert(self.teller.heard_us);
                 return match error.refusal() {
                     Some(refusal) if refusal.code == 410 => Ended::Forgotten(refusal.message.clone()),
-                    _ => Ended::Broken,
+                    Some(refusal) if !matches!(refusal.code, 429 | 502..=504) => Ended::Broken,
+                    _ => Ended::Away,
                 };
             }
         };

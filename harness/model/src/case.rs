@@ -22,6 +22,7 @@ use crate::ClauseId;
 use crate::clause::{Catalogue, Need};
 
 pub use expectation::{Expectation, Occurrence};
+pub use matrix::masked;
 pub use step::{
     ChangeOf, DeletionOf, EphemeralOf, EventOf, ExecOf, MarkOf, NodeVerbOf, Of, PatchOf, ScaleOf, ServingOf,
     Step, TimesAsked, TryOf, Wait,

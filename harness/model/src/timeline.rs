@@ -8,6 +8,7 @@ mod attempt;
 mod build;
 mod kube;
 mod pod;
+mod probes;
 mod spec;
 
 use probity_script::witness::Fact;

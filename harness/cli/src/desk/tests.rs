@@ -6,8 +6,9 @@ use std::thread;
 
 use probity_model::compose::Composer;
 use probity_model::run_log::RunFacts;
+use probity_model::timeline::ProbeKind;
 use probity_model::verdict::Skip;
-use probity_model::{Case, Report};
+use probity_model::{Case, Catalogue, Clause, Judge, Report, Seen, Timeline};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
@@ -20,7 +21,29 @@ use crate::live::Board;
 use crate::roster::Roster;
 use crate::select::{Choice, Means};
 
-const CLAUSE: &str = "probe.startup.gates-liveness";
+const CLAUSE: &str = "demo.no-early-probe";
+
+const CLAUSES: &str = "- { id: demo.no-early-probe, level: must, says: Nobody is asked before three seconds., \
+                       source: { document: Demo, edition: '1' }, tested: by waiting }";
+
+/// A book with one clause, so that what is shown is about the desk and not about the book.
+fn registry() -> Registry {
+    let mut catalogue = Catalogue::default();
+    catalogue.add_chapter("demo", CLAUSES).unwrap();
+    let judge = |run: &Timeline<'_>, _: &Clause, seen: &mut Seen| {
+        for (_, container, _) in run.probed(ProbeKind::Liveness) {
+            seen.applies();
+            for probe in container.attempts.iter().flat_map(|attempt| attempt.probes_of(ProbeKind::Liveness))
+            {
+                match run.heard(probe.id).at.lo < 3_000_000 {
+                    true => seen.violated("somebody asked too early", [probe.id]),
+                    false => seen.fine([probe.id]),
+                }
+            }
+        }
+    };
+    Registry::new(catalogue, [Judge { clause: CLAUSE, judge }]).unwrap()
+}
 
 fn book(names: &[&str]) -> Book {
     let file = |name: &&str| {
@@ -28,20 +51,16 @@ fn book(names: &[&str]) -> Book {
         let text = format!("case: {name}\nstory: x\njudges: [{CLAUSE}]\n{pod}\n");
         CaseFile { source: format!("{name}.yaml"), cases: Case::read(name, &text).unwrap(), text, own: true }
     };
-    Book { registry: probity_suites::draft().unwrap(), files: names.iter().map(file).collect() }
+    Book { registry: registry(), files: names.iter().map(file).collect() }
 }
 
-/// What happened in a case whose startup probe succeeded at 3 s, and that was asked for its health at `live`.
-fn history(case: &str, live: f64) -> Box<History> {
-    let probe = |path: &str| json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1 });
-    let container =
-        json!({ "name": "target", "startupProbe": probe("/start"), "livenessProbe": probe("/live") });
+/// What happened in a case that was asked for its health at `live`, or never.
+fn history(case: &str, live: Option<f64>) -> Box<History> {
+    let probe = json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1 });
     let mut run = Composer::new(&[CLAUSE]);
-    run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
-    let mut probes = [(2.0, "/start", 503), (3.0, "/start", 200), (live, "/live", 200)];
-    probes.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (at, path, status) in probes {
-        run.probe(at, path, status);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] })).start(1.0, 0);
+    if let Some(live) = live {
+        run.probe(live, "/live", 200);
     }
     let mut history = run.done();
     case.clone_into(&mut history.header.case);
@@ -61,7 +80,7 @@ impl Played {
 
     fn report(&self) -> Report {
         let (log, stored) = files::load(&self.folder.path().join("out")).unwrap();
-        Report::build(&probity_suites::draft().unwrap(), &log, &stored).unwrap()
+        Report::build(&registry(), &log, &stored).unwrap()
     }
 }
 
@@ -70,7 +89,7 @@ fn play(book: &Book, repeat: u32, undecided: Undecided, tidings: Vec<Progress>) 
     let roster = Roster::of(book, &Choice::default(), Means::default(), repeat);
     let folder = tempfile::tempdir().unwrap();
     let board = Arc::new(Mutex::new(Board::new(&roster.cases, 1)));
-    let registry = probity_suites::draft().unwrap();
+    let registry = registry();
     let mut desk = Desk::open(folder.path().join("out"), registry, roster.seats, board, undecided).unwrap();
     let facts = RunFacts { run_id: "r".to_owned(), repeat, cases: roster.planned, ..RunFacts::default() };
     desk.write(&LogLine::Began(Box::new(facts.versioned())));
@@ -91,7 +110,7 @@ fn play(book: &Book, repeat: u32, undecided: Undecided, tidings: Vec<Progress>) 
 
 fn ended(case: &str, live: f64) -> Progress {
     let name = CaseName(case.to_owned());
-    Progress::Ended { case: name, history: history(case, live), began_us: 0, us: 9_000_000 }
+    Progress::Ended { case: name, history: history(case, Some(live)), began_us: 0, us: 9_000_000 }
 }
 
 fn finished(interrupted: bool) -> Progress {
@@ -105,7 +124,7 @@ fn what_holds_passes_and_what_is_violated_fails_with_all_that_is_known_of_it() {
     assert!(played.shown.contains("test a/calm  ... ok"), "{}", played.shown);
     assert!(played.shown.contains("test a/early ... FAILED"), "{}", played.shown);
     for part in
-        ["promised", "seen       a liveness probe arrived 0.5", "evidence   #", "again      probity judge"]
+        ["promised", "seen       somebody asked too early", "evidence   #", "again      probity judge"]
     {
         assert!(played.shown.contains(part), "{part} is not in {}", played.shown);
     }
@@ -117,7 +136,7 @@ fn a_stored_history_judged_again_gives_the_verdict_file_of_the_run_byte_for_byte
     let tidings = vec![ended("a/early", 2.5), finished(false)];
     let played = play(&book(&["a/early"]), 1, Undecided::Told, tidings);
     let stored = stored::read(&played.path("history/a/early.jsonl.zst")).unwrap();
-    let again = CaseVerdicts::of(&probity_suites::draft().unwrap(), &stored.history).file().unwrap();
+    let again = CaseVerdicts::of(&registry(), &stored.history).file().unwrap();
     assert_eq!(again, fs::read_to_string(played.path("verdicts/a/early.json")).unwrap());
     assert_eq!(stored.torn, None);
 }
@@ -131,7 +150,7 @@ fn a_skipped_case_is_ignored_and_a_broken_one_fails_as_an_error() {
         finished(false),
     ];
     let played = play(&book(&["a/skipped", "a/broken"]), 1, Undecided::Told, tidings);
-    assert!(played.shown.contains("ignored, one node only"), "{}", played.shown);
+    assert!(played.shown.contains("ignored (one node only)"), "{}", played.shown);
     assert!(played.shown.contains("error: no image"), "{}", played.shown);
     let words: Vec<Word> = played.report().cases.iter().map(|case| case.verdict).collect();
     assert_eq!(words, [Word::Skipped, Word::Error]);
@@ -149,7 +168,7 @@ fn a_run_that_falls_over_fails_every_case_that_it_did_not_reach() {
 fn an_interrupted_run_fails_nothing_that_it_did_not_reach() {
     let tidings = vec![ended("a/calm", 3.5), finished(true)];
     let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, tidings);
-    assert!(played.shown.contains("ignored, interrupted"), "{}", played.shown);
+    assert!(played.shown.contains("ignored (interrupted)"), "{}", played.shown);
     assert_eq!(played.report().exit(Undecided::Told), probity_model::report::Exit::Interrupted);
 }
 
@@ -170,12 +189,11 @@ fn repetitions_are_stored_side_by_side_and_reported_under_one_name() {
 #[test]
 fn a_doubt_fails_a_case_unless_it_is_told_to_pass() {
     let silent = || {
-        let mut run = Composer::new(&[CLAUSE]);
-        let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "live"] } });
-        let container = json!({ "name": "target", "startupProbe": probe, "livenessProbe": probe });
-        run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
         let case = CaseName("a/silent".to_owned());
-        vec![Progress::Ended { case, history: Box::new(run.done()), began_us: 0, us: 1 }, finished(false)]
+        vec![
+            Progress::Ended { case, history: history("a/silent", None), began_us: 0, us: 1 },
+            finished(false),
+        ]
     };
     let shown = |undecided| play(&book(&["a/silent"]), 1, undecided, silent()).shown;
     assert!(shown(Undecided::Told).contains("INCONCLUSIVE"), "{}", shown(Undecided::Told));
@@ -187,7 +205,7 @@ fn a_folder_that_holds_a_run_already_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let open = |folder: &Path| {
         let board = Arc::new(Mutex::new(Board::new([], 1)));
-        let registry = probity_suites::draft().unwrap();
+        let registry = registry();
         Desk::open(folder.to_owned(), registry, BTreeMap::new(), board, Undecided::Told)
     };
     assert!(open(folder.path()).is_ok());

@@ -145,13 +145,14 @@ async fn a_line_that_lacks_only_its_end_comes_once() {
             let whole = event("ADDED", &object("b", 12));
             match asked.nth {
                 0 => stream(&[whole.trim_end().to_owned()], Piece::Cut),
+                1 => stream(&[whole.trim_end().to_owned()], Piece::Pause(Duration::ZERO)),
                 _ => stream(&[whole], Piece::Hang),
             }
         }),
     )
     .await;
     assert_eq!(lines.iter().filter(|line| *line == "Added b 12").count(), 1, "{lines:?}");
-    assert_eq!(revisions(&fake), ["10", "10"]);
+    assert_eq!(revisions(&fake), ["10", "10", "10"]);
 }
 
 #[tokio::test]
@@ -202,6 +203,37 @@ async fn a_watch_that_is_taken_up_late_is_noise_and_no_gap() {
     .await;
     assert_eq!(lines, ["noise", "Added b 12"]);
     assert_eq!(revisions(&fake), ["10", "10", "10"]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_for_long_is_noise_and_no_gap() {
+    let (lines, fake) = told(
+        2,
+        lists(vec![], vec![], |asked| match asked.nth {
+            // Nine requests, repetitions included, each time that it is tried.
+            0..63 => Answer::RetryAfter(503, 0),
+            _ => stream(&[event("ADDED", &object("b", 12))], Piece::Hang),
+        }),
+    )
+    .await;
+    assert_eq!(lines, ["noise", "Added b 12"]);
+    assert!(revisions(&fake).iter().all(|revision| revision == "10"));
+}
+
+#[tokio::test]
+async fn a_revision_at_which_the_watch_always_breaks_is_given_up_as_a_gap() {
+    let (lines, fake) = told(
+        // Five times it is taken up late, and then no more.
+        7,
+        lists(vec![], vec![object("b", 15)], |asked| match asked.query["resourceVersion"].as_str() {
+            "10" => stream(&[], Piece::Cut),
+            _ => stream(&[], Piece::Hang),
+        }),
+    )
+    .await;
+    let told: Vec<_> = lines.iter().filter(|line| *line != "noise").collect();
+    assert!(told.len() == 2 && told[0].starts_with("gap") && told[1] == "Added b 15", "{lines:?}");
+    assert_eq!(revisions(&fake).last().map(String::as_str), Some("20"));
 }
 
 #[tokio::test]

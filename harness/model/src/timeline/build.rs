@@ -7,10 +7,11 @@ use probity_script::witness::{Entry, Fact};
 use serde_json::Value;
 
 use super::Timeline;
-use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
+use super::attempt::{Asked, Attempt, Connection, Executed, Line};
 use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
 use super::pod::{ContainerLife, PodLife, Revision};
-use super::spec::{ContainerKind, Handler, ProbeKind, ProbeSpec};
+use super::probes::probes;
+use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Change, Did, Event, Gap, Happening, Heard, Listener, Noise, Sighting, Source};
 use crate::{EventId, History};
@@ -245,7 +246,7 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: Life<'h>) {
     let Some(container) = pod.containers.iter_mut().find(|container| container.name == life.container) else {
         return;
     };
-    let attempt = attempt(boot, &life, &container.probes, holes, first);
+    let attempt = attempt(boot, &life, container, holes, first);
     container.attempts.push(attempt);
 }
 
@@ -269,7 +270,7 @@ fn signed(us: u64) -> i64 {
 fn attempt<'h>(
     boot: &'h str,
     life: &Life<'h>,
-    specs: &[ProbeSpec],
+    container: &ContainerLife<'h>,
     holes: Vec<(u64, u64)>,
     first: (EventId, i64, &'h WitnessLine),
 ) -> Attempt<'h> {
@@ -296,7 +297,7 @@ fn attempt<'h>(
         attempt.lines.push(Line { id: *id, at: stamp(line), line });
         gather(&mut attempt, &mut numbers, *id, stamp(line), &line.fact);
     }
-    attempt.probes = probes(&attempt, specs);
+    attempt.probes = probes(&attempt, &container.probes, container.plan().as_ref());
     attempt
 }
 
@@ -348,97 +349,6 @@ fn gather<'h>(
             }
         }
         _ => {}
-    }
-}
-
-/// What of all this were probes: by port and path, service, or command, as the spec has them.
-fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec]) -> Vec<Probe<'h>> {
-    let mut probes = Vec::new();
-    for (at, asked) in attempt.requests.iter().enumerate() {
-        let connection = asked.connection.and_then(|at| attempt.connections.get(at));
-        let port = connection.and_then(Connection::port);
-        if asked.request.hop.is_some_and(|hop| hop > 0) || asked.from_our_client() {
-            continue;
-        }
-        let kinds = kinds(specs, |handler| match handler {
-            Handler::Http { path, port: of, headers, .. } => {
-                let own =
-                    !asked.followed() || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("referer"));
-                of.number == port && same_path(path, &asked.request.target) && own
-            }
-            Handler::Grpc { service, port: of } => {
-                of.number == port && asked.request.service.as_deref() == Some(service)
-            }
-            _ => false,
-        });
-        let grpc = asked.request.service.is_some();
-        let settled = asked.answer.as_ref().map(|(id, at, _)| (*id, at.clone()));
-        let (passed, endpoint) = (passed(asked, grpc), asked.request.endpoint.as_ref());
-        let (id, when) = (asked.id, asked.at.clone());
-        push(
-            &mut probes,
-            Probe { kinds, id, at: when, through: Through::Request(at), passed, settled, endpoint },
-        );
-    }
-    for (at, connection) in attempt.connections.iter().enumerate() {
-        let bare = connection.requests == 0 && connection.accepted.listener != "control";
-        let port = connection.port();
-        let kinds = kinds(
-            specs,
-            |handler| matches!(handler, Handler::Tcp { port: of, .. } if bare && of.number == port),
-        );
-        let (id, when) = (connection.id, connection.at.clone());
-        let settled = Some((id, when.clone()));
-        let through = Through::Connection(at);
-        push(
-            &mut probes,
-            Probe { kinds, id, at: when, through, passed: Some(true), settled, endpoint: None },
-        );
-    }
-    for (at, command) in attempt.commands.iter().enumerate() {
-        let args: Vec<&str> = command.seen.command.args.iter().map(String::as_str).collect();
-        let kinds = kinds(specs, |handler| matches!(handler, Handler::Exec { command } if *command == args));
-        let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
-        let settled = command.ended.as_ref().map(|(id, at, _)| (*id, at.clone()));
-        let endpoint = Some(&command.seen.endpoint);
-        let (id, when) = (command.id, command.at.clone());
-        push(
-            &mut probes,
-            Probe { kinds, id, at: when, through: Through::Command(at), passed, settled, endpoint },
-        );
-    }
-    probes.sort_by_key(|probe| (probe.at.at.lo, probe.id));
-    probes
-}
-
-fn kinds(specs: &[ProbeSpec], fits: impl Fn(&Handler) -> bool) -> Vec<ProbeKind> {
-    specs.iter().filter(|spec| fits(&spec.handler)).map(|spec| spec.kind).collect()
-}
-
-fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
-    if !probe.kinds.is_empty() {
-        probes.push(probe);
-    }
-}
-
-/// A path in a spec may lack its slash and may have a query.
-fn same_path(spec: &str, target: &str) -> bool {
-    spec.trim_start_matches('/') == target.trim_start_matches('/')
-}
-
-/// What the answer alone tells.
-fn passed(asked: &Asked<'_>, grpc: bool) -> Option<bool> {
-    let (_, _, answer) = asked.answer.as_ref()?;
-    if grpc {
-        return Some(answer.answer == "serving" && answer.error.is_none());
-    }
-    match asked.status() {
-        Some(200..=299) if answer.error.is_none() => Some(true),
-        Some(200..=399) => None,
-        Some(_) if answer.error.is_none() => Some(false),
-        Some(_) => None,
-        // Raw bytes can be anything, a good answer too.
-        None => (answer.answer != "raw").then_some(false),
     }
 }
 

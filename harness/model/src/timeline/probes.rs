@@ -1,0 +1,116 @@
+//! What of all that a target saw were probes, and what the answers to them mean.
+
+use probity_script::answer::HttpAnswer;
+use probity_script::witness::Answered;
+use probity_script::{Endpoint, Plan};
+
+use super::attempt::{Asked, Attempt, Connection, Probe, Through};
+use super::spec::{Handler, ProbeKind, ProbeSpec};
+
+/// What of all this were probes: by port and path, service, or command, as the spec has them.
+pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Option<&Plan>) -> Vec<Probe<'h>> {
+    let mut probes = Vec::new();
+    for (at, asked) in attempt.requests.iter().enumerate() {
+        let connection = asked.connection.and_then(|at| attempt.connections.get(at));
+        let port = connection.and_then(Connection::port);
+        if asked.request.hop.is_some_and(|hop| hop > 0) || asked.from_our_client() {
+            continue;
+        }
+        let kinds = kinds(specs, |handler| match handler {
+            Handler::Http { path, port: of, headers, .. } => {
+                let own =
+                    !asked.followed() || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("referer"));
+                of.number == port && same_path(path, &asked.request.target) && own
+            }
+            Handler::Grpc { service, port: of } => {
+                of.number == port && asked.request.service.as_deref() == Some(service)
+            }
+            _ => false,
+        });
+        let grpc = asked.request.service.is_some();
+        let settled = asked.answer.as_ref().map(|(id, at, _)| (*id, at.clone()));
+        let (passed, endpoint) = (passed(asked, grpc, plan), asked.request.endpoint.as_ref());
+        let (id, when) = (asked.id, asked.at.clone());
+        push(
+            &mut probes,
+            Probe { kinds, id, at: when, through: Through::Request(at), passed, settled, endpoint },
+        );
+    }
+    for (at, connection) in attempt.connections.iter().enumerate() {
+        let bare = connection.requests == 0 && connection.accepted.listener != "control";
+        let port = connection.port();
+        let kinds = kinds(
+            specs,
+            |handler| matches!(handler, Handler::Tcp { port: of, .. } if bare && of.number == port),
+        );
+        let (id, when) = (connection.id, connection.at.clone());
+        let settled = Some((id, when.clone()));
+        let through = Through::Connection(at);
+        push(
+            &mut probes,
+            Probe { kinds, id, at: when, through, passed: Some(true), settled, endpoint: None },
+        );
+    }
+    for (at, command) in attempt.commands.iter().enumerate() {
+        let args: Vec<&str> = command.seen.command.args.iter().map(String::as_str).collect();
+        let kinds = kinds(specs, |handler| matches!(handler, Handler::Exec { command } if *command == args));
+        let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
+        let settled = command.ended.as_ref().map(|(id, at, _)| (*id, at.clone()));
+        let endpoint = Some(&command.seen.endpoint);
+        let (id, when) = (command.id, command.at.clone());
+        push(
+            &mut probes,
+            Probe { kinds, id, at: when, through: Through::Command(at), passed, settled, endpoint },
+        );
+    }
+    probes.sort_by_key(|probe| (probe.at.at.lo, probe.id));
+    probes
+}
+
+fn kinds(specs: &[ProbeSpec], fits: impl Fn(&Handler) -> bool) -> Vec<ProbeKind> {
+    specs.iter().filter(|spec| fits(&spec.handler)).map(|spec| spec.kind).collect()
+}
+
+fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
+    if !probe.kinds.is_empty() {
+        probes.push(probe);
+    }
+}
+
+/// A path in a spec may lack its slash and may have a query.
+fn same_path(spec: &str, target: &str) -> bool {
+    spec.trim_start_matches('/') == target.trim_start_matches('/')
+}
+
+/// What the answer alone tells.
+fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
+    let (_, _, answer) = asked.answer.as_ref()?;
+    if grpc {
+        return Some(answer.answer == "serving" && answer.error.is_none());
+    }
+    let whole = answer.error.is_none() && !plan.is_some_and(|plan| may_break_off(plan, answer));
+    match asked.status() {
+        Some(200..=299) if whole => Some(true),
+        Some(200..=399) => None,
+        Some(_) => whole.then_some(false),
+        // Raw bytes can be anything, a good answer too.
+        None => (answer.answer != "raw").then_some(false),
+    }
+}
+
+/// Whether the plan meant the body not to come in one piece: then the status alone does not tell what a kubelet makes
+/// of it. A plan that was changed since may say so of another step; that costs a conclusion and no more.
+fn may_break_off(plan: &Plan, answer: &Answered) -> bool {
+    let Some(Endpoint::Of { listener, name }) = &answer.endpoint else { return false };
+    let script = plan
+        .listeners
+        .get(listener)
+        .and_then(|listener| listener.paths.get(name).or_else(|| listener.paths.get("*")));
+    let Some(step) = script.and_then(|script| script.steps().get(answer.step)) else { return false };
+    let HttpAnswer::Reply(reply) = &step.answer else { return false };
+    reply.framing.is_some()
+        || reply.drip.is_some()
+        || reply.body_delay.is_some()
+        || [reply.stall_after, reply.close_after, reply.reset_after].iter().any(Option::is_some)
+        || reply.headers.iter().any(|line| line.is("content-length") || line.is("transfer-encoding"))
+}
