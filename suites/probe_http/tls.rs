@@ -4,6 +4,7 @@
 //! spec. A pod without a plan is judged by what was agreed on alone.
 
 use probity_model::timeline::{Connection, ProbeKind};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::{ClientCertificate, Listener, Plan};
 use serde_json::Value;
@@ -77,6 +78,10 @@ fn wire_details(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 fn agreed_on(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
     let (hit, words) = (&arrival.hit, arrival.get.words());
     let Some((tls_id, tls)) = hit.connection.tls else {
+        if !hit.attempt.holes.is_empty() {
+            let why = format!("{words} came without a word of TLS, but lines of the target are missing");
+            return seen.doubt(Doubt::WitnessMissing, why, [hit.asked.id]);
+        }
         let finding = format!("{words} has the scheme HTTPS, and came without TLS");
         seen.violated(finding, [hit.connection.id, hit.asked.id]);
         return;

@@ -314,10 +314,12 @@ impl Report {
         self.clauses.iter().find(|clause| clause.id == *id)
     }
 
-    /// The report, saying that the histories were judged by another book than the one that was run.
+    /// The report, saying that the histories were judged by another book than the one that was run. Files of cases that
+    /// the user added judge nothing.
     #[must_use]
     pub fn judged_by(self, suite: &Suite) -> Self {
-        let judged_by = (self.suite != *suite).then(|| suite.clone());
+        let book = |suite: &Suite| (suite.name.clone(), suite.version.clone(), suite.digest.clone());
+        let judged_by = (book(&self.suite) != book(suite)).then(|| suite.clone());
         Self { judged_by, ..self }
     }
 }

@@ -6,7 +6,8 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{Hops, HttpAnswer};
 
-use super::super::bodies::exchange::{Exchange, Leads, courses};
+use super::super::bodies::course::Course;
+use super::super::bodies::exchange::{Exchange, Leads, Outcome, courses};
 use super::super::bodies::taken::{Jury, Promise, Taken};
 
 /// How many requests upstream makes for one probe.
@@ -30,9 +31,8 @@ pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: 
         let jury = Jury::new(run, clause, &course);
         for (chain, range) in course.runs(chain) {
             seen.applies();
-            let Some(taken) = jury.taken(&range) else { continue };
-            let from = &course.exchanges[range.start].at;
-            let warning = run.clocks.on_harness(from).and_then(|from| jury.warning(from.lo));
+            let Some(taken) = jury.taken(&range, seen) else { continue };
+            let warning = jury.warning(&range);
             judge(chain, &taken, warning, &jury, &range, seen);
         }
     }
@@ -58,7 +58,7 @@ fn judge(
     };
     if documented {
         seen.fine(events());
-    } else if requests == MOST_REQUESTS && failed && warning.is_none() {
+    } else if requests == MOST_REQUESTS && failed && (warning.is_none() || warned_for_others(jury.course)) {
         seen.diverges(format!("{facts}, and the probe failed"), events());
     } else if jury.held_up(range) {
         seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
@@ -67,6 +67,11 @@ fn judge(
         let warned = if warning.is_some() { "with" } else { "without" };
         seen.violated(format!("{facts}, and the probe was a {result} {warned} a warning"), events());
     }
+}
+
+/// Whether other probes of the course were redirected to where nobody follows: a warning can be theirs.
+fn warned_for_others(course: &Course<'_, '_>) -> bool {
+    course.exchanges.iter().any(|exchange| exchange.outcome() == Outcome::Parted)
 }
 
 /// The chain of a probe, if it has ten redirects at least: as the plan says, or as it came.

@@ -5,6 +5,7 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::Did;
+use probity_model::history::Source;
 use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{
     Attempt, ContainerKind, ContainerLife, PodLife, ProbeKind, ProbeSpec, Revision, State,
@@ -70,17 +71,30 @@ pub(in crate::probe_types) fn before_deletion(run: &Timeline<'_>, pod: &PodLife<
     deletion(run, pod).is_none_or(|deletion| run.clocks.order(at, &deletion) == Order::Before)
 }
 
-/// Whether the history, and the pod undisturbed, go on for so long after an instant, with the noise on top.
+/// Whether the history, the hearing of targets, and the pod undisturbed, go on for so long after an instant, with the
+/// noise on top.
 pub(in crate::probe_types) fn watched_for(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
     from: &Stamp,
     span: i64,
 ) -> bool {
-    let end = Stamp::harness(run.ended_us);
-    let end = deletion(run, pod).filter(|deletion| deletion.at.lo < run.ended_us).unwrap_or(end);
+    let deaf = run.clocks.on_harness(from).and_then(|from| deaf_from(run, pod, from.lo));
+    let ends = [Some(run.ended_us), deletion(run, pod).map(|deletion| deletion.at.lo), deaf];
+    let end = Stamp::harness(ends.into_iter().flatten().min().unwrap_or(run.ended_us));
     let noise = run.noise_between(&pod.node, from, &end);
     run.clocks.between(from, &end).is_some_and(|watched| watched.lo > span + noise)
+}
+
+/// From when on, after an instant, the pod's targets were not heard for a while.
+fn deaf_from(run: &Timeline<'_>, pod: &PodLife<'_>, since: i64) -> Option<i64> {
+    let about = |of: &Source| match of {
+        Source::Recorder => true,
+        Source::Witness { pod: of, .. } => *of == pod.name,
+        Source::Watch(_) => false,
+    };
+    let gaps = run.gaps.iter().map(|(_, gap)| gap);
+    gaps.filter(|gap| about(&gap.of) && gap.to_us >= since).map(|gap| gap.from_us.max(since)).min()
 }
 
 /// How long after the last failure the stop signal may come: the clause's slack, and what may lawfully come before it.
@@ -264,7 +278,7 @@ pub(in crate::probe_types) fn judge_restart(
     }
     let policy = policy(pod, container);
     // A start that waits for its back-off is decided anew by the exit status, which a kill may leave at 0.
-    if policy == "OnFailure" && attempt.number > 1 {
+    if policy == "OnFailure" && attempt.number > 0 {
         return;
     }
     let doubled = u32::try_from(attempt.number).map_or(i64::MAX, |number| 1 << number.min(10));

@@ -182,9 +182,13 @@ fn slices_follow(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, life: &Li
     }
     let around = |entry: &Entry<'_, '_>| entry.at.at.lo >= down.at.at.lo - UNDER_WAY;
     for service in services(run).iter().filter(|service| service.selects(life.pod)) {
-        let Some(entry) =
-            service.entries(life.pod).into_iter().find(|entry| around(entry) && !entry.serving())
-        else {
+        let entries = service.entries(life.pod);
+        let then = entries.iter().rfind(|entry| entry.at.at.lo <= down.at.at.lo);
+        if let Some(then) = then.filter(|entry| !entry.serving()) {
+            seen.fine([down.id, then.id]);
+            continue;
+        }
+        let Some(entry) = entries.into_iter().find(|entry| around(entry) && !entry.serving()) else {
             continue;
         };
         let bound = Bound::at_most(clause.slack_us() + 1_000_000, "slack + 1 s for EndpointSlices");

@@ -55,8 +55,11 @@ fn no_traffic_before(
     service: &Service<'_, '_>,
     first: Option<(EventId, &Stamp)>,
 ) {
+    let next = life.container.attempts.iter().find(|next| next.number > life.attempt.number);
+    let of_this_life =
+        |at: &Stamp| next.is_none_or(|next| run.clocks.order(at, &next.began.1) == Order::Before);
     let ready = service.entries(life.pod).into_iter().find(|entry| entry.ready());
-    if let Some(entry) = ready {
+    if let Some(entry) = ready.filter(|entry| of_this_life(entry.at)) {
         too_early(run, seen, "an EndpointSlice showed the pod ready", (entry.id, entry.at), (life, first));
     }
     let request = life.attempt.requests.iter().find(|asked| service.brought(life.pod, asked));

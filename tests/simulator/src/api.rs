@@ -52,7 +52,8 @@ impl World<'_> {
         let addresses = self.setting.addresses.clone();
         let containers = containers(&object["spec"], |name| {
             let text = serde_json::to_string(plans.get(name)?).ok()?;
-            let fill = |text: String, (from, to): (&String, &String)| text.replace(&format!("{{{from}}}"), to);
+            let fill =
+                |text: String, (from, to): (&String, &String)| text.replace(&format!("{{{from}}}"), to);
             serde_json::from_str(&addresses.iter().fold(text, fill)).ok()
         });
         self.pods.push(Pod {
@@ -66,6 +67,8 @@ impl World<'_> {
             deleted: None,
             containers,
             publishing: false,
+            next_sync: 0,
+            syncing: false,
             terminal: false,
             gone: false,
             event_tokens: EVENT_BURST,
@@ -81,8 +84,7 @@ impl World<'_> {
         let of = &mut self.pods[pod];
         of.object["spec"]["nodeName"] = json!(NODE);
         of.started = self.now;
-        of.object["status"]["conditions"] =
-            json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
+        of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
         self.show_pod(pod, Change::Modified);
         self.add_workers(pod);
         let delay = self.between(150 * MS, 900 * MS);
@@ -157,12 +159,13 @@ impl World<'_> {
         let finished = matches!(phase, "Succeeded" | "Failed");
         let (mut of_containers, mut of_pod) = (ready && !finished, ready && !finished);
         if self.has(Defect::PodStaysReady) {
-            let was = old.as_array().into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True");
+            let was =
+                old.as_array().into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True");
             of_containers |= was && !finished;
             of_pod |= was && !finished;
         }
         if self.has(Defect::PodNeverReady) && counted > 1 {
-            of_pod = false;
+            (of_containers, of_pod) = (false, false);
         }
         if let Some((since, _)) = of.deleted.filter(|_| self.has(Defect::ReadyAgainOnDelete)) {
             of_pod &= self.now - since > 2_000 * MS;
@@ -172,15 +175,18 @@ impl World<'_> {
             "Failed" => ("PodFailed", String::new()),
             _ => ("ContainersNotReady", format!("containers with unready status: [{}]", unready.join(" "))),
         };
-        let initialized = of.containers.iter().filter(|container| container.kind != Kind::Main).all(|container| {
-            container.view.started && container.kind == Kind::Sidecar
-                || matches!(&container.view.state, State::Ended(ended) if ended.code == 0)
-        });
+        let initialized =
+            of.containers.iter().filter(|container| container.kind != Kind::Main).all(|container| {
+                container.view.started && container.kind == Kind::Sidecar
+                    || matches!(&container.view.state, State::Ended(ended) if ended.code == 0)
+            });
         let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
             let word = if holds { "True" } else { "False" };
             let was = old.as_array().into_iter().flatten().find(|c| c["type"] == kind && c["status"] == word);
-            let since = was.map_or_else(|| json!(self.timestamp(self.now)), |c| c["lastTransitionTime"].clone());
-            let mut condition = json!({ "type": kind, "status": word, "lastProbeTime": null, "lastTransitionTime": since });
+            let since =
+                was.map_or_else(|| json!(self.timestamp(self.now)), |c| c["lastTransitionTime"].clone());
+            let mut condition =
+                json!({ "type": kind, "status": word, "lastProbeTime": null, "lastTransitionTime": since });
             if !holds && !reason.is_empty() {
                 condition["reason"] = json!(reason);
             }
@@ -271,7 +277,8 @@ impl World<'_> {
         let (pod_name, uid, namespace) = (of.name.clone(), of.uid.clone(), self.setting.namespace.clone());
         let number = self.events.len() as u64;
         let (number, count) = {
-            let entry = self.events.entry((pod, format!("{container}/{reason}/{message}"))).or_insert((number, 0));
+            let entry =
+                self.events.entry((pod, format!("{container}/{reason}/{message}"))).or_insert((number, 0));
             entry.1 += 1;
             *entry
         };
@@ -295,12 +302,17 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
     let list = |field: &str| spec[field].as_array().cloned().unwrap_or_default();
     let container = |kind: Kind, spec: Value| {
         let name = spec["name"].as_str().unwrap_or_default().to_owned();
-        let waiting = State::Waiting(if kind == Kind::Main { "ContainerCreating" } else { "PodInitializing" });
+        let waiting =
+            State::Waiting(if kind == Kind::Main { "ContainerCreating" } else { "PodInitializing" });
         Container {
             plan: plan(&name),
             name,
             kind,
-            workers: ProbeKind::ALL.iter().filter(|kind| spec.get(kind.field()).is_some()).map(|kind| Worker::new(*kind)).collect(),
+            workers: ProbeKind::ALL
+                .iter()
+                .filter(|kind| spec.get(kind.field()).is_some())
+                .map(|kind| Worker::new(*kind))
+                .collect(),
             spec,
             state: waiting.clone(),
             last: None,

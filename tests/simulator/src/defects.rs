@@ -97,7 +97,7 @@ defects! {
     ThresholdsShared,
     /// One ready container makes the pod ready (`probe.scope.pod-ready-iff-all-containers`).
     OneReadyContainerIsEnough,
-    /// Ready is false although all containers are (`probe.scope.pod-ready-iff-all-containers`).
+    /// A pod of several containers is never ready, although all of them are (`probe.scope.pod-ready-iff-all-containers`).
     PodNeverReady,
 
     // Services.
@@ -123,6 +123,8 @@ defects! {
     ApiAcceptsBadHeaderName,
     /// Any scheme is accepted (`probe.http.default-scheme`).
     ApiAcceptsAnyScheme,
+    /// The scheme's default is the other one (`probe.http.default-scheme`).
+    ApiDefaultsToHttps,
     /// The scheme gets no default (`probe.http.default-scheme`).
     ApiLeavesSchemeEmpty,
     /// The path gets no default (`probe.http.default-path`).
@@ -135,8 +137,6 @@ defects! {
     // The HTTP prober: where it asks.
     /// A probe without a path asks for `/healthz` (`probe.http.default-path`).
     DefaultPathWrong,
-    /// A probe without a scheme speaks TLS (`probe.http.default-scheme`).
-    DefaultSchemeHttps,
     /// The Host header lacks the port (`probe.http.host-default-pod-ip`).
     HostHeaderLacksPort,
     /// The `host` field has no effect (`probe.http.host-field-overrides-address`, `host-localhost-hostnetwork`).
@@ -215,15 +215,15 @@ defects! {
     RedirectLimitFive,
     /// A redirect without a place to go is a failure (`probe.http.redirect.missing-location`).
     MissingLocationFails,
-    /// A redirect to a place that makes no sense passes (`probe.http.redirect.missing-location`).
-    MalformedLocationPasses,
+    /// A redirect to a place that cannot be asked passes (`probe.http.redirect.missing-location`).
+    UnusableLocationPasses,
     /// Custom headers are not sent again after a redirect (`probe.http.redirect.headers-kept`).
     DropsHeadersOnRedirect,
     /// The whole body is read (`probe.http.body.limit-10kib`, `abrupt-close`).
     ReadsWholeBody,
     /// A body beyond the limit is a failure (`probe.http.body.limit-10kib`).
     LargeBodyFails,
-    /// The body is not read at all, and a stalling one passes (`probe.http.body.short-body-error`).
+    /// An answer that breaks off is a failure (`probe.http.body.short-body-error`).
     ShortBodyFails,
     /// An answer that breaks off is tried six times (`probe.http.body.short-body-error`).
     ShortBodyTriedSixTimes,

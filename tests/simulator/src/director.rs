@@ -89,7 +89,9 @@ impl World<'_> {
                     self.setting.addresses.insert(name, address);
                 }
             }
-            let known = placeholders(pod).iter().all(|name| self.setting.addresses.contains_key(name) || *name == format!("ip:{key}"));
+            let known = placeholders(pod)
+                .iter()
+                .all(|name| self.setting.addresses.contains_key(name) || *name == format!("ip:{key}"));
             if known {
                 self.create_pod(&key);
             } else {

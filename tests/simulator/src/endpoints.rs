@@ -42,7 +42,16 @@ impl World<'_> {
         }
         self.show("Service", &name, Change::Added, &object);
         let (slice, legacy) = (Value::Null, Value::Null);
-        self.services.push(Service { name, object, ip, slice, legacy, touched: false, proxied: Vec::new(), told: false });
+        self.services.push(Service {
+            name,
+            object,
+            ip,
+            slice,
+            legacy,
+            touched: false,
+            proxied: Vec::new(),
+            told: false,
+        });
         self.touch_service(number);
     }
 
@@ -98,7 +107,8 @@ impl World<'_> {
     /// What the slice said before of a pod's endpoint.
     fn was(&self, service: usize, pod: usize) -> Option<(bool, bool)> {
         let endpoints = self.services[service].slice["endpoints"].as_array()?;
-        let entry = endpoints.iter().find(|entry| entry["targetRef"]["uid"] == self.pods[pod].uid.as_str())?;
+        let entry =
+            endpoints.iter().find(|entry| entry["targetRef"]["uid"] == self.pods[pod].uid.as_str())?;
         Some((entry["conditions"]["ready"] == true, entry["conditions"]["serving"] == true))
     }
 
@@ -111,12 +121,14 @@ impl World<'_> {
         for pod in members {
             let (ready, serving, terminating) = self.endpoint(service, pod);
             let of = &self.pods[pod];
-            let target = json!({ "kind": "Pod", "name": of.name, "namespace": self.setting.namespace, "uid": of.uid });
+            let target =
+                json!({ "kind": "Pod", "name": of.name, "namespace": self.setting.namespace, "uid": of.uid });
             endpoints.push(json!({
                 "addresses": [of.ip], "nodeName": of.object["spec"]["nodeName"], "targetRef": target,
                 "conditions": { "ready": ready, "serving": serving, "terminating": terminating },
             }));
-            let address = json!({ "ip": of.ip, "nodeName": of.object["spec"]["nodeName"], "targetRef": target });
+            let address =
+                json!({ "ip": of.ip, "nodeName": of.object["spec"]["nodeName"], "targetRef": target });
             match (ready, terminating) {
                 (true, _) => ready_addresses.push(address),
                 (false, false) => other_addresses.push(address),
@@ -160,7 +172,8 @@ impl World<'_> {
             "metadata": { "name": name, "namespace": self.setting.namespace }, "subsets": subsets,
         });
         if legacy != self.services[service].legacy {
-            let change = if self.services[service].legacy.is_null() { Change::Added } else { Change::Modified };
+            let change =
+                if self.services[service].legacy.is_null() { Change::Added } else { Change::Modified };
             self.show("Endpoints", name, change, &legacy);
             self.services[service].legacy = legacy;
         }
@@ -191,11 +204,13 @@ impl World<'_> {
         let service = self.services.iter().position(|service| service.ip == ip)?;
         let of = &self.services[service];
         let ports = of.object["spec"]["ports"].as_array();
-        let Some(target) = ports.into_iter().flatten().find(|p| p["port"] == port).map(|p| p["targetPort"].clone())
+        let Some(target) =
+            ports.into_iter().flatten().find(|p| p["port"] == port).map(|p| p["targetPort"].clone())
         else {
             return Some(None);
         };
-        let ready: Vec<usize> = of.proxied.iter().filter(|(_, ready, _)| *ready).map(|(pod, ..)| *pod).collect();
+        let ready: Vec<usize> =
+            of.proxied.iter().filter(|(_, ready, _)| *ready).map(|(pod, ..)| *pod).collect();
         let lingering = of.proxied.iter().filter(|(_, _, lingers)| *lingers).map(|(pod, ..)| *pod).collect();
         let choice: Vec<usize> = if ready.is_empty() { lingering } else { ready };
         if choice.is_empty() {
@@ -204,10 +219,12 @@ impl World<'_> {
         let at = self.between(0, i64::try_from(choice.len()).unwrap_or(1));
         let pod = &self.pods[choice[usize::try_from(at).unwrap_or(0)]];
         let named = |name: &str| {
-            let ports = pod.containers.iter().filter_map(|container| container.spec["ports"].as_array()).flatten();
+            let ports =
+                pod.containers.iter().filter_map(|container| container.spec["ports"].as_array()).flatten();
             ports.into_iter().find(|port| port["name"] == name)?["containerPort"].as_u64()
         };
-        let number = target.as_u64().or_else(|| named(target.as_str()?)).and_then(|port| u16::try_from(port).ok());
+        let number =
+            target.as_u64().or_else(|| named(target.as_str()?)).and_then(|port| u16::try_from(port).ok());
         Some(number.map(|number| (pod.ip.clone(), number)))
     }
 }

@@ -22,6 +22,9 @@ pub(crate) struct Pod {
     pub(crate) deleted: Option<(i64, i64)>,
     pub(crate) containers: Vec<Container>,
     pub(crate) publishing: bool,
+    /// When the kubelet may look at it again, and whether it is going to.
+    pub(crate) next_sync: i64,
+    pub(crate) syncing: bool,
     pub(crate) terminal: bool,
     pub(crate) gone: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
@@ -146,7 +149,11 @@ impl Container {
 
     /// The id of this life of the container.
     pub(crate) fn id(&self, uid: &str) -> String {
-        if self.starts == 0 { String::new() } else { format!("containerd://{uid}-{}-{}", self.name, self.attempt()) }
+        if self.starts == 0 {
+            String::new()
+        } else {
+            format!("containerd://{uid}-{}-{}", self.name, self.attempt())
+        }
     }
 
     pub(crate) fn worker(&mut self, kind: ProbeKind) -> Option<&mut Worker> {

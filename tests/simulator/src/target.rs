@@ -12,7 +12,9 @@ use probity_model::case::{Of, Step};
 use probity_model::compose::NODE;
 use probity_model::history::{Did, Happening, Heard, Way};
 use probity_script::answer::ListenState;
-use probity_script::witness::{ChangeSeen, Entry, Exiting, Hello, Listening, Mark, ResetSeen, SignalSeen, Started};
+use probity_script::witness::{
+    ChangeSeen, Entry, Exiting, Hello, Listening, Mark, ResetSeen, SignalSeen, Started,
+};
 use probity_script::{Change, Fact, Moment, Plan, Script, Span, WitnessLine};
 
 use crate::pod::{Life, micros, span};
@@ -122,8 +124,15 @@ impl World<'_> {
         let mono_us = self.mono();
         let wall_us = u64::try_from(self.now + probity_model::compose::ZERO_WALL_US).unwrap_or_default();
         let Some(of) = self.life_mut(life).filter(|of| of.is_target) else { return };
-        let line =
-            WitnessLine { v: 1, boot: of.boot.clone(), attempt: of.attempt, seq: of.seq, mono_us, wall_us, fact };
+        let line = WitnessLine {
+            v: 1,
+            boot: of.boot.clone(),
+            attempt: of.attempt,
+            seq: of.seq,
+            mono_us,
+            wall_us,
+            fact,
+        };
         of.seq += 1;
         self.tell(life, Entry::Line(Box::new(line)));
     }
@@ -173,9 +182,9 @@ impl World<'_> {
             "connections" | "listen" => listener,
             name => name,
         });
-        let (elapsed, since, dice) = self.life(life).map_or_else(Default::default, |of| {
-            (span(when - of.began), of.since(when), of.plan.dice(name))
-        });
+        let (elapsed, since, dice) = self
+            .life(life)
+            .map_or_else(Default::default, |of| (span(when - of.began), of.since(when), of.plan.dice(name)));
         let elapsed: Span = elapsed;
         let moment = Moment { attempt: life.attempt, elapsed, probe, host, since: &since, dice };
         let due = script.due(&moment);

@@ -45,7 +45,8 @@ impl World<'_> {
                         self.fill_probe(probe);
                     }
                 }
-                let hook = container.get_mut("lifecycle").and_then(|of| of.get_mut("preStop")?.get_mut("httpGet"));
+                let hook =
+                    container.get_mut("lifecycle").and_then(|of| of.get_mut("preStop")?.get_mut("httpGet"));
                 if let Some(hook) = hook {
                     default(hook, "path", json!("/"));
                     default(hook, "scheme", json!("HTTP"));
@@ -55,18 +56,21 @@ impl World<'_> {
     }
 
     fn fill_probe(&self, probe: &mut Value) {
-        for (field, value) in [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)] {
+        for (field, value) in
+            [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+        {
             if probe.get(field).is_none_or(|set| *set == 0) {
                 probe[field] = json!(value);
             }
         }
-        let (no_path, no_scheme) = (self.has(Defect::ApiLeavesPathEmpty), self.has(Defect::ApiLeavesSchemeEmpty));
+        let (no_path, no_scheme) =
+            (self.has(Defect::ApiLeavesPathEmpty), self.has(Defect::ApiLeavesSchemeEmpty));
         if let Some(http) = probe.get_mut("httpGet") {
             if !no_path && http.get("path").is_none_or(|path| path == "") {
                 http["path"] = json!("/");
             }
             if !no_scheme && http.get("scheme").is_none_or(|scheme| scheme == "") {
-                http["scheme"] = json!("HTTP");
+                http["scheme"] = json!(if self.has(Defect::ApiDefaultsToHttps) { "HTTPS" } else { "HTTP" });
             }
         }
         if let Some(grpc) = probe.get_mut("grpc") {
@@ -93,20 +97,38 @@ impl World<'_> {
         problems
     }
 
-    fn probe_problems(&self, path: &str, field: &str, probe: &Value, container: &Value, problems: &mut Vec<String>) {
-        for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
+    fn probe_problems(
+        &self,
+        path: &str,
+        field: &str,
+        probe: &Value,
+        container: &Value,
+        problems: &mut Vec<String>,
+    ) {
+        for name in
+            ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
+        {
             if let Some(number @ ..=-1) = probe[name].as_i64() {
-                problems.push(format!("{path}.{name}: Invalid value: {number}: must be greater than or equal to 0"));
+                problems.push(format!(
+                    "{path}.{name}: Invalid value: {number}: must be greater than or equal to 0"
+                ));
             }
         }
         if field != "readinessProbe" && probe["successThreshold"].as_i64().is_some_and(|number| number != 1) {
-            problems.push(format!("{path}.successThreshold: Invalid value: {}: must be 1", probe["successThreshold"]));
+            problems.push(format!(
+                "{path}.successThreshold: Invalid value: {}: must be 1",
+                probe["successThreshold"]
+            ));
         }
         let grace = probe.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
         if field == "readinessProbe" && grace.is_some() {
-            problems.push(format!("{path}.terminationGracePeriodSeconds: Invalid value: must not be set for readinessProbes"));
+            problems.push(format!(
+                "{path}.terminationGracePeriodSeconds: Invalid value: must not be set for readinessProbes"
+            ));
         } else if let Some(number @ ..=0) = grace {
-            problems.push(format!("{path}.terminationGracePeriodSeconds: Invalid value: {number}: must be greater than 0"));
+            problems.push(format!(
+                "{path}.terminationGracePeriodSeconds: Invalid value: {number}: must be greater than 0"
+            ));
         }
         let handlers = ["exec", "httpGet", "tcpSocket", "grpc"];
         match handlers.iter().filter(|handler| probe.get(**handler).is_some()).count() {
@@ -156,9 +178,8 @@ impl World<'_> {
                 number => (1..65535).contains(&number),
             };
             if !fine {
-                problems.push(format!(
-                    "{path}: Invalid value: {number}: must be between 1 and 65535, inclusive"
-                ));
+                problems
+                    .push(format!("{path}: Invalid value: {number}: must be between 1 and 65535, inclusive"));
             }
         } else if let Some(name) = port.as_str() {
             if let Some(why) = port_name_problem(name).filter(|_| !self.has(Defect::ApiAcceptsAnyPortName)) {

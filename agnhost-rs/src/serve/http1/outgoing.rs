@@ -15,6 +15,9 @@ use super::{After, Http1};
 /// How much may come ahead of its turn while an answer is delayed.
 const LARGEST_AHEAD: usize = 64 * 1024;
 
+/// Why an answer broke off whose head was not true.
+const TOO_SHORT: &str = "the head promised more than the plan sends";
+
 const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no HTTP \xff\xfe\r\n\r\n";
 
 /// An answer that was sent, or not.
@@ -29,8 +32,8 @@ impl Sent {
         Self { answer: answer.into(), after, error: None }
     }
 
-    fn broken(answer: impl Into<String>, error: impl ToString) -> Self {
-        Self { answer: answer.into(), after: After::Gone, error: Some(error.to_string()) }
+    fn broken(answer: impl Into<String>, broken: Broken) -> Self {
+        Self { answer: answer.into(), after: broken.after, error: Some(broken.why) }
     }
 }
 
@@ -48,7 +51,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     async fn send_raw(&mut self, answer: &str, bytes: &[u8]) -> Sent {
         match self.stream.write_all(bytes).await {
             Ok(()) => Sent::new(answer, After::Close),
-            Err(error) => Sent::broken(answer, error),
+            Err(error) => Sent::broken(answer, error.into()),
         }
     }
 
@@ -88,6 +91,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 out.extend_from_slice(b"0\r\n\r\n");
             }
             self.stream.write_all(&out).await?;
+            if !manner.is_head && is_short(framing, 0) {
+                return Err(Broken::by_plan(TOO_SHORT, After::Close));
+            }
             return Ok(end);
         }
         if composed.body_delay.is_some() {
@@ -95,7 +101,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             out.clear();
             self.rest(composed.body_delay).await?;
         }
-        self.send_body(out, &mut composed.body, framing == Length::Chunked, end).await
+        self.send_body(out, &mut composed.body, framing, end).await
     }
 
     /// Sends the turns of a body. What `out` holds goes ahead of them.
@@ -103,12 +109,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         &mut self,
         mut out: Vec<u8>,
         body: &mut reply::Source,
-        chunked: bool,
+        framing: Length,
         end: After,
     ) -> Result<After, Broken> {
+        let chunked = framing == Length::Chunked;
+        let mut sent = 0;
         loop {
             let turn = body.next();
             if let Turn::Send(piece) = &turn {
+                sent += piece.len() as u64;
                 push_piece(&mut out, piece, chunked);
                 // A short answer leaves in one go, as any server sends it.
                 if out.len() < 1024 && body.is_over() {
@@ -124,10 +133,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             match turn {
                 Turn::Send(_) => {}
                 Turn::Rest(pause) => self.rest(Some(pause)).await?,
+                Turn::End if is_short(framing, sent) => {
+                    return Err(Broken::by_plan(TOO_SHORT, After::Close));
+                }
                 Turn::End => return Ok(end),
                 Turn::Stall => return Err(self.hang().await),
-                Turn::Close => return Ok(After::Close),
-                Turn::Reset => return Ok(After::Reset),
+                Turn::Close if framing == Length::UntilClose => return Ok(After::Close),
+                Turn::Close => {
+                    return Err(Broken::by_plan("the plan closes the connection here", After::Close));
+                }
+                Turn::Reset => {
+                    return Err(Broken::by_plan("the plan aborts the connection here", After::Reset));
+                }
             }
         }
     }
@@ -154,9 +171,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             let full = keep && self.ahead.len() >= LARGEST_AHEAD;
             tokio::select! {
                 more = self.more(), if !full => if more.is_err() {
-                    return Broken("the peer gave up".to_owned());
+                    return Broken { why: "the peer gave up".to_owned(), after: After::Gone };
                 },
-                () = door.shut() => return Broken("we stopped".to_owned()),
+                () = door.shut() => return Broken { why: "we stopped".to_owned(), after: After::Gone },
             }
             if !keep {
                 self.ahead.clear();
@@ -186,19 +203,28 @@ impl Manner {
     }
 }
 
-/// An answer that could not be finished, and why.
-struct Broken(String);
+/// An answer that was not finished: why, and what becomes of the connection.
+struct Broken {
+    why: String,
+    after: After,
+}
 
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Self {
-        Self(error.to_string())
+impl Broken {
+    /// The plan itself breaks the answer off.
+    fn by_plan(why: &str, after: After) -> Self {
+        Self { why: why.to_owned(), after }
     }
 }
 
-impl std::fmt::Display for Broken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self { why: error.to_string(), after: After::Gone }
     }
+}
+
+/// Whether the head promised a longer body than this.
+fn is_short(framing: Length, sent: u64) -> bool {
+    matches!(framing, Length::Exact(promised) | Length::Claimed(promised) if sent < promised)
 }
 
 fn push_piece(out: &mut Vec<u8>, piece: &[u8], chunked: bool) {

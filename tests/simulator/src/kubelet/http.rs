@@ -47,7 +47,9 @@ impl Url {
 
     /// A reference as it is meant from here; nothing if it makes no sense.
     fn join(&self, reference: &str) -> Option<(Self, bool)> {
-        let percent = |at: usize| reference.get(at + 1..at + 3).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()));
+        let percent = |at: usize| {
+            reference.get(at + 1..at + 3).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()))
+        };
         let sound = !reference.contains(|c: char| c.is_ascii_control())
             && reference.match_indices('%').all(|(at, _)| percent(at))
             && !reference.starts_with(':');
@@ -73,7 +75,10 @@ impl Url {
             return Some((Self { scheme: scheme_of, host: host.to_owned(), port, target }, true));
         }
         if scheme.is_some() {
-            return Some((Self { scheme: scheme_of, host: String::new(), port: None, target: rest.to_owned() }, true));
+            return Some((
+                Self { scheme: scheme_of, host: String::new(), port: None, target: rest.to_owned() },
+                true,
+            ));
         }
         let path = self.target.split('?').next().unwrap_or_default();
         let target = match rest.chars().next() {
@@ -97,15 +102,23 @@ impl World<'_> {
         }
         let leg = run.leg.clone();
         if !matches!(leg.url.scheme.as_str(), "http" | "https") {
-            return (self.now, Back::Answer(Answer::Broken(format!("unsupported protocol scheme \"{}\"", leg.url.scheme))));
+            return (
+                self.now,
+                Back::Answer(Answer::Broken(format!("unsupported protocol scheme \"{}\"", leg.url.scheme))),
+            );
         }
-        if !leg.url.host.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ':') && leg.url.host != "localhost" {
+        if !leg.url.host.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ':')
+            && leg.url.host != "localhost"
+        {
             let why = format!("dial tcp: lookup {}: no such host", leg.url.host);
             return (self.now, Back::Answer(Answer::Broken(why)));
         }
         let secure = leg.url.scheme == "https";
         let reuses = self.has(Defect::ReusesConnections);
-        let kept = self.worker(run.at, run.kind).and_then(|worker| worker.kept).filter(|_| reuses && leg.before == 0);
+        let kept = self
+            .worker(run.at, run.kind)
+            .and_then(|worker| worker.kept)
+            .filter(|_| reuses && leg.before == 0);
         let call = Call {
             peer: self.kubelet_address(&leg.url.host),
             host: leg.url.host.clone(),
@@ -134,11 +147,20 @@ impl World<'_> {
     fn tls(&self) -> Tls {
         let mut refuses = Vec::new();
         if self.has(Defect::VerifiesCertificates) {
-            refuses = vec![Certificate::SelfSigned, Certificate::Expired, Certificate::NotYetValid, Certificate::WrongName];
+            refuses = vec![
+                Certificate::SelfSigned,
+                Certificate::Expired,
+                Certificate::NotYetValid,
+                Certificate::WrongName,
+            ];
         } else if self.has(Defect::RefusesExpiredCertificates) {
             refuses = vec![Certificate::Expired];
         }
-        Tls { http2: !self.has(Defect::OffersNoHttp2), refuses, shows: self.has(Defect::ShowsClientCertificate) }
+        Tls {
+            http2: !self.has(Defect::OffersNoHttp2),
+            refuses,
+            shows: self.has(Defect::ShowsClientCertificate),
+        }
     }
 
     /// The request that `httpGet` asks for.
@@ -148,23 +170,22 @@ impl World<'_> {
         let spec = &of.containers[run.at.container].spec;
         let mut port = resolve_port(spec, &settings["port"]);
         if settings["port"].is_string() && self.has(Defect::NamedPortIsFirstPort) {
-            port = spec["ports"][0]["containerPort"].as_u64().and_then(|port| u16::try_from(port).ok()).map(|port| port + 1);
+            port = spec["ports"][0]["containerPort"]
+                .as_u64()
+                .and_then(|port| u16::try_from(port).ok())
+                .map(|port| port + 1);
         }
         let port = port.ok_or_else(|| no_such_port(&settings["port"]))?;
         let localhost = of.on_host && self.has(Defect::HostNetworkMeansLocalhost);
         let own = if localhost { "127.0.0.1" } else { of.ip.as_str() };
         let host = text("host").filter(|_| !self.has(Defect::HostFieldIgnored)).unwrap_or(own);
-        let (no_path, no_scheme) =
-            if self.has(Defect::DefaultPathWrong) { ("/healthz", "http") } else { ("/", "http") };
+        let no_path = if self.has(Defect::DefaultPathWrong) { "/healthz" } else { "/" };
         let path = match text("path") {
             Some("/") | None => no_path,
             Some(path) => path,
         };
         let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let mut scheme = text("scheme").map_or(no_scheme.to_owned(), str::to_ascii_lowercase);
-        if self.has(Defect::DefaultSchemeHttps) && scheme == "http" {
-            scheme = "https".to_owned();
-        }
+        let scheme = text("scheme").map_or_else(|| "http".to_owned(), str::to_ascii_lowercase);
         let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for header in settings["httpHeaders"].as_array().into_iter().flatten() {
             let name = canonical(header["name"].as_str().unwrap_or_default());
@@ -204,7 +225,10 @@ impl World<'_> {
         if self.has(Defect::SendsAcceptEncoding) {
             headers.insert("Accept-Encoding".to_owned(), vec!["gzip".to_owned()]);
         }
-        let first = self.pods[run.at.pod].containers[run.at.container].workers.iter().all(|worker| worker.last.is_none());
+        let first = self.pods[run.at.pod].containers[run.at.container]
+            .workers
+            .iter()
+            .all(|worker| worker.last.is_none());
         if self.has(Defect::CustomHeadersDropped) || (self.has(Defect::CustomHeadersOnce) && !first) {
             headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept" | "Accept-Encoding"));
         }
@@ -245,13 +269,24 @@ impl World<'_> {
         let failed = |why: &str| Outcome::Failed(format!("Get \"{url}\": {why}"));
         match answer {
             Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
-            Answer::Refused => failed(&format!("dial tcp {}: connect: connection refused", run.leg.url.place())),
+            Answer::Refused => {
+                failed(&format!("dial tcp {}: connect: connection refused", run.leg.url.place()))
+            }
             Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
             Answer::TimedOut { .. } => {
                 failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
             }
-            Answer::Broken(why) if why.starts_with("malformed") && self.has(Defect::MalformedIsSuccess) => Outcome::Passed,
-            Answer::Broken(why) if self.has(Defect::BrokenConnectionDiscarded) && !why.starts_with("unsupported") => {
+            Answer::Broken(why) if why.starts_with("malformed") && self.has(Defect::MalformedIsSuccess) => {
+                Outcome::Passed
+            }
+            Answer::Broken(why)
+                if why.starts_with("unsupported") && self.has(Defect::UnusableLocationPasses) =>
+            {
+                Outcome::Passed
+            }
+            Answer::Broken(why)
+                if self.has(Defect::BrokenConnectionDiscarded) && !why.starts_with("unsupported") =>
+            {
                 Outcome::Erred("failure", why)
             }
             Answer::Broken(why) => failed(&why),
@@ -289,7 +324,11 @@ impl World<'_> {
             }
             300..=399 => Outcome::Warned(format!("Probe terminated redirects, Response body: {}", head.body)),
             status => {
-                let body = if self.has(Defect::EventShowsBody) { format!(" and body: {}", head.body) } else { String::new() };
+                let body = if self.has(Defect::EventShowsBody) {
+                    format!(" and body: {}", head.body)
+                } else {
+                    String::new()
+                };
                 Outcome::Failed(format!("HTTP probe failed with statuscode: {status}{body}"))
             }
         }
@@ -303,13 +342,15 @@ impl World<'_> {
         }
         let failed = |why: String| Some(Outcome::Failed(format!("Get \"{}\": {why}", leg.url.text())));
         let Some((url, absolute)) = leg.url.join(location) else {
-            if self.has(Defect::MalformedLocationPasses) {
+            if self.has(Defect::UnusableLocationPasses) {
                 return Some(Outcome::Passed);
             }
             return failed(format!("failed to parse Location header \"{location}\""));
         };
         let mut same = url.host == leg.first_host;
-        same &= !(self.has(Defect::OtherPortIsOtherHost) && url.port != leg.url.port && url.scheme == leg.url.scheme);
+        same &= !(self.has(Defect::OtherPortIsOtherHost)
+            && url.port != leg.url.port
+            && url.scheme == leg.url.scheme);
         same &= !(self.has(Defect::OtherSchemeIsOtherHost) && url.scheme != leg.url.scheme);
         let alias = leg.host.as_deref().is_some_and(|host| host.split(':').next() == Some(url.host.as_str()));
         same |= alias && self.has(Defect::HostHeaderIsSameHost);

@@ -41,15 +41,21 @@ impl World<'_> {
         }
         let failed = |kind| container.results.get(kind, &container.view.id) == Some(Some(false));
         let was = container.was_ready && failed(ProbeKind::Readiness);
-        let serves = container.probe(ProbeKind::Liveness).is_none() && self.has(Defect::ReadinessServesAsLiveness);
+        let serves =
+            container.probe(ProbeKind::Liveness).is_none() && self.has(Defect::ReadinessServesAsLiveness);
         if failed(ProbeKind::Liveness) && !self.has(Defect::LivenessFailureTolerated) {
             return Some(ProbeKind::Liveness);
         }
         if failed(ProbeKind::Startup) && !self.has(Defect::StartupFailureTolerated) {
             return Some(ProbeKind::Startup);
         }
-        let settled = container.workers.iter().any(|worker| worker.kind == ProbeKind::Readiness && worker.last == Some(false));
-        if failed(ProbeKind::Readiness) && ((serves && settled) || (was && self.has(Defect::ReadinessFailureRestarts))) {
+        let settled = container
+            .workers
+            .iter()
+            .any(|worker| worker.kind == ProbeKind::Readiness && worker.last == Some(false));
+        if failed(ProbeKind::Readiness)
+            && ((serves && settled) || (was && self.has(Defect::ReadinessFailureRestarts)))
+        {
             return Some(ProbeKind::Readiness);
         }
         None
@@ -130,6 +136,7 @@ impl World<'_> {
     fn wait_to_start(&mut self, at: At, ended: Ended, due: i64) {
         let container = &mut self.pods[at.pod].containers[at.container];
         container.restarting = true;
+        container.killing = None;
         container.state = State::Waiting("CrashLoopBackOff");
         container.view.state = State::Waiting("CrashLoopBackOff");
         container.last = Some(ended.clone());
@@ -138,7 +145,10 @@ impl World<'_> {
         container.view.started = false;
         let (name, pod) = (container.name.clone(), self.pods[at.pod].name.clone());
         let uid = self.pods[at.pod].uid.clone();
-        let message = format!("Back-off restarting failed container {name} in pod {pod}_{}({uid})", self.setting.namespace);
+        let message = format!(
+            "Back-off restarting failed container {name} in pod {pod}_{}({uid})",
+            self.setting.namespace
+        );
         self.record(at.pod, at.container, "Warning", "BackOff", &message);
         self.back_off_more(at);
         self.touch(at.pod);
@@ -163,8 +173,6 @@ impl World<'_> {
     /// A container that a probe condemned has ended.
     pub(super) fn after_kill(&mut self, at: At, kind: ProbeKind, ended: Ended) {
         let policy = self.pods[at.pod].restart_policy().to_owned();
-        let container = &mut self.pods[at.pod].containers[at.container];
-        container.killing = None;
         let comes_back = match policy.as_str() {
             "Never" => self.has(Defect::RestartsDespiteNever),
             "OnFailure" => !self.has(Defect::NotRestartedOnFailurePolicy),
@@ -174,9 +182,9 @@ impl World<'_> {
             || (kind == ProbeKind::Startup && self.has(Defect::StartupFailureIsFinal));
         let sidecar = self.pods[at.pod].containers[at.container].kind == Kind::Sidecar;
         if self.pods[at.pod].deleted.is_some() || final_kill || !(comes_back || sidecar) {
-            if final_kill {
-                self.pods[at.pod].containers[at.container].restarting = true;
-            }
+            let container = &mut self.pods[at.pod].containers[at.container];
+            container.killing = None;
+            container.restarting |= final_kill;
             let delay = self.between(100 * MS, 1000 * MS);
             self.later(delay, Act::Sync(at.pod));
             return;
@@ -186,7 +194,21 @@ impl World<'_> {
         let before = container.last.as_ref().map(|last| last.finished);
         let wait = container.back_off.wait;
         match before {
-            Some(finished) if wait > 0 && self.now < finished + wait => self.wait_to_start(at, ended, finished + wait),
+            // What has to wait is decided anew when its time comes, and then by the exit status.
+            Some(finished)
+                if wait > 0 && self.now < finished + wait && policy == "OnFailure" && ended.code == 0 =>
+            {
+                let container = &mut self.pods[at.pod].containers[at.container];
+                (container.killing, container.restarting) = (None, sidecar);
+                let delay = self.between(100 * MS, 1000 * MS);
+                self.later(delay, Act::Sync(at.pod));
+                if sidecar {
+                    self.wait_to_start(at, ended, finished + wait);
+                }
+            }
+            Some(finished) if wait > 0 && self.now < finished + wait => {
+                self.wait_to_start(at, ended, finished + wait);
+            }
             _ => {
                 if before.is_some() {
                     self.back_off_more(at);

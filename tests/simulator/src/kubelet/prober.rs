@@ -76,7 +76,8 @@ impl World<'_> {
     /// A bare connection, or a health check over gRPC.
     fn send_plain(&mut self, run: &Run, settings: &Value, service: Option<&str>) -> (i64, Back) {
         let of = &self.pods[run.at.pod];
-        let Some(port) = super::http::resolve_port(&of.containers[run.at.container].spec, &settings["port"]) else {
+        let Some(port) = super::http::resolve_port(&of.containers[run.at.container].spec, &settings["port"])
+        else {
             return (self.now, Back::Unsent(super::http::no_such_port(&settings["port"])));
         };
         let own = of.ip.clone();
@@ -94,7 +95,17 @@ impl World<'_> {
             service: Some(service.to_owned()),
         });
         let peer = KUBELET.to_owned();
-        let call = Call { peer, host, port, tls: None, request, deadline: run.deadline, limit: 10_240, kept: None, keep: false };
+        let call = Call {
+            peer,
+            host,
+            port,
+            tls: None,
+            request,
+            deadline: run.deadline,
+            limit: 10_240,
+            kept: None,
+            keep: false,
+        };
         let (when, answer) = self.call(&call);
         (when, Back::Answer(answer))
     }
@@ -124,7 +135,8 @@ impl World<'_> {
             }
             Outcome::Erred(..) if run.tries + 1 < self.tries() => {
                 let timeout = self.timeout(run.at, run.kind);
-                let next = Run { tries: run.tries + 1, deadline: self.now + timeout, leg: Leg::default(), ..run };
+                let next =
+                    Run { tries: run.tries + 1, deadline: self.now + timeout, leg: Leg::default(), ..run };
                 self.later(0, Act::Probe(Box::new(next)));
             }
             outcome => self.finish(&run, outcome),
@@ -136,8 +148,12 @@ impl World<'_> {
     }
 
     fn judge_plain(&self, run: &Run, settings: &Value, answer: Answer) -> Outcome {
-        let port = super::http::resolve_port(&self.pods[run.at.pod].containers[run.at.container].spec, &settings["port"]);
-        let host = settings["host"].as_str().filter(|host| !host.is_empty()).unwrap_or(&self.pods[run.at.pod].ip);
+        let port = super::http::resolve_port(
+            &self.pods[run.at.pod].containers[run.at.container].spec,
+            &settings["port"],
+        );
+        let host =
+            settings["host"].as_str().filter(|host| !host.is_empty()).unwrap_or(&self.pods[run.at.pod].ip);
         let place = format!("{host}:{}", port.unwrap_or(0));
         match answer {
             Answer::Connected | Answer::Health(true, _) => Outcome::Passed,
@@ -148,8 +164,12 @@ impl World<'_> {
                 let seconds = self.timeout(run.at, run.kind) / SECOND;
                 Outcome::Failed(format!("timeout: health rpc did not complete within {seconds}s"))
             }
-            Answer::TimedOut { connected: false } => Outcome::Failed(format!("dial tcp {place}: i/o timeout")),
-            Answer::Health(false, said) => Outcome::Failed(format!("service unhealthy (responded with \"{said}\")")),
+            Answer::TimedOut { connected: false } => {
+                Outcome::Failed(format!("dial tcp {place}: i/o timeout"))
+            }
+            Answer::Health(false, said) => {
+                Outcome::Failed(format!("service unhealthy (responded with \"{said}\")"))
+            }
             Answer::Broken(why) => Outcome::Failed(format!("error: health rpc probe failed: {why}")),
             Answer::Head(_) => Outcome::Failed("error: health rpc probe failed".to_owned()),
         }
@@ -167,7 +187,13 @@ impl World<'_> {
             Outcome::Passed | Outcome::Led(_) => Some(true),
             Outcome::Warned(text) => {
                 if !self.has(Defect::WarningMissing) {
-                    self.record(pod, container, "Warning", "ProbeWarning", &format!("{word} probe warning: {text}"));
+                    self.record(
+                        pod,
+                        container,
+                        "Warning",
+                        "ProbeWarning",
+                        &format!("{word} probe warning: {text}"),
+                    );
                 }
                 Some(true)
             }

@@ -1,7 +1,7 @@
 //! How containers go: the hook before the stop, the stop signal, the grace period, the kill, and a pod's deletion.
 
 use probity_model::timeline::ProbeKind;
-use probity_script::answer::Serving;
+use probity_script::answer::{Serving, TerminationSettings};
 use serde_json::Value;
 
 use crate::Defect;
@@ -22,11 +22,16 @@ impl World<'_> {
             return;
         }
         container.killing = Some(kind);
-        let suffix = if policy == "Never" && container.kind != Kind::Sidecar { "" } else { ", will be restarted" };
+        let suffix =
+            if policy == "Never" && container.kind != Kind::Sidecar { "" } else { ", will be restarted" };
         let message = format!("Container {} failed {} probe{suffix}", container.name, kind.word());
         let own = container.probe(kind).and_then(|probe| probe["terminationGracePeriodSeconds"].as_i64());
         self.record(at.pod, at.container, "Normal", "Killing", &message);
-        let grace = if self.has(Defect::KillWaitsForEver) { 600 * SECOND } else { own.map_or(pod_grace, |own| own * SECOND) };
+        let grace = if self.has(Defect::KillWaitsForEver) {
+            600 * SECOND
+        } else {
+            own.map_or(pod_grace, |own| own * SECOND)
+        };
         if self.has(Defect::KillWithoutGrace) {
             let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
             self.later(20 * MS, Act::Force(life));
@@ -50,7 +55,7 @@ impl World<'_> {
         }
         let signalled_first = self.has(Defect::PreStopAfterSignal);
         if signalled_first {
-            self.at(begins, Act::Terminate(life, begins + grace));
+            self.terminate(life, self.now + grace);
         }
         let ended = self.run_hook(at, &hook, self.now + grace);
         if !signalled_first {
@@ -79,7 +84,17 @@ impl World<'_> {
             let target = http["path"].as_str().unwrap_or("/").to_owned();
             let request = Some(Request { target, headers, service: None });
             let peer = "10.244.1.1".to_owned();
-            let call = Call { peer, host, port, tls: None, request, deadline, limit: 10_240, kept: None, keep: false };
+            let call = Call {
+                peer,
+                host,
+                port,
+                tls: None,
+                request,
+                deadline,
+                limit: 10_240,
+                kept: None,
+                keep: false,
+            };
             let (when, answer) = self.call(&call);
             return if answer == Answer::Refused { now } else { when };
         }
@@ -99,9 +114,8 @@ impl World<'_> {
         let script = of.plan.process.on_stop.clone();
         let choice = self.choose(life, &script, "stop", probe, None);
         let settings = choice.answer.settings();
-        let word = choice.answer.word().unwrap_or("with settings");
-        self.signal(life, "SIGTERM", word);
-        self.mark_silently(life, "sigterm");
+        self.signal(life, "SIGTERM", &in_short(settings.as_ref()));
+        self.mark(life, "sigterm", "SIGTERM");
         self.at(until, Act::Force(life));
         let Some(settings) = settings else { return };
         if settings.serving != Serving::Keep
@@ -111,13 +125,6 @@ impl World<'_> {
         }
         self.doors(life);
         self.later(settings.after.map_or(2 * MS, micros).max(2 * MS), Act::Exit(life, settings.exit, "stop"));
-    }
-
-    fn mark_silently(&mut self, life: LifeAt, name: &str) {
-        let now = self.now;
-        if let Some(of) = self.life_mut(life) {
-            of.marks.insert(name.to_owned(), now);
-        }
     }
 
     /// A container is killed.
@@ -190,7 +197,8 @@ impl World<'_> {
     pub(super) fn stop_helpers(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let leaving = of.deleted.is_some() || of.terminal;
-        let needed = of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running());
+        let needed =
+            of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running());
         if !leaving || needed {
             return;
         }
@@ -215,8 +223,21 @@ impl World<'_> {
         for container in 0..self.pods[pod].containers.len() {
             self.stop_worker(At { pod, container }, ProbeKind::Readiness);
         }
-        self.sync(pod);
+        self.sync_now(pod);
         let delay = self.between(600 * MS, 900 * MS);
         self.later(delay, Act::Drop(pod));
     }
+}
+
+/// The answer to a stop signal as the witness tells it.
+fn in_short(settings: Option<&TerminationSettings>) -> String {
+    let Some(TerminationSettings { exit, after, serving }) = settings else { return "ignore".to_owned() };
+    let until = match (after, serving) {
+        (None, Serving::Drain) => "drain, then ".to_owned(),
+        (Some(after), Serving::Drain) => format!("drain for at most {after}, then "),
+        (None, _) => String::new(),
+        (Some(after), Serving::Keep) => format!("serve for {after}, then "),
+        (Some(after), Serving::Stop) => format!("stop serving, wait {after}, then "),
+    };
+    format!("{until}exit {exit}")
 }

@@ -8,8 +8,22 @@ use crate::pod::{Container, Kind, State, View};
 use crate::world::{Act, At, MS, SECOND, World};
 
 impl World<'_> {
-    /// The kubelet looks at a pod and does what is to be done.
+    /// The kubelet looks at a pod, one time after the other: what comes meanwhile waits, and counts once.
     pub(crate) fn sync(&mut self, pod: usize) {
+        let next = self.pods[pod].next_sync;
+        if self.now < next {
+            if !std::mem::replace(&mut self.pods[pod].syncing, true) {
+                self.at(next, Act::Sync(pod));
+            }
+            return;
+        }
+        self.pods[pod].syncing = false;
+        self.pods[pod].next_sync = self.now + self.between(20 * MS, 80 * MS);
+        self.sync_now(pod);
+    }
+
+    /// The kubelet looks at a pod and does what is to be done.
+    pub(super) fn sync_now(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let stopping = of.containers.iter().any(|container| container.killing.is_some());
         if of.gone || stopping || (of.deleted.is_some() && of.containers.iter().any(Container::is_running)) {
@@ -73,7 +87,9 @@ impl World<'_> {
         }
         match container.results.get(ProbeKind::Startup, id) {
             Some(result) => result == Some(true),
-            None => !container.workers.iter().any(|worker| worker.kind == ProbeKind::Startup && !worker.stopped),
+            None => {
+                !container.workers.iter().any(|worker| worker.kind == ProbeKind::Startup && !worker.stopped)
+            }
         }
     }
 
@@ -102,7 +118,8 @@ impl World<'_> {
     /// Takes over whether a container is ready.
     pub(super) fn set_ready(&mut self, at: At, ready: bool) {
         let keeps = self.has(Defect::ReadyFlagNotCleared);
-        let (never_again, by_restart) = (self.has(Defect::NeverReadyAgain), self.has(Defect::RecoversByRestart));
+        let (never_again, by_restart) =
+            (self.has(Defect::NeverReadyAgain), self.has(Defect::RecoversByRestart));
         let container = &mut self.pods[at.pod].containers[at.container];
         let running = matches!(container.view.state, State::Running(_));
         let was = container.view.ready;
@@ -141,12 +158,16 @@ impl World<'_> {
             _ => None,
         };
         let never = of.restart_policy() == "Never";
-        let broken_init =
-            of.containers.iter().any(|container| container.kind == Kind::Init && ended(container).is_some_and(|c| c != 0));
+        let broken_init = of
+            .containers
+            .iter()
+            .any(|container| container.kind == Kind::Init && ended(container).is_some_and(|c| c != 0));
         if broken_init && never {
             return "Failed";
         }
-        if mains().any(|container| matches!(container.view.state, State::Waiting(_)) && container.view.last.is_none()) {
+        if mains().any(|container| {
+            matches!(container.view.state, State::Waiting(_)) && container.view.last.is_none()
+        }) {
             return "Pending";
         }
         if !mains().all(|container| ended(container).is_some()) {

@@ -12,7 +12,8 @@ impl World<'_> {
     /// The pod is known: each of its probes gets a worker, whose ticker begins now.
     pub(crate) fn add_workers(&mut self, pod: usize) {
         for container in 0..self.pods[pod].containers.len() {
-            let kinds: Vec<_> = self.pods[pod].containers[container].workers.iter().map(|worker| worker.kind).collect();
+            let kinds: Vec<_> =
+                self.pods[pod].containers[container].workers.iter().map(|worker| worker.kind).collect();
             for kind in kinds {
                 self.later(MS, Act::Tick(At { pod, container }, kind, 0));
             }
@@ -32,7 +33,9 @@ impl World<'_> {
     /// The ticker.
     pub(crate) fn tick(&mut self, at: At, kind: ProbeKind, generation: u64) {
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
-        let Some(worker) = self.worker(at, kind).filter(|worker| worker.generation == generation) else { return };
+        let Some(worker) = self.worker(at, kind).filter(|worker| worker.generation == generation) else {
+            return;
+        };
         let busy = worker.busy;
         worker.backlog |= busy;
         self.later(period, Act::Tick(at, kind, generation));
@@ -167,13 +170,13 @@ impl World<'_> {
         if self.has(Defect::FirstFailureSettles) {
             return 1;
         }
-        if self.has(Defect::ThresholdsShared)
-            && kind == ProbeKind::Liveness
-            && has(ProbeKind::Readiness)
-        {
+        if self.has(Defect::ThresholdsShared) && kind == ProbeKind::Liveness && has(ProbeKind::Readiness) {
             return own.min(number(ProbeKind::Readiness, "failureThreshold"));
         }
-        if self.has(Defect::StartupFailsByLivenessThreshold) && kind == ProbeKind::Startup && has(ProbeKind::Liveness) {
+        if self.has(Defect::StartupFailsByLivenessThreshold)
+            && kind == ProbeKind::Startup
+            && has(ProbeKind::Liveness)
+        {
             return own.min(number(ProbeKind::Liveness, "failureThreshold"));
         }
         own + u64::from(self.has(Defect::OneMoreFailureTolerated))

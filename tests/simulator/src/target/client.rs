@@ -30,7 +30,8 @@ impl World<'_> {
     pub(super) fn fetch(&mut self, life: LifeAt, by: &str, url: &str, deadline: i64) -> (i64, Option<u16>) {
         let rest = url.strip_prefix("http://").unwrap_or(url);
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
-        let (host, port) = place.rsplit_once(':').map_or((place, 80), |(host, port)| (host, port.parse().unwrap_or(80)));
+        let (host, port) =
+            place.rsplit_once(':').map_or((place, 80), |(host, port)| (host, port.parse().unwrap_or(80)));
         let headers = vec![
             ("Host".to_owned(), place.to_owned()),
             ("User-Agent".to_owned(), "agnhost-rs/0.1.0".to_owned()),

@@ -120,14 +120,19 @@ impl World<'_> {
                 let found = life.plan.listeners.iter().find(|(_, listener)| {
                     listener.port == port
                         && listener.bind.is_none_or(|bind| {
-                            bind.is_unspecified() || bind.to_string() == host || (loopback && bind.is_loopback())
+                            bind.is_unspecified()
+                                || bind.to_string() == host
+                                || (loopback && bind.is_loopback())
                         })
                 });
-                let Some((name, listener)) = found.map(|(name, listener)| (name.clone(), listener.clone())) else {
+                let Some((name, listener)) = found.map(|(name, listener)| (name.clone(), listener.clone()))
+                else {
                     continue;
                 };
                 match self.door(life_at, &name) {
-                    ListenState::Open => return Ok(Door { life: life_at, name, listener, local: (host, port) }),
+                    ListenState::Open => {
+                        return Ok(Door { life: life_at, name, listener, local: (host, port) });
+                    }
                     ListenState::Full => return Err(Shut::Silent),
                     ListenState::Closed => {}
                 }
@@ -171,7 +176,13 @@ impl World<'_> {
     }
 
     /// What the plan does with the connection before it is spoken on.
-    fn treat(&mut self, call: &Call, door: &Door, conn: u64, answer: ConnectionAnswer) -> Result<i64, (i64, Answer)> {
+    fn treat(
+        &mut self,
+        call: &Call,
+        door: &Door,
+        conn: u64,
+        answer: ConnectionAnswer,
+    ) -> Result<i64, (i64, Answer)> {
         let garbage = answer == ConnectionAnswer::Garbage;
         let settings = settings(answer);
         let from = self.now + settings.delay.map_or(0, crate::pod::micros);
@@ -195,7 +206,11 @@ impl World<'_> {
             return end(Ending::PeerClosed, call.deadline, Answer::TimedOut { connected: true });
         }
         if garbage || settings.send.is_some() || settings.then == Then::Echo {
-            return end(Ending::PeerClosed, from + soon, Answer::Broken("malformed HTTP response".to_owned()));
+            return end(
+                Ending::PeerClosed,
+                from + soon,
+                Answer::Broken("malformed HTTP response".to_owned()),
+            );
         }
         let until = settings.close_after.map(|after| from + crate::pod::micros(after));
         match settings.then {
@@ -236,7 +251,11 @@ impl World<'_> {
                 return broken("http: server gave HTTP response to HTTPS client");
             }
             (Some(_), None) => {
-                self.note_at(at, life, Fact::Tls(seen(Some("received corrupt message of type InvalidContentType"))));
+                self.note_at(
+                    at,
+                    life,
+                    Fact::Tls(seen(Some("received corrupt message of type InvalidContentType"))),
+                );
                 self.end(&line.door, conn, at, Ending::WeClosed, None);
                 return broken("malformed HTTP response \"\\x15\\x03\\x03\\x00\\x02\\x02F\"");
             }
@@ -256,7 +275,8 @@ impl World<'_> {
                     _ => vec!["h2".to_owned(), "http/1.1".to_owned()],
                 };
                 let offered = server.alpn.clone().unwrap_or(usual);
-                let taken = offered.into_iter().find(|name| name == "http/1.1" || (name == "h2" && client.http2));
+                let taken =
+                    offered.into_iter().find(|name| name == "http/1.1" || (name == "h2" && client.http2));
                 line.http2 = taken.as_deref() == Some("h2");
                 let asked = server.client_certificate != ClientCertificate::None;
                 let tls = TlsSeen { alpn: taken, client_certificate: asked && client.shows, ..seen(None) };

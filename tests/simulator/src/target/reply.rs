@@ -14,6 +14,8 @@ use crate::world::{MS, SECOND, World};
 const HOP: &str = "probity-hop";
 /// What a system's buffers take of an answer that nobody reads.
 const BUFFERS: u64 = 400 << 10;
+/// What goes over a connection in a second if somebody reads it all.
+const ENDLESS: u64 = 256 << 20;
 /// The largest piece of a body.
 const PIECE: u64 = 16 << 10;
 /// How long a dependency may take if the plan does not say.
@@ -73,8 +75,23 @@ impl Stream {
     /// How long after the body's beginning so many bytes are under way.
     fn after(&self, bytes: u64) -> i64 {
         match self.drip {
-            Some((piece, pause)) if bytes > 0 => i64::try_from((bytes - 1) / piece).unwrap_or(i64::MAX / SECOND) * pause,
+            Some((piece, pause)) if bytes > 0 => {
+                i64::try_from((bytes - 1) / piece).unwrap_or(i64::MAX / SECOND) * pause
+            }
             _ => 0,
+        }
+    }
+
+    /// Why the answer breaks off, where the plan wants that.
+    fn broken_off(&self) -> Option<&'static str> {
+        let short = self.promised.is_some_and(|promised| self.sent.is_some_and(|sent| sent < promised));
+        match self.end {
+            End::Reset => Some("the plan aborts the connection here"),
+            End::Close if self.promised.is_some() || self.chunked => {
+                Some("the plan closes the connection here")
+            }
+            End::Over if short => Some("the head promised more than the plan sends"),
+            _ => None,
         }
     }
 
@@ -138,7 +155,11 @@ impl World<'_> {
         let query = request.target.split_once('?').map_or("", |(_, query)| query);
         let hop = query.split('&').find_map(|pair| pair.strip_prefix(HOP)?.strip_prefix('='));
         let hop: u64 = hop.and_then(|hop| hop.parse().ok()).unwrap_or(0);
-        let host = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, v)| v.clone());
+        let host = request
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("host"))
+            .map(|(_, v)| v.clone());
         let paths = &line.door.listener.paths;
         let known = paths.get_key_value(&path).or_else(|| paths.get_key_value("*"));
         let Some((name, script)) = known else {
@@ -170,12 +191,22 @@ impl World<'_> {
             HttpAnswer::Garbage => {
                 self.breaks(line, end, index, "garbage", at, Ending::WeClosed, "malformed HTTP response")
             }
-            HttpAnswer::Reply(reply) => self.reply(call, line, end, index, &reply, &Setting { path, hop, host }),
+            HttpAnswer::Reply(reply) => {
+                self.reply(call, line, end, index, &reply, &Setting { path, hop, host })
+            }
         }
     }
 
     /// The caller's time is up before the head came.
-    fn gives_up(&mut self, call: &Call, line: &Line, endpoint: Option<Endpoint>, step: usize, answer: &str, written: u64) -> (i64, Answer) {
+    fn gives_up(
+        &mut self,
+        call: &Call,
+        line: &Line,
+        endpoint: Option<Endpoint>,
+        step: usize,
+        answer: &str,
+        written: u64,
+    ) -> (i64, Answer) {
         let error = Some("the peer gave up".to_owned());
         self.answered(line, endpoint, step, answer, call.deadline, written, error);
         self.end(&line.door, line.conn, call.deadline + MS / 4, Ending::PeerClosed, None);
@@ -274,10 +305,17 @@ impl World<'_> {
         let follows = (301..=303).contains(&head.status) || (307..=308).contains(&head.status);
         let reads = if follows && head.location.is_some() { 0 } else { call.limit };
         let (had, wrong) = stream.read(reads);
-        let had = if reads == 0 || stream.promised == Some(0) { Some(from_head) } else { had.map(|had| from + had) };
+        let had = if reads == 0 || stream.promised == Some(0) {
+            Some(from_head)
+        } else {
+            had.map(|had| from + had)
+        };
         let done = had.filter(|had| *had <= call.deadline);
         head.cut = match done {
-            None => Some("context deadline exceeded (Client.Timeout or context cancellation while reading body)".to_owned()),
+            None => Some(
+                "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+                    .to_owned(),
+            ),
             Some(_) => wrong.map(str::to_owned),
         };
         let leaves = done.unwrap_or(call.deadline) + MS / 4;
@@ -292,12 +330,20 @@ impl World<'_> {
                     _ if unread => Ending::PeerReset,
                     _ => Ending::WeClosed,
                 };
-                (whole, None, how)
+                (whole, stream.broken_off(), how)
+            }
+            None if stream.end == End::Over => {
+                (leaves, Some("Connection reset by peer (os error 104)"), Ending::PeerReset)
             }
             _ if stuck => (leaves, Some("Connection reset by peer (os error 104)"), Ending::PeerReset),
-            _ => (leaves, Some("the peer gave up"), if unread { Ending::PeerReset } else { Ending::PeerClosed }),
+            _ => (
+                leaves,
+                Some("the peer gave up"),
+                if unread { Ending::PeerReset } else { Ending::PeerClosed },
+            ),
         };
-        let written = 120 + sent.min(BUFFERS);
+        let taken = if reads == u64::MAX { ENDLESS } else { BUFFERS };
+        let written = 120 + sent.min(taken);
         self.answered(line, endpoint, step, &status, at.max(from_head), written, error.map(str::to_owned));
         if call.keep && error.is_none() && head.cut.is_none() {
             head.kept = Some((line.door.life.attempt, line.conn, line.nth));
@@ -334,7 +380,11 @@ impl World<'_> {
             (None, Some(Body::Bytes(size))) => Some(size.0),
             _ => None,
         };
-        let cuts = [(reply.stall_after, End::Stall), (reply.close_after, End::Close), (reply.reset_after, End::Reset)];
+        let cuts = [
+            (reply.stall_after, End::Stall),
+            (reply.close_after, End::Close),
+            (reply.reset_after, End::Reset),
+        ];
         let cut = cuts.into_iter().find_map(|(after, end)| Some((after?.0, end)));
         let sent = cut.map_or(size, |(after, _)| Some(size.map_or(after, |size| size.min(after))));
         let mut claim = None;
@@ -389,16 +439,28 @@ impl World<'_> {
                 return self.breaks(line, endpoint, step, word, at, Ending::WeClosed, "EOF");
             }
             GrpcAnswer::Reset => {
-                return self.breaks(line, endpoint, step, word, at, Ending::WeReset, "connection reset by peer");
+                return self.breaks(
+                    line,
+                    endpoint,
+                    step,
+                    word,
+                    at,
+                    Ending::WeReset,
+                    "connection reset by peer",
+                );
             }
             GrpcAnswer::Serving => (0, true, word.to_owned(), "SERVING".to_owned()),
             GrpcAnswer::NotServing => (0, false, word.to_owned(), "NOT_SERVING".to_owned()),
             GrpcAnswer::Unknown => (0, false, word.to_owned(), "UNKNOWN".to_owned()),
             GrpcAnswer::ServiceUnknown => (0, false, word.to_owned(), "SERVICE_UNKNOWN".to_owned()),
             GrpcAnswer::NotFound => (0, false, word.to_owned(), "rpc error: code = NotFound".to_owned()),
-            GrpcAnswer::Unimplemented => (0, false, word.to_owned(), "rpc error: code = Unimplemented".to_owned()),
+            GrpcAnswer::Unimplemented => {
+                (0, false, word.to_owned(), "rpc error: code = Unimplemented".to_owned())
+            }
             GrpcAnswer::With(with) => {
-                let said = with.code.map_or_else(|| format!("status {}", with.status.0), |code| format!("code {code}"));
+                let said = with
+                    .code
+                    .map_or_else(|| format!("status {}", with.status.0), |code| format!("code {code}"));
                 let delay = with.delay.map_or(0, micros);
                 (delay, with.code.unwrap_or(0) == 0 && with.status.0 == 1, said.clone(), said)
             }

@@ -1,0 +1,54 @@
+//! The book as the tests of the simulator use it: its cases, its judges, and all of them run at once.
+
+#![allow(dead_code, reason = "each test binary takes what it needs")]
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use probity_model::{Case, History, Judgement, Registry};
+
+/// The clauses with their judges.
+pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::draft().unwrap());
+
+/// The cases of the book that the simulated cluster can run.
+pub(crate) static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    let files = probity_suites::cases().unwrap_or_else(|problem| panic!("{problem}"));
+    files.into_iter().flat_map(|file| file.cases).collect()
+});
+
+/// What all judges say of a history.
+pub(crate) fn judge(history: &History) -> Vec<Judgement> {
+    REGISTRY.judge(history)
+}
+
+/// The clauses that say `violated`, with what they say.
+pub(crate) fn violated(history: &History) -> Vec<(String, String)> {
+    let judgements = judge(history).into_iter();
+    judgements
+        .filter(|judgement| judgement.verdict.word() == "violated")
+        .map(|judgement| (judgement.clause.to_string(), judgement.verdict.sentence().to_owned()))
+        .collect()
+}
+
+/// Does something for each number below `count`, on all cores; the results in their order.
+pub(crate) fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= count {
+                    return done;
+                }
+                done.push((at, what(at)));
+            }
+        };
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        handles.into_iter().flat_map(|handle| handle.join().unwrap()).collect()
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
