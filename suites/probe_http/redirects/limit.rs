@@ -88,5 +88,7 @@ fn chain(exchange: &Exchange<'_, '_>) -> Option<Chain> {
     let onward = |leads: &Option<Leads>| matches!(leads, Some(Leads::Here(_)));
     let loops = requests >= MOST_REQUESTS && exchange.hops.iter().all(|hop| onward(&hop.leads));
     let length = planned.filter(|_| onward(&first.leads)).or(loops.then_some(u64::MAX))?;
-    (length >= MOST_REQUESTS as u64).then_some(Chain { length, requests })
+    // The script may have gone on meanwhile and have ended the chain early.
+    let ended_early = requests as u64 <= length && !onward(&exchange.last()?.leads);
+    (length >= MOST_REQUESTS as u64 && !ended_early).then_some(Chain { length, requests })
 }
