@@ -179,7 +179,7 @@ fn a_misspelt_pod_field_is_told_with_its_line_and_costs_nothing() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("bug.yaml:9:"), "the line of the field: {}", said(&output));
+    assert!(said(&output).contains("bug.yaml, line 9, column"), "the line of the field: {}", said(&output));
     assert!(said(&output).contains("failureTreshold"), "{}", said(&output));
     assert_eq!(cluster.remains(), Vec::<String>::new());
 }
