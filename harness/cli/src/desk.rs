@@ -138,8 +138,10 @@ impl Desk {
                     let _ = seat.tell.send(Outcome::Ignored(why));
                 }
             }
-            Progress::Broken { case, why } => {
+            Progress::Broken { case, why, history } => {
                 if let Some(seat) = self.seats.remove(&case) {
+                    // Evidence of what went wrong; that it cannot be kept is no second fault of the case.
+                    let _ = self.store(&seat.file("history", "jsonl.zst"), &history);
                     self.broken(&seat, why);
                 }
             }

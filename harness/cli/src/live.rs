@@ -196,7 +196,7 @@ mod tests {
     fn a_late_case_should_end_any_moment_and_never_in_the_past() {
         let mut board = begun();
         let case = CaseName("a/short".to_owned());
-        board.note(&Progress::Broken { case, why: String::new() });
+        board.note(&Progress::Broken { case, why: String::new(), history: Box::default() });
         board.note_failure();
         assert!(board.headline(90_000_000).contains("1 of 2 cases ended, 1 of them badly"));
         assert!(board.headline(90_000_000).ends_with("should end in about 0:03"));

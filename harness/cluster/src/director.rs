@@ -98,7 +98,7 @@ pub async fn direct(stage: Stage, case: Case, setting: Setting) -> i64 {
     let history = Box::new(director.book.close());
     let name = case.name.clone();
     let _ = out.send(match cut {
-        Err(Cut::Broken(why)) => Progress::Broken { case: name, why },
+        Err(Cut::Broken(why)) => Progress::Broken { case: name, why, history },
         _ => Progress::Ended { case: name, history, began_us, us },
     });
     drop(room);

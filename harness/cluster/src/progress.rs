@@ -66,6 +66,8 @@ pub enum Progress {
         case: CaseName,
         /// Why, in a sentence.
         why: String,
+        /// What happened until then: evidence, and nothing to be judged.
+        history: Box<History>,
     },
     /// Something that the user should know.
     Warning(String),

@@ -146,7 +146,7 @@ fn a_skipped_case_is_ignored_and_a_broken_one_fails_as_an_error() {
     let (skipped, broken) = (CaseName("a/skipped".to_owned()), CaseName("a/broken".to_owned()));
     let tidings = vec![
         Progress::Skipped { case: skipped, reason: Skip::Precondition, why: "one node only".to_owned() },
-        Progress::Broken { case: broken, why: "no image".to_owned() },
+        Progress::Broken { case: broken, why: "no image".to_owned(), history: Box::default() },
         finished(false),
     ];
     let played = play(&book(&["a/skipped", "a/broken"]), 1, Undecided::Told, tidings);
