@@ -34,8 +34,10 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
     let Some(bursts) = bursts(jury, range) else { return };
     let course = jury.course;
     let Some(taken) = jury.taken(range) else { return };
-    // A container that is not ready may be probed out of turn, so that several probes follow one another.
-    let in_turn = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
+    // A container that is not ready may be probed out of turn, and one whose probe took longer than a period is probed
+    // at once again: so several probes may follow one another.
+    let settled = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
+    let in_turn = settled && course.probe.timeout <= course.probe.period;
     let thrice = bursts.iter().all(|tries| if in_turn { *tries == TRIES } else { tries % TRIES == 0 });
     let once = if in_turn { bursts.iter().all(|tries| *tries == 1) } else { !thrice };
     let events = course.events(range).into_iter().chain(taken.events.iter().copied());

@@ -6,7 +6,8 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{Hops, HttpAnswer};
 
-use super::super::bodies::exchange::{Exchange, Leads, courses};
+use super::super::bodies::course::Course;
+use super::super::bodies::exchange::{Exchange, Leads, Outcome, courses};
 use super::super::bodies::taken::{Jury, Promise, Taken};
 
 /// How many requests upstream makes for one probe.
@@ -33,15 +34,27 @@ pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: 
             let Some(taken) = jury.taken(&range) else { continue };
             let from = &course.exchanges[range.start].at;
             let warning = run.clocks.on_harness(from).and_then(|from| jury.warning(from.lo));
-            judge(chain, &taken, warning, &jury, &range, seen);
+            let own = warning.filter(|_| !warns_of_others(run, &course));
+            judge(chain, &taken, (warning, own), &jury, &range, seen);
         }
     }
+}
+
+/// Whether another answer to the same probe, a redirect that is not followed, has a warning of its own.
+fn warns_of_others(run: &Timeline<'_>, course: &Course<'_, '_>) -> bool {
+    let same = |other: &Course<'_, '_>| {
+        other.pod.name == course.pod.name
+            && other.container.name == course.container.name
+            && other.probe.kind == course.probe.kind
+    };
+    let parted = |exchange: &Exchange<'_, '_>| exchange.outcome() == Outcome::Parted;
+    courses(run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
 }
 
 fn judge(
     chain: Chain,
     taken: &Taken,
-    warning: Option<EventId>,
+    (warning, own): (Option<EventId>, Option<EventId>),
     jury: &Jury<'_, '_, '_>,
     range: &Range<usize>,
     seen: &mut Seen,
@@ -58,7 +71,7 @@ fn judge(
     };
     if documented {
         seen.fine(events());
-    } else if requests == MOST_REQUESTS && failed && warning.is_none() {
+    } else if requests == MOST_REQUESTS && failed && own.is_none() {
         seen.diverges(format!("{facts}, and the probe failed"), events());
     } else if jury.held_up(range) {
         seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
