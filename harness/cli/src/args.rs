@@ -9,6 +9,7 @@ use probity_image::agnhost;
 use probity_script::Span;
 
 use crate::commands::diff::DiffArgs;
+use crate::commands::image::ImageArgs;
 use crate::commands::report::{Inconclusive, ReportArgs};
 use crate::exit::STATUSES;
 use crate::front::FrontArgs;
@@ -127,7 +128,7 @@ pub(crate) struct RunArgs {
     /// Whether nodes ask a registry for the image
     #[arg(long, value_name = "POLICY", default_value = "IfNotPresent", value_parser = ["Never", "IfNotPresent", "Always"])]
     pub(crate) pull_policy: String,
-    /// A command that reaches a node: it is called with the node's name and a verb behind it, such as restart-kubelet
+    /// A command that reaches nodes: it is called with a verb and a node's name behind it, such as restart-kubelet node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
     /// Whether inconclusive verdicts fail the run
@@ -174,80 +175,6 @@ fn image() -> String {
 fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it like product=my-kubelet")?;
     Ok((key.to_owned(), value.to_owned()))
-}
-
-/// Brings the image
-#[derive(Args, Debug)]
-pub(crate) struct ImageArgs {
-    #[command(subcommand)]
-    pub(crate) verb: ImageVerb,
-}
-
-/// What is done with the image.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ImageVerb {
-    /// Checks the archive and writes it to a file
-    Save {
-        /// The file; - is standard output
-        file: PathBuf,
-        #[command(flatten)]
-        from: ArchiveArgs,
-    },
-    /// Loads the archive where a cluster finds it, by the tool of that cluster
-    Load {
-        #[command(flatten)]
-        into: LoadArgs,
-        #[command(flatten)]
-        from: ArchiveArgs,
-        /// Only print the command
-        #[arg(long)]
-        print: bool,
-    },
-    /// Pushes the images of the archive to a registry, by skopeo
-    Push {
-        /// Registry and repository, such as registry.example.com/probity/agnhost-rs; each image keeps its tag
-        repository: String,
-        #[command(flatten)]
-        from: ArchiveArgs,
-        /// Only print the commands
-        #[arg(long)]
-        print: bool,
-    },
-}
-
-/// Where the archive is.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct ArchiveArgs {
-    /// The archive; else target/image/agnhost-rs.tar, or agnhost-rs.tar beside this program
-    #[arg(long, value_name = "FILE")]
-    pub(crate) archive: Option<PathBuf>,
-}
-
-/// Where the images are loaded.
-#[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = false)]
-pub(crate) struct LoadArgs {
-    /// A kind cluster of this name
-    #[arg(long, value_name = "NAME")]
-    pub(crate) kind: Option<String>,
-    /// The containerd of this machine
-    #[arg(long)]
-    pub(crate) containerd: bool,
-    /// The k3s of this machine
-    #[arg(long)]
-    pub(crate) k3s: bool,
-    /// A minikube profile
-    #[arg(long, value_name = "PROFILE")]
-    pub(crate) minikube: Option<String>,
-    /// The docker of this machine
-    #[arg(long)]
-    pub(crate) docker: bool,
-    /// The podman of this machine
-    #[arg(long)]
-    pub(crate) podman: bool,
-    /// Any command that reads the archive from its standard input, such as "ssh NODE ctr -n k8s.io images import -"
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) command: Option<String>,
 }
 
 /// Prints rights

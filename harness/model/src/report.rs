@@ -131,7 +131,7 @@ pub struct ProfileReport {
     pub result: Outcome,
     /// Why, in a sentence.
     pub why: String,
-    /// Its clauses by verdict: those that a case of the profile was written for.
+    /// Its clauses by verdict: those that a case of the profile was written for, and any that was violated in one.
     pub counts: Counts,
     /// Their names by verdict.
     pub clauses: BTreeMap<Word, Vec<ClauseId>>,
@@ -314,10 +314,12 @@ impl Report {
         self.clauses.iter().find(|clause| clause.id == *id)
     }
 
-    /// The report, saying that the histories were judged by another book than the one that was run.
+    /// The report, saying that the histories were judged by another book than the one that was run. Files of cases that
+    /// the user added judge nothing.
     #[must_use]
     pub fn judged_by(self, suite: &Suite) -> Self {
-        let judged_by = (self.suite != *suite).then(|| suite.clone());
+        let book = |suite: &Suite| (suite.name.clone(), suite.version.clone(), suite.digest.clone());
+        let judged_by = (book(&self.suite) != book(suite)).then(|| suite.clone());
         Self { judged_by, ..self }
     }
 }

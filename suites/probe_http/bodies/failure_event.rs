@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use probity_model::timeline::KubeEvent;
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
@@ -38,11 +39,13 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         }
         let jury = Jury::new(run, clause, &course);
         let Some((_, message)) = others.first().filter(|_| !told) else { continue };
-        let hidden = jury.hidden(&course.exchanges[first].at, &Stamp::harness(run.ended_us));
-        if jury.shows_by_the_end(first) && !jury.crowded() && !hidden {
+        let id = course.exchanges[first].id;
+        if jury.hidden(&course.exchanges[first].at, &Stamp::harness(run.ended_us)) {
+            seen.doubt(Doubt::Gap, "the event that names the status may have been missed", [id]);
+        } else if jury.shows_by_the_end(first) && !jury.crowded() {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
             let finding = format!("no event names the status ({codes}); the first says `{message}`");
-            seen.violated(finding, others.iter().map(|(id, _)| *id).chain([course.exchanges[first].id]));
+            seen.violated(finding, others.iter().map(|(id, _)| *id).chain([id]));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Probes that got no answer at all: the connection was refused, broken off, or spoke no HTTP.
 
 use probity_model::timeline::ProbeKind;
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::Fact;
 
@@ -70,7 +71,10 @@ fn refused(run: &Timeline<'_>, jury: &Jury<'_, '_, '_>, closed: &Closed, seen: &
         return seen.fine([*closed_id, id]);
     }
     let Some(until) = jury.end_of_life(closed.until.as_ref().map(|(_, at)| at.clone())) else { return };
-    let Some(window) = jury.window(&last, &until).filter(|_| !jury.hidden(closed_at, &until)) else { return };
+    let Some(window) = jury.window(&last, &until) else { return };
+    if jury.hidden(closed_at, &until) {
+        return seen.doubt(Doubt::Gap, format!("what became of {of} may have been missed"), [*closed_id]);
+    }
     let reopened = closed.until.as_ref().map(|(id, _)| *id);
     match probe.kind {
         ProbeKind::Liveness => {

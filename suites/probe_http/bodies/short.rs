@@ -33,7 +33,7 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
     let Some(promise) = promise(status) else { return };
     let Some(bursts) = bursts(jury, range) else { return };
     let course = jury.course;
-    let Some(taken) = jury.taken(range) else { return };
+    let Some(taken) = jury.taken(range, seen) else { return };
     // A container that is not ready may be probed out of turn, and one whose probe took longer than a period is probed
     // at once again: so several probes may follow one another.
     let settled = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);

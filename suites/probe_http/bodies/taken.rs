@@ -77,7 +77,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
 
     /// Tells whether a run of probes was taken for what is promised.
     pub(crate) fn decide(&self, range: &Range<usize>, promise: Promise, what: &str, seen: &mut Seen) {
-        let Some(taken) = self.taken(range) else { return };
+        let Some(taken) = self.taken(range, seen) else { return };
         let events = self.course.events(range).into_iter().chain(taken.events.iter().copied());
         if !taken.allows(promise) && self.held_up(range) {
             let why = format!("{} probes {what}, but the node was held up meanwhile", range.len());
@@ -100,7 +100,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
     pub(crate) fn expect_warning(&self, range: &Range<usize>, seen: &mut Seen) {
         let Some(first) = self.course.exchanges[range.clone()].first() else { return };
         let Some(from) = self.run.clocks.on_harness(&first.at) else { return };
-        if let Some(id) = self.warning(from.lo) {
+        if let Some(id) = self.warning(range) {
             return seen.fine([first.id, id]);
         }
         let waited = self.run.ended_us - from.hi - self.noise(&first.at, &Stamp::harness(self.run.ended_us));
@@ -118,15 +118,18 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         }
     }
 
-    /// The first warning about the probe after an instant of the harness's clock.
-    pub(crate) fn warning(&self, since: i64) -> Option<EventId> {
+    /// The first warning about the probe that a run of probes can have caused.
+    pub(crate) fn warning(&self, range: &Range<usize>) -> Option<EventId> {
+        let first = self.course.exchanges[range.clone()].first()?;
+        let from = self.run.clocks.on_harness(&first.at)?.lo;
+        let to = self.run.clocks.on_harness(&self.until(range)?)?.hi.saturating_add(self.lag);
         let text = format!("{} probe warning: ", self.course.word());
         let fits = |event: &&KubeEvent<'_>| {
             event.reason == "ProbeWarning"
                 && event.kind == "Warning"
                 && event.container == Some(self.course.container.name.as_str())
                 && event.message.contains(&text)
-                && event.at.at.hi >= since
+                && (from..=to).contains(&event.at.at.hi)
         };
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
@@ -157,13 +160,36 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
     pub(crate) fn hidden(&self, from: &Stamp, until: &Stamp) -> bool {
         let clocks = &self.run.clocks;
         let Some((from, until)) = clocks.on_harness(from).zip(clocks.on_harness(until)) else { return true };
-        self.run.gaps.iter().any(|(_, gap)| gap.from_us <= until.hi && from.lo <= gap.to_us)
+        let concerns = |of: &Source| match of {
+            Source::Witness { pod, .. } => *pod == self.course.pod.name,
+            Source::Watch(_) | Source::Recorder => true,
+        };
+        self.run
+            .gaps
+            .iter()
+            .any(|(_, gap)| concerns(&gap.of) && gap.from_us <= until.hi && from.lo <= gap.to_us)
     }
 
-    /// What a run of probes can have been taken for; none if too little followed to tell, or was seen of it.
-    pub(crate) fn taken(&self, range: &Range<usize>) -> Option<Taken> {
-        let first = self.course.exchanges[range.clone()].first()?;
-        if self.hidden(&first.at, &self.until(range)?) {
+    /// Tells the doubt about a run of probes during which something may have been missed.
+    pub(crate) fn doubt_if_hidden(&self, range: &Range<usize>, seen: &mut Seen) -> bool {
+        let first = self.course.exchanges[range.clone()].first();
+        let Some((first, until)) = first.zip(self.until(range)) else { return false };
+        let hidden = self.hidden(&first.at, &until);
+        if hidden {
+            let why = format!(
+                "what became of {} {} probes may have been missed",
+                range.len(),
+                self.course.probe.kind.word()
+            );
+            seen.doubt(Doubt::Gap, why, self.course.events(range));
+        }
+        hidden
+    }
+
+    /// What a run of probes can have been taken for; none if too little followed to tell, or was seen of it: that is told
+    /// as a doubt.
+    pub(crate) fn taken(&self, range: &Range<usize>, seen: &mut Seen) -> Option<Taken> {
+        if self.doubt_if_hidden(range, seen) {
             return None;
         }
         match self.course.probe.kind {
@@ -180,18 +206,16 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         exchange.done.as_ref()
     }
 
-    /// Whether a probe is over for sure: another one came, or long enough nothing.
+    /// Whether a probe is over for sure, with nothing missed of it: another one came, or long enough nothing.
     pub(crate) fn settled(&self, at: usize) -> bool {
-        if self.course.exchanges.len() > at + 1 {
-            return true;
+        let Some(this) = self.course.exchanges.get(at) else { return false };
+        if let Some(next) = self.course.exchanges.get(at + 1) {
+            return !self.hidden(&this.at, &next.at);
         }
-        let done = self.course.exchanges.get(at).and_then(|exchange| exchange.done.as_ref());
-        let Some((done, end)) = done.zip(self.end_of_life(None)) else { return false };
+        let Some((done, end)) = this.done.as_ref().zip(self.end_of_life(None)) else { return false };
         let Some(after) = self.run.clocks.between(done, &end) else { return false };
-        if self.deaf_after(done) {
-            return false;
-        }
-        after.lo - self.noise(done, &end) >= self.lag + self.course.probe.timeout + self.course.probe.period
+        let long = self.lag + self.course.probe.timeout + self.course.probe.period;
+        after.lo - self.noise(done, &end) >= long && !self.hidden(&this.at, &end) && !self.deaf_after(done)
     }
 
     /// Whether the target was not heard at some time after this: what it saw then is not known.

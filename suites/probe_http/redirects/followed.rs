@@ -76,6 +76,8 @@ fn each_is_followed(jury: &Jury<'_, '_, '_>, at: usize, seen: &mut Seen, sort: &
     if exchange.late || jury.held_up(&(at..at + 1)) {
         let why = "a redirect was not followed, but the probe may have timed out before";
         seen.doubt(Doubt::Ambiguous, why, events());
+    } else if jury.doubt_if_hidden(&(at..at + 1), seen) {
+        // What it led to may be among what was missed.
     } else if jury.settled(at) {
         let finding = format!(
             "the {} probe of {} was redirected from {} to {}://{}:{}{}, but no request came there",

@@ -31,30 +31,17 @@ pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: 
         let jury = Jury::new(run, clause, &course);
         for (chain, range) in course.runs(chain) {
             seen.applies();
-            let Some(taken) = jury.taken(&range) else { continue };
-            let from = &course.exchanges[range.start].at;
-            let warning = run.clocks.on_harness(from).and_then(|from| jury.warning(from.lo));
-            let own = warning.filter(|_| !warns_of_others(run, &course));
-            judge(chain, &taken, (warning, own), &jury, &range, seen);
+            let Some(taken) = jury.taken(&range, seen) else { continue };
+            let warning = jury.warning(&range);
+            judge(chain, &taken, warning, &jury, &range, seen);
         }
     }
-}
-
-/// Whether another answer to the same probe, a redirect that is not followed, has a warning of its own.
-fn warns_of_others(run: &Timeline<'_>, course: &Course<'_, '_>) -> bool {
-    let same = |other: &Course<'_, '_>| {
-        other.pod.name == course.pod.name
-            && other.container.name == course.container.name
-            && other.probe.kind == course.probe.kind
-    };
-    let parted = |exchange: &Exchange<'_, '_>| exchange.outcome() == Outcome::Parted;
-    courses(run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
 }
 
 fn judge(
     chain: Chain,
     taken: &Taken,
-    (warning, own): (Option<EventId>, Option<EventId>),
+    warning: Option<EventId>,
     jury: &Jury<'_, '_, '_>,
     range: &Range<usize>,
     seen: &mut Seen,
@@ -71,7 +58,7 @@ fn judge(
     };
     if documented {
         seen.fine(events());
-    } else if requests == MOST_REQUESTS && failed && own.is_none() {
+    } else if requests == MOST_REQUESTS && failed && (warning.is_none() || warned_for_others(jury.course)) {
         seen.diverges(format!("{facts}, and the probe failed"), events());
     } else if jury.held_up(range) {
         seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
@@ -80,6 +67,11 @@ fn judge(
         let warned = if warning.is_some() { "with" } else { "without" };
         seen.violated(format!("{facts}, and the probe was a {result} {warned} a warning"), events());
     }
+}
+
+/// Whether other probes of the course were redirected to where nobody follows: a warning can be theirs.
+fn warned_for_others(course: &Course<'_, '_>) -> bool {
+    course.exchanges.iter().any(|exchange| exchange.outcome() == Outcome::Parted)
 }
 
 /// The chain of a probe, if it has ten redirects at least: as the plan says, or as it came.

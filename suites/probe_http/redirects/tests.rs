@@ -280,6 +280,16 @@ fn without_a_plan_a_redirect_is_a_riddle() {
     assert_eq!(crate::tests::verdict(&run.done(), NOWHERE), "inconclusive");
 }
 
+/// One request of a chain, by the second step of the script.
+fn hop(nth: u64, hops: u64) -> Told {
+    let target = |nth: u64| if nth == 0 { "/r".to_owned() } else { format!("/r?probity-hop={nth}") };
+    let answer = if nth < hops { 302 } else { 200 };
+    match nth {
+        0 => Told { step: 1, ..Told::get("/r", answer) },
+        _ => Told { step: 1, hop: Some(nth), ..led(&target(nth), &target(nth - 1), answer) },
+    }
+}
+
 /// A container that was ready, and is then sent on a chain of redirects: the kubelet makes so many requests.
 fn chain(hops: u64, requests: u64, ready: bool) -> Scene {
     let mut scene = Scene::new(
@@ -290,19 +300,7 @@ fn chain(hops: u64, requests: u64, ready: bool) -> Scene {
     ] }),
     );
     scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.2, true);
-    let hop = |nth: u64| {
-        let target = |nth: u64| if nth == 0 { "/r".to_owned() } else { format!("/r?probity-hop={nth}") };
-        let answer = if nth < hops { 302 } else { 200 };
-        let hop = (nth > 0).then_some(nth);
-        Told { step: 1, hop, ..led(&target(nth), &target(nth.saturating_sub(1)), answer) }
-    };
-    let requests: Vec<Told> = (0..requests)
-        .map(hop)
-        .map(|told| match told.hop {
-            None => Told { step: 1, ..Told::get("/r", told.answer) },
-            Some(_) => told,
-        })
-        .collect();
+    let requests: Vec<Told> = (0..requests).map(|nth| hop(nth, hops)).collect();
     scene.probes(5..11, &requests);
     if !ready {
         scene.ready(5.4, false);
@@ -322,6 +320,22 @@ fn a_warning_after_eleven_redirects_is_the_documented_way() {
     let mut scene = chain(12, 11, true);
     warn(&mut scene, 5.5);
     assert_eq!(scene.at(12.0), "holds");
+}
+
+#[test]
+fn a_warning_about_another_redirect_is_not_about_the_chain() {
+    let mut scene = Scene::new(
+        LIMIT,
+        "readinessProbe",
+        &json!({ "/r": [
+        { "answer": redirect(302, "http://10.9.9.9/x"), "times": 3 }, { "answer": { "redirect": { "hops": 12 } } },
+    ] }),
+    );
+    scene.probes(2..5, &[Told::get("/r", 302)]).ready(2.2, true);
+    warn(&mut scene, 5.01);
+    let hops: Vec<Told> = (0..10).map(|nth| hop(nth, 12)).collect();
+    scene.probes(5..11, &hops).ready(5.4, false);
+    assert_eq!(scene.at(12.0), "diverges");
 }
 
 #[test]

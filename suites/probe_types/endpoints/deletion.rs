@@ -3,6 +3,7 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::Bound;
 use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, Line, PodLife, ProbeKind, Revision};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
@@ -108,6 +109,11 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             }
             None if leaving.lasted - noise > slack => {
                 only_endpoints_change(run, clause, seen, leaving, &services)
+            }
+            None if leaving.lasted > slack => {
+                let held = probity_model::measure::seconds(noise);
+                let why = format!("the pod stayed Ready, but {held} of that time someone was held up");
+                seen.doubt(Doubt::Straddles, why, [leaving.shown.id]);
             }
             None => {}
         }

@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use probity_cluster::Progress;
 use probity_cluster::{
     ClusterError, Ground, RunError, RunOptions, Zero, connect, rehearse, rights, schedule,
 };
+use probity_model::clause::Need;
 use probity_model::report::Word;
 use probity_model::run_log::RunFacts;
-use probity_model::{LogLine, Report};
+use probity_model::verdict::Skip;
+use probity_model::{Case, CaseName, LogLine, Report};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -49,8 +52,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return Err(Failure::wrong_use(args.choice.nothing(book.cases())));
     }
     if roster.cases.is_empty() {
-        // Whatever is chosen lacks something on the command line: the front end tells what, and nothing runs.
+        let lacks = roster.lines.iter().filter(|line| line.chosen).find_map(|line| line.lacks.clone());
         args.front.show(std::mem::take(&mut roster.lines), &Voice::default());
+        say::err(&format!("probity: nothing ran: {}\n", lacks.unwrap_or_default()));
         return Ok(Exit::Inconclusive);
     }
     let options = args.options(run_name());
@@ -58,8 +62,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))?;
     let ground = runtime.block_on(prepare(args, &options, &roster, &book))?;
+    let lacking = runtime.block_on(lacking(&ground, &roster.cases));
     let run = Run { args, book, options, folder, ground };
-    run.perform(&runtime, roster)
+    run.perform(&runtime, roster, lacking)
 }
 
 /// A name for a run that no other has: it labels all that is made, and names the namespace.
@@ -87,6 +92,18 @@ async fn prepare(
     }
     rehearse(&ground, options, &roster.cases).await.map_err(|error| of_run(&error, book, roster))?;
     Ok(ground)
+}
+
+/// Cases that need more nodes than there are. Where nodes may not be read nobody knows, so those are skipped as well.
+async fn lacking(ground: &Ground, cases: &[Case]) -> BTreeMap<CaseName, String> {
+    let needy: Vec<&Case> = cases.iter().filter(|case| case.needs.contains(&Need::MultiNode)).collect();
+    if needy.is_empty() {
+        return BTreeMap::new();
+    }
+    let nodes = ground.node_facts(None).await.len();
+    let why = format!("it needs two nodes that take pods, and {nodes} can be seen");
+    let two = nodes >= 2;
+    needy.into_iter().filter(|_| !two).map(|case| (case.name.clone(), why.clone())).collect()
 }
 
 /// Whether the user can put it right.
@@ -140,7 +157,13 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn perform(&self, runtime: &Runtime, roster: Roster) -> Result<Exit, Failure> {
+    fn perform(
+        &self,
+        runtime: &Runtime,
+        mut roster: Roster,
+        lacking: BTreeMap<CaseName, String>,
+    ) -> Result<Exit, Failure> {
+        roster.cases.retain(|case| !lacking.contains_key(&case.name));
         let zero = Zero::now();
         let forecast = schedule::forecast(&roster.cases, self.options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
@@ -161,6 +184,9 @@ impl Run<'_> {
             desk.write(line);
         }
         let (out, tidings) = unbounded_channel();
+        for (case, why) in lacking {
+            let _ = out.send(Progress::Skipped { case, reason: Skip::Precondition, why });
+        }
         let desk = thread::spawn(move || desk.work(tidings));
         let stop = CancellationToken::new();
         runtime.spawn(signals::listen(stop.clone(), Arc::clone(&board), voice.clone(), self.remains()));
@@ -254,15 +280,15 @@ impl Run<'_> {
 async fn conduct(
     ground: Ground,
     options: RunOptions,
-    cases: Vec<probity_model::Case>,
+    cases: Vec<Case>,
     zero: Zero,
-    out: UnboundedSender<probity_cluster::Progress>,
+    out: UnboundedSender<Progress>,
     stop: CancellationToken,
 ) -> Result<(), String> {
     let ended = probity_cluster::conduct(ground, options, cases, zero, out.clone(), stop).await;
     ended.map_err(|error| {
         let why = error.to_string();
-        let _ = out.send(probity_cluster::Progress::Warning(format!("the run could not go on: {why}")));
+        let _ = out.send(Progress::Warning(format!("the run could not go on: {why}")));
         why
     })
 }

@@ -75,8 +75,9 @@ fn draw(lines: &MultiProgress, board: &SharedBoard, zero: Zero, stop: &AtomicBoo
         let (headline, cases) = with(board, |board| (board.headline(now), board.cases(now, SHOWN)));
         let texts = std::iter::once(headline).chain(cases).chain(std::iter::repeat(String::new()));
         for (bar, text) in bars.iter().zip(texts) {
-            bar.set_message(text);
-            bar.tick();
+            if bar.message() != text {
+                bar.set_message(text);
+            }
         }
         thread::park_timeout(FRAME);
     }

@@ -120,6 +120,7 @@ fn trials<'a>(
     let mut trials = Vec::new();
     for planned in facts.cases.iter().chain(&strangers) {
         let mut found = fates.remove(&planned.case).unwrap_or_default();
+        found.sort_by_key(by_file);
         let settled = found.iter().any(|fate| matches!(fate, Fate::Else(_)));
         let wanted = usize::try_from(facts.repeat.max(1)).unwrap_or(1);
         if !settled && found.len() < wanted {
@@ -144,6 +145,14 @@ fn fate(line: &LogLine) -> Option<(&CaseName, Fate<'_>)> {
         }
         LogLine::CaseBroken { case, why } => Some((case, Fate::Else(Verdict::Error { why: why.clone() }))),
         _ => None,
+    }
+}
+
+/// Repetitions end in any order; their files are numbered.
+fn by_file(fate: &Fate<'_>) -> (usize, String) {
+    match fate {
+        Fate::Ended { history, .. } => (history.len(), (*history).to_owned()),
+        Fate::Else(_) => (usize::MAX, String::new()),
     }
 }
 
@@ -253,11 +262,14 @@ fn conclude(report: &mut CaseReport) {
 
 fn sum(facts: &RunFacts, clauses: &[ClauseReport], cases: &[CaseReport]) -> RunResult {
     let of_profile = |profile: &Profile| {
-        let meant = |clause: &&ClauseReport| {
-            let mut planned = facts.cases.iter().filter(|planned| planned.profile == *profile);
-            planned.any(|planned| planned.judges.contains(&clause.id))
+        let planned = || facts.cases.iter().filter(|planned| planned.profile == *profile);
+        let meant = |clause: &ClauseReport| planned().any(|planned| planned.judges.contains(&clause.id));
+        let broken = |clause: &ClauseReport| {
+            let mut broken = clause.judged_in.iter().filter(|judged| judged.verdict == Word::Violated);
+            broken.any(|judged| planned().any(|planned| planned.case == judged.case))
         };
-        let clauses: Vec<&ClauseReport> = clauses.iter().filter(meant).collect();
+        let clauses: Vec<&ClauseReport> =
+            clauses.iter().filter(|clause| meant(clause) || broken(clause)).collect();
         result::profile(*profile, &clauses, facts.tool.modified)
     };
     RunResult {

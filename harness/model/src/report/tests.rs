@@ -222,6 +222,16 @@ fn a_violation_seen_by_a_case_that_was_written_for_something_else_counts() {
 }
 
 #[test]
+fn a_profile_fails_by_any_violation_that_its_cases_showed() {
+    let mut run = Run::new().ended("demo/late", &[ON_TIME_ID], ON_TIME, 1);
+    run.facts.profiles = vec![Profile::Core, Profile::Slow];
+    let report = run.report();
+    let results: Vec<_> = report.result.profiles.iter().map(|profile| profile.result).collect();
+    assert_eq!(results, [Outcome::Failure, Outcome::Invalid]);
+    assert_eq!(report.result.profiles[0].counts.total, 2);
+}
+
+#[test]
 fn counts_add_up_and_advice_is_not_among_them() {
     let report = small_run().report();
     for counts in [report.result.clauses, report.result.cases] {
@@ -353,6 +363,21 @@ fn repetitions_are_all_told_and_the_worst_counts() {
     let words: Vec<_> = report.cases.iter().map(|case| (case.repetition.unwrap(), case.verdict)).collect();
     assert_eq!(words, [(1, Word::Holds), (2, Word::Violated), (3, Word::Inconclusive)]);
     assert_eq!(clause(&report, RESTARTS).verdict, Word::Violated);
+}
+
+#[test]
+fn repetitions_are_numbered_as_their_files_are_in_whatever_order_they_ended() {
+    let mut run = Run::new();
+    for at in 0..12 {
+        run = run.ended("demo/calm", &[RESTARTS], ON_TIME, u64::from(at == 10));
+    }
+    run.facts.repeat = 12;
+    run.lines.reverse();
+    let report = run.report();
+    let violated: Vec<_> = report.cases.iter().filter(|case| case.verdict == Word::Violated).collect();
+    assert_eq!(violated.len(), 1);
+    assert_eq!(violated[0].repetition, Some(11));
+    assert_eq!(violated[0].history.as_ref().unwrap().file, "history/demo/calm.10.jsonl");
 }
 
 #[test]

@@ -1,0 +1,142 @@
+//! `probity run` as far as it goes without a cluster: what is listed, and what is refused before anything is touched.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod probity;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use probity::{Said, probity, write};
+
+const CASE: &str = "\
+case: mine/one
+story: A pod that needs nothing.
+pod: { spec: { containers: [{ name: target, livenessProbe: { httpGet: { path: /, port: 8080 } } }] } }
+target: { target: { listeners: { web: { port: 8080, paths: { /: 200 } } } } }
+";
+
+/// A kubeconfig whose contexts lead to a port at which nobody listens.
+fn kubeconfig(contexts: &[&str]) -> String {
+    let named =
+        |name: &&str| format!("- {{ name: {name}, context: {{ cluster: nowhere, user: nobody }} }}\n");
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: {}\ncontexts:\n{}clusters:\n\
+         - {{ name: nowhere, cluster: {{ server: \"https://127.0.0.1:9\" }} }}\n\
+         users:\n- {{ name: nobody, user: {{ token: x }} }}\n",
+        contexts[0],
+        contexts.iter().map(named).collect::<String>()
+    )
+}
+
+struct Place {
+    folder: tempfile::TempDir,
+    config: PathBuf,
+}
+
+fn place(contexts: &[&str]) -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "case.yaml", CASE);
+    let config = write(folder.path(), "kubeconfig", &kubeconfig(contexts));
+    Place { folder, config }
+}
+
+impl Place {
+    fn run(&self, more: &[&str]) -> Said {
+        let case = self.folder.path().join("case.yaml").display().to_string();
+        let out = self.folder.path().join("out").display().to_string();
+        let config = self.config.display().to_string();
+        let mut arguments =
+            vec!["run", "--suite", &case, "--only-suite", "--kubeconfig", &config, "--out", &out];
+        arguments.extend(more);
+        let said = probity(&arguments);
+        assert!(!self.folder.path().join("out").exists(), "nothing is written before all is in order");
+        said
+    }
+}
+
+#[test]
+fn a_list_is_that_of_a_test_program_and_asks_no_cluster() {
+    let (first, second) = (probity(&["run", "--list"]), probity(&["run", "--list", "--format", "terse"]));
+    assert_eq!((first.status, &first.out), (0, &second.out));
+    assert!(first.out.contains("probe_types/startup-gates-others: test\n"), "{}", first.out);
+    let one = probity(&["run", "--list", "--exact", "probe_types/startup-gates-others"]);
+    assert_eq!(one.out, "probe_types/startup-gates-others: test\n");
+    let without = probity(&["run", "--list", "--skip", "startup-gates-others"]);
+    assert!(!without.out.contains("startup-gates-others"), "{}", without.out);
+    assert_eq!(probity(&["run", "--list", "--ignored"]).status, 0);
+}
+
+#[test]
+fn a_context_must_be_named_and_the_ones_that_there_are_are_listed() {
+    let place = place(&["kind-one", "kind-two"]);
+    let said = place.run(&[]);
+    assert_eq!(said.status, 2, "{}", said.err);
+    assert!(said.err.contains("--context") && said.err.contains("kind-one, kind-two"), "{}", said.err);
+    let said = place.run(&["--context", "kind-three"]);
+    assert!(said.status == 2 && said.err.contains("no context `kind-three`"), "{}", said.err);
+}
+
+#[test]
+fn a_cluster_that_is_away_is_an_error_and_no_verdict() {
+    let began = Instant::now();
+    let said = place(&["kind-one"]).run(&[]);
+    assert_eq!(said.status, 4, "{}", said.err);
+    assert!(said.err.contains("version"), "{}", said.err);
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn a_filter_that_leaves_nothing_is_wrong_use() {
+    let said = place(&["kind-one"]).run(&["--exact", "mine/on"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("did you mean `mine/one`?"), "{}", said.err);
+    assert_eq!(place(&["kind-one"]).run(&["--profile", "slow"]).status, 2);
+}
+
+#[test]
+fn a_case_that_lacks_something_on_the_command_line_says_what_and_nothing_ran() {
+    let place = place(&["kind-one"]);
+    write(place.folder.path(), "case.yaml", &CASE.replace("story:", "needs: [node-verbs]\nstory:"));
+    let listed = place.run(&["--list", "--ignored"]);
+    assert_eq!(listed.out, "mine/one: test\n");
+    let said = place.run(&[]);
+    assert_eq!(said.status, 3, "{}", said.err);
+    assert!(said.out.contains("mine/one ... ignored"), "{}", said.out);
+    assert!(said.err.contains("--node-command"), "{}", said.err);
+}
+
+#[test]
+fn a_wrong_case_file_is_refused_before_the_cluster_is_asked() {
+    let place = place(&["kind-one"]);
+    write(
+        place.folder.path(),
+        "case.yaml",
+        &CASE.replace("livenessProbe", "livenessProbe: x, livenessProbe"),
+    );
+    let said = place.run(&["--context", "kind-three"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("case.yaml, line 3, column "), "{}", said.err);
+}
+
+#[test]
+fn rights_are_printed_as_manifests_for_the_cluster_or_for_one_namespace() {
+    let wide = probity(&["rbac"]);
+    assert!(wide.status == 0 && wide.out.contains("kind: ClusterRole\n"), "{}", wide.out);
+    let narrow = probity(&["rbac", "--namespace", "mine"]);
+    assert!(narrow.status == 0 && narrow.out.contains("kind: Role\n"), "{}", narrow.out);
+    assert!(narrow.out.contains("namespace: mine"), "{}", narrow.out);
+}
+
+#[test]
+fn an_archive_that_is_none_is_refused_before_any_tool_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = write(folder.path(), "agnhost-rs.tar", "this is no archive");
+    let said = probity(&["image", "load", "--kind", "x", "--archive", archive.to_str().unwrap(), "--print"]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""), "{}", said.err);
+    assert_eq!(
+        probity(&["image", "load", "--archive", archive.to_str().unwrap()]).status,
+        2,
+        "where to is missing"
+    );
+}
