@@ -6,6 +6,7 @@ mod lifecycle;
 mod prober;
 mod stop;
 mod sync;
+mod url;
 mod worker;
 
 pub(crate) use http::Leg;

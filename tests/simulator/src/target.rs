@@ -4,7 +4,9 @@
 
 mod client;
 mod connection;
+mod health;
 mod reply;
+mod stream;
 
 use std::collections::BTreeMap;
 

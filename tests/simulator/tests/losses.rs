@@ -109,11 +109,7 @@ fn opposites(whole: &History, lossy: &History) -> Vec<String> {
     let before = words(whole);
     let turned = |judgement: &Judgement| {
         let was = before.get(judgement.clause.as_str()).copied();
-        match (was, judgement.verdict.word()) {
-            (None | Some("holds" | "diverges" | "inconclusive"), "violated") => true,
-            (Some("violated"), "holds" | "diverges") => true,
-            _ => false,
-        }
+        was != Some("violated") && judgement.verdict.word() == "violated"
     };
     let tell = |of: Judgement| {
         let was = before.get(of.clause.as_str()).copied().unwrap_or("silent");
