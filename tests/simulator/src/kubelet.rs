@@ -10,4 +10,4 @@ mod url;
 mod worker;
 
 pub(crate) use http::Leg;
-pub(crate) use prober::{Back, Run};
+pub(crate) use prober::{Back, Flight, Run};
