@@ -8,7 +8,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use super::course::Course;
-use super::exchange::{Outcome, courses};
+use super::exchange::{Exchange, Outcome, courses};
 use super::taken::{Jury, Promise};
 
 /// How often upstream asks before it gives up.
@@ -34,12 +34,17 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
     let Some(bursts) = bursts(jury, range) else { return };
     let course = jury.course;
     let Some(taken) = jury.taken(range, seen) else { return };
-    // A container that is not ready may be probed out of turn, and one whose probe took longer than a period is probed
-    // at once again: so several probes may follow one another.
+    // A container that is not ready may be probed out of turn: then the requests of several probes follow one another,
+    // and their number tells nothing.
     let settled = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
+    // A probe that took longer than its period is followed by the next one at once.
     let in_turn = settled && course.probe.timeout <= course.probe.period;
-    let thrice = bursts.iter().all(|tries| if in_turn { *tries == TRIES } else { tries % TRIES == 0 });
-    let once = if in_turn { bursts.iter().all(|tries| *tries == 1) } else { !thrice };
+    let each = |count: usize| bursts.iter().all(|tries| *tries == count);
+    let (discarded, by_status) = if in_turn {
+        (taken.nothing && each(TRIES), taken.allows(promise) && each(1))
+    } else {
+        (taken.nothing && !taken.allows(promise), taken.allows(promise) && !taken.nothing)
+    };
     let events = course.events(range).into_iter().chain(taken.events.iter().copied());
     let counts = bursts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let facts = format!(
@@ -47,9 +52,11 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
         course.probe.kind.word(),
         course.container.name
     );
-    if thrice && taken.nothing {
+    if !in_turn && taken.nothing && taken.allows(promise) {
+        // Failed or thrown away: it looks the same.
+    } else if discarded {
         seen.diverges(format!("{facts}; their results were thrown away"), events);
-    } else if once && taken.allows(promise) {
+    } else if by_status {
         if taken.denies(promise) {
             seen.fine(events);
         }
@@ -83,20 +90,27 @@ fn bursts(jury: &Jury<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
         return None;
     }
     let mut bursts = Vec::new();
-    let mut tries = 0;
+    let mut first = range.start;
     for at in range.clone() {
-        tries += 1;
+        // A next try that was answered otherwise leaves the number of tries open.
         if !again(course, at) {
-            if jury.settled(at) {
-                bursts.push(tries);
+            if jury.settled(at) && begins(course, first) {
+                bursts.push(at + 1 - first);
             }
-            tries = 0;
-        } else if at + 1 == range.end {
-            // The next try was answered otherwise: this probe says nothing about how often is tried.
-            tries = 0;
+            first = at + 1;
         }
     }
     (!bursts.is_empty()).then_some(bursts)
+}
+
+/// Whether a probe begins here, in its turn: not in the midst of tries that were answered otherwise, nor after a probe
+/// that lasted so long that the next turn was due before its end and the one after that comes too soon.
+fn begins(course: &Course<'_, '_>, at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else { return true };
+    let long = course.probe.period - 2 * closeness(course);
+    let lasted = |exchange: &Exchange<'_, '_>| Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo);
+    let in_time = course.exchanges.get(before).and_then(lasted).is_some_and(|lasted| lasted < long);
+    in_time && !again(course, before)
 }
 
 /// Whether the next request is another try of the same probe: it comes long before the next one is due.

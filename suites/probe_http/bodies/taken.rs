@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use probity_model::history::{Did, Source};
-use probity_model::timeline::{KubeEvent, ProbeKind, Revision};
+use probity_model::timeline::{ContainerSeen, KubeEvent, ProbeKind, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
 
@@ -287,10 +287,12 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         revisions.filter_map(|revision| Some((revision.id, revision.at.at.hi, flag(revision)?))).collect()
     }
 
-    /// The revisions that show whether the container is ready in this life.
+    /// The revisions that show whether the container is ready in this life. Before it has started it is not, whatever
+    /// its readiness probe says.
     pub(crate) fn shown_ready(&self) -> Vec<(EventId, i64, bool)> {
         let name = &self.course.container.name;
-        self.shown(|revision| revision.container(name).map(|status| status.ready))
+        let started = |status: &ContainerSeen<'_>| status.started != Some(false);
+        self.shown(|revision| revision.container(name).filter(started).map(|status| status.ready))
     }
 
     fn by_readiness(&self, range: &Range<usize>) -> Option<Taken> {

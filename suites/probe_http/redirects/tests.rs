@@ -43,6 +43,15 @@ fn a_followed_redirect_to_a_failure_that_makes_ready_is_a_violation() {
 }
 
 #[test]
+fn a_container_that_has_not_started_is_not_unready_for_its_probe() {
+    let mut scene = readiness(SAME_HOST, "/ok");
+    scene.run.running(2.0, false, false, 1).start(2.0, 1);
+    scene.probes(3..12, &to("/ok", 200));
+    scene.run.running(8.0, true, true, 1);
+    assert_eq!(scene.at(12.0), "holds");
+}
+
+#[test]
 fn a_redirect_on_the_host_that_is_not_followed_is_a_violation() {
     let mut scene = readiness(SAME_HOST, "/ok");
     scene.probes(2..8, &[Told::get("/r", 302)]).ready(2.2, true);
