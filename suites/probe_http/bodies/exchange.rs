@@ -15,6 +15,10 @@ use super::super::redirects::location::{Reference, Url};
 use super::course::Course;
 use super::said::{self, Said};
 
+/// So long a kubelet may not know that a container was started again: it looks once a second, and syncs the pod then. What
+/// its probes meet meanwhile counts for the life before.
+const UNKNOWN_LIFE: i64 = 3_000_000;
+
 /// The statuses that ask to go elsewhere.
 const FOLLOWED: [u16; 5] = [301, 302, 303, 307, 308];
 
@@ -104,6 +108,8 @@ impl<'t, 'h> Exchange<'t, 'h> {
 }
 
 /// The courses of all HTTP probes of a history.
+///
+/// Probes that come while the kubelet may still take a restarted container for the one before it are left out.
 pub(crate) fn courses<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
     let mut courses = Vec::new();
     for pod in &run.pods {
@@ -124,6 +130,8 @@ pub(crate) fn courses<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
                     exchanges.extend(ear.broken_connections(container));
                     exchanges.sort_by_key(|exchange| (exchange.at.at.lo, exchange.id));
                     let attempt = voice.attempt;
+                    let known = attempt.began.1.at.hi + if attempt.number == 0 { 0 } else { UNKNOWN_LIFE };
+                    exchanges.retain(|exchange| exchange.at.at.lo >= known);
                     courses.push(Course { pod, container, probe, attempt, exchanges });
                 }
             }

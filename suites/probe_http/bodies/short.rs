@@ -36,7 +36,9 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
     let Some(taken) = jury.taken(range, seen) else { return };
     // A container that is not ready may be probed out of turn: then the requests of several probes follow one another,
     // and their number tells nothing.
-    let in_turn = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
+    let settled = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
+    // A probe that took longer than its period is followed by the next one at once.
+    let in_turn = settled && course.probe.timeout <= course.probe.period;
     let each = |count: usize| bursts.iter().all(|tries| *tries == count);
     let (discarded, by_status) = if in_turn {
         (taken.nothing && each(TRIES), taken.allows(promise) && each(1))

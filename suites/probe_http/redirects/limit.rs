@@ -58,7 +58,10 @@ fn judge(
     };
     if documented {
         seen.fine(events());
-    } else if requests == MOST_REQUESTS && failed && (warning.is_none() || warned_for_others(jury.course)) {
+    } else if requests == MOST_REQUESTS
+        && failed
+        && (warning.is_none() || warned_for_others(jury.run, jury.course))
+    {
         seen.diverges(format!("{facts}, and the probe failed"), events());
     } else if jury.held_up(range) {
         seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
@@ -69,9 +72,16 @@ fn judge(
     }
 }
 
-/// Whether other probes of the course were redirected to where nobody follows: a warning can be theirs.
-fn warned_for_others(course: &Course<'_, '_>) -> bool {
-    course.exchanges.iter().any(|exchange| exchange.outcome() == Outcome::Parted)
+/// Whether another answer to the same probe, in this life or another, was a redirect that nobody follows: a warning can be
+/// for that.
+fn warned_for_others(run: &Timeline<'_>, course: &Course<'_, '_>) -> bool {
+    let same = |other: &Course<'_, '_>| {
+        other.pod.name == course.pod.name
+            && other.container.name == course.container.name
+            && other.probe.kind == course.probe.kind
+    };
+    let parted = |exchange: &Exchange<'_, '_>| exchange.outcome() == Outcome::Parted;
+    courses(run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
 }
 
 /// The chain of a probe, if it has ten redirects at least: as the plan says, or as it came.

@@ -153,6 +153,8 @@ pub(super) fn endpoint_removed(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                     format!("the address stays in `{}` with ready=false, serving=false", service.name),
                     events,
                 ),
+                // The pod is being deleted meanwhile, which other clauses speak of.
+                Some((_, Some(true))) => {}
                 Some(_) => {
                     let finding =
                         format!("the address stays in `{}`, not ready and yet serving", service.name);

@@ -6,7 +6,8 @@ mod lifecycle;
 mod prober;
 mod stop;
 mod sync;
+mod url;
 mod worker;
 
 pub(crate) use http::Leg;
-pub(crate) use prober::{Back, Run};
+pub(crate) use prober::{Back, Flight, Run};

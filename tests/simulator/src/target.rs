@@ -4,7 +4,9 @@
 
 mod client;
 mod connection;
+mod health;
 mod reply;
+mod stream;
 
 use std::collections::BTreeMap;
 
@@ -267,6 +269,7 @@ impl World<'_> {
     /// The process is gone: the recorder sees the end of its connection.
     pub(crate) fn leave(&mut self, life: LifeAt) {
         let last_mono_us = self.mono();
+        self.break_flights(life);
         let of = self.pods[life.at.pod].containers[life.at.container].life.take();
         let Some(of) = of.filter(|of| of.is_target) else { return };
         self.tell(life, Entry::Left { boot: of.boot, how: "closed".to_owned(), last_mono_us, told: of.seq });

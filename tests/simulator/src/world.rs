@@ -15,7 +15,7 @@ use probity_script::Fact;
 use crate::Defect;
 use crate::director::Director;
 use crate::endpoints::Service;
-use crate::kubelet::Run;
+use crate::kubelet::{Flight, Run};
 use crate::pod::Pod;
 
 /// A millisecond in microseconds.
@@ -77,8 +77,8 @@ pub(crate) enum Act {
     Poke(At, ProbeKind),
     /// A probe is sent.
     Probe(Box<Run>),
-    /// A probe comes back.
-    Settled(Box<Run>, crate::kubelet::Back),
+    /// A probe comes back, by its number among those that are under way.
+    Settled(u64),
     /// A container gets its stop signal; it is killed at the second time.
     Terminate(LifeAt, i64),
     /// A container is killed.
@@ -107,6 +107,10 @@ pub(crate) struct World<'c> {
     pub(crate) services: Vec<Service>,
     pub(crate) director: Director,
     pub(crate) revision: u64,
+    /// Probes that are under way, by number.
+    pub(crate) flights: BTreeMap<u64, Flight>,
+    /// The process that the last call reached.
+    pub(crate) reached: Option<LifeAt>,
     pub(crate) events: BTreeMap<(usize, String), (u64, u64)>,
 }
 
@@ -150,6 +154,8 @@ impl<'c> World<'c> {
             services: Vec::new(),
             director: Director::default(),
             revision: 1000,
+            flights: BTreeMap::new(),
+            reached: None,
             events: BTreeMap::new(),
         }
     }
@@ -192,7 +198,7 @@ impl<'c> World<'c> {
             Act::Tick(at, kind, generation) => self.tick(at, kind, generation),
             Act::Poke(at, kind) => self.poke(at, kind),
             Act::Probe(run) => self.send_probe(*run),
-            Act::Settled(run, back) => self.settled(*run, back),
+            Act::Settled(flight) => self.lands(flight),
             Act::Terminate(life, until) => self.terminate(life, until),
             Act::Force(life) => self.force(life),
             Act::Exit(life, code, why) => self.exit(life, code, why),

@@ -85,7 +85,7 @@ fn case() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(book::searching(4000))]
 
     #[test]
     fn no_plan_makes_a_faithful_cluster_violate_a_clause(text in case(), seed in any::<u64>()) {

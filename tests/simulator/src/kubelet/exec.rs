@@ -23,6 +23,10 @@ impl World<'_> {
         let Some(script) = of.plan.exec.get(&name).cloned() else {
             return (began + MS, Back::Command(Some(1), format!("the plan has no command `{name}`")));
         };
+        self.reached = Some(life);
+        let Some(of) = self.life_mut(life) else {
+            return (self.now, Back::Command(Some(137), String::new()));
+        };
         of.exec += 1;
         let exec = of.exec - 1;
         let endpoint = Endpoint::Exec(name);

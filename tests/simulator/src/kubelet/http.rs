@@ -6,6 +6,7 @@ use probity_script::Certificate;
 use serde_json::Value;
 
 use super::prober::{Back, Outcome, Run};
+use super::url::Url;
 use crate::Defect;
 use crate::target::{Answer, Call, Head, Request, Tls};
 use crate::world::World;
@@ -26,69 +27,6 @@ pub(crate) struct Leg {
     before: usize,
     /// The host of the first request.
     first_host: String,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Url {
-    scheme: String,
-    host: String,
-    port: Option<u16>,
-    target: String,
-}
-
-impl Url {
-    fn place(&self) -> String {
-        self.port.map_or_else(|| self.host.clone(), |port| format!("{}:{port}", self.host))
-    }
-
-    fn text(&self) -> String {
-        format!("{}://{}{}", self.scheme, self.place(), self.target)
-    }
-
-    /// A reference as it is meant from here; nothing if it makes no sense.
-    fn join(&self, reference: &str) -> Option<(Self, bool)> {
-        let percent = |at: usize| {
-            reference.get(at + 1..at + 3).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()))
-        };
-        let sound = !reference.contains(|c: char| c.is_ascii_control())
-            && reference.match_indices('%').all(|(at, _)| percent(at))
-            && !reference.starts_with(':');
-        if !sound {
-            return None;
-        }
-        let scheme = reference.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| {
-            !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-        });
-        let rest = scheme.map_or(reference, |scheme| &reference[scheme.len() + 1..]);
-        let rest = rest.split('#').next().unwrap_or_default();
-        let scheme_of = scheme.map_or_else(|| self.scheme.clone(), str::to_ascii_lowercase);
-        if let Some(rest) = rest.strip_prefix("//") {
-            let (place, target) = rest.find(['/', '?']).map_or((rest, "/"), |at| rest.split_at(at));
-            let (host, port) = match place.rsplit_once(':') {
-                Some((host, port)) => (host, Some(port.parse().ok()?)),
-                None => (place, None),
-            };
-            if host.contains(['[', ' ', ']']) {
-                return None;
-            }
-            let target = if target.starts_with('?') { format!("/{target}") } else { target.to_owned() };
-            return Some((Self { scheme: scheme_of, host: host.to_owned(), port, target }, true));
-        }
-        if scheme.is_some() {
-            return Some((
-                Self { scheme: scheme_of, host: String::new(), port: None, target: rest.to_owned() },
-                true,
-            ));
-        }
-        let path = self.target.split('?').next().unwrap_or_default();
-        let target = match rest.chars().next() {
-            None => self.target.clone(),
-            Some('/') => rest.to_owned(),
-            Some('?') => format!("{path}{rest}"),
-            Some(_) => format!("{}/{rest}", path.rsplit_once('/').map_or("", |(folder, _)| folder)),
-        };
-        Some((Self { target, ..self.clone() }, false))
-    }
 }
 
 impl World<'_> {

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::http::Leg;
 use crate::Defect;
-use crate::target::{Answer, Call, Request};
-use crate::world::{Act, At, SECOND, World};
+use crate::target::{Answer, Call, Head, Request};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How often a probe is tried that errs.
 const TRIES: u32 = 3;
@@ -24,6 +24,13 @@ pub(crate) struct Run {
     pub(crate) deadline: i64,
     /// Where an HTTP probe has been led to.
     pub(crate) leg: Leg,
+}
+
+/// A probe that is under way, with what will come back, and from where.
+pub(crate) struct Flight {
+    run: Run,
+    back: Back,
+    reached: Option<LifeAt>,
 }
 
 /// What comes back.
@@ -59,6 +66,7 @@ impl World<'_> {
 
     /// Sends a probe, or the next request of one.
     pub(crate) fn send_probe(&mut self, mut run: Run) {
+        self.reached = None;
         let (handler, settings) = self.handler(run.at, run.kind);
         let (when, back) = match handler {
             "exec" => {
@@ -70,7 +78,36 @@ impl World<'_> {
             "tcpSocket" => self.send_plain(&run, &settings, None),
             _ => self.send_plain(&run, &settings, Some(settings["service"].as_str().unwrap_or_default())),
         };
-        self.at(when, Act::Settled(Box::new(run), back));
+        let number = self.flights.last_key_value().map_or(0, |(number, _)| number + 1);
+        let reached = self.reached.take();
+        self.flights.insert(number, Flight { run, back, reached });
+        self.at(when, Act::Settled(number));
+    }
+
+    /// A probe comes back.
+    pub(crate) fn lands(&mut self, number: u64) {
+        if let Some(flight) = self.flights.remove(&number) {
+            self.settled(flight.run, flight.back);
+        }
+    }
+
+    /// A process is gone, and with it the connections of the probes that it had not answered.
+    pub(crate) fn break_flights(&mut self, life: LifeAt) {
+        let mut broken = Vec::new();
+        for (number, flight) in self.flights.iter_mut().filter(|(_, flight)| flight.reached == Some(life)) {
+            flight.back = match std::mem::replace(&mut flight.back, Back::Unsent(String::new())) {
+                Back::Answer(Answer::Head(head)) => {
+                    let cut = Some("unexpected EOF".to_owned());
+                    Back::Answer(Answer::Head(Box::new(Head { cut, ..*head })))
+                }
+                Back::Answer(_) => Back::Answer(Answer::Broken("EOF".to_owned())),
+                Back::Command(..) | Back::Unsent(_) => Back::Command(Some(137), String::new()),
+            };
+            broken.push(*number);
+        }
+        for number in broken {
+            self.later(MS, Act::Settled(number));
+        }
     }
 
     /// A bare connection, or a health check over gRPC.
@@ -115,8 +152,8 @@ impl World<'_> {
         if host.starts_with("127.") { "127.0.0.1".to_owned() } else { KUBELET.to_owned() }
     }
 
-    /// A probe comes back.
-    pub(crate) fn settled(&mut self, mut run: Run, back: Back) {
+    /// What comes back is looked at.
+    fn settled(&mut self, mut run: Run, back: Back) {
         let (handler, settings) = self.handler(run.at, run.kind);
         let outcome = match back {
             Back::Unsent(why) if self.has(Defect::UnresolvablePortFails) => Outcome::Failed(why),

@@ -93,7 +93,12 @@ impl World<'_> {
                 self.end(&line.door, line.conn, self.now + MS / 2, Ending::PeerClosed, None);
                 (self.now + MS / 2, Answer::Connected)
             }
-            Ok(line) => self.ask_for(call, line),
+            Ok(line) => {
+                let life = line.door.life;
+                let answer = self.ask_for(call, line);
+                self.reached = Some(life);
+                answer
+            }
         }
     }
 
@@ -143,6 +148,7 @@ impl World<'_> {
 
     /// Takes a connection as far as its plan and TLS let it come.
     fn connect(&mut self, call: &Call, door: Door) -> Result<Line, (i64, Answer)> {
+        self.reached = Some(door.life);
         let kept = call.kept.filter(|(attempt, ..)| *attempt == door.life.attempt);
         if let Some((_, conn, nth)) = kept {
             let http2 = call.tls.as_ref().is_some_and(|tls| tls.http2);

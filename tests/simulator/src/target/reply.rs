@@ -1,12 +1,11 @@
 //! Requests and their answers, as both ends see them: when the head is there, how the body comes, and who gives up.
 
-use std::collections::BTreeMap;
-
-use probity_script::answer::{Body, Framing, GrpcAnswer, Hops, HttpAnswer, HttpReply, Redirect, Report};
+use probity_script::answer::{Body, Framing, Hops, HttpAnswer, HttpReply, Redirect, Report};
 use probity_script::witness::{Answered, Ending};
 use probity_script::{Endpoint, Fact, Protocol, witness};
 
 use super::connection::{Call, Line, Request};
+use super::stream::{End, Stream};
 use crate::pod::micros;
 use crate::world::{MS, SECOND, World};
 
@@ -52,68 +51,6 @@ pub(crate) struct Head {
     pub(crate) kept: Option<(u64, u64, u64)>,
 }
 
-/// How a body goes over the wire.
-struct Stream {
-    /// Bytes that are sent before the end or the cut; none for a body without end.
-    sent: Option<u64>,
-    /// How many the head promises; none if the end tells.
-    promised: Option<u64>,
-    chunked: bool,
-    end: End,
-    drip: Option<(u64, i64)>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum End {
-    Over,
-    Stall,
-    Close,
-    Reset,
-}
-
-impl Stream {
-    /// How long after the body's beginning so many bytes are under way.
-    fn after(&self, bytes: u64) -> i64 {
-        match self.drip {
-            Some((piece, pause)) if bytes > 0 => {
-                i64::try_from((bytes - 1) / piece).unwrap_or(i64::MAX / SECOND) * pause
-            }
-            _ => 0,
-        }
-    }
-
-    /// Why the answer breaks off, where the plan wants that.
-    fn broken_off(&self) -> Option<&'static str> {
-        let short = self.promised.is_some_and(|promised| self.sent.is_some_and(|sent| sent < promised));
-        match self.end {
-            End::Reset => Some("the plan aborts the connection here"),
-            End::Close if self.promised.is_some() || self.chunked => {
-                Some("the plan closes the connection here")
-            }
-            End::Over if short => Some("the head promised more than the plan sends"),
-            _ => None,
-        }
-    }
-
-    /// When a reader of so many bytes at most has what it wants, counted from the body's beginning, or why it never will.
-    fn read(&self, limit: u64) -> (Option<i64>, Option<&'static str>) {
-        let want = self.promised.map_or(limit, |promised| promised.min(limit));
-        let sent = self.sent.unwrap_or(u64::MAX);
-        if sent >= want && (want < u64::MAX || self.sent.is_some()) {
-            return (Some(self.after(want.min(sent))), None);
-        }
-        let Some(sent) = self.sent else { return (None, None) };
-        let at = Some(self.after(sent));
-        match self.end {
-            End::Stall => (None, None),
-            End::Reset => (at, Some("read: connection reset by peer")),
-            End::Close if self.chunked => (at, Some("unexpected EOF")),
-            End::Over | End::Close if self.promised.is_some() => (at, Some("unexpected EOF")),
-            End::Over | End::Close => (at, None),
-        }
-    }
-}
-
 impl World<'_> {
     /// Sends the request of a call over a connection.
     pub(super) fn ask_for(&mut self, call: &Call, line: Line) -> (i64, Answer) {
@@ -132,7 +69,14 @@ impl World<'_> {
         }
     }
 
-    fn arrive(&mut self, request: &Request, line: &Line, endpoint: Option<Endpoint>, probe: u64, hop: u64) {
+    pub(super) fn arrive(
+        &mut self,
+        request: &Request,
+        line: &Line,
+        endpoint: Option<Endpoint>,
+        probe: u64,
+        hop: u64,
+    ) {
         let arrived = witness::Request {
             conn: line.conn,
             nth: line.nth,
@@ -198,7 +142,7 @@ impl World<'_> {
     }
 
     /// The caller's time is up before the head came.
-    fn gives_up(
+    pub(super) fn gives_up(
         &mut self,
         call: &Call,
         line: &Line,
@@ -214,7 +158,7 @@ impl World<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one answer in full")]
-    fn breaks(
+    pub(super) fn breaks(
         &mut self,
         line: &Line,
         endpoint: Option<Endpoint>,
@@ -230,7 +174,7 @@ impl World<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one answer in full")]
-    fn answered(
+    pub(super) fn answered(
         &mut self,
         line: &Line,
         endpoint: Option<Endpoint>,
@@ -408,70 +352,6 @@ impl World<'_> {
         head.body = text.unwrap_or_else(|| "aaaaaaaa".to_owned());
         let drip = reply.drip.map(|drip| (drip.bytes.0.clamp(1, PIECE), micros(drip.every)));
         (head, Stream { sent, promised, chunked, end: cut.map_or(End::Over, |(_, end)| end), drip })
-    }
-
-    /// A health check.
-    fn ask_health(&mut self, call: &Call, request: &Request, service: &str, line: &Line) -> (i64, Answer) {
-        let services: &BTreeMap<_, _> = &line.door.listener.services;
-        let known = services.get_key_value(service).or_else(|| services.get_key_value("*"));
-        let (endpoint, answer, step) = match known {
-            None => {
-                self.arrive(request, line, None, 0, 0);
-                (None, GrpcAnswer::NotFound, 0)
-            }
-            Some((name, script)) => {
-                let endpoint = Endpoint::Of { listener: line.door.name.clone(), name: name.clone() };
-                let word = endpoint.to_string();
-                let probe = self.life_mut(line.door.life).map_or(0, |of| of.count(&word));
-                let choice = self.choose_at(line.from, line.door.life, script, &word, probe, None);
-                self.arrive(request, line, Some(endpoint.clone()), probe, 0);
-                if let Some(mark) = choice.mark {
-                    self.mark(line.door.life, &mark, &word);
-                }
-                (Some(endpoint), choice.answer, choice.index)
-            }
-        };
-        let at = line.from + MS / 2;
-        let word = answer.word().unwrap_or("hang");
-        let (delay, serves, said, what) = match &answer {
-            GrpcAnswer::Hang => return self.gives_up(call, line, endpoint, step, word, 0),
-            GrpcAnswer::Close | GrpcAnswer::HalfFrame => {
-                return self.breaks(line, endpoint, step, word, at, Ending::WeClosed, "EOF");
-            }
-            GrpcAnswer::Reset => {
-                return self.breaks(
-                    line,
-                    endpoint,
-                    step,
-                    word,
-                    at,
-                    Ending::WeReset,
-                    "connection reset by peer",
-                );
-            }
-            GrpcAnswer::Serving => (0, true, word.to_owned(), "SERVING".to_owned()),
-            GrpcAnswer::NotServing => (0, false, word.to_owned(), "NOT_SERVING".to_owned()),
-            GrpcAnswer::Unknown => (0, false, word.to_owned(), "UNKNOWN".to_owned()),
-            GrpcAnswer::ServiceUnknown => (0, false, word.to_owned(), "SERVICE_UNKNOWN".to_owned()),
-            GrpcAnswer::NotFound => (0, false, word.to_owned(), "rpc error: code = NotFound".to_owned()),
-            GrpcAnswer::Unimplemented => {
-                (0, false, word.to_owned(), "rpc error: code = Unimplemented".to_owned())
-            }
-            GrpcAnswer::With(with) => {
-                let said = with
-                    .code
-                    .map_or_else(|| format!("status {}", with.status.0), |code| format!("code {code}"));
-                let delay = with.delay.map_or(0, micros);
-                (delay, with.code.unwrap_or(0) == 0 && with.status.0 == 1, said.clone(), said)
-            }
-        };
-        let at = at + delay;
-        if at > call.deadline {
-            return self.gives_up(call, line, endpoint, step, &said, 0);
-        }
-        self.answered(line, endpoint, step, &said, at, 7, None);
-        self.end(&line.door, line.conn, at + MS, Ending::PeerClosed, None);
-        (at + MS, Answer::Health(serves, what))
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use probity_model::{Case, History, Judgement, Registry};
+use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
 /// The clauses with their judges.
 pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::draft().unwrap());
@@ -29,6 +30,17 @@ pub(crate) fn violated(history: &History) -> Vec<(String, String)> {
         .filter(|judgement| judgement.verdict.word() == "violated")
         .map(|judgement| (judgement.clause.to_string(), judgement.verdict.sentence().to_owned()))
         .collect()
+}
+
+/// How properties are searched: always in the same way, or, to look further, from the seed in `PROBITY_SEED`.
+pub(crate) fn searching(cases: u32) -> ProptestConfig {
+    let seed = std::env::var("PROBITY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(seed),
+        ..ProptestConfig::default()
+    }
 }
 
 /// Does something for each number below `count`, on all cores; the results in their order.
