@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use agnhost_rs::document;
+use probity_document as document;
 use probity_script::{Change, Plan};
 use serde_json::Value;
 
