@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use probity_model::history::{Deed, Did, Gap, Happening, Header, Heard, Reading, Sighting};
+use probity_model::history::{Deed, Did, Gap, Happening, Header, Heard, Reading, Sighting, Source};
 use probity_model::manifest::CASE;
 use probity_model::metronome::MetronomeEar;
 use probity_model::{EventId, History};
@@ -36,6 +36,8 @@ struct Inner {
     pods: HashMap<String, String>,
     /// The first and the newest reading of each node, for histories that begin later.
     readings: HashMap<String, Vec<(i64, Reading)>>,
+    /// Sources that can't be heard now, each with when it was heard last.
+    away: Vec<(Source, i64)>,
     /// Gaps that have no end, such as a kind that may not be watched: they are in every history.
     endless: Vec<(i64, Gap)>,
     last_noise_us: i64,
@@ -63,6 +65,7 @@ impl Books {
             ear: Metronome::ear(),
             pods: HashMap::new(),
             readings: HashMap::new(),
+            away: Vec::new(),
             endless: Vec::new(),
             last_noise_us: i64::MIN / 2,
             strays: 0,
@@ -126,6 +129,8 @@ impl Inner {
                 let slug = self.case_of_pod(&heard);
                 self.enter_one(slug, us, Happening::Witness(heard));
             }
+            Incoming::Away { of, since_us } => self.away.push((of, since_us)),
+            Incoming::Back { of } => self.away.retain(|(away, _)| *away != of),
             Incoming::Gap { us, gap } => {
                 if gap.to_us == i64::MAX {
                     self.endless.push((us, gap.clone()));
@@ -211,6 +216,19 @@ impl Book {
     pub async fn changed(&mut self) {
         if self.changed.changed().await.is_err() {
             std::future::pending::<()>().await;
+        }
+    }
+
+    /// Enters who can't be heard now: whatever they would have told belongs to a gap that lasts until the end. They all
+    /// speak through the API server, so where one is away the others may be about to be missed.
+    pub fn enter_absences(&self) {
+        let us = self.books.zero.us();
+        let mut inner = self.books.lock();
+        let Some(since_us) = inner.away.iter().map(|(_, since)| *since).min() else { return };
+        let Some(open) = inner.open.get_mut(&self.slug) else { return };
+        for of in [Source::Recorder, Source::Watch("Pod".to_owned())] {
+            let why = "the cluster could not be heard any more".to_owned();
+            open.history.push(us, Happening::Gap(Gap { of, from_us: since_us, to_us: us, why }));
         }
     }
 

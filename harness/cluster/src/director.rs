@@ -92,6 +92,7 @@ pub async fn direct(stage: Stage, case: Case, setting: Setting) -> i64 {
         Err(Cut::Interrupted) => "interrupted".to_owned(),
         Err(Cut::Broken(why)) => why.clone(),
     };
+    director.book.enter_absences();
     director.book.deed(zero.us(), Did::Over { why });
     let us = zero.us();
     director.clear().await;

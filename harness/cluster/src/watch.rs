@@ -52,7 +52,7 @@ pub fn watch(
     let (ground, namespace, kind) = (ground.clone(), namespace.to_owned(), kind.to_owned());
     let labels = labels.map(ToOwned::to_owned);
     AbortOnDropHandle::new(tokio::spawn(async move {
-        let teller = Teller { kind, zero, out, heard_us: zero.us(), known: BTreeMap::new() };
+        let teller = Teller { kind, zero, out, heard_us: zero.us(), away: false, known: BTreeMap::new() };
         match found {
             Ok(kind) => Watch { ground, namespace, kind, labels, teller }.run().await,
             Err(error) => teller.never(&error.to_string()),
@@ -131,6 +131,7 @@ impl Watch {
                     if let Some(why) = lost {
                         self.teller.gap(since_us, why);
                     }
+                    self.teller.back();
                     let revision = listing.revision.clone();
                     return self.teller.relist(listing).then_some(revision);
                 }
@@ -139,6 +140,7 @@ impl Watch {
                     return None;
                 }
                 Err(_) => {
+                    self.teller.away(since_us);
                     tries += 1;
                     tokio::time::sleep(pause(tries)).await;
                 }
@@ -152,6 +154,7 @@ impl Watch {
             Ok(body) => body,
             Err(error) => {
                 broke_us.get_or_insert(self.teller.heard_us);
+                self.teller.away(self.teller.heard_us);
                 return match error.refusal() {
                     Some(refusal) if refusal.code == 410 => Ended::Forgotten(refusal.message.clone()),
                     Some(refusal) if !matches!(refusal.code, 429 | 502..=504) => Ended::Broken,
@@ -162,6 +165,7 @@ impl Watch {
         if let Some(since_us) = broke_us.take() {
             self.teller.late(since_us);
         }
+        self.teller.back();
         let mut lines = Lines::default();
         loop {
             let frame = tokio::time::timeout(LONGEST_SILENCE, body.frame()).await;
@@ -171,6 +175,7 @@ impl Watch {
                 Ok(None) => return Ended::Over,
                 Ok(Some(Err(_))) | Err(_) => {
                     broke_us.get_or_insert(self.teller.zero.us());
+                    self.teller.away(self.teller.heard_us);
                     return Ended::Broken;
                 }
             };
@@ -243,10 +248,27 @@ struct Teller {
     zero: Zero,
     out: UnboundedSender<Incoming>,
     heard_us: i64,
+    away: bool,
     known: BTreeMap<String, Value>,
 }
 
 impl Teller {
+    /// The server can't be heard since then.
+    fn away(&mut self, since_us: i64) {
+        if !self.away {
+            self.away = true;
+            let _ = self.out.send(Incoming::Away { of: Source::Watch(self.kind.clone()), since_us });
+        }
+    }
+
+    /// It is heard again.
+    fn back(&mut self) {
+        if self.away {
+            self.away = false;
+            let _ = self.out.send(Incoming::Back { of: Source::Watch(self.kind.clone()) });
+        }
+    }
+
     /// Takes one event of the watch. Says if the watch is over by it.
     fn event(&mut self, line: &[u8], revision: &mut String) -> Option<Ended> {
         if line.trim_ascii().is_empty() {

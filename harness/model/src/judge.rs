@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Did, Gap, Happening, Source};
+use crate::history::{Did, Event, Gap, Happening, Source};
 use crate::measure::Measurement;
 use crate::verdict::{Doubt, Seen, Skip, Verdict};
 use crate::{Catalogue, Clause, ClauseId, EventId, History, Timeline};
@@ -154,23 +154,42 @@ fn unseen(timeline: &Timeline<'_>) -> Verdict {
 }
 
 /// A conclusion that spans a gap in what was heard is no conclusion: what would refute it may have happened in the gap.
-/// One event proves itself; only the time between several can hide something.
+/// One event proves itself; only the time between several can hide something. And where the cluster could not be heard
+/// any more when the case ended, silence accuses nobody.
 fn doubt_by_gaps(verdict: Verdict, timeline: &Timeline<'_>) -> Verdict {
-    let events = match &verdict {
-        Verdict::Holds { evidence }
-        | Verdict::Violated { evidence, .. }
-        | Verdict::Diverges { evidence, .. } => evidence.events(),
-        _ => return verdict,
-    };
-    let times = events.iter().filter_map(|id| timeline.history.get(*id)).map(|event| event.us);
-    let (Some(from), Some(to)) = (times.clone().min(), times.max()) else { return verdict };
-    let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| gap.from_us < to && from < gap.to_us) else {
+    let (Verdict::Holds { evidence }
+    | Verdict::Violated { evidence, .. }
+    | Verdict::Diverges { evidence, .. }) = &verdict
+    else {
         return verdict;
     };
-    let why = format!("{} in between ({})", what_was_missed(gap), gap.why);
-    let mut events: Vec<EventId> = events.to_vec();
+    let cited = || evidence.events().iter().filter_map(|id| timeline.history.get(*id));
+    let (Some(from), Some(to)) = (cited().map(|event| event.us).min(), cited().map(|event| event.us).max())
+    else {
+        return verdict;
+    };
+    let accuses = matches!(verdict, Verdict::Violated { .. });
+    let hides = |gap: &Gap| {
+        let between = gap.from_us < to && from < gap.to_us && concerns(gap, cited());
+        let deaf = gap.of == Source::Recorder && gap.to_us >= timeline.ended_us;
+        between || (accuses && deaf)
+    };
+    let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| hides(gap)) else { return verdict };
+    let why = format!("{} meanwhile ({})", what_was_missed(gap), gap.why);
+    let mut events: Vec<EventId> = evidence.events().to_vec();
     events.push(*id);
     Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
+}
+
+/// Pods, events and witnesses are behind every conclusion. Other kinds matter to those that cite them: without the right to
+/// see endpoints, what is said of pods is as good as ever.
+fn concerns<'h>(gap: &Gap, mut cited: impl Iterator<Item = &'h Event>) -> bool {
+    match &gap.of {
+        Source::Watch(kind) if kind != "Pod" && kind != "Event" => {
+            cited.any(|event| matches!(&event.what, Happening::Sighting(seen) if seen.kind == *kind))
+        }
+        _ => true,
+    }
 }
 
 fn what_was_missed(gap: &Gap) -> String {
@@ -178,5 +197,55 @@ fn what_was_missed(gap: &Gap) -> String {
         Source::Watch(kind) => format!("revisions of {kind} objects may have been missed"),
         Source::Recorder => "the recorder was not heard".to_owned(),
         Source::Witness { pod, container } => format!("lines of {pod}/{container} are missing"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::compose::Composer;
+
+    const CLAUSES: &str =
+        "- { id: a.silence, level: must, says: s, source: { document: d, edition: e }, tested: t }";
+
+    /// Accuses every pod, by its first revision alone.
+    fn accuse(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+        seen.violated(
+            "it never came",
+            run.pods.iter().flat_map(|pod| pod.revisions.first()).map(|first| first.id),
+        );
+    }
+
+    fn judged(mut run: Composer, gap: Option<Source>) -> &'static str {
+        let mut catalogue = Catalogue::default();
+        catalogue.add_chapter("test", CLAUSES).unwrap();
+        let registry = Registry::new(catalogue, [Judge { clause: "a.silence", judge: accuse }]).unwrap();
+        if let Some(of) = gap {
+            let gap = Gap { of, from_us: 2_000_000, to_us: 9_000_000, why: "away".to_owned() };
+            run.push(9.0, Happening::Gap(gap));
+        }
+        run.deed(9.0, Did::Over { why: "done".to_owned() });
+        registry.judge(&run.done())[0].verdict.word()
+    }
+
+    fn pod() -> Composer {
+        let mut run = Composer::new(&["a.silence"]);
+        run.create(1.0, &json!({ "containers": [{ "name": "target" }] }));
+        run
+    }
+
+    #[test]
+    fn silence_accuses_nobody_where_the_cluster_was_not_heard_at_the_end() {
+        assert_eq!(judged(pod(), None), "violated");
+        assert_eq!(judged(pod(), Some(Source::Recorder)), "inconclusive");
+    }
+
+    #[test]
+    fn a_kind_that_may_not_be_seen_matters_only_to_those_who_cite_it() {
+        assert_eq!(judged(pod(), Some(Source::Watch("EndpointSlice".to_owned()))), "violated");
     }
 }

@@ -47,6 +47,7 @@ pub(super) struct Ear {
     /// The life of the recorder that the cursor belongs to.
     life: String,
     heard_us: i64,
+    away: bool,
     lives: BTreeMap<String, Identity>,
     peers: BTreeMap<String, Identity>,
     strangers: BTreeSet<String>,
@@ -60,6 +61,7 @@ impl Ear {
             cursor: 0,
             life: String::new(),
             heard_us: zero.us(),
+            away: false,
             lives: BTreeMap::new(),
             peers: BTreeMap::new(),
             strangers: BTreeSet::new(),
@@ -72,6 +74,7 @@ impl Ear {
             let path = format!("/v1/lines?since={}&wait={}s", self.cursor, WAIT.as_secs());
             pause = match door.wait_for(&path, WAIT).await {
                 Ok(reply) if reply.status == 200 => {
+                    self.back();
                     if self.portion(&reply) {
                         self.learn(&door).await;
                     }
@@ -84,9 +87,27 @@ impl Ear {
                     GATHER
                 }
                 // Nothing is lost yet: the cursor is where it was.
-                Ok(_) | Err(_) => (pause * 2).min(LONGEST_PAUSE),
+                Ok(_) | Err(_) => {
+                    self.gone();
+                    (pause * 2).min(LONGEST_PAUSE)
+                }
             };
             tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// The recorder can't be heard since it was heard last.
+    fn gone(&mut self) {
+        if !self.away {
+            self.away = true;
+            let _ = self.out.send(Incoming::Away { of: Source::Recorder, since_us: self.heard_us });
+        }
+    }
+
+    fn back(&mut self) {
+        if self.away {
+            self.away = false;
+            let _ = self.out.send(Incoming::Back { of: Source::Recorder });
         }
     }
 
