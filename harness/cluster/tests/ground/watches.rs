@@ -16,8 +16,16 @@ fn stream(events: &[String], end: Piece) -> Answer {
     Answer::Pieces(events.iter().cloned().map(Piece::Bytes).chain([end]).collect())
 }
 
-/// What a watch of pods tells, as short lines, until so many came.
+/// What a watch of pods tells, as short lines, until so many came. That it is away and back again is left out.
 async fn told(
+    many: usize,
+    script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static,
+) -> (Vec<String>, Fake) {
+    let (lines, fake) = all_told(many, script).await;
+    (lines.into_iter().filter(|line| line != "away" && line != "back").collect(), fake)
+}
+
+async fn all_told(
     many: usize,
     script: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static,
 ) -> (Vec<String>, Fake) {
@@ -26,7 +34,8 @@ async fn told(
     let (out, mut incoming) = unbounded_channel();
     let _watch = watch(&ground, "n", "Pod", Some("probity.dev/run=r"), Zero::now(), out);
     let mut lines = Vec::new();
-    while lines.len() < many {
+    let presence = |line: &&String| *line == "away" || *line == "back";
+    while lines.iter().filter(|line| !presence(line)).count() < many {
         let next = tokio::time::timeout(Duration::from_secs(20), incoming.recv()).await;
         lines.push(short(&next.unwrap().unwrap()));
     }
@@ -53,6 +62,10 @@ fn short(incoming: &Incoming) -> String {
         Incoming::Noise { noise, .. } => {
             assert!(noise.by == Listener::Harness && noise.to_us - noise.from_us > 50_000);
             "noise".to_owned()
+        }
+        Incoming::Away { of, .. } | Incoming::Back { of } => {
+            assert_eq!(*of, Source::Watch("Pod".to_owned()));
+            if matches!(incoming, Incoming::Back { .. }) { "back" } else { "away" }.to_owned()
         }
         other => format!("{other:?}"),
     }
@@ -218,6 +231,19 @@ async fn a_server_that_is_away_for_long_is_noise_and_no_gap() {
     .await;
     assert_eq!(lines, ["noise", "Added b 12"]);
     assert!(revisions(&fake).iter().all(|revision| revision == "10"));
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_is_told_as_away_once_until_it_is_back() {
+    let (lines, _fake) = all_told(
+        2,
+        lists(vec![], vec![], |asked| match asked.nth {
+            0..27 => Answer::RetryAfter(503, 0),
+            _ => stream(&[event("ADDED", &object("b", 12))], Piece::Hang),
+        }),
+    )
+    .await;
+    assert_eq!(lines, ["away", "noise", "back", "Added b 12"]);
 }
 
 #[tokio::test]
