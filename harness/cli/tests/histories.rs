@@ -23,6 +23,7 @@ fn clusters() -> Vec<PathBuf> {
 /// A line for each case and clause: `case clause verdict`.
 fn verdicts(cluster: &Path) -> String {
     let said = probity(&["judge", "--format", "json", cluster.to_str().unwrap()]);
+    assert!(matches!(said.status, 0 | 3), "{}", said.err);
     let documents = Deserializer::from_str(&said.out).into_iter::<Value>();
     let mut lines = Vec::new();
     for document in documents {
