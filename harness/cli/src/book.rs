@@ -13,6 +13,7 @@ use probity_script::problem::{Problem, pin};
 
 use crate::args::SuiteArgs;
 use crate::exit::Failure;
+use crate::found;
 
 /// A file of cases.
 pub(crate) struct CaseFile {
@@ -108,32 +109,12 @@ pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<P
 ///
 /// If one does not exist, or a folder holds none.
 pub(crate) fn files_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        let before = files.len();
-        let wrong =
-            |error: &dyn std::fmt::Display| Failure::wrong_use(format!("{}: {error}", path.display()));
-        collect(path, true, &mut files).map_err(|error| wrong(&error))?;
-        if files.len() == before {
-            return Err(wrong(&"the folder holds no file that ends in .yaml or .yml"));
-        }
-    }
-    Ok(files)
+    found::below(paths, is_case_file, "the folder holds no file that ends in .yaml or .yml")
 }
 
-fn collect(path: &Path, given: bool, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if !std::fs::metadata(path)?.is_dir() {
-        let yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
-        let clauses = path.file_name().is_some_and(|name| name == "clauses.yaml");
-        if given || (yaml && !clauses) {
-            files.push(path.to_owned());
-        }
-        return Ok(());
-    }
-    let mut inside: Vec<PathBuf> =
-        std::fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-    inside.sort();
-    inside.iter().try_for_each(|path| collect(path, false, files))
+fn is_case_file(path: &Path) -> bool {
+    let yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+    yaml && path.file_name().is_none_or(|name| name != "clauses.yaml")
 }
 
 /// Refuses a name that two cases have.

@@ -156,7 +156,6 @@ impl Desk {
                 self.told.leftovers.push(leftover);
             }
             Progress::Finished(usage) => {
-                let usage = of_cluster(usage);
                 self.write(&LogLine::Finished(usage));
                 self.told.usage = Some(usage);
             }
@@ -229,22 +228,6 @@ impl Desk {
     fn trouble(&mut self, what: String) {
         self.voice.err(&format!("probity: {what}\n"));
         self.told.troubles.push(what);
-    }
-}
-
-/// What a run took, in the words of its log.
-fn of_cluster(usage: probity_cluster::Usage) -> Usage {
-    Usage {
-        wall_us: usage.wall_us,
-        laid_us: usage.laid_us,
-        longest_us: usage.longest_us,
-        cases: usage.cases,
-        requests: usage.requests,
-        cpu_us: usage.cpu_us,
-        peak_memory: usage.peak_memory,
-        stalls: usage.stalls.0,
-        stalled_us: usage.stalls.1,
-        interrupted: usage.interrupted,
     }
 }
 

@@ -11,6 +11,7 @@ mod english;
 mod exit;
 mod facts;
 mod files;
+mod found;
 mod front;
 mod hints;
 mod live;

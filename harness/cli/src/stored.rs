@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use probity_model::History;
 
 use crate::exit::Failure;
+use crate::found;
 
 /// What a stored history may measure once it is unpacked; a real one has a few megabytes.
 const LARGEST: u64 = 1 << 30;
@@ -75,31 +76,12 @@ fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
 ///
 /// If one does not exist, or a folder holds none.
 pub(crate) fn below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        let before = files.len();
-        let wrong =
-            |error: &dyn std::fmt::Display| Failure::wrong_use(format!("{}: {error}", path.display()));
-        collect(path, true, &mut files).map_err(|error| wrong(&error))?;
-        if files.len() == before {
-            return Err(wrong(&"there is no history here (.jsonl or .jsonl.zst)"));
-        }
-    }
-    Ok(files)
+    found::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")
 }
 
-fn collect(path: &Path, given: bool, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    if !fs::metadata(path)?.is_dir() {
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        if given || name.ends_with(".jsonl") || name.ends_with(".jsonl.zst") {
-            files.push(path.to_owned());
-        }
-        return Ok(());
-    }
-    let mut inside: Vec<PathBuf> =
-        fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-    inside.sort();
-    inside.iter().try_for_each(|path| collect(path, false, files))
+fn is_history(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
 /// Stores the lines of a history, compressed.

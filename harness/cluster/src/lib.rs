@@ -38,7 +38,7 @@ pub use forward::Door;
 pub use incoming::Incoming;
 pub use metronome::Metronome;
 pub use namespace::{Leftover, Namespace};
-pub use progress::{Progress, Usage};
+pub use progress::Progress;
 pub use recorder::Recorder;
 pub use rights::Rights;
 pub use run::{RefusedPod, RunError, RunOptions, conduct, rehearse};

@@ -232,23 +232,10 @@ impl Namespace {
 
 /// What a run can have made in a namespace. Owners come before what they would make anew; endpoints go with their Service.
 pub(crate) fn own_kinds() -> Vec<&'static Kind> {
-    let names = [
-        "CronJob",
-        "Job",
-        "Deployment",
-        "StatefulSet",
-        "DaemonSet",
-        "ReplicaSet",
-        "ReplicationController",
-        "Pod",
-        "Service",
-        "ConfigMap",
-        "Secret",
-        "PodDisruptionBudget",
-        "NetworkPolicy",
-        "PersistentVolumeClaim",
-    ];
-    names.iter().filter_map(|name| KINDS.iter().find(|kind| kind.kind == *name)).collect()
+    let others =
+        ["Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy", "PersistentVolumeClaim"];
+    let names = RUNS.iter().chain(&others);
+    names.filter_map(|name| KINDS.iter().find(|kind| kind.kind == *name)).collect()
 }
 
 /// Asks to delete all objects of a kind with these labels. What may not be listed cannot have been made by us.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_model::history::NodeFacts;
+use probity_model::run_log::Usage;
 use probity_model::verdict::Skip;
 use probity_model::{CaseName, History};
 
@@ -80,27 +81,4 @@ pub enum Progress {
     },
     /// All is done and cleaned up.
     Finished(Usage),
-}
-
-/// What a run took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// From the zero to the end of the clean-up.
-    pub wall_us: i64,
-    /// From the zero to the first case.
-    pub laid_us: i64,
-    /// The longest single case, from its beginning to its end.
-    pub longest_us: i64,
-    /// How many cases ran.
-    pub cases: u64,
-    /// Requests to the API server.
-    pub requests: u64,
-    /// The harness's own CPU time.
-    pub cpu_us: i64,
-    /// The harness's peak resident memory in bytes.
-    pub peak_memory: u64,
-    /// How often the harness itself was held up for more than 50 ms, and for how long in all.
-    pub stalls: (u64, i64),
-    /// Whether the run was interrupted.
-    pub interrupted: bool,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use probity_model::clause::Need;
 use probity_model::manifest::{self, Setting};
+use probity_model::run_log::Usage;
 use probity_model::verdict::Skip;
 use probity_model::{Case, CaseName};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -16,8 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::books::Books;
 use crate::connect::Ground;
 use crate::director::{Stage, direct};
-use crate::error::ClusterError;
-use crate::error::{Refusal, SendError};
+use crate::error::{ClusterError, Refusal, SendError};
 use crate::incoming::Incoming;
 use crate::metronome::Metronome;
 use crate::namespace::Namespace;
@@ -25,7 +25,7 @@ use crate::recorder::Recorder;
 use crate::schedule::{self, Slots};
 use crate::ticker::Ticker;
 use crate::watch::watch;
-use crate::{Progress, Usage, Zero, usage};
+use crate::{Progress, Zero, usage};
 
 /// What is watched for every case; a case may name more.
 const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
@@ -247,7 +247,8 @@ async fn play(
         running.spawn(direct(stage.clone(), case, setting));
         longest_us = longest_us.max(join(&mut running, out).await);
     }
-    Ok(Usage { laid_us, longest_us, cases: number, stalls: ticker.totals(), ..Usage::default() })
+    let (stalls, stalled_us) = ticker.totals();
+    Ok(Usage { laid_us, longest_us, cases: number, stalls, stalled_us, ..Usage::default() })
 }
 
 /// Starts the metronomes while the first cases begin, and reads the clocks of their nodes from then on.

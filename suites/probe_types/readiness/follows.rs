@@ -26,9 +26,7 @@ pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &
 /// A container that is not ready is ready again as soon as its probe succeeds often enough, without a restart.
 pub(super) fn recovers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in &lives(run) {
-        let mut was_ready =
-            life.turns(Outcome::Fail).into_iter().filter(|fall| life.showed(run, &fall.first.at, true));
-        let Some(fall) = was_ready.next() else { continue };
+        let Some(fall) = falls(run, life).into_iter().next() else { continue };
         for turn in rises(run, life) {
             if turn.first.at.at.lo > fall.first.at.at.lo {
                 seen.applies();

@@ -114,7 +114,10 @@ fn ended(case: &str, live: f64) -> Progress {
 }
 
 fn finished(interrupted: bool) -> Progress {
-    Progress::Finished(probity_cluster::Usage { interrupted, ..probity_cluster::Usage::default() })
+    Progress::Finished(probity_model::run_log::Usage {
+        interrupted,
+        ..probity_model::run_log::Usage::default()
+    })
 }
 
 #[test]
