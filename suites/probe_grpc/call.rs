@@ -31,12 +31,17 @@ fn passes(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&str) -> bool) 
         for attempt in &container.attempts {
             for asked in attempt.requests.iter().filter(|asked| of_prober(asked)) {
                 let Some(service) = asked.request.service.as_deref() else { continue };
-                let Some(port) = attempt.connection(asked).and_then(|connection| connection.port()) else { continue };
+                let Some(port) = attempt.connection(asked).and_then(|connection| connection.port()) else {
+                    continue;
+                };
                 let at_port: Vec<&str> =
                     wanted.iter().filter(|(_, of)| *of == Some(port)).map(|(service, _)| *service).collect();
                 if at_port.contains(&service) && concerns(service) {
                     seen.fine([asked.id]);
-                } else if !at_port.is_empty() && !at_port.contains(&service) && at_port.iter().all(|of| concerns(of)) {
+                } else if !at_port.is_empty()
+                    && !at_port.contains(&service)
+                    && at_port.iter().all(|of| concerns(of))
+                {
                     let finding = format!(
                         "a probe of {}/{} asked for the service `{service}` instead of `{}`",
                         pod.key,
@@ -122,7 +127,9 @@ pub(super) fn metadata(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// What is wrong with the user agent.
 fn wrong_agent(asked: &Asked<'_>, node: Option<&NodeFacts>) -> Option<String> {
     let agents: Vec<&str> = asked.header("user-agent").collect();
-    let said = || format!("the user agent {}", if agents.is_empty() { "none".to_owned() } else { agents.join(", ") });
+    let said = || {
+        format!("the user agent {}", if agents.is_empty() { "none".to_owned() } else { agents.join(", ") })
+    };
     let [agent] = agents.as_slice() else { return Some(said()) };
     let Some((own, library)) = agent.strip_prefix("kube-probe/").and_then(|rest| rest.split_once(' ')) else {
         return Some(said());
@@ -165,7 +172,12 @@ fn strange<'h>(asked: &Asked<'h>) -> Option<&'h str> {
             || ["content-type", "user-agent", "grpc-timeout"].contains(&name)
             || OF_THE_PROTOCOL.contains(&name)
     };
-    asked.request.headers.iter().map(|(name, _)| name.as_str()).find(|name| !known(&name.to_ascii_lowercase()))
+    asked
+        .request
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .find(|name| !known(&name.to_ascii_lowercase()))
 }
 
 /// `1.36` of `1.36.3-vendor.7`; the plus sign that vendors add to the minor version is left out.
@@ -187,8 +199,11 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let Some(connection) = arrival.attempt.connection(asked) else { continue };
         if asked.request.nth > 1 {
             let peer = &connection.accepted.peer;
-            let finding =
-                format!("{} came as request {} of a connection from {peer}", arrival.words(), asked.request.nth);
+            let finding = format!(
+                "{} came as request {} of a connection from {peer}",
+                arrival.words(),
+                asked.request.nth
+            );
             seen.violated(finding, [connection.id, asked.id]);
             continue;
         }
@@ -215,7 +230,11 @@ mod tests {
     const FRESH: &str = "probe.grpc.new-connection-each";
 
     fn asked(clause: &str, wanted: &str, service: &str) -> &'static str {
-        let grpc = if wanted.is_empty() { json!({ "port": 9090 }) } else { json!({ "port": 9090, "service": wanted }) };
+        let grpc = if wanted.is_empty() {
+            json!({ "port": 9090 })
+        } else {
+            json!({ "port": 9090, "service": wanted })
+        };
         let mut scene = Scene::new(clause, "readinessProbe", &json!({ "grpc": grpc }), &json!({}));
         scene.run.grpc(2.0, service, "status 1");
         scene.at(4.0)
@@ -244,7 +263,10 @@ mod tests {
     fn the_metadata_is_what_a_kubelet_sends() {
         let agent = ("user-agent", "kube-probe/1.36 grpc-go/1.79.3");
         let deadline = ("grpc-timeout", "998m");
-        assert_eq!(sent(&[agent, deadline, ("content-type", "application/grpc"), ("te", "trailers")]), "holds");
+        assert_eq!(
+            sent(&[agent, deadline, ("content-type", "application/grpc"), ("te", "trailers")]),
+            "holds"
+        );
         assert_eq!(sent(&[agent]), "violated");
         assert_eq!(sent(&[agent, ("grpc-timeout", "2S")]), "violated");
         assert_eq!(sent(&[deadline]), "violated");

@@ -55,10 +55,11 @@ pub(super) fn plaintext_only(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     for (_, container, spec) in run.probes() {
         let Handler::Grpc { port, .. } = &spec.handler else { continue };
         let connections = container.attempts.iter().flat_map(|attempt| &attempt.connections);
-        let secured = connections.filter(|connection| connection.port() == port.number).find_map(|connection| {
-            let (id, tls) = connection.tls.as_ref()?;
-            tls.error.is_none().then_some([connection.id, *id])
-        });
+        let secured =
+            connections.filter(|connection| connection.port() == port.number).find_map(|connection| {
+                let (id, tls) = connection.tls.as_ref()?;
+                tls.error.is_none().then_some([connection.id, *id])
+            });
         let others = container.probes.iter().any(|other| {
             matches!(other.handler, Handler::Http { .. }) && other.handler.port() == port.number
         });
@@ -133,11 +134,11 @@ mod tests {
 
     fn answered(clause: &str, answer: &str, ready: bool) -> &'static str {
         let mut scene = scene(clause, &json!({ "port": 9090, "protocol": "grpc" }));
-        for second in 2..12 {
+        for second in 2..18 {
             scene.run.grpc(f64::from(second), "", answer);
         }
         scene.run.running(2.4, ready, true, 0);
-        scene.at(12.0)
+        scene.at(18.0)
     }
 
     #[test]
@@ -180,12 +181,16 @@ mod tests {
             assert_eq!(vain(clause, &listener, failed, false), "holds", "{clause}");
             assert_eq!(vain(clause, &listener, failed, true), "violated", "{clause}");
             assert_eq!(vain(clause, &listener, errored, false), "violated", "{clause}");
-            assert_eq!(vain(clause, &json!({ "port": 9090, "protocol": "grpc" }), failed, false), "inconclusive");
+            assert_eq!(
+                vain(clause, &json!({ "port": 9090, "protocol": "grpc" }), failed, false),
+                "inconclusive"
+            );
         }
     }
 
     fn three(ready: bool) -> &'static str {
-        let check = |service: &str| json!({ "grpc": { "port": 9090, "service": service }, "periodSeconds": 1 });
+        let check =
+            |service: &str| json!({ "grpc": { "port": 9090, "service": service }, "periodSeconds": 1 });
         let container = json!({
             "name": "target", "startupProbe": check("s"), "livenessProbe": check("l"), "readinessProbe": check("r"),
         });
@@ -193,11 +198,11 @@ mod tests {
         run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, false, false, 0);
         run.grpc(2.0, "s", "status 1");
         run.running(2.2, false, true, 0);
-        for second in 3..12 {
+        for second in 3..18 {
             run.grpc(f64::from(second), "l", "status 1");
             run.grpc(f64::from(second) + 0.1, "r", "status 1");
         }
-        run.running(3.4, ready, true, 0).reading(12.0);
+        run.running(3.4, ready, true, 0).reading(18.0);
         crate::tests::verdict(&run.done(), THREE)
     }
 

@@ -9,7 +9,9 @@ use crate::probe_mechanism::probes_of;
 
 /// A port is required, a number from 1 to 65535.
 pub(super) fn port_required(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let fits = |grpc: &Value| grpc.get("port").and_then(Value::as_i64).is_some_and(|port| (1..=65535).contains(&port));
+    let fits = |grpc: &Value| {
+        grpc.get("port").and_then(Value::as_i64).is_some_and(|port| (1..=65535).contains(&port))
+    };
     trials(run, seen, "port", fits);
 }
 
@@ -62,7 +64,8 @@ fn trials(run: &Timeline<'_>, seen: &mut Seen, field: &str, fits: impl Fn(&Value
             }
             (Some(_), 400 | 422) if named || tried.message.contains(field) => seen.fine([*id]),
             (Some(_), 400 | 422) => {
-                let why = format!("`{}` was refused without a word of {field}: {}", tried.name, tried.message);
+                let why =
+                    format!("`{}` was refused without a word of {field}: {}", tried.name, tried.message);
                 seen.doubt(Doubt::Ambiguous, why, [*id]);
             }
             (None, ..300) if field == "port" => seen.fine([*id]),
@@ -100,7 +103,10 @@ mod tests {
         assert_eq!(tried(PORT, json!({ "port": 1 }), 422, refusal), "violated");
         assert_eq!(tried(PORT, json!({}), 422, refusal), "holds");
         assert_eq!(tried(PORT, json!({ "port": 65536 }), 201, ""), "violated");
-        assert_eq!(tried(PORT, json!({ "port": "grpc" }), 400, "GRPCAction.grpc.port of type int32"), "holds");
+        assert_eq!(
+            tried(PORT, json!({ "port": "grpc" }), 400, "GRPCAction.grpc.port of type int32"),
+            "holds"
+        );
         assert_eq!(tried(PORT, json!({ "port": 0 }), 422, "spec.hostname"), "inconclusive");
     }
 

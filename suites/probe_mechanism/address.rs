@@ -71,8 +71,8 @@ pub(crate) fn tcp_at_pod_ip(run: &Timeline<'_>, seen: &mut Seen) {
 #[cfg(test)]
 mod tests {
     use probity_model::compose::Told;
-    use probity_script::witness::Listening;
     use probity_script::Fact;
+    use probity_script::witness::Listening;
     use serde_json::json;
 
     use crate::probe_mechanism::scene::Scene;

@@ -136,7 +136,14 @@ fn course<'t, 'h>(
             (_, settled) => settled.as_ref().map(|(_, at)| at.clone()),
         };
         let events = of.events();
-        exchanges.push(Exchange { id: of.id, at: of.at.clone(), done, late: false, hops: Vec::new(), events });
+        exchanges.push(Exchange {
+            id: of.id,
+            at: of.at.clone(),
+            done,
+            late: false,
+            hops: Vec::new(),
+            events,
+        });
         told.extend(answer.map(|answer| (of.id, answer)));
     }
     Some(Answers::with(Course { pod, container, probe, attempt, exchanges }, told))
@@ -165,9 +172,7 @@ fn answer(
     };
     let in_time = took.is_some_and(|took| took.saturating_mul(2) <= spec.timeout);
     match probe.through {
-        Through::Connection(at) => {
-            Some(Answer::Opened(attempt.connections.get(at)?.accepted.answer.clone()))
-        }
+        Through::Connection(at) => Some(Answer::Opened(attempt.connections.get(at)?.accepted.answer.clone())),
         Through::Command(at) => {
             let command = attempt.commands.get(at)?;
             match command.ended.as_ref().map(|(_, at, ended)| (at, ended.exit)) {
@@ -221,7 +226,8 @@ fn add_breaks(course: &mut Course<'_, '_>) -> BTreeSet<EventId> {
     let Some(first) = course.exchanges.first().map(|exchange| exchange.at.at.lo) else {
         return BTreeSet::new();
     };
-    let known: BTreeSet<EventId> = course.exchanges.iter().flat_map(|exchange| exchange.events.clone()).collect();
+    let known: BTreeSet<EventId> =
+        course.exchanges.iter().flat_map(|exchange| exchange.events.clone()).collect();
     let switched = course.attempt.lines.iter().filter_map(|line| match &line.line.fact {
         Fact::Listening(seen) if at_port(&seen.address, port) => Some((line.id, line.at.clone())),
         _ => None,

@@ -1,6 +1,8 @@
 //! What counts before a probe has ever run: not ready, alive, not started.
 
-use probity_model::timeline::{Attempt, ContainerLife, ContainerSeen, Handler, PodLife, ProbeKind, ProbeSpec, State};
+use probity_model::timeline::{
+    Attempt, ContainerLife, ContainerSeen, Handler, PodLife, ProbeKind, ProbeSpec, State,
+};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 /// Before its first readiness probe a container is not ready, before its first startup probe not started, and before its

@@ -70,8 +70,9 @@ pub(super) fn spawn_error_not_counted(run: &Timeline<'_>, clause: &Clause, seen:
 pub(super) fn is_missing(spec: &ProbeSpec) -> bool {
     let Handler::Exec { command } = &spec.handler else { return false };
     let Some(program) = command.first() else { return false };
-    let known = |name: &&str| program.trim_start_matches('/') == **name;
-    program.starts_with('/') && !PROGRAMS.iter().any(|name| known(&name)) && !program.starts_with("/proc/")
+    program.starts_with('/')
+        && !PROGRAMS.contains(&program.trim_start_matches('/'))
+        && !program.starts_with("/proc/")
 }
 
 /// A command runs in the namespaces of its container. It takes a target that tells its own to see it; the host name
@@ -138,8 +139,8 @@ fn differing(
 
 #[cfg(test)]
 mod tests {
-    use probity_script::witness::{Command, Dump, ExecEnded, ExecSeen, Fact};
     use probity_script::Endpoint;
+    use probity_script::witness::{Command, Dump, ExecEnded, ExecSeen, Fact};
     use serde_json::{Value, json};
 
     use crate::probe_mechanism::scene::Scene;
@@ -187,10 +188,8 @@ mod tests {
 
     fn hangs(end: f64) -> Scene {
         let mut scene = exec(LATE, "livenessProbe", json!("hang"));
-        let command = Command {
-            args: ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec(),
-            ..Command::default()
-        };
+        let command =
+            Command { args: ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec(), ..Command::default() };
         let endpoint = Endpoint::Exec("x".to_owned());
         let answer = "hang".to_owned();
         scene.run.fact(2.0, Fact::Exec(ExecSeen { exec: 0, endpoint, probe: 1, step: 0, answer, command }));
@@ -216,7 +215,8 @@ mod tests {
 
     fn runs(pid: u64, host: &str) -> &'static str {
         let mut scene = exec(INSIDE, "readinessProbe", json!(0));
-        let namespaces = |pid: u64| SHAREDS.map(|kind| (kind.to_owned(), if kind == "pid" { pid } else { 7 })).into();
+        let namespaces =
+            |pid: u64| SHAREDS.map(|kind| (kind.to_owned(), if kind == "pid" { pid } else { 7 })).into();
         scene.run.fact(1.1, Fact::Dump(Dump { namespaces: namespaces(1), ..Dump::default() }));
         let command = Command {
             args: ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec(),

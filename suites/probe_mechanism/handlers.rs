@@ -87,7 +87,8 @@ mod tests {
     #[test]
     fn none_and_two_are_refused() {
         let two = || json!({ "tcpSocket": { "port": 80 }, "exec": { "command": ["x"] } });
-        let refusal = "spec.containers[0].livenessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type";
+        let refusal =
+            "spec.containers[0].livenessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type";
         assert_eq!(tried(two(), 422, refusal), "holds");
         assert_eq!(tried(two(), 201, ""), "violated");
         assert_eq!(tried(json!({ "periodSeconds": 1 }), 201, ""), "violated");

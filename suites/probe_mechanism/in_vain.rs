@@ -5,7 +5,9 @@
 
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit};
-use probity_model::timeline::{ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec};
+use probity_model::timeline::{
+    ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec,
+};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::witness::Fact;
@@ -84,7 +86,14 @@ pub(crate) fn own_port(handler: &Handler) -> Option<u16> {
 
 impl InVain<'_, '_> {
     /// Judges by what became of it.
-    pub(crate) fn judge(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, comes: Comes) {
+    pub(crate) fn judge(
+        &self,
+        run: &Timeline<'_>,
+        clause: &Clause,
+        seen: &mut Seen,
+        why: &str,
+        comes: Comes,
+    ) {
         seen.applies();
         let word = self.spec.kind.word();
         let of = format!("the {word} probe of {}/{}, {why},", self.pod.key, self.container.name);
@@ -147,12 +156,15 @@ impl InVain<'_, '_> {
         let leaving = self.pod.revisions.iter().find(|revision| revision.terminating());
         let end = self.pod.deleted.map(|id| (id, run.heard(id)));
         let end = end.or(leaving.map(|revision| (revision.id, revision.at.clone())));
-        let Some(end) = end.or_else(|| Some((self.pod.last()?.id, Stamp::harness(run.ended_us)))) else { return };
+        let Some(end) = end.or_else(|| Some((self.pod.last()?.id, Stamp::harness(run.ended_us)))) else {
+            return;
+        };
         let most = spec.initial_delay
             + (spec.failures + 1) * spec.period.max(spec.timeout)
             + spec.timeout
             + clause.slack_us();
-        let bound = Bound::at_most(most, "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack");
+        let bound =
+            Bound::at_most(most, "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack");
         let quantity = format!("{of} lets the container live on");
         let measured = run.measure(quantity, &attempt.node, (from.0, &from.1), (end.0, &end.1), bound);
         if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
@@ -163,7 +175,8 @@ impl InVain<'_, '_> {
     /// When the last of the pod's containers began: a kubelet may not look at the first before.
     fn last_to_begin(&self) -> Option<(EventId, Stamp)> {
         let mut last: Option<(EventId, Stamp)> = None;
-        for container in self.pod.containers.iter().filter(|container| container.kind != ContainerKind::Init) {
+        for container in self.pod.containers.iter().filter(|container| container.kind != ContainerKind::Init)
+        {
             let hook = container.spec.get("lifecycle").is_some();
             let (id, at) = &container.attempts.first().filter(|_| !hook)?.began;
             if last.as_ref().is_none_or(|(_, last)| at.at.lo > last.at.lo) {

@@ -118,7 +118,8 @@ mod tests {
     }
 
     fn tcp(peers: &[&str]) -> &'static str {
-        let mut scene = Scene::new(TCP, "livenessProbe", &json!({ "tcpSocket": { "port": 8080 } }), &json!({}));
+        let mut scene =
+            Scene::new(TCP, "livenessProbe", &json!({ "tcpSocket": { "port": 8080 } }), &json!({}));
         for (second, peer) in (2..).zip(peers) {
             scene.run.tcp(f64::from(second), &Told { peer: (*peer).to_owned(), ..Told::get("", "") });
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use probity_model::history::Did;
-use probity_model::timeline::{Handler, KubeEvent, ProbeKind};
+use probity_model::timeline::{Handler, KubeEvent, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -39,7 +39,13 @@ fn passed(answers: &Answers<'_, '_>, exchange: &Exchange<'_, '_>) -> bool {
 
 /// While probes pass without a pause, no failure of theirs is recorded: what is heard after the first of them and the
 /// clause's slack can only be about them.
-fn unblamed(run: &Timeline<'_>, clause: &Clause, answers: &Answers<'_, '_>, range: &Range<usize>, seen: &mut Seen) {
+fn unblamed(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    answers: &Answers<'_, '_>,
+    range: &Range<usize>,
+    seen: &mut Seen,
+) {
     let course = &answers.course;
     let exchanges = &course.exchanges[range.clone()];
     let Some((first, last)) = exchanges.first().zip(exchanges.last()) else { return };
@@ -100,7 +106,13 @@ pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen:
 }
 
 /// Bodies that break off are errors: the state that was there stays, and probes go on.
-fn kept(run: &Timeline<'_>, clause: &Clause, answers: &Answers<'_, '_>, range: &Range<usize>, seen: &mut Seen) {
+fn kept(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    answers: &Answers<'_, '_>,
+    range: &Range<usize>,
+    seen: &mut Seen,
+) {
     let course = &answers.course;
     let jury = Jury::new(run, clause, course);
     let Some(taken) = jury.taken(range, seen) else { return };
@@ -111,9 +123,15 @@ fn kept(run: &Timeline<'_>, clause: &Clause, answers: &Answers<'_, '_>, range: &
     } else if !taken.nothing {
         let word = if taken.failure { "failures" } else { "successes" };
         seen.violated(format!("{of} broke off, and were taken for {word}"), events);
-    } else if !(taken.failure && course.probe.kind == ProbeKind::Readiness) && range.len() > 1 {
+    } else if !taken.failure || outlives(course.probe, range.len()) {
         seen.fine(events);
     }
+}
+
+/// Whether so many probes came that failures would have had their effect.
+fn outlives(probe: &ProbeSpec, probes: usize) -> bool {
+    let many = i64::try_from(probes).unwrap_or(i64::MAX);
+    probe.kind != ProbeKind::Readiness && many > probe.failures
 }
 
 fn node_was_touched(run: &Timeline<'_>) -> bool {
@@ -158,9 +176,14 @@ mod tests {
 
     fn short(ready: bool) -> &'static str {
         let told = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
-        let mut scene = Scene::new(UNKNOWN, "readinessProbe", &json!({ "/r": [{ "answer": 200, "times": 2 }, { "answer": told }] }));
+        let mut scene = Scene::new(
+            UNKNOWN,
+            "readinessProbe",
+            &json!({ "/r": [{ "answer": 200, "times": 2 }, { "answer": told }] }),
+        );
         scene.probes(2..4, &[Told::get("/r", 200)]).ready(2.2, true);
-        let cut = Told { step: 1, error: Some("the peer gave up".to_owned()), took: 0.9, ..Told::get("/r", 200) };
+        let cut =
+            Told { step: 1, error: Some("the peer gave up".to_owned()), took: 0.9, ..Told::get("/r", 200) };
         scene.probes(4..9, std::slice::from_ref(&cut));
         scene.ready(6.5, ready).probes(9..20, &[cut]);
         scene.at(20.0)

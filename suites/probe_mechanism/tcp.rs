@@ -12,7 +12,10 @@ use crate::probe_http::bodies::taken::Jury;
 const OPEN: [&str; 5] = ["serve", "hold", "close", "echo", "garbage"];
 
 /// A connection that was accepted.
-fn opened(answers: &Answers<'_, '_>, exchange: &crate::probe_http::bodies::exchange::Exchange<'_, '_>) -> Option<String> {
+fn opened(
+    answers: &Answers<'_, '_>,
+    exchange: &crate::probe_http::bodies::exchange::Exchange<'_, '_>,
+) -> Option<String> {
     match answers.told(exchange)? {
         Answer::Opened(how) if OPEN.contains(&how.as_str()) => Some(how.clone()),
         _ => None,
@@ -71,9 +74,11 @@ pub(super) fn blind_to_the_application(run: &Timeline<'_>, clause: &Clause, seen
 fn tcp<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Answers<'t, 'h>> {
     let is_tcp = |answers: &Answers<'_, '_>| {
         matches!(answers.course.probe.handler, Handler::Tcp { .. })
-            && answers.course.attempt.probes_of(answers.course.probe.kind).all(|probe| {
-                matches!(probe.through, Through::Connection(_))
-            })
+            && answers
+                .course
+                .attempt
+                .probes_of(answers.course.probe.kind)
+                .all(|probe| matches!(probe.through, Through::Connection(_)))
     };
     of_others(run).into_iter().filter(is_tcp).collect()
 }
@@ -98,11 +103,11 @@ mod tests {
 
     fn connected(clause: &str, answer: &str, ready: bool) -> &'static str {
         let mut scene = scene(clause, "readinessProbe");
-        for second in 2..12 {
+        for second in 2..18 {
             scene.run.tcp(f64::from(second), &Told { connection: answer.to_owned(), ..Told::get("", "") });
         }
         scene.run.running(2.4, ready, true, 0);
-        scene.at(12.0)
+        scene.at(18.0)
     }
 
     #[test]
@@ -120,7 +125,9 @@ mod tests {
         for (ready, word) in [(false, "holds"), (true, "violated")] {
             let mut scene = scene(OPEN, "readinessProbe");
             for second in 2..5 {
-                scene.run.tcp(f64::from(second), &Told { connection: "serve".to_owned(), ..Told::get("", "") });
+                scene
+                    .run
+                    .tcp(f64::from(second), &Told { connection: "serve".to_owned(), ..Told::get("", "") });
             }
             scene.run.running(2.4, true, true, 0);
             let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
@@ -157,7 +164,9 @@ mod tests {
             let mut scene = scene(BLIND, "livenessProbe");
             scene.run.http(1.5, &Told::get("/r", 500));
             for second in 2..6 {
-                scene.run.tcp(f64::from(second), &Told { connection: "serve".to_owned(), ..Told::get("", "") });
+                scene
+                    .run
+                    .tcp(f64::from(second), &Told { connection: "serve".to_owned(), ..Told::get("", "") });
             }
             if killed {
                 scene.killed(5.2);

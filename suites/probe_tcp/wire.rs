@@ -112,7 +112,10 @@ mod tests {
         });
         scene.run.fact(3.0, accepted);
         let how = Ending::PeerClosed;
-        scene.run.fact(3.001, Fact::Closed(Closed { conn: 9, how, received: 3, sent: 0, lived_us: 1000, error: None }));
+        scene.run.fact(
+            3.001,
+            Fact::Closed(Closed { conn: 9, how, received: 3, sent: 0, lived_us: 1000, error: None }),
+        );
         assert_eq!(scene.at(6.0), "violated");
     }
 

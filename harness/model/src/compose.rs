@@ -389,7 +389,8 @@ impl Composer {
 
     /// A health check with these headers and this answer, on a connection of its own to the port 9090.
     pub fn call(&mut self, at: f64, service: &str, told: &Told) -> EventId {
-        let told = Told { listener: "grpc".to_owned(), port: 9090, ending: Ending::PeerClosed, ..told.clone() };
+        let told =
+            Told { listener: "grpc".to_owned(), port: 9090, ending: Ending::PeerClosed, ..told.clone() };
         let (conn, _) = self.accept(at, &told);
         let endpoint = format!("grpc:{service}").parse().ok();
         let id = self.fact(
@@ -411,7 +412,8 @@ impl Composer {
         );
         let took_us = u64::try_from(us(told.took)).unwrap_or_default();
         let (answer, error) = (told.answer.clone(), told.error.clone());
-        let answered = Answered { conn, nth: 1, endpoint, step: told.step, answer, written: 7, took_us, error };
+        let answered =
+            Answered { conn, nth: 1, endpoint, step: told.step, answer, written: 7, took_us, error };
         self.fact(at + told.took, Fact::Answer(answered));
         self.close(at + told.took + 0.0005, conn, &told, told.written);
         id
