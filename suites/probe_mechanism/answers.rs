@@ -228,8 +228,14 @@ fn add_breaks(course: &mut Course<'_, '_>) -> BTreeSet<EventId> {
     };
     let known: BTreeSet<EventId> =
         course.exchanges.iter().flat_map(|exchange| exchange.events.clone()).collect();
+    // A port that closes has no address any more, only its listener's name.
+    let plan = course.container.plan().unwrap_or_default();
+    let listeners = plan.listeners.iter().filter(|(_, listener)| listener.port == port);
+    let names: BTreeSet<&String> = listeners.map(|(name, _)| name).collect();
     let switched = course.attempt.lines.iter().filter_map(|line| match &line.line.fact {
-        Fact::Listening(seen) if at_port(&seen.address, port) => Some((line.id, line.at.clone())),
+        Fact::Listening(seen) if names.contains(&seen.listener) || at_port(&seen.address, port) => {
+            Some((line.id, line.at.clone()))
+        }
         _ => None,
     });
     let cut_short = course.attempt.connections.iter().filter_map(|connection| {

@@ -68,7 +68,7 @@ fn other_methods<'h>(run: &Timeline<'h>) -> Vec<(EventId, &'h str, &'h str)> {
 #[cfg(test)]
 mod tests {
     use probity_model::compose::Told;
-    use probity_script::witness::{Fact, Request};
+    use probity_script::witness::{Fact, Listening, Request};
     use serde_json::json;
 
     use crate::probe_http::bodies::scene::Scene;
@@ -106,6 +106,17 @@ mod tests {
         let mut scene = Scene::new(STATUS, "livenessProbe", &json!({ "/r": 200 }));
         scene.probes(2..4, &[Told::get("/r", 200)]).killed(3.2);
         assert_eq!(scene.at(12.0), "violated");
+    }
+
+    #[test]
+    fn a_port_that_closes_ends_what_its_answers_meant() {
+        let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
+        scene.probes(2..6, &[Told::get("/r", 200)]).ready(2.4, true);
+        let (listener, address) = ("web".to_owned(), String::new());
+        let closed = Listening { listener, address, state: "closed".to_owned() };
+        scene.run.fact(6.5, Fact::Listening(closed));
+        scene.ready(7.2, false);
+        assert_eq!(scene.at(20.0), "inconclusive");
     }
 
     fn asked(method: &str, target: &str, body: u64) -> &'static str {

@@ -130,7 +130,7 @@ mod tests {
                     .tcp(f64::from(second), &Told { connection: "serve".to_owned(), ..Told::get("", "") });
             }
             scene.run.running(2.4, true, true, 0);
-            let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+            let (listener, address) = ("web".to_owned(), String::new());
             scene.run.fact(5.5, Fact::Listening(Listening { listener, address, state: "closed".to_owned() }));
             scene.run.running(6.2, ready, true, 0);
             assert_eq!(scene.at(20.0), word);
