@@ -4,7 +4,10 @@
 //! cases; the listing of this folder is the table of contents. Everything is embedded into the program. Judges are pure
 //! functions over a timeline: none of them sleeps, polls or reads a clock.
 
+mod probe_grpc;
 mod probe_http;
+mod probe_mechanism;
+mod probe_tcp;
 mod probe_types;
 
 use include_dir::{Dir, include_dir};
@@ -22,7 +25,10 @@ pub struct Chapter {
 }
 
 static PROBE_TYPES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_types");
+static PROBE_MECHANISM: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_mechanism");
 static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http");
+static PROBE_TCP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_tcp");
+static PROBE_GRPC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_grpc");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -32,7 +38,15 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &PROBE_TYPES,
         judges: probe_types::judges,
     },
+    Chapter {
+        name: "probe_mechanism",
+        title: "Mechanisms and results of probes",
+        folder: &PROBE_MECHANISM,
+        judges: probe_mechanism::judges,
+    },
     Chapter { name: "probe_http", title: "HTTP probes", folder: &PROBE_HTTP, judges: probe_http::judges },
+    Chapter { name: "probe_tcp", title: "TCP probes", folder: &PROBE_TCP, judges: probe_tcp::judges },
+    Chapter { name: "probe_grpc", title: "gRPC probes", folder: &PROBE_GRPC, judges: probe_grpc::judges },
 ];
 
 /// A file of cases of the book.

@@ -3,14 +3,14 @@
 //! A probe is known by what arrived ([`arrivals`]); what the API server makes of a manifest by what it answered
 //! ([`trials`]). Where a request can have come from several probes that are written differently, nothing is concluded.
 
-pub(super) mod arrivals;
+pub(crate) mod arrivals;
 mod connection;
 mod defaults;
 mod host;
 mod loopback;
 mod port;
-mod reached;
-pub(super) mod trials;
+pub(crate) mod reached;
+pub(crate) mod trials;
 
 use probity_model::Judge;
 

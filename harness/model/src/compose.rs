@@ -26,6 +26,9 @@ pub const AHEAD_US: i64 = 1_000_000_000;
 /// The wall clock at the run's zero: 2026-01-01T00:00:00Z.
 pub const ZERO_WALL_US: i64 = 1_767_225_600_000_000;
 
+/// What a health check asks for.
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+
 /// A history in the making.
 pub struct Composer {
     history: History,
@@ -74,6 +77,10 @@ pub struct Told {
     pub peer: String,
     /// The hop of a redirect chain.
     pub hop: Option<u64>,
+    /// What the target does with the connection, in short.
+    pub connection: String,
+    /// The address that was connected to.
+    pub local: String,
 }
 
 impl Told {
@@ -100,6 +107,8 @@ impl Told {
             protocol: "HTTP/1.1".to_owned(),
             peer: String::new(),
             hop: None,
+            connection: "serve".to_owned(),
+            local: "10.0.0.7".to_owned(),
         }
     }
 }
@@ -354,6 +363,62 @@ impl Composer {
         id
     }
 
+    /// A bare connection, as a TCP probe makes one: nothing is said, and it ends as told, after as long as told. The
+    /// event is that of the connection.
+    pub fn tcp(&mut self, at: f64, told: &Told) -> EventId {
+        let (conn, id) = self.accept(at, told);
+        let lived_us = u64::try_from(us(told.took)).unwrap_or_default();
+        let closed = Closed { conn, how: told.ending, received: 0, sent: 0, lived_us, error: None };
+        self.fact(at + told.took, Fact::Closed(closed));
+        id
+    }
+
+    /// A health check over gRPC as a faithful kubelet sends it to the port 9090, and its answer as the target writes it
+    /// (`status 1`, `not-found`). The event is that of the request.
+    pub fn grpc(&mut self, at: f64, service: &str, answer: &str) -> EventId {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = vec![
+            header(":authority", "10.0.0.7:9090"),
+            header("content-type", "application/grpc"),
+            header("user-agent", "kube-probe/1.36 grpc-go/1.79.3"),
+            header("te", "trailers"),
+            header("grpc-timeout", "998m"),
+        ];
+        self.call(at, service, &Told { headers, answer: answer.to_owned(), ..Told::get(CHECK, "") })
+    }
+
+    /// A health check with these headers and this answer, on a connection of its own to the port 9090.
+    pub fn call(&mut self, at: f64, service: &str, told: &Told) -> EventId {
+        let told =
+            Told { listener: "grpc".to_owned(), port: 9090, ending: Ending::PeerClosed, ..told.clone() };
+        let (conn, _) = self.accept(at, &told);
+        let endpoint = format!("grpc:{service}").parse().ok();
+        let id = self.fact(
+            at,
+            Fact::Request(Request {
+                conn,
+                nth: 1,
+                endpoint: endpoint.clone(),
+                probe: 1,
+                hop: None,
+                method: "POST".to_owned(),
+                target: told.target.clone(),
+                protocol: "HTTP/2".to_owned(),
+                headers: told.headers.clone(),
+                body: 0,
+                first_byte_us: mono(at),
+                service: Some(service.to_owned()),
+            }),
+        );
+        let took_us = u64::try_from(us(told.took)).unwrap_or_default();
+        let (answer, error) = (told.answer.clone(), told.error.clone());
+        let answered =
+            Answered { conn, nth: 1, endpoint, step: told.step, answer, written: 7, took_us, error };
+        self.fact(at + told.took, Fact::Answer(answered));
+        self.close(at + told.took + 0.0005, conn, &told, told.written);
+        id
+    }
+
     /// A request, its answer, and its connection around it. The event is that of the request.
     pub fn http(&mut self, at: f64, told: &Told) -> EventId {
         let (conn, _) = self.accept(at, told);
@@ -410,9 +475,9 @@ impl Composer {
             conn,
             listener: told.listener.clone(),
             peer,
-            local: format!("10.0.0.7:{}", told.port),
+            local: format!("{}:{}", told.local, told.port),
             step: 0,
-            answer: "serve".to_owned(),
+            answer: told.connection.clone(),
         };
         (conn, self.fact(at, Fact::Accepted(accepted)))
     }

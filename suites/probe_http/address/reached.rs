@@ -15,7 +15,7 @@ use probity_script::witness::Fact;
 
 /// A violation if a port stood open for long and no connection at all came to it. Says nothing otherwise, nor where
 /// a reason other than the probe's address is possible.
-pub(super) fn must_be(
+pub(crate) fn must_be(
     run: &Timeline<'_>,
     clause: &Clause,
     seen: &mut Seen,

@@ -24,13 +24,13 @@ pub(super) fn is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 }
 
 /// A time in which the probed port was closed.
-struct Closed {
+pub(crate) struct Closed {
     from: (EventId, Stamp),
     until: Option<(EventId, Stamp)>,
 }
 
 /// The times in which the port of a probe was closed that had come to it before.
-fn closed_times(course: &Course<'_, '_>) -> Vec<Closed> {
+pub(crate) fn closed_times(course: &Course<'_, '_>) -> Vec<Closed> {
     let Some(first) = course.exchanges.first() else { return Vec::new() };
     let Some(plan) = course.container.plan() else { return Vec::new() };
     let port = course.probe.handler.port();
@@ -54,7 +54,7 @@ fn closed_times(course: &Course<'_, '_>) -> Vec<Closed> {
 }
 
 /// Judges such a time by its length: so many probes must have been refused in it that something follows.
-fn refused(run: &Timeline<'_>, jury: &Jury<'_, '_, '_>, closed: &Closed, seen: &mut Seen) {
+pub(crate) fn refused(run: &Timeline<'_>, jury: &Jury<'_, '_, '_>, closed: &Closed, seen: &mut Seen) {
     let course = jury.course;
     let probe = course.probe;
     let (closed_id, closed_at) = &closed.from;

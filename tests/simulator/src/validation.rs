@@ -146,6 +146,14 @@ impl World<'_> {
                 self.port_problems(&format!("{path}.{handler}.port"), &of["port"], container, problems);
             }
         }
+        if let Some(grpc) = probe.get("grpc") {
+            if grpc["port"].is_string() {
+                problems.push(format!("{path}.grpc.port: cannot unmarshal string into a number"));
+            }
+            if grpc.get("host").is_some() {
+                problems.push(format!("unknown field \"{path}.grpc.host\""));
+            }
+        }
         if let Some(http) = probe.get("httpGet") {
             self.http_problems(&format!("{path}.httpGet"), http, problems);
         }

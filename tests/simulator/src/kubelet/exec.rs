@@ -19,6 +19,10 @@ impl World<'_> {
         let Some(of) = self.life_mut(life) else {
             return (self.now + MS, Back::Unsent("container not running".to_owned()));
         };
+        let program = command.first().map_or("", String::as_str);
+        if !["/agnhost-rs", "/agnhost", "/agnhost-2"].contains(&program) {
+            return (began, Back::Unsent(format!("exec: \"{program}\": no such file or directory")));
+        }
         let name = command.get(2).cloned().unwrap_or_default();
         let Some(script) = of.plan.exec.get(&name).cloned() else {
             return (began + MS, Back::Command(Some(1), format!("the plan has no command `{name}`")));

@@ -126,6 +126,7 @@ impl World<'_> {
                 ("content-type", "application/grpc"),
                 ("user-agent", "kube-probe/1.36 grpc-go/1.80.0"),
                 ("te", "trailers"),
+                ("grpc-timeout", "998m"),
             ]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec(),

@@ -90,7 +90,7 @@ impl World<'_> {
         match self.connect(call, door) {
             Err(end) => end,
             Ok(line) if call.request.is_none() => {
-                self.end(&line.door, line.conn, self.now + MS / 2, Ending::PeerClosed, None);
+                self.end_of(&line.door, line.conn, self.now + MS / 2, Ending::PeerClosed, (0, None));
                 (self.now + MS / 2, Answer::Connected)
             }
             Ok(line) => {
@@ -195,7 +195,7 @@ impl World<'_> {
         let bare = call.request.is_none();
         let (soon, now) = (MS / 2, self.now);
         let mut end = |ending, when: i64, answer: Answer| {
-            self.end(door, conn, when, ending, None);
+            self.end_of(door, conn, when, ending, (if bare { 0 } else { 150 }, None));
             Err((when, answer))
         };
         if bare {
@@ -295,8 +295,20 @@ impl World<'_> {
 
     /// Writes down how a connection ends.
     pub(super) fn end(&mut self, door: &Door, conn: u64, when: i64, how: Ending, error: Option<String>) {
+        self.end_of(door, conn, when, how, (150, error));
+    }
+
+    /// Writes down how a connection ends on which so many bytes came.
+    fn end_of(
+        &mut self,
+        door: &Door,
+        conn: u64,
+        when: i64,
+        how: Ending,
+        (received, error): (u64, Option<String>),
+    ) {
         let lived_us = u64::try_from(when - self.now).unwrap_or(0);
-        let closed = Closed { conn, how, received: 150, sent: 200, lived_us, error };
+        let closed = Closed { conn, how, received, sent: 200, lived_us, error };
         self.note_at(when, door.life, Fact::Closed(closed));
     }
 }

@@ -1,0 +1,48 @@
+//! How probes ask, and what their results mean: commands, requests, connections and health checks, of any kind of probe.
+//!
+//! What came is read here ([`answers`]); what the kubelet made of it is weighed as for HTTP bodies. Probes that nothing
+//! can make succeed leave no trace in any target, and are judged by what the pod's spec says of its listeners
+//! ([`in_vain`]).
+
+mod address;
+pub(crate) mod answers;
+mod before;
+mod exec;
+mod handlers;
+mod http;
+pub(crate) mod in_vain;
+pub(crate) mod origin;
+mod results;
+#[cfg(test)]
+pub(crate) mod scene;
+mod tcp;
+
+use probity_model::Judge;
+
+use crate::probe_grpc::health;
+
+pub(crate) use address::tcp_at_pod_ip;
+pub(crate) use handlers::probes as probes_of;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "probe.handler.exactly-one", judge: handlers::exactly_one },
+        Judge { clause: "probe.exec.exit-zero", judge: exec::exit_zero },
+        Judge { clause: "probe.exec.runs-inside-container", judge: exec::runs_inside },
+        Judge { clause: "probe.exec.timeout-fails", judge: exec::timeout_fails },
+        Judge { clause: "probe.exec.fork-then-exit-fails", judge: exec::fork_then_exit_fails },
+        Judge { clause: "probe.exec.spawn-error-not-counted", judge: exec::spawn_error_not_counted },
+        Judge { clause: "probe.grpc.serving-success", judge: health::serving_alone_succeeds },
+        Judge { clause: "probe.http.status-range", judge: http::status_range },
+        Judge { clause: "probe.http.method-get", judge: http::method_get },
+        Judge { clause: "probe.http.targets-pod-ip", judge: address::targets_pod_ip },
+        Judge { clause: "probe.tcp.open-success", judge: tcp::open_is_success },
+        Judge { clause: "probe.tcp.immediate-close-healthy", judge: tcp::closing_at_once_is_healthy },
+        Judge { clause: "probe.tcp.blind-to-app", judge: tcp::blind_to_the_application },
+        Judge { clause: "probe.kubelet.network-probes-from-node", judge: origin::network_probes },
+        Judge { clause: "probe.result.success", judge: results::success_changes_nothing },
+        Judge { clause: "probe.result.unknown-no-action", judge: results::unknown_changes_nothing },
+        Judge { clause: "probe.result.readiness-failure-before-delay", judge: before::first_results },
+    ]
+}

@@ -1,0 +1,188 @@
+//! Probes that nothing can make succeed, because nobody is where they go to, or nobody there who could answer.
+//!
+//! No target sees such a probe, or none sees more than a connection. That it is in vain follows from the plans that the
+//! pod's spec carries, and only if every container of the pod has one that was never changed.
+
+use probity_model::history::Did;
+use probity_model::measure::{Bound, Fit};
+use probity_model::timeline::{
+    ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec,
+};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
+use probity_script::answer::ListenState;
+use probity_script::witness::Fact;
+use probity_script::{Listener, Plan};
+
+/// What such a probe comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comes {
+    /// A failure, which counts.
+    ToFailure,
+    /// An error, which is thrown away.
+    ToNothing,
+}
+
+/// A probe that is in vain.
+#[derive(Clone, Copy)]
+pub(crate) struct InVain<'t, 'h> {
+    pub(crate) pod: &'t PodLife<'h>,
+    pub(crate) container: &'t ContainerLife<'h>,
+    pub(crate) spec: &'t ProbeSpec,
+}
+
+/// Who listens where a probe goes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum There {
+    /// Nobody at all, or only for those inside of the pod.
+    Nobody,
+    /// This listener.
+    Listener(Box<Listener>),
+    /// It cannot be told.
+    Unknown,
+}
+
+/// Who listens at a port of a pod, as far as the plans of its containers tell.
+pub(crate) fn there(pod: &PodLife<'_>, port: u16) -> There {
+    let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+    let plans: Option<Vec<Plan>> = stays.map(ContainerLife::plan).collect();
+    let Some(plans) = plans.filter(|_| !super::origin::on_node_network(pod) && !changed(pod)) else {
+        return There::Unknown;
+    };
+    let of: Vec<&Listener> =
+        plans.iter().flat_map(|plan| plan.listeners.values()).filter(|of| of.port == port).collect();
+    let shut = |listener: &&&Listener| {
+        listener.bind.is_some_and(|ip| ip.is_loopback())
+            || listener.listen.steps().iter().all(|step| step.answer == ListenState::Closed)
+    };
+    match of.iter().filter(|listener| !shut(listener)).collect::<Vec<_>>().as_slice() {
+        [] if visited(pod, port) => There::Unknown,
+        [] => There::Nobody,
+        [one] => There::Listener(Box::new((**one).clone())),
+        _ => There::Unknown,
+    }
+}
+
+/// Whether a plan of a pod was changed.
+fn changed(pod: &PodLife<'_>) -> bool {
+    let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
+    attempts
+        .flat_map(|attempt| &attempt.lines)
+        .any(|line| matches!(line.line.fact, Fact::Change(_) | Fact::Reset(_)))
+}
+
+/// Whether anybody was seen at a port: it may be one of the target's own.
+fn visited(pod: &PodLife<'_>, port: u16) -> bool {
+    let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
+    attempts.flat_map(|attempt| &attempt.connections).any(|connection| connection.port() == Some(port))
+}
+
+/// Whether a handler goes to its own pod, by a port that has a number.
+pub(crate) fn own_port(handler: &Handler) -> Option<u16> {
+    match handler {
+        Handler::Http { host: Some(_), .. } | Handler::Tcp { host: Some(_), .. } => None,
+        handler => handler.port(),
+    }
+}
+
+impl InVain<'_, '_> {
+    /// Judges by what became of it.
+    pub(crate) fn judge(
+        &self,
+        run: &Timeline<'_>,
+        clause: &Clause,
+        seen: &mut Seen,
+        why: &str,
+        comes: Comes,
+    ) {
+        seen.applies();
+        let word = self.spec.kind.word();
+        let of = format!("the {word} probe of {}/{}, {why},", self.pod.key, self.container.name);
+        if let Some(id) = self.succeeded() {
+            seen.violated(format!("{of} counted as a success"), [id]);
+        }
+        let failed = self.event("Unhealthy", &format!("{word} probe failed"));
+        let errored = self.event("Unhealthy", &format!("{word} probe errored"));
+        let killed = self.event("Killing", &format!("failed {word} probe"));
+        let (right, wrong) = match comes {
+            Comes::ToFailure => ([failed, killed], [errored, None]),
+            Comes::ToNothing => ([errored, None], [failed, killed]),
+        };
+        for id in wrong.into_iter().flatten() {
+            let took = if comes == Comes::ToFailure { "an error" } else { "a failure" };
+            seen.violated(format!("{of} was taken for {took}"), [id]);
+        }
+        for id in right.into_iter().flatten() {
+            seen.fine([id]);
+        }
+        if comes == Comes::ToFailure && killed.is_none() {
+            self.should_have_killed(run, clause, seen, &of);
+        }
+    }
+
+    /// A revision that shows what only a success can bring about.
+    fn succeeded(&self) -> Option<EventId> {
+        let shown = self.pod.revisions.iter().find(|shown| {
+            shown.container(&self.container.name).is_some_and(|status| match self.spec.kind {
+                ProbeKind::Readiness => status.ready,
+                ProbeKind::Startup => status.started == Some(true),
+                ProbeKind::Liveness => false,
+            })
+        });
+        shown.map(|shown| shown.id)
+    }
+
+    fn event(&self, reason: &str, says: &str) -> Option<EventId> {
+        let fits = |event: &&KubeEvent<'_>| {
+            event.reason == reason
+                && event.container == Some(self.container.name.as_str())
+                && event.message.to_lowercase().contains(says)
+        };
+        self.pod.events.iter().find(fits).map(|event| event.id)
+    }
+
+    /// A liveness or startup probe that only fails ends the container in time, unless something holds it back.
+    fn should_have_killed(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
+        let spec = self.spec;
+        let gated = spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();
+        let node_was_touched = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }));
+        if spec.kind == ProbeKind::Readiness || gated || node_was_touched || !run.gaps.is_empty() {
+            return;
+        }
+        let Some(attempt) = self.container.attempts.first() else { return };
+        let Some(from) = self.last_to_begin() else { return };
+        if attempt.stop_signal().is_some() || attempt.ended.is_some() || self.container.attempts.len() > 1 {
+            return;
+        }
+        let leaving = self.pod.revisions.iter().find(|revision| revision.terminating());
+        let end = self.pod.deleted.map(|id| (id, run.heard(id)));
+        let end = end.or(leaving.map(|revision| (revision.id, revision.at.clone())));
+        let Some(end) = end.or_else(|| Some((self.pod.last()?.id, Stamp::harness(run.ended_us)))) else {
+            return;
+        };
+        let most = spec.initial_delay
+            + (spec.failures + 1) * spec.period.max(spec.timeout)
+            + spec.timeout
+            + clause.slack_us();
+        let bound =
+            Bound::at_most(most, "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack");
+        let quantity = format!("{of} lets the container live on");
+        let measured = run.measure(quantity, &attempt.node, (from.0, &from.1), (end.0, &end.1), bound);
+        if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
+            seen.measure(measured);
+        }
+    }
+
+    /// When the last of the pod's containers began: a kubelet may not look at the first before.
+    fn last_to_begin(&self) -> Option<(EventId, Stamp)> {
+        let mut last: Option<(EventId, Stamp)> = None;
+        for container in self.pod.containers.iter().filter(|container| container.kind != ContainerKind::Init)
+        {
+            let hook = container.spec.get("lifecycle").is_some();
+            let (id, at) = &container.attempts.first().filter(|_| !hook)?.began;
+            if last.as_ref().is_none_or(|(_, last)| at.at.lo > last.at.lo) {
+                last = Some((*id, at.clone()));
+            }
+        }
+        last
+    }
+}

@@ -1,0 +1,136 @@
+//! Where probes over the network come from: the node, and not the pod itself.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use probity_model::timeline::{Attempt, Connection, PodLife, Probe, Through};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+/// Probes by any mechanism that connects.
+pub(super) fn network_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, false);
+}
+
+/// TCP probes.
+pub(crate) fn tcp_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, true);
+}
+
+/// Whether a pod lives in its node's network.
+pub(crate) fn on_node_network(pod: &PodLife<'_>) -> bool {
+    pod.spec.get("hostNetwork").and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// The connection that a probe came by, and whether it says by itself that a prober sent it.
+pub(crate) fn connection<'t, 'h>(
+    attempt: &'t Attempt<'h>,
+    probe: &Probe<'_>,
+) -> Option<(&'t Connection<'h>, bool)> {
+    match probe.through {
+        Through::Connection(at) => Some((attempt.connections.get(at)?, false)),
+        Through::Request(at) => {
+            let asked = attempt.requests.get(at)?;
+            let says_so = asked.header("user-agent").any(|agent| agent.starts_with("kube-probe/"));
+            Some((attempt.connection(asked)?, says_so))
+        }
+        Through::Command(_) => None,
+    }
+}
+
+fn judge(run: &Timeline<'_>, seen: &mut Seen, bare: bool) {
+    for (pod, container) in run.containers().filter(|(pod, _)| !on_node_network(pod)) {
+        for attempt in &container.attempts {
+            // By the kinds that each probe can be: whether any came from the node, and those that came from inside.
+            let mut unsigned: BTreeMap<_, (bool, Vec<EventId>)> = BTreeMap::new();
+            for probe in &attempt.probes {
+                if bare && !matches!(probe.through, Through::Connection(_)) {
+                    continue;
+                }
+                let Some((connection, says_so)) = connection(attempt, probe) else { continue };
+                seen.applies();
+                let Some(inside) = inside(run, pod, connection) else { continue };
+                let of = format!("a probe of {}/{}", pod.key, container.name);
+                match (inside, says_so) {
+                    (false, true) => seen.fine([connection.id]),
+                    (true, true) => {
+                        let finding = format!("{of} came from {}", connection.accepted.peer);
+                        seen.violated(finding, [connection.id]);
+                    }
+                    (inside, false) => {
+                        let (from_node, ids) = unsigned.entry(probe.kinds.clone()).or_default();
+                        *from_node |= !inside;
+                        if inside {
+                            ids.push(connection.id);
+                        } else {
+                            seen.fine([connection.id]);
+                        }
+                    }
+                }
+            }
+            // A bare connection from inside may be anybody's; but if all are, they are the probe's.
+            for (from_node, ids) in unsigned.into_values() {
+                if !from_node && ids.len() > 1 {
+                    let finding = format!(
+                        "all connections to the probed port of {}/{} came from inside of the pod",
+                        pod.key, container.name
+                    );
+                    seen.violated(finding, ids);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a connection came from inside of the pod; none if it came from another pod, or that cannot be told.
+fn inside(run: &Timeline<'_>, pod: &PodLife<'_>, connection: &Connection<'_>) -> Option<bool> {
+    let peer: IpAddr = connection.peer_address().parse().ok()?;
+    let own = pod.ip()?.parse::<IpAddr>().ok()?;
+    let has = |other: &PodLife<'_>| other.ip().and_then(|ip| ip.parse::<IpAddr>().ok()) == Some(peer);
+    if peer.is_loopback() || peer == own {
+        return Some(true);
+    }
+    (!run.pods.iter().any(|other| !on_node_network(other) && has(other))).then_some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_model::compose::Told;
+    use serde_json::json;
+
+    use crate::probe_mechanism::scene::Scene;
+
+    const NODE: &str = "probe.kubelet.network-probes-from-node";
+    const TCP: &str = "probe.tcp.from-node";
+
+    fn http(peer: &str) -> &'static str {
+        let handler = json!({ "httpGet": { "path": "/r", "port": 8080 } });
+        let mut scene = Scene::new(NODE, "readinessProbe", &handler, &json!({}));
+        scene.run.http(2.0, &Told { peer: peer.to_owned(), ..Told::get("/r", 200) });
+        scene.at(4.0)
+    }
+
+    #[test]
+    fn a_request_from_the_node_holds_and_one_from_inside_does_not() {
+        assert_eq!(http("10.0.0.1:40000"), "holds");
+        assert_eq!(http("10.0.0.7:40000"), "violated");
+        assert_eq!(http("127.0.0.1:40000"), "violated");
+    }
+
+    fn tcp(peers: &[&str]) -> &'static str {
+        let mut scene =
+            Scene::new(TCP, "livenessProbe", &json!({ "tcpSocket": { "port": 8080 } }), &json!({}));
+        for (second, peer) in (2..).zip(peers) {
+            scene.run.tcp(f64::from(second), &Told { peer: (*peer).to_owned(), ..Told::get("", "") });
+        }
+        scene.at(9.0)
+    }
+
+    #[test]
+    fn connections_from_inside_alone_are_a_violation() {
+        assert_eq!(tcp(&["10.0.0.1:40000"]), "holds");
+        assert_eq!(tcp(&["10.0.0.1:40000", "127.0.0.1:40001"]), "holds");
+        assert_eq!(tcp(&["10.0.0.7:40000", "10.0.0.7:40001"]), "violated");
+        assert_eq!(tcp(&["10.0.0.7:40000"]), "inconclusive");
+    }
+}
