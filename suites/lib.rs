@@ -4,6 +4,7 @@
 //! cases; the listing of this folder is the table of contents. Everything is embedded into the program. Judges are pure
 //! functions over a timeline: none of them sleeps, polls or reads a clock.
 
+mod probe_config;
 mod probe_http;
 mod probe_types;
 
@@ -22,6 +23,7 @@ pub struct Chapter {
 }
 
 static PROBE_TYPES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_types");
+static PROBE_CONFIG: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_config");
 static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http");
 
 /// The chapters, in order.
@@ -31,6 +33,12 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "Startup, liveness and readiness probes",
         folder: &PROBE_TYPES,
         judges: probe_types::judges,
+    },
+    Chapter {
+        name: "probe_config",
+        title: "Fields, timing and thresholds of probes",
+        folder: &PROBE_CONFIG,
+        judges: probe_config::judges,
     },
     Chapter { name: "probe_http", title: "HTTP probes", folder: &PROBE_HTTP, judges: probe_http::judges },
 ];
