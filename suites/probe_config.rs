@@ -36,7 +36,10 @@ const TIMES: &[Judge] = &[
     Judge { clause: "probe.timing.first-probe-phase", judge: delay::first_within_a_period },
     Judge { clause: "probe.timing.readiness-out-of-period", judge: delay::readiness_comes_early },
     Judge { clause: "probe.timing.period", judge: period::is_kept },
-    Judge { clause: "probe.timing.readiness-period-is-upper-bound", judge: period::readiness_is_not_forgotten },
+    Judge {
+        clause: "probe.timing.readiness-period-is-upper-bound",
+        judge: period::readiness_is_not_forgotten,
+    },
     Judge { clause: "probe.timeout.longer-than-period", judge: period::one_at_a_time },
     Judge { clause: "probe.timeout.http", judge: timeout::http },
     Judge { clause: "probe.timeout.tcp-grpc", judge: timeout::tcp_and_grpc },

@@ -63,7 +63,8 @@ fn judge_delay(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, see
 
 /// From when on all of a probe was seen and nothing but its schedule held it back; none if something may have.
 fn ungated(run: &Timeline<'_>, course: &Course<'_, '_>, first: &Probe<'_>) -> Option<(EventId, Stamp)> {
-    let gated = course.spec.kind != ProbeKind::Startup && course.container.probe(ProbeKind::Startup).is_some();
+    let gated =
+        course.spec.kind != ProbeKind::Startup && course.container.probe(ProbeKind::Startup).is_some();
     let (id, open) = course.open().filter(|_| !gated)?;
     course.watched(run, &open, &first.at).then_some((id, open))
 }
@@ -168,7 +169,8 @@ pub(super) fn readiness_comes_early(run: &Timeline<'_>, clause: &Clause, seen: &
         });
         let Some(first) = course.probes.first() else { continue };
         // A probe that found the port still closed is not seen, and the next one may take its period.
-        if refused && course.outcome(first) == Outcome::Passed || !before_deletion(run, course.pod, &first.at) {
+        if refused && course.outcome(first) == Outcome::Passed || !before_deletion(run, course.pod, &first.at)
+        {
             continue;
         }
         seen.applies();

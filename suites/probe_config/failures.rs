@@ -26,14 +26,22 @@ impl Short<'_, '_> {
 }
 
 /// The runs of failures of a course that are shorter than the threshold and end by a success.
-fn short_runs<'t, 'h>(course: &Course<'t, 'h>) -> Vec<Short<'t, 'h>> {
+/// In noise a kubelet may miss what the target
+/// takes for a good answer, and a command may fail before the target sees it.
+fn short_runs<'t, 'h>(run: &Timeline<'_>, course: &Course<'t, 'h>) -> Vec<Short<'t, 'h>> {
+    if course.is_command() {
+        return Vec::new();
+    }
     let threshold = usize::try_from(course.spec.failures).unwrap_or(usize::MAX);
     let stretches = course.stretches();
     let triples = stretches.windows(3).filter_map(|three| {
-        let [(Outcome::Passed, _), (Outcome::Failed, failures), (Outcome::Passed, next)] = three else {
+        let [(Outcome::Passed, well), (Outcome::Failed, failures), (Outcome::Passed, next)] = three else {
             return None;
         };
-        (failures.len() < threshold).then_some((failures.clone(), *next.first()?))
+        let (last, next) = (*well.last()?, *next.first()?);
+        let quiet = run.noise_between(&course.attempt.node, &last.at, &next.at) == 0;
+        let known = quiet && course.watched(run, &last.at, &next.at);
+        (known && failures.len() < threshold).then_some((failures.clone(), next))
     });
     triples.map(|(failures, next)| Short { failures, next }).collect()
 }
@@ -58,7 +66,7 @@ fn consequence(run: &Timeline<'_>, course: &Course<'_, '_>, short: &Short<'_, '_
 /// One success makes the count begin anew: failures that are enough in all, but never in a row, do nothing.
 pub(super) fn one_success_resets(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for course in ProbeKind::ALL.into_iter().flat_map(|kind| courses(run, kind)) {
-        let runs = short_runs(&course);
+        let runs = short_runs(run, &course);
         let failures: usize = runs.iter().map(|short| short.failures.len()).sum();
         if i64::try_from(failures).is_ok_and(|failures| failures >= course.spec.failures) {
             judge_short(run, &course, &runs, seen);
@@ -69,7 +77,7 @@ pub(super) fn one_success_resets(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
 /// A fault that is over before it was seen `failureThreshold` times has no effect.
 pub(super) fn short_faults_pass(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for course in ProbeKind::ALL.into_iter().flat_map(|kind| courses(run, kind)) {
-        judge_short(run, &course, &short_runs(&course), seen);
+        judge_short(run, &course, &short_runs(run, &course), seen);
     }
 }
 
@@ -102,9 +110,11 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 /// After a success, a stop signal takes as many periods as it takes failures.
 fn not_before(run: &Timeline<'_>, course: &Course<'_, '_>, seen: &mut Seen) {
     let Some((id, stop)) = course.attempt.stop_signal() else { return };
-    let passed = |probe: &&&Probe<'_>| course.outcome(probe) == Outcome::Passed && probe.at.at.hi < stop.at.lo;
+    let passed =
+        |probe: &&&Probe<'_>| course.outcome(probe) == Outcome::Passed && probe.at.at.hi < stop.at.lo;
     let Some(last) = course.probes.iter().rfind(passed) else { return };
-    if course.is_command() || !only_its_probe(run, course) {
+    let noise = run.noise_between(&course.attempt.node, &last.at, stop);
+    if course.is_command() || noise > 0 || !only_its_probe(run, course) {
         return;
     }
     let least = course.spec.failures * course.spec.period - SECOND;
@@ -126,7 +136,9 @@ fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 continue;
             }
             seen.applies();
-            let Some(down) = life.first_shown(run, &turn.first.at, |_, status| !status.ready) else { continue };
+            let Some(down) = life.first_shown(run, &turn.first.at, |_, status| !status.ready) else {
+                continue;
+            };
             let quantity = "from the last of so many failures to ready=false";
             let bound = Bound::at_most(slack, "the clause's slack");
             let ends = ((turn.due.0, &turn.due.1), (down.id, &down.at));
@@ -153,17 +165,14 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         }
         let ended = course.attempt.ended.is_some() || course.attempt.stop_signal().is_some();
         let again = next_life(course.pod, course.container, course.attempt.number).is_some();
-        let silent = more.is_empty() && !ended && !again && course.watched(run, &last.at, &later_end(run));
+        let known = course.attempt.last_line().is_some_and(|line| course.watched(run, &last.at, &line.at));
+        let silent = more.is_empty() && !ended && !again && known;
         if silent && watched_for(run, course.pod, &spent.at, allowed) {
             let finding =
                 format!("{} failed, and was not sent again for {}", course.words(), seconds(allowed));
             seen.violated(finding, spent.events().into_iter().chain(last_event(run)));
         }
     }
-}
-
-fn later_end(run: &Timeline<'_>) -> Stamp {
-    Stamp::harness(run.ended_us)
 }
 
 /// From the moment at which an endpoint goes bad, it takes so many periods less one to so many until the last failure.

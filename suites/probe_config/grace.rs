@@ -38,12 +38,16 @@ pub(super) fn only_its_probe(run: &Timeline<'_>, course: &Course<'_, '_>) -> boo
 
 /// A liveness probe's own grace period replaces the pod's, whether it is shorter or longer.
 pub(super) fn liveness_overrides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for_kills(run, clause, ProbeKind::Liveness, seen, |pod, spec| spec.grace.filter(|own| *own != pod.grace()));
+    for_kills(run, clause, ProbeKind::Liveness, seen, |pod, spec| {
+        spec.grace.filter(|own| *own != pod.grace())
+    });
 }
 
 /// So does a startup probe's.
 pub(super) fn startup_overrides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for_kills(run, clause, ProbeKind::Startup, seen, |pod, spec| spec.grace.filter(|own| *own != pod.grace()));
+    for_kills(run, clause, ProbeKind::Startup, seen, |pod, spec| {
+        spec.grace.filter(|own| *own != pod.grace())
+    });
 }
 
 /// A probe without one leaves it to the pod.

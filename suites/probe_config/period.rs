@@ -94,8 +94,10 @@ fn judge_drift(
     let (slack, late) = (clause.slack_us(), held_up(run, course, &whole));
     let periods = count * course.spec.period;
     let (words, noise) = (seconds(slack), seconds(late));
-    let bound = Bound::at_most(periods + slack, format!("{count} × periodSeconds + {words}"))
-        .and_at_least(periods - slack - late, format!("{count} × periodSeconds - {words} - {noise} of noise"));
+    let bound = Bound::at_most(periods + slack, format!("{count} × periodSeconds + {words}")).and_at_least(
+        periods - slack - late,
+        format!("{count} × periodSeconds - {words} - {noise} of noise"),
+    );
     seen_some(measured(run, course, "the whole time", &whole, bound), seen);
 }
 

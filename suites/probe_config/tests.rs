@@ -30,7 +30,8 @@ fn spec(probes: Value) -> Value {
 /// The process starts at this time, its port opens at once, and the API shows it.
 fn begin(run: &mut Composer, at: f64, life: u64) {
     run.start(at, life);
-    let state = Listening { listener: "web".to_owned(), address: "[::]:8080".to_owned(), state: "open".to_owned() };
+    let state =
+        Listening { listener: "web".to_owned(), address: "[::]:8080".to_owned(), state: "open".to_owned() };
     run.fact(at + 0.01, Fact::Listening(state));
     run.running(at + 0.1, false, true, life);
 }

@@ -106,11 +106,13 @@ fn judge_full(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, seen
     let after = |(state, line): &(&str, &probity_model::timeline::Line<'_>)| {
         *state != "full" && line.at.at.lo > full.at.at.lo
     };
-    if course.listening().any(|turn| after(&turn)) || course.spec.kind == ProbeKind::Startup && passed(course) {
+    if course.listening().any(|turn| after(&turn)) || course.spec.kind == ProbeKind::Startup && passed(course)
+    {
         return;
     }
     seen.applies();
-    let Some((id, stop)) = course.attempt.stop_signal().filter(|(_, at)| before_deletion(run, course.pod, at))
+    let Some((id, stop)) =
+        course.attempt.stop_signal().filter(|(_, at)| before_deletion(run, course.pod, at))
     else {
         return;
     };

@@ -50,7 +50,9 @@ pub(super) fn defaults(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (events, sent, shown) in sent_and_shown(run) {
         let read_back = probes(shown);
         for written in probes(sent) {
-            let Some(filled) = read_back.iter().find(|filled| filled.place == written.place) else { continue };
+            let Some(filled) = read_back.iter().find(|filled| filled.place == written.place) else {
+                continue;
+            };
             judge_filled(&events, &written, filled, seen);
         }
         let grace = |pod: &Value| pod.get("spec").and_then(|spec| spec.get(GRACE)?.as_i64());
@@ -170,7 +172,13 @@ pub(super) fn no_grace_for_readiness(run: &Timeline<'_>, _: &Clause, seen: &mut 
     }
 }
 
-fn judge_rule(id: EventId, tried: &Tried, written: &Written<'_>, (field, fits): (&str, bool), seen: &mut Seen) {
+fn judge_rule(
+    id: EventId,
+    tried: &Tried,
+    written: &Written<'_>,
+    (field, fits): (&str, bool),
+    seen: &mut Seen,
+) {
     let (name, place) = (&tried.name, &written.place);
     let value = written.value.get(field).unwrap_or(&Value::Null);
     match (fits, answer(tried, written, field)) {

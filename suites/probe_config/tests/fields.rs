@@ -38,9 +38,12 @@ fn read_back(probe: &Value) -> &'static str {
 
 #[test]
 fn what_is_not_written_is_read_back_as_its_default() {
-    let all = json!({ "periodSeconds": 10, "timeoutSeconds": 1, "successThreshold": 1, "failureThreshold": 3 });
+    let all =
+        json!({ "periodSeconds": 10, "timeoutSeconds": 1, "successThreshold": 1, "failureThreshold": 3 });
     assert_eq!(read_back(&all), "holds");
-    for (field, value) in [("periodSeconds", 1), ("failureThreshold", 1), ("terminationGracePeriodSeconds", 30)] {
+    for (field, value) in
+        [("periodSeconds", 1), ("failureThreshold", 1), ("terminationGracePeriodSeconds", 30)]
+    {
         let mut other = all.clone();
         other[field] = json!(value);
         assert_eq!(read_back(&other), "violated", "{field}");
@@ -85,13 +88,16 @@ fn readiness_has_no_grace_period() {
 fn patched(clause: &str, refusal: Option<&str>) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &spec(json!({ "livenessProbe": http(json!({ "terminationGracePeriodSeconds": 5 })) })));
-    let patch = json!({ "spec": { "containers": [{ "livenessProbe": { "terminationGracePeriodSeconds": 9 } }] } });
+    let patch =
+        json!({ "spec": { "containers": [{ "livenessProbe": { "terminationGracePeriodSeconds": 9 } }] } });
     let did = match refusal {
         Some(why) => Did::Failed {
             what: "patch patch:  spec:  livenessProbe:  terminationGracePeriodSeconds: 9".to_owned(),
             why: why.to_owned(),
         },
-        None => Did::Patched { kind: "Pod".to_owned(), name: "pod".to_owned(), patch, subresource: String::new() },
+        None => {
+            Did::Patched { kind: "Pod".to_owned(), name: "pod".to_owned(), patch, subresource: String::new() }
+        }
     };
     run.deed(1.0, did);
     verdict(&run.done(), clause)
