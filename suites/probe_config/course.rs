@@ -125,7 +125,10 @@ impl<'t, 'h> Course<'t, 'h> {
     pub(super) fn neighbours(&self, run: &Timeline<'_>) -> Vec<(&'t Probe<'h>, &'t Probe<'h>)> {
         let quick = |probe: &&&Probe<'_>| {
             let settled = probe.settled.as_ref();
-            settled.is_some_and(|(_, settled)| settled.at.hi - probe.at.at.lo < self.spec.period / 2)
+            let took = settled.map(|(_, settled)| settled.at.hi - probe.at.at.lo);
+            // What breaks off may be asked for once more by the client itself, out of any schedule.
+            let clear = self.outcome(probe) != Outcome::Unclear;
+            clear && took.is_some_and(|took| took < self.spec.period / 2)
         };
         let quick = self.probes.iter().take_while(quick).count();
         let known = self.probes.windows(2).take(quick);
