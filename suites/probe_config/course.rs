@@ -163,7 +163,7 @@ impl<'t, 'h> Course<'t, 'h> {
             let State::Running { started: Some(second) } = status.state else { return None };
             let at = Interval::point(second.saturating_mul(SECOND));
             let clock = Clock::Wall(self.pod.node.clone());
-            (status.restarts == self.attempt.number).then(|| (revision.id, Stamp { clock, at }))
+            (status.restarts == self.attempt.number).then_some((revision.id, Stamp { clock, at }))
         })
     }
 }

@@ -1,6 +1,7 @@
 //! When probes come.
 
 use probity_model::compose::{Composer, Told};
+use probity_script::witness::{Fact, Listening};
 use serde_json::json;
 
 use super::{answers, begin, http, pod, verdict};
@@ -14,6 +15,7 @@ const EARLY: &str = "probe.timing.readiness-out-of-period";
 const PERIOD: &str = "probe.timing.period";
 const BOUND: &str = "probe.timing.readiness-period-is-upper-bound";
 const TIMEOUT: &str = "probe.timeout.http";
+const CONNECT: &str = "probe.timeout.tcp-grpc";
 const SLOW: &str = "probe.timeout.longer-than-period";
 
 fn first(clause: &str, period: u64, at: f64) -> &'static str {
@@ -173,4 +175,22 @@ fn quick_probes_say_nothing_of_slow_ones() {
     let mut run = pod(SLOW, json!({ "readinessProbe": http(json!({})) }));
     answers(&mut run, 2, &[200, 200, 200]);
     assert_eq!(verdict(&run.done(), SLOW), "inconclusive");
+}
+
+/// A TCP probe every two seconds with as much patience; its port takes no connections from 4 s on.
+fn full(stop: f64) -> &'static str {
+    let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": 2, "timeoutSeconds": 2, "failureThreshold": 1 });
+    let mut run = pod(CONNECT, json!({ "livenessProbe": probe }));
+    run.connection(3.0, "web", 8080);
+    let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+    run.fact(4.0, Fact::Listening(Listening { listener, address, state: "full".to_owned() }));
+    run.signal(stop, "SIGTERM");
+    verdict(&run.done(), CONNECT)
+}
+
+#[test]
+fn a_connection_that_nobody_takes_is_waited_for_as_long_as_the_timeout() {
+    assert_eq!(full(7.1), "holds");
+    assert_eq!(full(4.5), "violated");
+    assert_eq!(full(14.0), "violated");
 }
