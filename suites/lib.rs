@@ -4,6 +4,7 @@
 //! cases; the listing of this folder is the table of contents. Everything is embedded into the program. Judges are pure
 //! functions over a timeline: none of them sleeps, polls or reads a clock.
 
+mod probe_config;
 mod probe_grpc;
 mod probe_http;
 mod probe_mechanism;
@@ -26,6 +27,7 @@ pub struct Chapter {
 
 static PROBE_TYPES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_types");
 static PROBE_MECHANISM: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_mechanism");
+static PROBE_CONFIG: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_config");
 static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http");
 static PROBE_TCP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_tcp");
 static PROBE_GRPC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_grpc");
@@ -43,6 +45,12 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "Mechanisms and results of probes",
         folder: &PROBE_MECHANISM,
         judges: probe_mechanism::judges,
+    },
+    Chapter {
+        name: "probe_config",
+        title: "Fields, timing and thresholds of probes",
+        folder: &PROBE_CONFIG,
+        judges: probe_config::judges,
     },
     Chapter { name: "probe_http", title: "HTTP probes", folder: &PROBE_HTTP, judges: probe_http::judges },
     Chapter { name: "probe_tcp", title: "TCP probes", folder: &PROBE_TCP, judges: probe_tcp::judges },

@@ -139,6 +139,12 @@ impl World<'_> {
                 let (code, message, stored) = self.try_out(&manifest);
                 self.did(Did::Tried(Tried { name: trial.name.clone(), manifest, code, message, stored }));
             }
+            Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["containers"].is_array() => {
+                let why = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \
+                           `spec.containers[*].image`"
+                    .to_owned();
+                self.did(Did::Failed { what: step.in_words(), why });
+            }
             Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Ephemeral(_) | Step::Node(_) => {
                 let why = "the simulated cluster has no such verb".to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });

@@ -23,6 +23,8 @@ fn complaints(case: &Case, seed: u64) -> Vec<String> {
     let mut wrong: Vec<String> = deeds(&history)
         .filter_map(|did| match did {
             Did::Waited { what, came: false } => Some(format!("what was waited for never came: {what}")),
+            // A patch that must be refused is what its case is about.
+            Did::Failed { what, why } if what.starts_with("patch ") && why.contains("may not change") => None,
             Did::Failed { what, why } => Some(format!("a step failed: {what}: {why}")),
             Did::Over { why } if why != "done" => Some(format!("it ended {why}")),
             _ => None,

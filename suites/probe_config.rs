@@ -1,0 +1,67 @@
+//! The fields of a probe: what the API server makes of them, and what a kubelet then does at what time and how often.
+
+mod course;
+mod delay;
+mod example;
+mod failures;
+mod fixed;
+mod grace;
+mod period;
+mod successes;
+mod timeout;
+mod trials;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    [FIELDS, TIMES, COUNTS, GRACE].concat()
+}
+
+const FIELDS: &[Judge] = &[
+    Judge { clause: "probe.config.defaults", judge: trials::defaults },
+    Judge { clause: "probe.config.minimums", judge: trials::minimums },
+    Judge { clause: "probe.success-threshold.liveness-startup-must-be-1", judge: trials::one_success },
+    Judge { clause: "probe.tgps.readiness-refused", judge: trials::no_grace_for_readiness },
+    Judge { clause: "probe.config.immutable", judge: fixed::probes_are_fixed },
+    Judge { clause: "probe.tgps.always-honoured-if-present", judge: fixed::grace_is_fixed },
+    Judge { clause: "probe.config.doc-example", judge: example::documented_example },
+];
+
+const TIMES: &[Judge] = &[
+    Judge { clause: "probe.timing.initial-delay-honoured", judge: delay::is_honoured },
+    Judge { clause: "probe.timing.initial-delay-with-larger-period", judge: delay::with_larger_period },
+    Judge { clause: "probe.timing.initial-delay-per-restart", judge: delay::in_each_life },
+    Judge { clause: "probe.timing.initial-delay-after-startup", judge: delay::after_startup },
+    Judge { clause: "probe.timing.first-probe-phase", judge: delay::first_within_a_period },
+    Judge { clause: "probe.timing.readiness-out-of-period", judge: delay::readiness_comes_early },
+    Judge { clause: "probe.timing.period", judge: period::is_kept },
+    Judge {
+        clause: "probe.timing.readiness-period-is-upper-bound",
+        judge: period::readiness_is_not_forgotten,
+    },
+    Judge { clause: "probe.timeout.longer-than-period", judge: period::one_at_a_time },
+    Judge { clause: "probe.timeout.http", judge: timeout::http },
+    Judge { clause: "probe.timeout.tcp-grpc", judge: timeout::tcp_and_grpc },
+];
+
+const COUNTS: &[Judge] = &[
+    Judge { clause: "probe.success-threshold.readiness", judge: successes::after_failure },
+    Judge { clause: "probe.success-threshold.first-start", judge: successes::at_first_start },
+    Judge { clause: "probe.success-threshold.after-restart", judge: successes::after_restart },
+    Judge { clause: "probe.failure-threshold.consecutive", judge: failures::one_success_resets },
+    Judge { clause: "probe.timing.fault-shorter-than-window", judge: failures::short_faults_pass },
+    Judge { clause: "probe.failure-threshold.exact-count", judge: failures::exact_count },
+    Judge { clause: "probe.failure-threshold.readiness-keeps-running", judge: failures::readiness_goes_on },
+    Judge { clause: "probe.failure-threshold.detection-window", judge: failures::detected_in_time },
+];
+
+const GRACE: &[Judge] = &[
+    Judge { clause: "probe.tgps.liveness-override", judge: grace::liveness_overrides },
+    Judge { clause: "probe.tgps.startup-override", judge: grace::startup_overrides },
+    Judge { clause: "probe.tgps.default-inherits", judge: grace::pods_own_counts },
+    Judge { clause: "probe.tgps.not-used-on-deletion", judge: grace::deletion_has_its_own },
+];
+
+#[cfg(test)]
+mod tests;

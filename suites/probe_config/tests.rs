@@ -1,0 +1,52 @@
+//! Hand-written histories for the judges of the chapter.
+
+mod counts;
+mod fields;
+mod grace;
+mod times;
+
+use probity_model::compose::Composer;
+use probity_script::witness::{Fact, Listening};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+/// An HTTP probe of `/p` with these fields besides.
+fn http(fields: Value) -> Value {
+    let mut probe = json!({ "httpGet": { "path": "/p", "port": 8080 }, "periodSeconds": 1 });
+    for (field, value) in fields.as_object().cloned().unwrap_or_default() {
+        probe[field] = value;
+    }
+    probe
+}
+
+/// A pod whose only container has these probes, with ten seconds of grace.
+fn spec(probes: Value) -> Value {
+    let mut container = probes;
+    container["name"] = json!("target");
+    json!({ "containers": [container], "terminationGracePeriodSeconds": 10 })
+}
+
+/// The process starts at this time, its port opens at once, and the API shows it.
+fn begin(run: &mut Composer, at: f64, life: u64) {
+    run.start(at, life);
+    let state =
+        Listening { listener: "web".to_owned(), address: "[::]:8080".to_owned(), state: "open".to_owned() };
+    run.fact(at + 0.01, Fact::Listening(state));
+    run.running(at + 0.1, false, true, life);
+}
+
+/// Such a pod, its process started at 1 s.
+fn pod(clause: &str, probes: Value) -> Composer {
+    let mut run = Composer::new(&[clause]);
+    run.create(0.0, &spec(probes));
+    begin(&mut run, 1.0, 0);
+    run
+}
+
+/// Probes with these answers, from an instant on, a second apart.
+fn answers(run: &mut Composer, from: u32, statuses: &[u16]) {
+    for (second, status) in (from..).zip(statuses) {
+        run.probe(f64::from(second), "/p", *status);
+    }
+}

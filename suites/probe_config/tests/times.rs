@@ -1,0 +1,196 @@
+//! When probes come.
+
+use probity_model::compose::{Composer, Told};
+use probity_script::witness::{Fact, Listening};
+use serde_json::json;
+
+use super::{answers, begin, http, pod, verdict};
+
+const DELAY: &str = "probe.timing.initial-delay-honoured";
+const LARGER: &str = "probe.timing.initial-delay-with-larger-period";
+const AGAIN: &str = "probe.timing.initial-delay-per-restart";
+const ORIGIN: &str = "probe.timing.initial-delay-after-startup";
+const PHASE: &str = "probe.timing.first-probe-phase";
+const EARLY: &str = "probe.timing.readiness-out-of-period";
+const PERIOD: &str = "probe.timing.period";
+const BOUND: &str = "probe.timing.readiness-period-is-upper-bound";
+const TIMEOUT: &str = "probe.timeout.http";
+const CONNECT: &str = "probe.timeout.tcp-grpc";
+const SLOW: &str = "probe.timeout.longer-than-period";
+
+fn first(clause: &str, period: u64, at: f64) -> &'static str {
+    let probe = http(json!({ "initialDelaySeconds": 4, "periodSeconds": period }));
+    let mut run = pod(clause, json!({ "livenessProbe": probe }));
+    run.probe(at, "/p", 200);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn the_first_probe_keeps_its_delay() {
+    assert_eq!(first(DELAY, 1, 5.5), "holds");
+    assert_eq!(first(DELAY, 1, 4.5), "violated");
+    assert_eq!(first(DELAY, 1, 11.0), "violated");
+    assert_eq!(first(LARGER, 8, 12.0), "holds");
+    assert_eq!(first(LARGER, 8, 3.0), "violated");
+    assert_eq!(first(LARGER, 1, 3.0), "inconclusive");
+}
+
+#[test]
+fn lateness_in_noise_is_doubt() {
+    let mut run = pod(DELAY, json!({ "livenessProbe": http(json!({ "initialDelaySeconds": 4 })) }));
+    run.noise(5.0, 10.5).probe(11.0, "/p", 200);
+    assert_eq!(verdict(&run.done(), DELAY), "inconclusive");
+}
+
+fn second_life(at: f64) -> &'static str {
+    let mut run = pod(AGAIN, json!({ "livenessProbe": http(json!({ "initialDelaySeconds": 4 })) }));
+    run.probe(5.5, "/p", 200);
+    run.left(7.0);
+    begin(&mut run, 9.0, 1);
+    run.probe(at, "/p", 200);
+    verdict(&run.done(), AGAIN)
+}
+
+#[test]
+fn each_life_has_the_delay_again() {
+    assert_eq!(second_life(13.5), "holds");
+    assert_eq!(second_life(10.0), "violated");
+    assert_eq!(first(AGAIN, 1, 5.5), "inconclusive");
+}
+
+fn origin(at: f64) -> &'static str {
+    let start =
+        json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
+    let live = http(json!({ "initialDelaySeconds": 4 }));
+    let mut run = pod(ORIGIN, json!({ "startupProbe": start, "livenessProbe": live }));
+    run.probe(2.0, "/start", 503);
+    run.probe(9.0, "/start", 200);
+    run.probe(at, "/p", 200);
+    verdict(&run.done(), ORIGIN)
+}
+
+#[test]
+fn the_origin_of_a_delay_beside_a_startup_probe_is_told() {
+    assert_eq!(origin(13.2), "holds");
+    assert_eq!(origin(9.8), "diverges");
+}
+
+#[test]
+fn the_first_probe_comes_within_a_period() {
+    let at = |at: f64| {
+        let mut run = pod(PHASE, json!({ "livenessProbe": http(json!({ "periodSeconds": 5 })) }));
+        run.probe(at, "/p", 200);
+        verdict(&run.done(), PHASE)
+    };
+    assert_eq!(at(4.0), "holds");
+    assert_eq!(at(12.0), "violated");
+}
+
+#[test]
+fn readiness_does_not_wait_for_its_period() {
+    let at = |at: f64, period: u64| {
+        let mut run = pod(EARLY, json!({ "readinessProbe": http(json!({ "periodSeconds": period })) }));
+        run.probe(at, "/p", 200);
+        verdict(&run.done(), EARLY)
+    };
+    assert_eq!(at(2.5, 30), "holds");
+    assert_eq!(at(20.0, 30), "violated");
+    assert_eq!(at(2.5, 2), "inconclusive");
+}
+
+fn live_at(times: &[f64]) -> Composer {
+    let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({ "periodSeconds": 2 })) }));
+    for at in times {
+        run.probe(*at, "/p", 200);
+    }
+    run
+}
+
+#[test]
+fn the_period_is_kept_without_drift() {
+    let judged = |times: &[f64]| verdict(&live_at(times).done(), PERIOD);
+    assert_eq!(judged(&[2.0, 4.0, 6.1, 8.0, 10.0]), "holds");
+    assert_eq!(judged(&[2.0, 4.0, 8.0, 10.0]), "violated");
+    assert_eq!(judged(&[2.0, 4.0, 4.5, 6.0]), "violated");
+    assert_eq!(judged(&[2.0, 4.4, 6.8, 9.2, 11.6]), "violated");
+    assert_eq!(judged(&[2.0]), "inconclusive");
+}
+
+#[test]
+fn a_probe_that_was_held_up_makes_the_next_one_seem_early() {
+    let mut run = live_at(&[2.0, 5.8, 6.0, 8.0]);
+    run.noise(3.9, 5.8);
+    assert_ne!(verdict(&run.done(), PERIOD), "violated");
+}
+
+#[test]
+fn a_failed_container_is_asked_every_period_at_least() {
+    let judged = |times: &[f64]| {
+        let mut run = pod(BOUND, json!({ "readinessProbe": http(json!({ "periodSeconds": 3 })) }));
+        for at in times {
+            run.probe(*at, "/p", 503);
+        }
+        verdict(&run.done(), BOUND)
+    };
+    assert_eq!(judged(&[2.0, 3.0, 6.0]), "holds");
+    assert_eq!(judged(&[2.0, 3.0, 9.0]), "violated");
+    assert_eq!(judged(&[2.0]), "inconclusive");
+}
+
+fn slow(took: f64, given_up: bool) -> &'static str {
+    let mut run = pod(TIMEOUT, json!({ "readinessProbe": http(json!({ "timeoutSeconds": 2 })) }));
+    let mut told = Told { took, ..Told::get("/p", 200) };
+    if given_up {
+        (told.error, told.written) = (Some("the peer gave up".to_owned()), 0);
+    }
+    run.http(2.0, &told);
+    verdict(&run.done(), TIMEOUT)
+}
+
+#[test]
+fn an_answer_is_waited_for_as_long_as_the_timeout() {
+    assert_eq!(slow(1.0, false), "holds");
+    assert_eq!(slow(2.0, true), "holds");
+    assert_eq!(slow(1.0, true), "violated");
+    assert_eq!(slow(3.0, true), "violated");
+    assert_eq!(slow(3.0, false), "violated");
+    assert_eq!(slow(0.01, false), "inconclusive");
+}
+
+#[test]
+fn a_slow_probe_is_followed_and_not_overtaken() {
+    let judged = |next: f64| {
+        let mut run = pod(SLOW, json!({ "readinessProbe": http(json!({ "timeoutSeconds": 6 })) }));
+        run.http(2.0, &Told { took: 2.5, ..Told::get("/p", 200) });
+        run.probe(next, "/p", 200);
+        verdict(&run.done(), SLOW)
+    };
+    assert_eq!(judged(4.51), "holds");
+    assert_eq!(judged(3.0), "violated");
+    assert_eq!(judged(7.0), "violated");
+}
+
+#[test]
+fn quick_probes_say_nothing_of_slow_ones() {
+    let mut run = pod(SLOW, json!({ "readinessProbe": http(json!({})) }));
+    answers(&mut run, 2, &[200, 200, 200]);
+    assert_eq!(verdict(&run.done(), SLOW), "inconclusive");
+}
+
+/// A TCP probe every two seconds with as much patience; its port takes no connections from 4 s on.
+fn full(stop: f64) -> &'static str {
+    let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": 2, "timeoutSeconds": 2, "failureThreshold": 1 });
+    let mut run = pod(CONNECT, json!({ "livenessProbe": probe }));
+    run.connection(3.0, "web", 8080);
+    let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+    run.fact(4.0, Fact::Listening(Listening { listener, address, state: "full".to_owned() }));
+    run.signal(stop, "SIGTERM");
+    verdict(&run.done(), CONNECT)
+}
+
+#[test]
+fn a_connection_that_nobody_takes_is_waited_for_as_long_as_the_timeout() {
+    assert_eq!(full(7.1), "holds");
+    assert_eq!(full(4.5), "violated");
+    assert_eq!(full(14.0), "violated");
+}
