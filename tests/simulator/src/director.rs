@@ -139,7 +139,12 @@ impl World<'_> {
                 let (code, message, stored) = self.try_out(&manifest);
                 self.did(Did::Tried(Tried { name: trial.name.clone(), manifest, code, message, stored }));
             }
-            Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Ephemeral(_) | Step::Node(_) => {
+            Step::Patch(_)
+            | Step::Exec(_)
+            | Step::Scale(_)
+            | Step::Ephemeral(_)
+            | Step::Node(_)
+            | Step::Metrics(_) => {
                 let why = "the simulated cluster has no such verb".to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }
