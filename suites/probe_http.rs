@@ -1,7 +1,7 @@
 //! HTTP probes: where they go, what they carry, and what their answers mean.
 
 mod address;
-mod bodies;
+pub(crate) mod bodies;
 mod headers;
 mod redirects;
 mod tls;

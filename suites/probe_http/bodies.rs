@@ -1,11 +1,11 @@
 //! Bodies, and what an answer means: how much of it is read, what counts as a failure, and what is told about it.
 
-pub(super) mod course;
-pub(super) mod exchange;
+pub(crate) mod course;
+pub(crate) mod exchange;
 mod failure_event;
 mod limit;
 mod refused;
-pub(super) mod said;
+pub(crate) mod said;
 #[cfg(test)]
 pub(super) mod scene;
 mod short;
