@@ -6,6 +6,7 @@
 
 mod probe_http;
 mod probe_types;
+mod prober;
 
 use include_dir::{Dir, include_dir};
 use probity_model::{Case, Catalogue, Judge, Registry};
@@ -23,6 +24,7 @@ pub struct Chapter {
 
 static PROBE_TYPES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_types");
 static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http");
+static PROBER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prober");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -33,6 +35,7 @@ pub const CHAPTERS: &[Chapter] = &[
         judges: probe_types::judges,
     },
     Chapter { name: "probe_http", title: "HTTP probes", folder: &PROBE_HTTP, judges: probe_http::judges },
+    Chapter { name: "prober", title: "The kubelet's prober", folder: &PROBER, judges: prober::judges },
 ];
 
 /// A file of cases of the book.

@@ -3,9 +3,10 @@
 //! For a moment after a restart a kubelet may take the new process for the old one, and what its probes meet then counts
 //! for the old one. Conclusions about a later life begin after that moment.
 
-use probity_model::clocks::{Order, Stamp};
+use probity_model::clocks::Order;
+use probity_model::history::Did;
 use probity_model::measure::seconds;
-use probity_model::timeline::{ContainerKind, PodLife, Probe, ProbeKind, ProbeSpec, State};
+use probity_model::timeline::{ContainerKind, Handler, Probe, ProbeKind, ProbeSpec, State};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
@@ -22,6 +23,8 @@ pub(super) const JUDGES: &[Judge] = &[
 
 /// So long a kubelet may not know of a new life.
 const UNKNOWN_LIFE: i64 = 3_000_000;
+/// A line of the target is heard at most so much later than a revision that it is the cause of.
+const LATE_LINE: i64 = 2_000_000;
 
 /// In each life after the first the results start anew.
 fn new_life_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -61,6 +64,8 @@ fn judge_unready(run: &Timeline<'_>, (pod, container, attempt): Life<'_, '_>, sp
         }
         if !status.ready {
             seen.fine([attempt.began.0, revision.id]);
+        } else if first.is_none() && run.ended_us - revision.at.at.lo < LATE_LINE {
+            // What the target saw then may not have been heard before the end.
         } else if heard {
             let finding = "a new life of the container was shown as ready before its readiness probe succeeded";
             seen.violated(finding, [attempt.began.0, revision.id].into_iter().chain(first.map(|one| one.id)));
@@ -108,7 +113,9 @@ fn halts_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
     for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
         for (life, spec, spent) in all_spent(run, kind) {
-            if known_as_new(life, &spent) {
+            let by_hand = matches!(spec.handler, Handler::Exec { .. })
+                && run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Executed { .. }));
+            if known_as_new(life, &spent) && !by_hand {
                 seen.applies();
                 judge_halt(run, life, spec, &spent, seen);
             }

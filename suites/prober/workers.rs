@@ -26,6 +26,8 @@ const SECOND: i64 = 1_000_000;
 const CROWD: usize = 10;
 /// A process may reach its first line so much later than its hook begins.
 const TO_MAIN: i64 = SECOND;
+/// So long a kubelet may not know of a new life.
+const UNKNOWN_LIFE: i64 = 3 * SECOND;
 /// A second trigger may have been waiting while a probe ran: what follows within this is its doing.
 const AT_ONCE: i64 = 300_000;
 
@@ -129,7 +131,9 @@ fn judge_gaps(
         let [first, second] = two else { continue };
         let within = |hang: &&&Hang<'_>| first.at.at.lo < hang.until.at.hi && second.at.at.hi > hang.from.at.lo;
         let Some(hang) = hangs.iter().find(within) else { continue };
-        if !before_deletion(run, pod, &second.at) {
+        // At the start of a later life the kubelet may still take it for the one before, and begin again with its rules.
+        let settled = attempt.number == 0 || first.at.at.lo - attempt.began.1.at.hi > UNKNOWN_LIFE;
+        if !settled || !before_deletion(run, pod, &second.at) {
             continue;
         }
         let bound = Bound::at_most(
@@ -220,10 +224,7 @@ fn out_of_turn(
         return false;
     }
     match before {
-        Some(before) => {
-            outcome(attempt, spec, before) == Outcome::Failed
-                && this.at.at.lo - before.at.at.hi < spec.period / 4 * 3
-        }
+        Some(before) => this.at.at.lo - before.at.at.hi < spec.period / 4 * 3,
         None => container.probe(ProbeKind::Startup).is_some_and(|startup| {
             let mut passed = attempt
                 .probes_of(ProbeKind::Startup)
