@@ -76,9 +76,8 @@ fn known(pod: &PodLife<'_>, container: &ContainerLife<'_>, spec: &ProbeSpec) -> 
     leaves_a_trace(pod, &container.name, spec)
         && container.attempts.iter().all(|attempt| {
             let mut mine = attempt.probes.iter().filter(|probe| probe.can_be(spec.kind));
-            let own = mine.all(|probe| {
-                probe.is(spec.kind) && outcome(attempt, spec, probe) != Outcome::Unclear
-            });
+            let own =
+                mine.all(|probe| probe.is(spec.kind) && outcome(attempt, spec, probe) != Outcome::Unclear);
             let mut bare = attempt.connections.iter().filter(|one| one.port() == port && one.requests == 0);
             own && attempt.holes.is_empty() && bare.next().is_none()
         })
@@ -91,9 +90,12 @@ fn judge_counter(
     seen: &mut Seen,
 ) {
     for (result, wanted) in [("successful", Outcome::Passed), ("failed", Outcome::Failed)] {
-        let counts = before
-            .count(pod, &container.name, spec.kind, result)
-            .zip(after.count(pod, &container.name, spec.kind, result));
+        let counts = before.count(pod, &container.name, spec.kind, result).zip(after.count(
+            pod,
+            &container.name,
+            spec.kind,
+            result,
+        ));
         let Some((first, second)) = counts else { continue };
         let (mut surely, mut perhaps, mut events) = (0_i64, 0_i64, vec![before.id, after.id]);
         for attempt in &container.attempts {

@@ -108,7 +108,8 @@ fn sidecars_stay_as_they_are(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.note(count(&container.name, &after, deed));
             match next_life(pod, container, attempt.number) {
                 Some(next) => {
-                    let finding = format!("the sidecar {} was started again in a deleted pod", container.name);
+                    let finding =
+                        format!("the sidecar {} was started again in a deleted pod", container.name);
                     seen.violated(finding, [deed, next]);
                 }
                 None => seen.fine([deed].into_iter().chain(attempt.last_line().map(|line| line.id))),

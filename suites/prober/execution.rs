@@ -85,12 +85,7 @@ fn bursts(run: &Timeline<'_>, course: &Course<'_, '_>) -> Vec<std::ops::Range<us
     bursts.into_iter().filter(quick).collect()
 }
 
-fn judge_burst(
-    run: &Timeline<'_>,
-    course: &Course<'_, '_>,
-    range: std::ops::Range<usize>,
-    seen: &mut Seen,
-) {
+fn judge_burst(run: &Timeline<'_>, course: &Course<'_, '_>, range: std::ops::Range<usize>, seen: &mut Seen) {
     let Some(tries) = course.exchanges.get(range.clone()) else { return };
     let Some(kinds) = tries.iter().map(kind).collect::<Option<Vec<_>>>() else { return };
     let Some(first) = kinds.first().copied().filter(|first| kinds.iter().all(|kind| kind == first)) else {
@@ -146,7 +141,8 @@ fn literal_variables_only(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             if *args == promised {
                 seen.fine([run.id]);
             } else if *args == actual {
-                let finding = "variables from other sources were replaced by nothing in the command of a probe";
+                let finding =
+                    "variables from other sources were replaced by nothing in the command of a probe";
                 seen.diverges(finding, [run.id]);
             } else {
                 let finding = format!(

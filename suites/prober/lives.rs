@@ -47,7 +47,12 @@ fn new_life_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// No revision shows a new life ready before a readiness probe of it can have succeeded.
-fn judge_unready(run: &Timeline<'_>, (pod, container, attempt): Life<'_, '_>, spec: &ProbeSpec, seen: &mut Seen) {
+fn judge_unready(
+    run: &Timeline<'_>,
+    (pod, container, attempt): Life<'_, '_>,
+    spec: &ProbeSpec,
+    seen: &mut Seen,
+) {
     let can_pass = |probe: &&Probe<'_>| {
         probe.can_be(ProbeKind::Readiness) && outcome(attempt, spec, probe) != Outcome::Failed
     };
@@ -57,8 +62,7 @@ fn judge_unready(run: &Timeline<'_>, (pod, container, attempt): Life<'_, '_>, sp
         && !strangers(attempt, spec.handler.port());
     for (revision, status) in pod.changes_of(&container.name) {
         let this = status.restarts == attempt.number && matches!(status.state, State::Running { .. });
-        let early =
-            first.is_none_or(|first| run.clocks.order(&revision.at, &first.at) == Order::Before);
+        let early = first.is_none_or(|first| run.clocks.order(&revision.at, &first.at) == Order::Before);
         if !this || !early {
             continue;
         }
@@ -67,7 +71,8 @@ fn judge_unready(run: &Timeline<'_>, (pod, container, attempt): Life<'_, '_>, sp
         } else if first.is_none() && run.ended_us - revision.at.at.lo < LATE_LINE {
             // What the target saw then may not have been heard before the end.
         } else if heard {
-            let finding = "a new life of the container was shown as ready before its readiness probe succeeded";
+            let finding =
+                "a new life of the container was shown as ready before its readiness probe succeeded";
             seen.violated(finding, [attempt.began.0, revision.id].into_iter().chain(first.map(|one| one.id)));
         } else {
             let why = "a new life was shown as ready, and not all of its probes can be seen";
@@ -90,7 +95,8 @@ fn judge_resumed(
         return;
     }
     let gated = container.probe(ProbeKind::Startup).is_some();
-    let hooked = container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some());
+    let hooked =
+        container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some());
     let shared = attempt.probes.iter().any(|probe| probe.can_be(ProbeKind::Liveness));
     let seen_at_all = attempt.holes.is_empty()
         && leaves_a_trace(pod, &container.name, spec)
@@ -138,9 +144,9 @@ fn judge_halt(
 ) {
     let Some(last) = spent.failures.last().copied() else { return };
     let word = spec.kind.word();
-    let again = attempt.probes_of(spec.kind).find(|probe| {
-        probe.at.at.lo > spent.at.at.hi + NEAR && peer(attempt, probe) == peer(attempt, last)
-    });
+    let again = attempt
+        .probes_of(spec.kind)
+        .find(|probe| probe.at.at.lo > spent.at.at.hi + NEAR && peer(attempt, probe) == peer(attempt, last));
     if let Some(again) = again {
         let later = seconds(again.at.at.lo - spent.at.at.lo);
         let finding = format!("a {word} probe came {later} after the probe had failed for good");

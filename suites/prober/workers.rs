@@ -80,16 +80,12 @@ fn hangs<'t>(pod: &'t PodLife<'_>) -> Vec<Hang<'t>> {
     hangs
 }
 
-fn pairs<'t, 'h>(
-    container: &'t ContainerLife<'h>,
-) -> impl Iterator<Item = (&'t ProbeSpec, &'t Attempt<'h>)> {
+fn pairs<'t, 'h>(container: &'t ContainerLife<'h>) -> impl Iterator<Item = (&'t ProbeSpec, &'t Attempt<'h>)> {
     container.probes.iter().flat_map(|spec| container.attempts.iter().map(move |attempt| (spec, attempt)))
 }
 
 /// Probes over the network that were all answered quickly and whose port was open all the time.
-fn steady<'t, 'h>(
-    pod: &'t PodLife<'h>,
-) -> Vec<(&'t ContainerLife<'h>, &'t Attempt<'h>, &'t ProbeSpec)> {
+fn steady<'t, 'h>(pod: &'t PodLife<'h>) -> Vec<(&'t ContainerLife<'h>, &'t Attempt<'h>, &'t ProbeSpec)> {
     let mut found = Vec::new();
     for container in &pod.containers {
         for (spec, attempt) in pairs(container) {
@@ -129,7 +125,8 @@ fn judge_gaps(
     let probes: Vec<&Probe<'_>> = attempt.probes_of(spec.kind).collect();
     for two in probes.windows(2) {
         let [first, second] = two else { continue };
-        let within = |hang: &&&Hang<'_>| first.at.at.lo < hang.until.at.hi && second.at.at.hi > hang.from.at.lo;
+        let within =
+            |hang: &&&Hang<'_>| first.at.at.lo < hang.until.at.hi && second.at.at.hi > hang.from.at.lo;
         let Some(hang) = hangs.iter().find(within) else { continue };
         // At the start of a later life the kubelet may still take it for the one before, and begin again with its rules.
         let settled = attempt.number == 0 || first.at.at.lo - attempt.began.1.at.hi > UNKNOWN_LIFE;
@@ -175,7 +172,10 @@ fn restart_spreads(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         firsts.sort_unstable();
         let (Some(first), Some(last)) = (firsts.first(), firsts.last()) else { continue };
         seen.measure(Measurement {
-            quantity: format!("from the first to the last of {} first probes after the restart", firsts.len()),
+            quantity: format!(
+                "from the first to the last of {} first probes after the restart",
+                firsts.len()
+            ),
             unit: Unit::Us,
             observed: Interval::point(last.0 - first.0),
             bound: Bound::at_least(period / 5, "periodSeconds / 5"),
@@ -276,7 +276,8 @@ fn waits_for_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
     for (pod, container) in run.containers().filter(|(_, container)| !container.probes.is_empty()) {
         let first = container.attempts.iter().find(|attempt| attempt.number == 0);
-        let Some(attempt) = first.filter(|_| container.attempts.iter().filter(|a| a.number == 0).count() == 1)
+        let Some(attempt) =
+            first.filter(|_| container.attempts.iter().filter(|a| a.number == 0).count() == 1)
         else {
             continue;
         };
