@@ -4,6 +4,7 @@
 mod counters;
 mod ending;
 mod execution;
+mod kubelet_restart;
 mod lives;
 mod refusals;
 mod results;
@@ -19,6 +20,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         ending::JUDGES,
         results::JUDGES,
         execution::JUDGES,
+        kubelet_restart::JUDGES,
         counters::JUDGES,
         refusals::JUDGES,
     ]

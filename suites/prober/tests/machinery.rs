@@ -14,6 +14,7 @@ const ANEW: &str = "prober.worker.new-container-resets-result";
 const HALT: &str = "prober.worker.onhold-after-liveness-failure";
 const NOT_RUNNING: &str = "prober.worker.non-running-sets-failure";
 const STOPS: &str = "prober.termination.liveness-startup-stop";
+const KEPT: &str = "prober.kubelet-restart.status-kept";
 const SIDECAR: &str = "prober.termination.sidecar-liveness";
 
 /// Liveness hangs from 3 s to 8 s; readiness is asked at these seconds.
@@ -270,4 +271,30 @@ fn a_sidecar_is_not_started_again_in_a_deleted_pod() {
     let mut kept = Composer::new(&[SIDECAR]);
     kept.pod_seen(0.0, &json!({ "containers": [{ "name": "target" }] }), &json!({}), Change::Added);
     assert_eq!(verdict(&kept.done(), SIDECAR), "inconclusive");
+}
+
+/// A container that is ready from 2 s on; its kubelet is restarted at this second.
+fn kubelet_restarted(at: f64, ready: bool) -> Composer {
+    let mut run = one(KEPT, &json!({ "readinessProbe": http("/ready", 8080, 5) }));
+    run.running(2.0, true, true, 0);
+    let status = |ready| {
+        let mut status = probity_model::compose::running_status("target", 2.0, ready, true, 0);
+        status["containerStatuses"][0]["containerID"] = json!("containerd://target-0");
+        status
+    };
+    let (node, verb) = (probity_model::compose::NODE.to_owned(), "restart-kubelet".to_owned());
+    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0) });
+    run.status(at + 2.0, &status(ready));
+    run.probe(at + 4.0, "/ready", 200);
+    run.status(at + 4.2, &status(true));
+    run.probe(at + 9.0, "/ready", 200);
+    run.probe(at + 14.0, "/ready", 200);
+    run
+}
+
+#[test]
+fn a_restart_of_the_kubelet_leaves_what_is_shown_alone() {
+    assert_eq!(verdict(&kubelet_restarted(20.0, true).done(), KEPT), "holds");
+    assert_eq!(verdict(&kubelet_restarted(20.0, false).done(), KEPT), "violated");
+    assert_eq!(verdict(&kubelet_restarted(6.0, false).done(), KEPT), "inconclusive");
 }
