@@ -28,8 +28,8 @@ fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 seen.applies();
                 judge_silence(run, clause, (pod, container, attempt), spec, (stop_id, stop), seen);
                 // A life that a probe had ended just before the deletion may have its successor on the way.
-                let lost = container.probes.iter().filter_map(|probe| exhausted(attempt, probe));
-                let lost_before = lost.into_iter().any(|spent| spent.at.at.lo <= stop.at.hi);
+                let mut lost = container.probes.iter().filter_map(|probe| exhausted(attempt, probe));
+                let lost_before = lost.any(|spent| spent.at.at.lo <= stop.at.hi);
                 if let Some(next) = next_life(pod, container, attempt.number).filter(|_| !lost_before) {
                     seen.violated("a container of a deleted pod was started again", [stop_id, next]);
                 }

@@ -61,7 +61,7 @@ fn templates_are_checked(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let misfits: Vec<&str> =
             written.iter().filter_map(|(place, probe)| misfit(place.kind, probe)).collect();
         match misfits.first() {
-            Some(field) => hold(seen, (id, tried), false, &[field]),
+            Some(field) => hold(seen, (id, tried), false, &[*field]),
             None => hold(seen, (id, tried), true, &PROBES),
         }
     }

@@ -81,7 +81,7 @@ fn hangs<'t>(pod: &'t PodLife<'_>) -> Vec<Hang<'t>> {
 }
 
 fn pairs<'t, 'h>(container: &'t ContainerLife<'h>) -> impl Iterator<Item = (&'t ProbeSpec, &'t Attempt<'h>)> {
-    container.probes.iter().flat_map(|spec| container.attempts.iter().map(move |attempt| (spec, attempt)))
+    container.probes.iter().flat_map(move |spec| container.attempts.iter().map(move |attempt| (spec, attempt)))
 }
 
 /// Probes over the network that were all answered quickly and whose port was open all the time.
@@ -201,7 +201,7 @@ fn trigger_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             for (at, two) in probes.windows(2).enumerate() {
                 let before = at.checked_sub(1).and_then(|before| probes.get(before)).copied();
-                if let [this, next] = two
+                if let &[this, next] = two
                     && out_of_turn(attempt, container, spec, before, this)
                 {
                     judge_turn(run, clause, (pod, attempt, spec), (this, next), seen);
