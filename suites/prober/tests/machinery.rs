@@ -36,7 +36,6 @@ fn hanging(readiness: &[u16]) -> Composer {
             run.probe(at, "/ready", 200);
         }
     }
-    over(&mut run, 12.0);
     run
 }
 
