@@ -24,8 +24,11 @@ pub(super) const JUDGES: &[Judge] = &[
 const SECOND: i64 = 1_000_000;
 /// So many workers make it next to certain that random phases are seen to differ.
 const CROWD: usize = 10;
-/// A process may reach its first line so much later than its hook begins.
-const TO_MAIN: i64 = SECOND;
+/// A container counts as running, and its hook begins, up to so much earlier than its process reaches its first line; a
+/// probe that came in between was refused.
+const TO_MAIN: i64 = 3 * SECOND;
+/// The usual part of that.
+const USUALLY: i64 = SECOND;
 /// So long a kubelet may not know of a new life.
 const UNKNOWN_LIFE: i64 = 3 * SECOND;
 /// A second trigger may have been waiting while a probe ran: what follows within this is its doing.
@@ -81,7 +84,10 @@ fn hangs<'t>(pod: &'t PodLife<'_>) -> Vec<Hang<'t>> {
 }
 
 fn pairs<'t, 'h>(container: &'t ContainerLife<'h>) -> impl Iterator<Item = (&'t ProbeSpec, &'t Attempt<'h>)> {
-    container.probes.iter().flat_map(move |spec| container.attempts.iter().map(move |attempt| (spec, attempt)))
+    container
+        .probes
+        .iter()
+        .flat_map(move |spec| container.attempts.iter().map(move |attempt| (spec, attempt)))
 }
 
 /// Probes over the network that were all answered quickly and whose port was open all the time.
@@ -284,17 +290,19 @@ fn waits_for_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let (began_id, began) = &attempt.began;
         for event in pod.events.iter().filter(|event| event.reason == "Unhealthy") {
             let ours = event.container == Some(container.name.as_str());
-            if ours && run.clocks.order(&event.at, began) == Order::Before {
-                let finding = "a failed probe was recorded before the container's process began";
+            let early = run.clocks.between(&event.at, began).map_or(0, |span| span.lo);
+            let noise = run.noise_between(&attempt.node, &event.at, began);
+            if ours && early > TO_MAIN + noise {
+                let finding = "a failed probe was recorded long before the container's process began";
                 seen.violated(finding, [event.id, *began_id]);
             }
         }
         let Some(pause) = sleep_after_start(container) else { continue };
         seen.applies();
         let Some(probe) = attempt.probes.first() else { continue };
-        let hook = Interval::new(began.at.lo - TO_MAIN, began.at.hi);
+        let hook = Interval::new(began.at.lo - (TO_MAIN - USUALLY), began.at.hi);
         let hook = Stamp { clock: began.clock.clone(), at: hook };
-        let bound = Bound::at_least(pause, "the seconds that postStart sleeps");
+        let bound = Bound::at_least(pause - USUALLY, "the seconds that postStart sleeps - 1 s");
         let quantity = "from the start of the container to its first probe";
         let ends = ((*began_id, &hook), (probe.id, &probe.at));
         if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {

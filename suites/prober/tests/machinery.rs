@@ -114,8 +114,8 @@ fn hooked(first: f64) -> Composer {
 #[test]
 fn a_container_is_not_probed_before_its_hook_is_done() {
     assert_eq!(verdict(&hooked(6.5).done(), WAITS), "holds");
-    assert_eq!(verdict(&hooked(3.0).done(), WAITS), "violated");
-    assert_eq!(verdict(&hooked(5.5).done(), WAITS), "inconclusive");
+    assert_eq!(verdict(&hooked(2.5).done(), WAITS), "violated");
+    assert_eq!(verdict(&hooked(4.5).done(), WAITS), "inconclusive");
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn no_failure_is_recorded_before_a_container_begins() {
     let container = json!({ "name": "target", "livenessProbe": http("/live", 8080, 1) });
     run.create(0.0, &json!({ "containers": [container] }));
     run.event(1.0, "Warning", "Unhealthy", "Liveness probe failed: connection refused");
-    run.start(2.0, 0);
-    run.probe(3.0, "/live", 200);
+    run.start(6.0, 0);
+    run.probe(7.0, "/live", 200);
     assert_eq!(verdict(&run.done(), WAITS), "violated");
 }
 
