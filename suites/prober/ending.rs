@@ -6,7 +6,7 @@ use probity_model::timeline::{Attempt, ContainerKind, PodLife, ProbeKind, ProbeS
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use crate::probe_types::liveness::kill::{Life, deletion, next_life, node_was_touched};
-use crate::probe_types::liveness::tolerance::{exhausted, leaves_a_trace, peer};
+use crate::probe_types::liveness::tolerance::{Outcome, exhausted, leaves_a_trace, outcome, peer};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.termination.liveness-startup-stop", judge: liveness_and_startup_stop },
@@ -27,10 +27,16 @@ fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 let Some((stop_id, stop)) = told_to_end(run, pod, attempt) else { continue };
                 seen.applies();
                 judge_silence(run, clause, (pod, container, attempt), spec, (stop_id, stop), seen);
-                // A life that a probe had ended just before the deletion may have its successor on the way.
-                let mut lost = container.probes.iter().filter_map(|probe| exhausted(attempt, probe));
-                let lost_before = lost.any(|spent| spent.at.at.lo <= stop.at.hi);
-                if let Some(next) = next_life(pod, container, attempt.number).filter(|_| !lost_before) {
+                // A kill that a probe caused just before the deletion may have a restart on its way.
+                let mut answers = container.probes.iter().flat_map(|probe| {
+                    attempt
+                        .probes
+                        .iter()
+                        .filter(|one| one.can_be(probe.kind) && one.at.at.lo <= stop.at.hi)
+                        .map(move |one| outcome(attempt, probe, one))
+                });
+                let sound = answers.all(|answer| answer == Outcome::Passed);
+                if let Some(next) = next_life(pod, container, attempt.number).filter(|_| sound) {
                     seen.violated("a container of a deleted pod was started again", [stop_id, next]);
                 }
             }
