@@ -10,6 +10,7 @@ mod probe_http;
 mod probe_mechanism;
 mod probe_tcp;
 mod probe_types;
+mod prober;
 
 use include_dir::{Dir, include_dir};
 use probity_model::{Case, Catalogue, Judge, Registry};
@@ -31,6 +32,7 @@ static PROBE_CONFIG: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_conf
 static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http");
 static PROBE_TCP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_tcp");
 static PROBE_GRPC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_grpc");
+static PROBER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prober");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -55,6 +57,7 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter { name: "probe_http", title: "HTTP probes", folder: &PROBE_HTTP, judges: probe_http::judges },
     Chapter { name: "probe_tcp", title: "TCP probes", folder: &PROBE_TCP, judges: probe_tcp::judges },
     Chapter { name: "probe_grpc", title: "gRPC probes", folder: &PROBE_GRPC, judges: probe_grpc::judges },
+    Chapter { name: "prober", title: "The kubelet's prober", folder: &PROBER, judges: prober::judges },
 ];
 
 /// A file of cases of the book.

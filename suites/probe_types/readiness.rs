@@ -5,7 +5,7 @@
 
 mod duty;
 pub(crate) mod evidence;
-pub(super) mod follows;
+pub(crate) mod follows;
 mod life;
 mod start;
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod incoming;
 mod inside;
 pub mod kinds;
 pub mod logs;
+mod metrics;
 pub mod metronome;
 pub mod namespace;
 pub mod nodes;

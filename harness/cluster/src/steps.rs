@@ -1,7 +1,9 @@
 //! How each step of a case is done.
 
 use probity_model::EventId;
-use probity_model::case::{ChangeOf, EphemeralOf, ExecOf, NodeVerbOf, PatchOf, ScaleOf, Step, TryOf};
+use probity_model::case::{
+    ChangeOf, EphemeralOf, ExecOf, MetricsOf, NodeVerbOf, PatchOf, ScaleOf, Step, TryOf,
+};
 use probity_model::history::{Did, Tried};
 use probity_model::manifest::{self, control_port, object_name, pod_name};
 use probity_script::Changed;
@@ -74,6 +76,7 @@ impl Director<'_> {
                 self.patched("Pod", name, "ephemeralcontainers", patch).await
             }
             Step::Node(verb) => self.node(verb).await,
+            Step::Metrics(of) => self.metrics(of).await,
             Step::Try(trial) => self.try_out(trial).await,
             Step::Wait(_) | Step::Watch(_) | Step::Create(_) => Err("this step is done elsewhere".to_owned()),
         }
@@ -162,17 +165,7 @@ impl Director<'_> {
     async fn node(&mut self, of: &NodeVerbOf) -> Result<Did, String> {
         let command = self.stage.node_command.clone().filter(|command| !command.is_empty());
         let command = command.ok_or("there is no command for verbs on nodes: give one by --node-command")?;
-        let (key, _) = self.means(of.pod.as_deref(), None);
-        let pod = pod_name(self.case, &key);
-        let node = self.book.look(|history| {
-            probity_model::Timeline::of(history)
-                .pods
-                .iter()
-                .find(|life| life.name == pod)
-                .map(|life| life.node.clone())
-        });
-        let node =
-            node.filter(|node| !node.is_empty()).ok_or_else(|| format!("pod {pod} is on no node yet"))?;
+        let node = self.node_of(of.pod.as_deref())?;
         let (program, arguments) = command.split_first().ok_or("the command for verbs on nodes is empty")?;
         let status = tokio::process::Command::new(program)
             .args(arguments)
@@ -184,6 +177,27 @@ impl Director<'_> {
             .await
             .map_err(|error| format!("`{program}` cannot be run: {error}"))?;
         Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code() })
+    }
+
+    /// The node that a pod of the case was bound to.
+    fn node_of(&self, pod: Option<&str>) -> Result<String, String> {
+        let (key, _) = self.means(pod, None);
+        let pod = pod_name(self.case, &key);
+        let node = self.book.look(|history| {
+            probity_model::Timeline::of(history)
+                .pods
+                .iter()
+                .find(|life| life.name == pod)
+                .map(|life| life.node.clone())
+        });
+        node.filter(|node| !node.is_empty()).ok_or_else(|| format!("pod {pod} is on no node yet"))
+    }
+
+    async fn metrics(&self, of: &MetricsOf) -> Result<Did, String> {
+        let node = self.node_of(of.pod.as_deref())?;
+        let pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
+        let counts = self.stage.ground.probe_counts(&node, &self.setting.namespace, &pods).await;
+        Ok(Did::Measured { node, probes: counts.map_err(|error| error.to_string())? })
     }
 
     async fn try_out(&mut self, of: &TryOf) -> Result<Did, String> {

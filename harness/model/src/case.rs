@@ -24,8 +24,8 @@ use crate::clause::{Catalogue, Need};
 pub use expectation::{Expectation, Occurrence};
 pub use matrix::masked;
 pub use step::{
-    ChangeOf, DeletionOf, EphemeralOf, EventOf, ExecOf, MarkOf, NodeVerbOf, Of, PatchOf, ScaleOf, ServingOf,
-    Step, TimesAsked, TryOf, Wait,
+    ChangeOf, DeletionOf, EphemeralOf, EventOf, ExecOf, MarkOf, MetricsOf, NodeVerbOf, Of, PatchOf, ScaleOf,
+    ServingOf, Step, TimesAsked, TryOf, Wait,
 };
 
 /// The key of the only pod of a case that has one.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ClauseId, Clock};
 
-pub use deed::{Deed, Did, Tried};
+pub use deed::{Deed, Did, ProbeCount, Tried};
 pub use sighting::{Change, Sighting};
 
 /// The name of the format.

@@ -145,7 +145,12 @@ impl World<'_> {
                     .to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }
-            Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Ephemeral(_) | Step::Node(_) => {
+            Step::Patch(_)
+            | Step::Exec(_)
+            | Step::Scale(_)
+            | Step::Ephemeral(_)
+            | Step::Node(_)
+            | Step::Metrics(_) => {
                 let why = "the simulated cluster has no such verb".to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }

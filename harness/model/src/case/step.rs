@@ -40,6 +40,9 @@ pub enum Step {
     Ephemeral(EphemeralOf),
     /// Do a verb to the node of a pod, by the command that the user gave.
     Node(NodeVerbOf),
+    /// Read what the kubelet of a pod's node has counted of the case's probes. The node is that which the pod was bound
+    /// to, also after the pod is gone.
+    Metrics(MetricsOf),
     /// Ask the API server by a dry run what it makes of a manifest.
     Try(TryOf),
 }
@@ -239,6 +242,15 @@ pub struct NodeVerbOf {
     pub verb: String,
 }
 
+/// A reading of a kubelet's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct MetricsOf {
+    /// The key of a pod on the node.
+    pub pod: Option<String>,
+}
+
 /// A trial of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -289,6 +301,7 @@ impl Step {
             Self::Exec(exec) => (&exec.pod, &exec.container),
             Self::Ephemeral(ephemeral) => (&ephemeral.pod, &None),
             Self::Node(verb) => (&verb.pod, &None),
+            Self::Metrics(of) => (&of.pod, &None),
             Self::Watch(_) | Self::Scale(_) | Self::Try(_) => (&None, &None),
         };
         (pod.as_deref(), container.as_deref())

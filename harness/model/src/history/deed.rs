@@ -106,6 +106,14 @@ pub enum Did {
         /// The command's exit status.
         exit: Option<i32>,
     },
+    /// A kubelet was asked what it has counted of the case's probes. It counted between the deed's beginning and its
+    /// end. What it no longer counts is not in the list.
+    Measured {
+        /// The node.
+        node: String,
+        /// Its counters of the case's pods; empty if it has none.
+        probes: Vec<ProbeCount>,
+    },
     /// A wait of the case ended.
     Waited {
         /// What was waited for, in words.
@@ -125,6 +133,24 @@ pub enum Did {
         /// Why: `done`, `interrupted`, `out of time`.
         why: String,
     },
+}
+
+/// A counter `prober_probe_total` of a kubelet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProbeCount {
+    /// The pod.
+    pub pod: String,
+    /// The pod's UID.
+    pub uid: String,
+    /// The container.
+    pub container: String,
+    /// The kind of probe as the kubelet writes it: `Readiness`.
+    pub probe: String,
+    /// `successful`, `failed` or `unknown`.
+    pub result: String,
+    /// How many there were since the kubelet began to count.
+    pub count: u64,
 }
 
 /// What the API server made of a manifest.

@@ -55,6 +55,9 @@ fn deed_in_words(did: &Did) -> String {
         }
         Did::Scaled { kind, name, replicas } => format!("we scaled {kind} {name} to {replicas}"),
         Did::NodeVerb { node, verb, exit } => format!("{verb} of {node} ended {}", ended(exit)),
+        Did::Measured { node, probes } => {
+            format!("the kubelet of {node} had {} counters of probes of the case", probes.len())
+        }
         Did::Waited { what, came: true } => format!("{what} came"),
         Did::Waited { what, came: false } => format!("{what} did not come"),
         Did::Failed { what, why } => format!("{what} could not be done: {why}"),

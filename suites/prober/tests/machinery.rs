@@ -1,0 +1,299 @@
+//! Workers, lives and endings.
+
+use probity_model::compose::Told;
+use probity_model::history::Change;
+use probity_script::witness::{Exiting, Fact};
+
+use super::*;
+
+const ALONE: &str = "prober.worker.one-per-kind";
+const JITTER: &str = "prober.worker.restart-jitter";
+const TRIGGER: &str = "prober.worker.manual-trigger";
+const WAITS: &str = "prober.worker.waits-for-container";
+const ANEW: &str = "prober.worker.new-container-resets-result";
+const HALT: &str = "prober.worker.onhold-after-liveness-failure";
+const NOT_RUNNING: &str = "prober.worker.non-running-sets-failure";
+const STOPS: &str = "prober.termination.liveness-startup-stop";
+const KEPT: &str = "prober.kubelet-restart.status-kept";
+const SIDECAR: &str = "prober.termination.sidecar-liveness";
+
+/// Liveness hangs from 3 s to 8 s; readiness is asked at these seconds.
+fn hanging(readiness: &[u16]) -> Composer {
+    let mut live = http("/live", 8080, 1);
+    live["timeoutSeconds"] = json!(5);
+    let mut run = one(ALONE, &json!({ "livenessProbe": live, "readinessProbe": http("/ready", 8080, 1) }));
+    let mut probes: Vec<(u16, bool)> = readiness.iter().map(|second| (*second, false)).collect();
+    probes.push((3, true));
+    probes.sort_unstable();
+    for (second, hangs) in probes {
+        let at = f64::from(second);
+        if hangs {
+            run.http(
+                at + 0.1,
+                &Told { took: 5.2, answer: "hang".to_owned(), written: 0, ..Told::get("/live", 200) },
+            );
+        } else {
+            run.probe(at, "/ready", 200);
+        }
+    }
+    run
+}
+
+#[test]
+fn a_probe_that_hangs_delays_no_other() {
+    assert_eq!(verdict(&hanging(&[2, 3, 4, 5, 6, 7, 8, 9]).done(), ALONE), "holds");
+    assert_eq!(verdict(&hanging(&[2, 3, 8, 9, 10]).done(), ALONE), "violated");
+}
+
+#[test]
+fn a_delay_that_the_node_shares_is_a_doubt() {
+    let mut run = hanging(&[2, 3, 8, 9, 10]);
+    run.noise(3.0, 8.0);
+    assert_eq!(verdict(&run.done(), ALONE), "inconclusive");
+}
+
+/// Ten containers with readiness every 20 s; the kubelet is restarted at 30 s and asks them again at these times.
+fn restarted(firsts: impl Fn(f64) -> f64) -> Composer {
+    let mut run = Composer::new(&[JITTER]);
+    let names: Vec<String> = (0..10).map(|n| format!("c{n}")).collect();
+    let containers: Vec<Value> = (0_u16..)
+        .zip(&names)
+        .map(|(n, name)| json!({ "name": name, "readinessProbe": http("/r", 9000 + n, 20) }))
+        .collect();
+    run.create(0.0, &json!({ "containers": containers }));
+    for name in &names {
+        run.of("pod", name).start(1.0, 0);
+    }
+    let (node, verb) = (probity_model::compose::NODE.to_owned(), "restart-kubelet".to_owned());
+    run.deed(30.0, Did::NodeVerb { node, verb, exit: Some(0) });
+    for (n, name) in (0_u16..).zip(&names) {
+        run.of("pod", name);
+        run.http(firsts(f64::from(n)), &Told { port: 9000 + n, ..Told::get("/r", 200) });
+    }
+    run
+}
+
+#[test]
+fn first_probes_after_a_restart_of_the_kubelet_are_spread() {
+    assert_eq!(verdict(&restarted(|n| 32.0 + 1.9 * n).done(), JITTER), "holds");
+    assert_eq!(verdict(&restarted(|n| 32.0 + 0.1 * n).done(), JITTER), "violated");
+    assert_eq!(verdict(&one(JITTER, &json!({})).done(), JITTER), "inconclusive");
+}
+
+/// Startup succeeds at 4 s, readiness (every six seconds) follows at once and then at `next`.
+fn triggered(next: f64) -> Composer {
+    let container =
+        json!({ "startupProbe": http("/start", 8080, 1), "readinessProbe": http("/ready", 8080, 6) });
+    let mut run = one(TRIGGER, &container);
+    run.probe(2.0, "/start", 503);
+    run.probe(4.0, "/start", 200);
+    run.probe(4.2, "/ready", 200);
+    run.probe(next, "/ready", 200);
+    run
+}
+
+#[test]
+fn a_readiness_probe_out_of_turn_starts_its_period_anew() {
+    assert_eq!(verdict(&triggered(10.2).done(), TRIGGER), "holds");
+    assert_eq!(verdict(&triggered(7.5).done(), TRIGGER), "violated");
+    let mut held_up = triggered(7.5);
+    held_up.noise(4.3, 7.4);
+    assert_eq!(verdict(&held_up.done(), TRIGGER), "inconclusive");
+}
+
+/// The hook sleeps for five seconds; the first probe comes at `first`.
+fn hooked(first: f64) -> Composer {
+    let container = json!({
+        "lifecycle": { "postStart": { "sleep": { "seconds": 5 } } }, "livenessProbe": http("/live", 8080, 1),
+    });
+    let mut run = one(WAITS, &container);
+    run.probe(first, "/live", 200);
+    run
+}
+
+#[test]
+fn a_container_is_not_probed_before_its_hook_is_done() {
+    assert_eq!(verdict(&hooked(6.5).done(), WAITS), "holds");
+    assert_eq!(verdict(&hooked(2.5).done(), WAITS), "violated");
+    assert_eq!(verdict(&hooked(4.5).done(), WAITS), "inconclusive");
+}
+
+#[test]
+fn no_failure_is_recorded_before_a_container_begins() {
+    let mut run = Composer::new(&[WAITS]);
+    let container = json!({ "name": "target", "livenessProbe": http("/live", 8080, 1) });
+    run.create(0.0, &json!({ "containers": [container] }));
+    run.event(1.0, "Warning", "Unhealthy", "Liveness probe failed: connection refused");
+    run.start(6.0, 0);
+    run.probe(7.0, "/live", 200);
+    assert_eq!(verdict(&run.done(), WAITS), "violated");
+}
+
+/// A ready container crashes at 5 s and lives again from 6 s on; its readiness succeeds there at 10 s.
+fn lived_twice(ready_at_once: bool) -> Composer {
+    let container =
+        json!({ "livenessProbe": http("/live", 8080, 1), "readinessProbe": http("/ready", 8080, 1) });
+    let mut run = one(ANEW, &container);
+    run.running(1.3, false, true, 0);
+    run.probe(2.0, "/ready", 200);
+    run.running(2.3, true, true, 0);
+    run.fact(5.0, Fact::Exiting(Exiting { code: 1, why: "exit".to_owned() }));
+    run.left(5.01).start(6.0, 1);
+    run.running(6.5, ready_at_once, true, 1);
+    run.probe(7.5, "/live", 200);
+    run.probe(8.0, "/ready", 503);
+    run.probe(10.0, "/ready", 200);
+    run.running(10.2, true, true, 1);
+    over(&mut run, 13.0);
+    run
+}
+
+#[test]
+fn a_new_life_is_not_ready_by_the_old_one() {
+    assert_eq!(verdict(&lived_twice(false).done(), ANEW), "holds");
+    assert_eq!(verdict(&lived_twice(true).done(), ANEW), "violated");
+}
+
+#[test]
+fn a_liveness_probe_that_never_comes_again_is_noticed() {
+    let mut run = one(
+        ANEW,
+        &json!({ "livenessProbe": http("/live", 8080, 1), "readinessProbe": http("/ready", 8080, 1) }),
+    );
+    run.running(1.3, false, true, 0);
+    run.probe(2.0, "/live", 500);
+    run.probe(3.0, "/live", 500);
+    run.signal(3.1, "SIGTERM");
+    run.left(3.2).start(5.0, 1).running(5.5, false, true, 1);
+    answers(&mut run, "/ready", 503, 6..20);
+    over(&mut run, 21.0);
+    assert_eq!(verdict(&run.done(), ANEW), "violated");
+}
+
+/// Liveness fails for good at 4 s; the container ignores the stop signal for a while.
+fn spent() -> Composer {
+    let container =
+        json!({ "livenessProbe": http("/live", 8080, 1), "readinessProbe": http("/ready", 8080, 1) });
+    let mut run = one(HALT, &container);
+    answers(&mut run, "/live", 500, 3..5);
+    run.signal(4.1, "SIGTERM");
+    run
+}
+
+#[test]
+fn what_failed_for_good_is_not_asked_again_in_this_life() {
+    let mut quiet = spent();
+    answers(&mut quiet, "/ready", 200, 5..12);
+    assert_eq!(verdict(&quiet.done(), HALT), "holds");
+    let mut again = spent();
+    answers(&mut again, "/live", 500, 6..8);
+    assert_eq!(verdict(&again.done(), HALT), "violated");
+    let mut held_up = spent();
+    held_up.noise(3.9, 5.9);
+    held_up.probe(6.0, "/live", 500);
+    assert_eq!(verdict(&held_up.done(), HALT), "inconclusive");
+}
+
+/// A container that was ready ends, and is shown so.
+fn ended(ready: bool) -> Composer {
+    let mut run = one(NOT_RUNNING, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
+    run.running(2.0, true, true, 0);
+    run.status(
+        4.0,
+        &json!({ "phase": "Running", "containerStatuses": [{
+        "name": "target", "ready": ready, "restartCount": 0, "containerID": "containerd://target-0",
+        "state": { "terminated": { "exitCode": 1, "reason": "Error" } }, "lastState": {},
+    }] }),
+    );
+    run
+}
+
+#[test]
+fn a_container_that_does_not_run_is_not_ready() {
+    assert_eq!(verdict(&ended(false).done(), NOT_RUNNING), "holds");
+    assert_eq!(verdict(&ended(true).done(), NOT_RUNNING), "violated");
+    let mut running = one(NOT_RUNNING, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
+    running.running(2.0, true, true, 0);
+    assert_eq!(verdict(&running.done(), NOT_RUNNING), "inconclusive");
+}
+
+/// A pod is deleted at 5 s and serves until 15 s.
+fn deleted() -> Composer {
+    let container =
+        json!({ "livenessProbe": http("/live", 8080, 1), "readinessProbe": http("/ready", 8080, 1) });
+    let mut run = one(STOPS, &container);
+    answers(&mut run, "/live", 200, 2..5);
+    delete(&mut run, 5.0);
+    run.signal(5.3, "SIGTERM");
+    run
+}
+
+#[test]
+fn liveness_ends_with_the_deletion_of_the_pod() {
+    let mut quiet = deleted();
+    answers(&mut quiet, "/ready", 200, 6..15);
+    assert_eq!(verdict(&quiet.done(), STOPS), "holds");
+    let mut goes_on = deleted();
+    answers(&mut goes_on, "/live", 500, 6..15);
+    assert_eq!(verdict(&goes_on.done(), STOPS), "violated");
+    let mut short = deleted();
+    short.left(5.4);
+    assert_eq!(verdict(&short.done(), STOPS), "inconclusive");
+}
+
+#[test]
+fn nothing_starts_again_in_a_deleted_pod() {
+    let mut run = deleted();
+    run.left(6.0).start(7.0, 1);
+    assert_eq!(verdict(&run.done(), STOPS), "violated");
+}
+
+/// A pod with a sidecar is deleted at 5 s; the liveness probe of the sidecar fails from then on.
+fn sidecar() -> Composer {
+    let mut run = Composer::new(&[SIDECAR]);
+    let side = json!({ "name": "side", "restartPolicy": "Always", "livenessProbe": http("/live", 8081, 1) });
+    let spec = json!({ "initContainers": [side], "containers": [{ "name": "target" }] });
+    run.of("pod", "side").create(0.0, &spec).start(1.0, 0);
+    delete(&mut run, 5.0);
+    for second in 6..12_u16 {
+        run.http(f64::from(second), &Told { port: 8081, ..Told::get("/live", 500) });
+    }
+    run
+}
+
+#[test]
+fn a_sidecar_is_not_started_again_in_a_deleted_pod() {
+    assert_eq!(verdict(&sidecar().done(), SIDECAR), "holds");
+    let mut again = sidecar();
+    again.left(12.0).start(13.0, 1);
+    assert_eq!(verdict(&again.done(), SIDECAR), "violated");
+    let mut kept = Composer::new(&[SIDECAR]);
+    kept.pod_seen(0.0, &json!({ "containers": [{ "name": "target" }] }), &json!({}), Change::Added);
+    assert_eq!(verdict(&kept.done(), SIDECAR), "inconclusive");
+}
+
+/// A container that is ready from 2 s on; its kubelet is restarted at this second.
+fn kubelet_restarted(at: f64, ready: bool) -> Composer {
+    let mut run = one(KEPT, &json!({ "readinessProbe": http("/ready", 8080, 5) }));
+    run.running(2.0, true, true, 0);
+    let status = |ready| {
+        let mut status = probity_model::compose::running_status("target", 2.0, ready, true, 0);
+        status["containerStatuses"][0]["containerID"] = json!("containerd://target-0");
+        status
+    };
+    let (node, verb) = (probity_model::compose::NODE.to_owned(), "restart-kubelet".to_owned());
+    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0) });
+    run.status(at + 2.0, &status(ready));
+    run.probe(at + 4.0, "/ready", 200);
+    run.status(at + 4.2, &status(true));
+    run.probe(at + 9.0, "/ready", 200);
+    run.probe(at + 14.0, "/ready", 200);
+    run
+}
+
+#[test]
+fn a_restart_of_the_kubelet_leaves_what_is_shown_alone() {
+    assert_eq!(verdict(&kubelet_restarted(20.0, true).done(), KEPT), "holds");
+    assert_eq!(verdict(&kubelet_restarted(20.0, false).done(), KEPT), "violated");
+    assert_eq!(verdict(&kubelet_restarted(6.0, false).done(), KEPT), "inconclusive");
+}

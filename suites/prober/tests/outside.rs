@@ -1,0 +1,213 @@
+//! Results, tries, counters and refusals.
+
+use probity_model::compose::Told;
+use probity_model::history::Change;
+use probity_script::witness::{Command, ExecSeen, Fact};
+
+use super::*;
+
+const SILENCE: &str = "prober.result.published-on-change";
+const AT_ONCE: &str = "prober.sync.readiness-status-path";
+const TRIES: &str = "prober.retry.three-on-error";
+const LITERAL: &str = "prober.exec.static-env-expansion";
+const AGREE: &str = "prober.metrics.agree-with-witness";
+const GO: &str = "prober.termination.remove-all";
+const COMMAND: &str = "validation.exec-command-required";
+const SLEEP: &str = "validation.prestop-sleep-range";
+const TEMPLATE: &str = "validation.template-level";
+
+#[test]
+fn a_result_that_stays_the_same_writes_nothing() {
+    let mut run = one(SILENCE, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
+    run.running(1.5, false, true, 0);
+    answers(&mut run, "/ready", 503, 2..30);
+    assert_eq!(verdict(&run.done(), SILENCE), "holds");
+    let short = one(SILENCE, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
+    assert_eq!(verdict(&short.done(), SILENCE), "inconclusive");
+}
+
+#[test]
+fn a_status_for_each_probe_is_noticed() {
+    let mut run = one(SILENCE, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
+    let status = probity_model::compose::running_status("target", 1.5, false, true, 0);
+    run.status(1.5, &status);
+    for second in 2..30_u16 {
+        run.probe(f64::from(second), "/ready", 503);
+        run.status(f64::from(second) + 0.1, &status);
+    }
+    assert_eq!(verdict(&run.done(), SILENCE), "violated");
+}
+
+/// Readiness succeeds at 2 s and fails from 5 s on; the failure is shown at `shown`.
+fn turns(shown: u16) -> Composer {
+    let mut run = one(AT_ONCE, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
+    run.running(1.5, false, true, 0);
+    answers(&mut run, "/ready", 200, 2..3);
+    run.running(2.2, true, true, 0);
+    answers(&mut run, "/ready", 200, 3..5);
+    for second in 5..20 {
+        run.probe(f64::from(second), "/ready", 503);
+        if second == shown {
+            run.running(f64::from(second) + 0.2, false, true, 0);
+        }
+    }
+    run
+}
+
+#[test]
+fn a_change_of_readiness_is_written_at_once() {
+    assert_eq!(verdict(&turns(6).done(), AT_ONCE), "holds");
+    assert_eq!(verdict(&turns(14).done(), AT_ONCE), "violated");
+    let mut held_up = turns(14);
+    held_up.noise(6.1, 14.0);
+    assert_eq!(verdict(&held_up.done(), AT_ONCE), "inconclusive");
+}
+
+/// Liveness every four seconds is answered with a failure, so many times at once.
+fn tried(times: u16) -> Composer {
+    let mut run = one(TRIES, &json!({ "livenessProbe": http("/live", 8080, 4) }));
+    for turn in 0..4_u16 {
+        for again in 0..times {
+            run.probe(2.0 + 4.0 * f64::from(turn) + 0.01 * f64::from(again), "/live", 500);
+        }
+    }
+    run
+}
+
+#[test]
+fn a_failure_counts_at_once_or_after_three_tries() {
+    assert_eq!(verdict(&tried(1).done(), TRIES), "diverges");
+    assert_eq!(verdict(&tried(3).done(), TRIES), "holds");
+    assert_eq!(verdict(&tried(2).done(), TRIES), "violated");
+    assert_eq!(verdict(&tried(0).done(), TRIES), "inconclusive");
+}
+
+/// A command that ran with these arguments after the fixed ones.
+fn ran(words: &[&str]) -> Composer {
+    let command = ["/agnhost-rs", "exec", "ready", "--note", "$(A)", "x$(B)y", "$(C)", "$$(A)", "$A"];
+    let container = json!({
+        "env": [
+            { "name": "A", "value": "one two" },
+            { "name": "B", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } },
+        ],
+        "readinessProbe": { "exec": { "command": command }, "periodSeconds": 1 },
+    });
+    let mut run = one(LITERAL, &container);
+    let args = command.iter().take(4).chain(words).map(|word| (*word).to_owned()).collect();
+    let endpoint = probity_script::Endpoint::Exec("ready".to_owned());
+    let command = Command { args, ..Command::default() };
+    let seen = ExecSeen { exec: 0, endpoint, probe: 1, step: 0, answer: "0".to_owned(), command };
+    run.fact(2.0, Fact::Exec(seen));
+    run
+}
+
+#[test]
+fn only_literal_variables_are_replaced_in_a_command() {
+    assert_eq!(verdict(&ran(&["one two", "x$(B)y", "$(C)", "$(A)", "$A"]).done(), LITERAL), "holds");
+    assert_eq!(verdict(&ran(&["one two", "xy", "$(C)", "$(A)", "$A"]).done(), LITERAL), "diverges");
+    assert_eq!(verdict(&ran(&["one two", "xpody", "$(C)", "$(A)", "$A"]).done(), LITERAL), "violated");
+    assert_eq!(verdict(&ran(&["one", "two", "x$(B)y", "$(C)", "$(A)", "$A"]).done(), LITERAL), "violated");
+}
+
+/// Liveness is asked every second from 2 s on; the counters are read at 4.5 s and at 10.5 s.
+fn read(rise: u64) -> Composer {
+    let mut run = one(AGREE, &json!({ "livenessProbe": http("/live", 8080, 1) }));
+    answers(&mut run, "/live", 200, 2..5);
+    counted(&mut run, 4.7, &[("successful", 3)]);
+    answers(&mut run, "/live", 200, 5..11);
+    counted(&mut run, 10.7, &[("successful", 3 + rise)]);
+    run
+}
+
+#[test]
+fn counters_rise_by_what_the_target_saw() {
+    assert_eq!(verdict(&read(6).done(), AGREE), "holds");
+    assert_eq!(verdict(&read(3).done(), AGREE), "violated");
+    assert_eq!(verdict(&read(18).done(), AGREE), "violated");
+    let unread = one(AGREE, &json!({ "livenessProbe": http("/live", 8080, 1) }));
+    assert_eq!(verdict(&unread.done(), AGREE), "inconclusive");
+}
+
+/// The counters of a pod are read while it runs, and again so long after it is gone.
+fn gone(after: f64, left: &[(&str, u64)]) -> Composer {
+    let container = json!({ "livenessProbe": http("/live", 8080, 1) });
+    let mut run = one(GO, &container);
+    run.probe(2.0, "/live", 200);
+    counted(&mut run, 3.0, &[("successful", 1)]);
+    delete(&mut run, 4.0);
+    run.pod_seen(5.0, &json!({ "nodeName": "node1" }), &json!({ "phase": "Succeeded" }), Change::Deleted);
+    counted(&mut run, 5.0 + after, left);
+    run
+}
+
+#[test]
+fn counters_go_with_their_pod() {
+    assert_eq!(verdict(&gone(12.0, &[]).done(), GO), "holds");
+    assert_eq!(verdict(&gone(12.0, &[("successful", 1)]).done(), GO), "violated");
+    assert_eq!(verdict(&gone(2.0, &[("successful", 1)]).done(), GO), "inconclusive");
+}
+
+fn trial(clause: &str, manifest: Value, code: u16, message: &str) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    run.tried(1.0, "trial", manifest, code, message, Value::Null);
+    verdict(&run.done(), clause)
+}
+
+fn pod(spec: &Value) -> Value {
+    json!({ "kind": "Pod", "spec": spec })
+}
+
+#[test]
+fn an_empty_command_is_refused() {
+    let with = |command: Value| {
+        pod(&json!({ "containers": [{ "name": "c", "livenessProbe": { "exec": { "command": command } } }] }))
+    };
+    let words = "spec.containers[0].livenessProbe.exec.command: Required value";
+    assert_eq!(trial(COMMAND, with(json!([])), 422, words), "holds");
+    assert_eq!(trial(COMMAND, with(json!([])), 201, ""), "violated");
+    assert_eq!(trial(COMMAND, with(json!(["x"])), 422, words), "violated");
+    assert_eq!(
+        trial(COMMAND, with(json!([])), 422, "spec.containers[0].image: Required value"),
+        "inconclusive"
+    );
+}
+
+#[test]
+fn a_sleep_is_refused_beyond_the_grace_period() {
+    let with = |seconds: i64| {
+        let sleep = json!({ "preStop": { "sleep": { "seconds": seconds } } });
+        pod(
+            &json!({ "terminationGracePeriodSeconds": 30, "containers": [{ "name": "c", "lifecycle": sleep }] }),
+        )
+    };
+    let words = "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31";
+    assert_eq!(trial(SLEEP, with(31), 422, words), "holds");
+    assert_eq!(trial(SLEEP, with(30), 201, ""), "holds");
+    assert_eq!(trial(SLEEP, with(-1), 201, ""), "violated");
+    assert_eq!(trial(SLEEP, with(0), 422, words), "violated");
+    assert_eq!(trial(SLEEP, pod(&json!({ "containers": [] })), 201, ""), "inconclusive");
+}
+
+#[test]
+fn a_wrong_probe_in_a_template_is_refused() {
+    let with = |probe: Value| {
+        let spec = json!({ "containers": [{ "name": "c", "livenessProbe": probe }] });
+        json!({ "kind": "Deployment", "spec": { "template": { "spec": spec } } })
+    };
+    let wrong = || with(json!({ "httpGet": { "port": 0 } }));
+    let words = "spec.template.spec.containers[0].livenessProbe.httpGet.port: Invalid value: 0";
+    assert_eq!(trial(TEMPLATE, wrong(), 422, words), "holds");
+    assert_eq!(trial(TEMPLATE, wrong(), 201, ""), "violated");
+    assert_eq!(trial(TEMPLATE, with(json!({ "httpGet": { "port": 80 } })), 422, words), "violated");
+    assert_eq!(trial(TEMPLATE, wrong(), 422, "spec.selector: Required value"), "inconclusive");
+}
+
+#[test]
+fn a_probe_that_timed_out_is_no_evidence_of_tries() {
+    let mut run = one(TRIES, &json!({ "livenessProbe": http("/live", 8080, 4) }));
+    for turn in 0..4_u16 {
+        let told = Told { answer: "hang".to_owned(), took: 1.5, written: 0, ..Told::get("/live", 200) };
+        run.http(2.0 + 4.0 * f64::from(turn), &told);
+    }
+    assert_eq!(verdict(&run.done(), TRIES), "inconclusive");
+}
