@@ -4,9 +4,9 @@
 mod absent;
 mod graceful;
 mod independent;
-pub(super) mod kill;
+pub(crate) mod kill;
 mod restart;
-pub(super) mod tolerance;
+pub(crate) mod tolerance;
 
 use probity_model::Judge;
 

@@ -4,8 +4,8 @@
 //! it. Neither alone would do: the one does not know what became of an answer, the other not what was asked.
 
 mod duty;
-pub(super) mod evidence;
-pub(super) mod follows;
+pub(crate) mod evidence;
+pub(crate) mod follows;
 mod life;
 mod start;
 #[cfg(test)]

@@ -28,10 +28,10 @@ const TO_START: i64 = 15 * SECOND;
 const LATE_SIGHT: i64 = 2 * SECOND;
 
 /// A life of a container, with both.
-pub(in crate::probe_types) type Life<'t, 'h> = (&'t PodLife<'h>, &'t ContainerLife<'h>, &'t Attempt<'h>);
+pub(crate) type Life<'t, 'h> = (&'t PodLife<'h>, &'t ContainerLife<'h>, &'t Attempt<'h>);
 
 /// Every life in which a probe of this kind used up its tolerance.
-pub(in crate::probe_types) fn all_spent<'t, 'h>(
+pub(crate) fn all_spent<'t, 'h>(
     run: &'t Timeline<'h>,
     kind: ProbeKind,
 ) -> impl Iterator<Item = (Life<'t, 'h>, &'t ProbeSpec, Exhausted<'t, 'h>)> {
@@ -44,7 +44,7 @@ pub(in crate::probe_types) fn all_spent<'t, 'h>(
 }
 
 /// What became of a life whose probe used up its tolerance.
-pub(in crate::probe_types) enum Stop<'t> {
+pub(crate) enum Stop<'t> {
     /// The stop signal came.
     Came(EventId, &'t Stamp),
     /// It did not, though the life was watched for long enough.
@@ -58,7 +58,7 @@ pub(in crate::probe_types) enum Stop<'t> {
 }
 
 /// When the pod's deletion began at the earliest, as far as that was seen.
-pub(in crate::probe_types) fn deletion(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Stamp> {
+pub(crate) fn deletion(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Stamp> {
     let asked = pod.deleted.and_then(|id| run.deeds.iter().find(|(deed, _)| *deed == id));
     let asked = asked.map(|(_, deed)| deed.began_us);
     let seen = pod.revisions.iter().find(|revision| revision.terminating() || revision.gone);
@@ -67,13 +67,13 @@ pub(in crate::probe_types) fn deletion(run: &Timeline<'_>, pod: &PodLife<'_>) ->
 }
 
 /// Whether the pod was surely not being deleted yet at this instant.
-pub(in crate::probe_types) fn before_deletion(run: &Timeline<'_>, pod: &PodLife<'_>, at: &Stamp) -> bool {
+pub(crate) fn before_deletion(run: &Timeline<'_>, pod: &PodLife<'_>, at: &Stamp) -> bool {
     deletion(run, pod).is_none_or(|deletion| run.clocks.order(at, &deletion) == Order::Before)
 }
 
 /// Whether the history, the hearing of targets, and the pod undisturbed, go on for so long after an instant, with the
 /// noise on top.
-pub(in crate::probe_types) fn watched_for(
+pub(crate) fn watched_for(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
     from: &Stamp,
@@ -98,7 +98,7 @@ fn deaf_from(run: &Timeline<'_>, pod: &PodLife<'_>, since: i64) -> Option<i64> {
 }
 
 /// How long after the last failure the stop signal may come: the clause's slack, and what may lawfully come before it.
-pub(in crate::probe_types) fn allowance(
+pub(crate) fn allowance(
     pod: &PodLife<'_>,
     container: &ContainerLife<'_>,
     clause: &Clause,
@@ -114,7 +114,7 @@ pub(in crate::probe_types) fn allowance(
 }
 
 /// What became of a life whose probe used up its tolerance at this instant.
-pub(in crate::probe_types) fn stop_after<'t>(
+pub(crate) fn stop_after<'t>(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
     attempt: &'t Attempt<'_>,
@@ -139,7 +139,7 @@ pub(in crate::probe_types) fn stop_after<'t>(
 }
 
 /// Judges that the stop signal came in time after a probe used up its tolerance, and gives it back.
-pub(in crate::probe_types) fn judge_stop<'t>(
+pub(crate) fn judge_stop<'t>(
     run: &Timeline<'_>,
     clause: &Clause,
     (pod, container, attempt): Life<'t, '_>,
@@ -198,12 +198,12 @@ fn one_too_many(
 }
 
 /// Whether the harness did something to a node: a kubelet that starts afresh looks at everything anew.
-pub(in crate::probe_types) fn node_was_touched(run: &Timeline<'_>) -> bool {
+pub(crate) fn node_was_touched(run: &Timeline<'_>) -> bool {
     run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
 }
 
 /// The line by which a process says that it ends by its own will, unless it was told to stop before.
-pub(in crate::probe_types) fn exited_by_itself<'t>(
+pub(crate) fn exited_by_itself<'t>(
     attempt: &'t Attempt<'_>,
 ) -> Option<(EventId, &'t Stamp, u8)> {
     attempt.lines.iter().find_map(|line| match &line.line.fact {
@@ -213,7 +213,7 @@ pub(in crate::probe_types) fn exited_by_itself<'t>(
 }
 
 /// The restart policy that counts for a container: its own, if it has one.
-pub(in crate::probe_types) fn policy<'p>(pod: &'p PodLife<'_>, container: &'p ContainerLife<'_>) -> &'p str {
+pub(crate) fn policy<'p>(pod: &'p PodLife<'_>, container: &'p ContainerLife<'_>) -> &'p str {
     let own = container.spec.get("restartPolicy").and_then(Value::as_str);
     match own {
         Some(own) => own,
@@ -223,7 +223,7 @@ pub(in crate::probe_types) fn policy<'p>(pod: &'p PodLife<'_>, container: &'p Co
 }
 
 /// The event that shows that a container lives again after this life.
-pub(in crate::probe_types) fn next_life(
+pub(crate) fn next_life(
     pod: &PodLife<'_>,
     container: &ContainerLife<'_>,
     number: u64,
@@ -239,7 +239,7 @@ pub(in crate::probe_types) fn next_life(
 }
 
 /// The revision that shows the end of this life, with its exit status.
-pub(in crate::probe_types) fn termination<'t, 'h>(
+pub(crate) fn termination<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &str,
     number: u64,
@@ -258,7 +258,7 @@ pub(in crate::probe_types) fn termination<'t, 'h>(
 
 /// The revision that shows the pod in a phase that it never leaves. A reason in the status means that something beyond
 /// its containers brought it there: an eviction, or a deadline.
-pub(in crate::probe_types) fn over<'t, 'h>(pod: &'t PodLife<'h>) -> Option<(&'t Revision<'h>, bool)> {
+pub(crate) fn over<'t, 'h>(pod: &'t PodLife<'h>) -> Option<(&'t Revision<'h>, bool)> {
     let end = |revision: &&Revision<'_>| matches!(revision.phase(), "Failed" | "Succeeded");
     let revision = pod.revisions.iter().find(end)?;
     let from_outside = revision.object.get("status").is_some_and(|status| status.get("reason").is_some());
@@ -266,7 +266,7 @@ pub(in crate::probe_types) fn over<'t, 'h>(pod: &'t PodLife<'h>) -> Option<(&'t 
 }
 
 /// Judges that a life that ended is followed by another.
-pub(in crate::probe_types) fn judge_restart(
+pub(crate) fn judge_restart(
     run: &Timeline<'_>,
     (pod, container, attempt): Life<'_, '_>,
     (ended_id, ended): (EventId, &Stamp),
@@ -300,7 +300,7 @@ pub(in crate::probe_types) fn judge_restart(
 }
 
 /// Judges that a life that ended is the container's last, and that the pod is over if it was its only container.
-pub(in crate::probe_types) fn judge_no_restart(
+pub(crate) fn judge_no_restart(
     run: &Timeline<'_>,
     (pod, container, attempt): Life<'_, '_>,
     (ended_id, ended): (EventId, &Stamp),

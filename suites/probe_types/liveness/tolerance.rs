@@ -10,11 +10,11 @@ use probity_model::timeline::{Attempt, Handler, PodLife, Probe, ProbeSpec, Throu
 
 /// An answer may be this much earlier or later than the timeout and still fall on either side of it, in microseconds:
 /// the kubelet's clock for a probe starts before the probe arrives.
-pub(in crate::probe_types) const NEAR: i64 = 100_000;
+pub(crate) const NEAR: i64 = 100_000;
 
 /// What a kubelet makes of one probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::probe_types) enum Outcome {
+pub(crate) enum Outcome {
     /// A success.
     Passed,
     /// A failure, by its answer or for want of one in time.
@@ -24,7 +24,7 @@ pub(in crate::probe_types) enum Outcome {
 }
 
 /// What a kubelet makes of this probe.
-pub(in crate::probe_types) fn outcome(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> Outcome {
+pub(crate) fn outcome(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> Outcome {
     let took = probe.settled.as_ref().map(|(_, settled)| settled.at.hi - probe.at.at.lo);
     match (probe.passed, took) {
         (Some(false), _) => Outcome::Failed,
@@ -36,7 +36,7 @@ pub(in crate::probe_types) fn outcome(attempt: &Attempt<'_>, spec: &ProbeSpec, p
 }
 
 /// Whether the probe ended by the timeout: nothing came, or nothing came in time.
-pub(in crate::probe_types) fn timed_out(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> bool {
+pub(crate) fn timed_out(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> bool {
     match &probe.settled {
         Some((_, settled)) => settled.at.hi - probe.at.at.lo >= spec.timeout - NEAR,
         None => unanswered(attempt, spec, probe),
@@ -50,7 +50,7 @@ fn unanswered(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> boo
 }
 
 /// When the kubelet had the result: the answer, or the timeout if that came first.
-pub(in crate::probe_types) fn resulted(spec: &ProbeSpec, probe: &Probe<'_>) -> Stamp {
+pub(crate) fn resulted(spec: &ProbeSpec, probe: &Probe<'_>) -> Stamp {
     let late = probe.at.at.plus(Interval::point(spec.timeout));
     let at = probe.settled.as_ref().map_or(late, |(_, settled)| Interval {
         lo: settled.at.lo.min(late.lo),
@@ -60,22 +60,22 @@ pub(in crate::probe_types) fn resulted(spec: &ProbeSpec, probe: &Probe<'_>) -> S
 }
 
 /// A run of failures as long as the probe's `failureThreshold`.
-pub(in crate::probe_types) struct Exhausted<'t, 'h> {
+pub(crate) struct Exhausted<'t, 'h> {
     /// The failures.
-    pub(in crate::probe_types) failures: Vec<&'t Probe<'h>>,
+    pub(crate) failures: Vec<&'t Probe<'h>>,
     /// When the last one was a result.
-    pub(in crate::probe_types) at: Stamp,
+    pub(crate) at: Stamp,
 }
 
 impl Exhausted<'_, '_> {
     /// The events of the failures.
-    pub(in crate::probe_types) fn events(&self) -> Vec<EventId> {
+    pub(crate) fn events(&self) -> Vec<EventId> {
         self.failures.iter().flat_map(|probe| probe.events()).collect()
     }
 }
 
 /// The first run of certain failures in a life that uses up the tolerance of a probe.
-pub(in crate::probe_types) fn exhausted<'t, 'h>(
+pub(crate) fn exhausted<'t, 'h>(
     attempt: &'t Attempt<'h>,
     spec: &ProbeSpec,
 ) -> Option<Exhausted<'t, 'h>> {
@@ -96,7 +96,7 @@ pub(in crate::probe_types) fn exhausted<'t, 'h>(
 
 /// Whether every probe of this spec that reaches anything leaves a trace in the container's own target: it is sent to
 /// the pod itself, to a port that no other container of the pod holds, or runs a command that the target writes down.
-pub(in crate::probe_types) fn leaves_a_trace(pod: &PodLife<'_>, container: &str, spec: &ProbeSpec) -> bool {
+pub(crate) fn leaves_a_trace(pod: &PodLife<'_>, container: &str, spec: &ProbeSpec) -> bool {
     match &spec.handler {
         Handler::Exec { command } => command.get(1).is_some_and(|word| word == "exec"),
         Handler::Http { host: Some(_), .. } | Handler::Tcp { host: Some(_), .. } => false,
@@ -108,13 +108,13 @@ pub(in crate::probe_types) fn leaves_a_trace(pod: &PodLife<'_>, container: &str,
 }
 
 /// Whether a life accepted connections on a port.
-pub(in crate::probe_types) fn holds_port(attempt: &Attempt<'_>, port: u16) -> bool {
+pub(crate) fn holds_port(attempt: &Attempt<'_>, port: u16) -> bool {
     attempt.connections.iter().any(|connection| connection.port() == Some(port))
 }
 
 /// Whether requests came to a port that match no probe of the container, and are not of our own clients: a path may have
 /// been sent in another form than it is written in.
-pub(in crate::probe_types) fn strangers(attempt: &Attempt<'_>, port: Option<u16>) -> bool {
+pub(crate) fn strangers(attempt: &Attempt<'_>, port: Option<u16>) -> bool {
     attempt.requests.iter().enumerate().any(|(at, asked)| {
         let connection = asked.connection.and_then(|at| attempt.connections.get(at));
         let there = port.is_none() || connection.and_then(|connection| connection.port()) == port;
@@ -124,7 +124,7 @@ pub(in crate::probe_types) fn strangers(attempt: &Attempt<'_>, port: Option<u16>
 }
 
 /// Who sent a probe, where that is seen.
-pub(in crate::probe_types) fn peer<'t>(attempt: &'t Attempt<'_>, probe: &Probe<'_>) -> Option<&'t str> {
+pub(crate) fn peer<'t>(attempt: &'t Attempt<'_>, probe: &Probe<'_>) -> Option<&'t str> {
     let connection = match probe.through {
         Through::Request(at) => attempt.requests.get(at)?.connection?,
         Through::Connection(at) => at,

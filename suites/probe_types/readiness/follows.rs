@@ -39,19 +39,19 @@ pub(super) fn recovers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// The turns to failure of a life that was shown as ready.
-pub(super) fn falls<'t, 'h>(run: &Timeline<'_>, life: &Life<'t, 'h>) -> Vec<Turn<'t, 'h>> {
+pub(crate) fn falls<'t, 'h>(run: &Timeline<'_>, life: &Life<'t, 'h>) -> Vec<Turn<'t, 'h>> {
     let turns = life.turns(Outcome::Fail).into_iter();
     turns.filter(|turn| life.showed(run, &turn.first.at, true)).collect()
 }
 
 /// The turns to success of a life that was shown as not ready.
-pub(super) fn rises<'t, 'h>(run: &Timeline<'_>, life: &Life<'t, 'h>) -> Vec<Turn<'t, 'h>> {
+pub(crate) fn rises<'t, 'h>(run: &Timeline<'_>, life: &Life<'t, 'h>) -> Vec<Turn<'t, 'h>> {
     let turns = life.turns(Outcome::Pass).into_iter();
     turns.filter(|turn| life.showed(run, &turn.first.at, false)).collect()
 }
 
 /// After failures: the container and both conditions of its pod are not ready in time. The revision that shows it.
-pub(super) fn goes_down<'t, 'h>(
+pub(crate) fn goes_down<'t, 'h>(
     run: &Timeline<'h>,
     clause: &Clause,
     seen: &mut Seen,
@@ -66,7 +66,7 @@ pub(super) fn goes_down<'t, 'h>(
 }
 
 /// After successes: the container is ready in time. The revision that shows it.
-pub(super) fn comes_up<'t, 'h>(
+pub(crate) fn comes_up<'t, 'h>(
     run: &Timeline<'h>,
     clause: &Clause,
     seen: &mut Seen,
@@ -110,7 +110,7 @@ fn follows<'t, 'h>(
 }
 
 /// No stop signal follows readiness failures, unless something else explains it.
-pub(super) fn stays_alive(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, turn: &Turn<'_, '_>) {
+pub(crate) fn stays_alive(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, turn: &Turn<'_, '_>) {
     match stopped_after(run, life, &turn.first.at) {
         Some(signal) => seen.violated(
             "the container was stopped while nothing but its readiness probe failed",
