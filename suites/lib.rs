@@ -6,6 +6,7 @@
 
 mod probe_http;
 mod probe_types;
+mod scenario;
 
 use include_dir::{Dir, include_dir};
 use probity_model::{Case, Catalogue, Judge, Registry};
@@ -22,6 +23,7 @@ pub struct Chapter {
 }
 
 static PROBE_TYPES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_types");
+static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http");
 
 /// The chapters, in order.
@@ -33,6 +35,12 @@ pub const CHAPTERS: &[Chapter] = &[
         judges: probe_types::judges,
     },
     Chapter { name: "probe_http", title: "HTTP probes", folder: &PROBE_HTTP, judges: probe_http::judges },
+    Chapter {
+        name: "scenario",
+        title: "What probe settings do to an application in trouble",
+        folder: &SCENARIO,
+        judges: scenario::judges,
+    },
 ];
 
 /// A file of cases of the book.
