@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::probe_types::liveness::kill::{all_spent, judge_stop};
 
-pub(super) const JUDGES: &[Judge] = &[Judge { clause: "scenario.liveness.ignores-pdb", judge: ignores_budget }];
+pub(super) const JUDGES: &[Judge] =
+    &[Judge { clause: "scenario.liveness.ignores-pdb", judge: ignores_budget }];
 
 /// A revision of a budget.
 struct Budget<'h> {
@@ -34,7 +35,8 @@ fn budgets<'h>(run: &Timeline<'h>) -> Vec<Budget<'h>> {
 
 impl Budget<'_> {
     fn selects(&self, pod: &PodLife<'_>) -> bool {
-        let wanted = self.object.get("spec").and_then(|spec| spec.get("selector")?.get("matchLabels")?.as_object());
+        let wanted =
+            self.object.get("spec").and_then(|spec| spec.get("selector")?.get("matchLabels")?.as_object());
         let labels = pod.revisions.first().and_then(|first| first.object.get("metadata")?.get("labels"));
         match (wanted, labels) {
             (Some(wanted), Some(labels)) => wanted.iter().all(|(key, value)| labels.get(key) == Some(value)),
@@ -56,7 +58,9 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for name in names {
         let of_name: Vec<_> = budgets.iter().filter(|budget| budget.name == name).collect();
         let spent: Vec<_> = all_spent(run, ProbeKind::Liveness)
-            .filter(|(life, ..)| life.2.number == 0 && of_name.last().is_some_and(|last| last.selects(life.0)))
+            .filter(|(life, ..)| {
+                life.2.number == 0 && of_name.last().is_some_and(|last| last.selects(life.0))
+            })
             .filter_map(|(life, _, spent)| {
                 let used_up = run.clocks.on_harness(&spent.at)?.lo;
                 let before = of_name.iter().rfind(|budget| budget.us < used_up)?;

@@ -23,7 +23,8 @@ pub(super) fn change_between<'t, 'h>(
     first_bad: &Probe<'_>,
 ) -> Option<&'t Line<'h>> {
     let endpoint = first_bad.endpoint?;
-    let between = |line: &&Line<'_>| line.at.at.lo >= last_good.at.at.lo && line.at.at.hi <= first_bad.at.at.hi;
+    let between =
+        |line: &&Line<'_>| line.at.at.lo >= last_good.at.at.lo && line.at.at.hi <= first_bad.at.at.hi;
     let concerns = |line: &&Line<'_>| matches!(&line.line.fact, Fact::Change(change) if change.endpoints.contains(endpoint));
     let mut changes = attempt.lines.iter().filter(between).filter(concerns);
     let only = changes.next();
@@ -111,18 +112,20 @@ pub(super) fn asked_of<'t, 'h>(
     port: u16,
     services: &[Service<'_, '_>],
 ) -> Vec<Asked<'t, 'h>> {
-    let straight = |call: &Call| {
-        place(&call.url).is_some_and(|(host, of)| of == port && pod.ip() == Some(host))
-    };
+    let straight =
+        |call: &Call| place(&call.url).is_some_and(|(host, of)| of == port && pod.ip() == Some(host));
     let brought = |call: &Call| {
-        services.iter().any(|service| service.selects(pod) && !service.publishes && service.was_called(pod, call))
+        services
+            .iter()
+            .any(|service| service.selects(pod) && !service.publishes && service.was_called(pod, call))
     };
     calls(run).filter(|asked| straight(asked.call) || brought(asked.call)).collect()
 }
 
 /// All requests of our clients.
 pub(super) fn calls<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Asked<'t, 'h>> {
-    let lines = run.containers().flat_map(|(_, container)| &container.attempts).flat_map(|attempt| &attempt.lines);
+    let lines =
+        run.containers().flat_map(|(_, container)| &container.attempts).flat_map(|attempt| &attempt.lines);
     lines.filter_map(|line| match &line.line.fact {
         Fact::Call(call) => Some(Asked { line, call }),
         _ => None,
@@ -154,9 +157,14 @@ pub(super) fn falls_by_lateness(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     let after = life.said.iter().filter(|said| said.probe.at.at.lo >= spent.at.at.hi);
     let failed = after.take_while(|said| outcome(life.attempt, life.spec, said.probe) == Outcome::Failed);
     let Some(last) = failed.last() else { return };
-    let lasted = last.probe.at.at.lo - spent.at.at.hi - run.noise_between(&life.attempt.node, &spent.at, &last.probe.at);
+    let lasted = last.probe.at.at.lo
+        - spent.at.at.hi
+        - run.noise_between(&life.attempt.node, &spent.at, &last.probe.at);
     if lasted > slack {
-        let finding = format!("answers went on to come too late for {}, and the container stayed ready", seconds(lasted));
+        let finding = format!(
+            "answers went on to come too late for {}, and the container stayed ready",
+            seconds(lasted)
+        );
         seen.violated(finding, [first.id, decisive.id, last.probe.id]);
     }
 }

@@ -29,8 +29,10 @@ fn window(spec: &ProbeSpec, hangs: bool, slack: i64, slack_in_words: &str) -> Bo
     let (wait, words) = if hangs { (spec.timeout, " + timeoutSeconds") } else { (0, "") };
     let most = spec.failures * spec.period + wait + slack;
     let least = (spec.failures - 1) * spec.period + wait - NEAR;
-    Bound::at_most(most, format!("failureThreshold × periodSeconds{words} + {slack_in_words}"))
-        .and_at_least(least, format!("(failureThreshold − 1) × periodSeconds{words} − 0.1 s for the probe's way"))
+    Bound::at_most(most, format!("failureThreshold × periodSeconds{words} + {slack_in_words}")).and_at_least(
+        least,
+        format!("(failureThreshold − 1) × periodSeconds{words} − 0.1 s for the probe's way"),
+    )
 }
 
 /// With default settings a pod that fails its readiness probe is unavailable after about thirty seconds.
@@ -42,7 +44,12 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let Some(trouble) = trouble else { continue };
             seen.applies();
             let slack = clause.slack_us();
-            let bound = window(life.spec, timed_out(life.attempt, life.spec, turn.first), slack, "the clause's slack");
+            let bound = window(
+                life.spec,
+                timed_out(life.attempt, life.spec, turn.first),
+                slack,
+                "the clause's slack",
+            );
             let down = |revision: &Revision<'_>, container: &ContainerSeen<'_>| {
                 !container.ready && revision.is("Ready") == Some(false)
             };
@@ -50,7 +57,8 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 Some(shown) => {
                     let (from, to) = ((trouble.id, &trouble.at), (shown.id, &shown.at));
                     let quantity = "from the trouble to Ready=False";
-                    run.measure(quantity, &life.attempt.node, from, to, bound).map(|found| seen.measure(found));
+                    run.measure(quantity, &life.attempt.node, from, to, bound)
+                        .map(|found| seen.measure(found));
                 }
                 None if life.lasted(run, &turn) > slack => {
                     let finding = "three failures of a readiness probe, and the pod stayed ready";

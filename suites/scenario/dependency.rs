@@ -6,19 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::clocks::Order;
+use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Interval, Measurement, Unit};
-use probity_model::timeline::{ContainerKind, ProbeKind};
+use probity_model::timeline::{ContainerKind, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{dependency, depends_on, falls_by_lateness, place, refused_by_dependency};
 use crate::probe_types::endpoints::leaving::{Fall, no_longer_ready};
 use crate::probe_types::endpoints::services::services;
 use crate::probe_types::liveness::kill::{
-    Life as Killed, Stop, all_spent, allowance, before_deletion, judge_restart, judge_stop, policy, stop_after,
+    Life as Killed, Stop, all_spent, allowance, before_deletion, judge_restart, judge_stop, policy,
+    stop_after,
 };
 use crate::probe_types::liveness::tolerance::{Exhausted, timed_out};
-use crate::probe_types::readiness::evidence::{Life, Outcome, Turn, at_least, lives, running};
+use crate::probe_types::readiness::evidence::{Life, Outcome, Said, Turn, at_least, lives, running};
 use crate::probe_types::readiness::follows::{comes_up, falls, goes_down, interfered, rises, stays_alive};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -50,7 +51,9 @@ fn sharing<'a, 't, 'h>(lives: &'a [Life<'t, 'h>]) -> Vec<Vec<&'a Life<'t, 'h>>> 
 /// The first turn to not ready that the dependency is to blame for.
 fn blamed<'t, 'h>(run: &Timeline<'_>, life: &Life<'t, 'h>) -> Option<Turn<'t, 'h>> {
     falls(run, life).into_iter().find(|turn| {
-        let (Some(endpoint), Some((_, settled))) = (turn.first.endpoint, &turn.first.settled) else { return false };
+        let (Some(endpoint), Some((_, settled))) = (turn.first.endpoint, &turn.first.settled) else {
+            return false;
+        };
         refused_by_dependency(life.attempt, &endpoint.to_string(), (turn.first.at.at.lo, settled.at.hi))
     })
 }
@@ -115,17 +118,19 @@ fn liveness_all_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             judge_restart(run, *life, stop, seen);
             stops.push(stop);
         }
-        let (first, last) = (stops.iter().min_by_key(|(_, at)| at.at.lo), stops.iter().max_by_key(|(_, at)| at.at.lo));
+        let (first, last) =
+            (stops.iter().min_by_key(|(_, at)| at.at.lo), stops.iter().max_by_key(|(_, at)| at.at.lo));
         if let (Some(first), Some(last), true) = (first, last, stops.len() == asking) {
             let node = &group[0].0.2.node;
-            let spread = run.measure("from the first restart to the last", node, *first, *last, Bound::default());
+            let spread =
+                run.measure("from the first restart to the last", node, *first, *last, Bound::default());
             spread.map(|spread| seen.note(spread));
             seen.note(count("containers that were restarted at once", stops.len(), &stops));
         }
     }
 }
 
-fn count(quantity: &str, number: usize, stops: &[(EventId, &probity_model::clocks::Stamp)]) -> Measurement {
+fn count(quantity: &str, number: usize, stops: &[(EventId, &Stamp)]) -> Measurement {
     Measurement {
         quantity: quantity.to_owned(),
         unit: Unit::Count,
@@ -152,7 +157,8 @@ fn latency_spike(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         match stop_after(run, life.0, life.2, &spent.at, allowed) {
             Stop::Came(id, _) => seen.fine(spent.events().into_iter().chain([id])),
             Stop::Missing(id) => {
-                let finding = "the tolerance was used up by answers that came too late, and no stop signal came";
+                let finding =
+                    "the tolerance was used up by answers that came too late, and no stop signal came";
                 seen.violated(finding, spent.events().into_iter().chain([id]));
             }
             Stop::Abrupt(_) | Stop::Unheard | Stop::Moot => {}
@@ -162,25 +168,29 @@ fn latency_spike(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// Slow answers in a row that all passed: the container stayed ready, and nobody stopped it.
 fn patient(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>) {
-    let slow = |said: &crate::probe_types::readiness::evidence::Said<'_, '_>| {
+    let slow = |said: &Said<'_, '_>| {
         let settled = said.probe.settled.as_ref();
         let took = settled.map_or(0, |(_, settled)| settled.at.lo - said.probe.at.at.lo);
         said.outcome == Outcome::Pass && took >= DEFAULT_TIMEOUT
     };
     let stretches = life.said.chunk_by(|a, b| slow(a) == slow(b));
     let mut spikes = stretches.filter(|stretch| stretch.len() >= SPIKE && stretch.iter().all(slow));
-    let Some((first, last)) = spikes.find_map(|spike| Some((spike.first()?.probe, spike.last()?.probe))) else {
+    let Some((first, last)) = spikes.find_map(|spike| Some((spike.first()?.probe, spike.last()?.probe)))
+    else {
         return;
     };
-    if life.spec.timeout <= DEFAULT_TIMEOUT || !life.showed(run, &first.at, true) || interfered(run, life.pod) {
+    if life.spec.timeout <= DEFAULT_TIMEOUT || !life.showed(run, &first.at, true) || interfered(run, life.pod)
+    {
         return;
     }
     seen.applies();
-    let within = |revision: &probity_model::timeline::Revision<'_>| {
+    let within = |revision: &Revision<'_>| {
         run.clocks.order(&first.at, &revision.at) == Order::Before
             && run.clocks.order(&revision.at, &last.at) == Order::Before
     };
-    let fell = life.revisions().find(|(revision, container)| within(revision) && running(container) && !container.ready);
+    let fell = life
+        .revisions()
+        .find(|(revision, container)| within(revision) && running(container) && !container.ready);
     match fell {
         Some((revision, _)) => {
             let finding = "the container became not ready though its slow answers came within the timeout";

@@ -27,7 +27,9 @@ fn restart_downtime(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         });
         let Some(next) = next else { continue };
         let port = next.spec.handler.port().and_then(|port| opened(next.attempt, port));
-        let Some(open) = port.filter(|open| open.at.at.lo - next.attempt.began.1.at.hi >= START) else { continue };
+        let Some(open) = port.filter(|open| open.at.at.lo - next.attempt.began.1.at.hi >= START) else {
+            continue;
+        };
         let up = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.ready && running(seen);
         let Some(ready) = next.first_shown(run, &next.attempt.began.1, up) else { continue };
         let boot = open.at.at.lo - next.attempt.began.1.at.hi;

@@ -39,12 +39,10 @@ fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     };
     for life in lives.iter().filter(alone) {
         let turns = rises(run, life);
-        let Some(turn) = turns.first().filter(|turn| life.said.first().is_some_and(|said| said.probe.id <= turn.first.id))
-        else {
-            continue;
-        };
+        let Some(turn) = turns.first() else { continue };
         for port in other_ports(life) {
-            let Some(main) = opened(life.attempt, port).filter(|main| main.at.at.lo > turn.due.1.at.hi) else {
+            let Some(main) = opened(life.attempt, port).filter(|main| main.at.at.lo > turn.due.1.at.hi)
+            else {
                 continue;
             };
             let asked = asked_of(run, life.pod, port, &services);
@@ -67,9 +65,8 @@ fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 }
                 continue;
             };
-            let failed = asked.iter().find(|asked| {
-                !asked.good() && asked.began_between(run, &shown.at, &main.at)
-            });
+            let failed =
+                asked.iter().find(|asked| !asked.good() && asked.began_between(run, &shown.at, &main.at));
             if let Some(failed) = failed {
                 seen.fine([turn.due.0, shown.id, failed.line.id, main.id]);
             }
@@ -98,7 +95,9 @@ fn hides_saturation(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn stays_ready_while(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, asked: &[Asked<'_, '_>]) {
     let waited = |asked: &&Asked<'_, '_>| asked.took() >= LONG || !asked.good();
     let waited: Vec<_> = asked.iter().filter(waited).collect();
-    let (Some(first), Some(last), true) = (waited.first(), waited.last(), waited.len() >= WAITED) else { return };
+    let (Some(first), Some(last), true) = (waited.first(), waited.last(), waited.len() >= WAITED) else {
+        return;
+    };
     let during: Vec<_> = life
         .said
         .iter()
@@ -106,7 +105,8 @@ fn stays_ready_while(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, a
         .filter(|said| at_least(run, &said.probe.at, &last.line.at) >= 0)
         .collect();
     let passed = during.iter().all(|said| said.outcome == Outcome::Pass);
-    let (Some(begin), Some(end), true) = (during.first(), during.last(), passed && during.len() >= WAITED) else {
+    let (Some(begin), Some(end), true) = (during.first(), during.last(), passed && during.len() >= WAITED)
+    else {
         return;
     };
     if !life.showed(run, &begin.probe.at, true) || life.container.probe(ProbeKind::Liveness).is_some() {

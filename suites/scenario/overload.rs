@@ -35,7 +35,9 @@ fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         };
         loaded.pods.iter().all(|(_, container)| none(container))
     };
-    let (Some(with), Some(without)) = (loaded.iter().find(probed), loaded.iter().find(unprobed)) else { return };
+    let (Some(with), Some(without)) = (loaded.iter().find(probed), loaded.iter().find(unprobed)) else {
+        return;
+    };
     seen.applies();
     if let Some(stopped) = stopped_for_nothing(run, without) {
         seen.violated("a container without a probe was stopped under load", [stopped]);
@@ -46,7 +48,8 @@ fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     seen.note(measurement("answered well, of a thousand, with liveness", rate_with, with));
     seen.note(measurement("answered well, of a thousand, without", rate_without, without));
     if !restarted.is_empty() && rate_with <= rate_without {
-        let ends = [without.asked.first(), without.asked.last()].into_iter().flatten().map(|asked| asked.line.id);
+        let ends =
+            [without.asked.first(), without.asked.last()].into_iter().flatten().map(|asked| asked.line.id);
         seen.fine(restarted.into_iter().chain(ends));
     }
 }

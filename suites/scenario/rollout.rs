@@ -3,10 +3,10 @@
 //! Judged from the revisions of the Deployment and of its pods. Which pods are new is told by the label that the
 //! Deployment's controller gives them; that they fail for their own sake, by their targets' own answers.
 
+use probity_model::clocks::Stamp;
 use probity_model::history::{Happening, Sighting};
 use probity_model::measure::{Bound, Interval, seconds};
 use probity_model::timeline::{ContainerKind, PodLife, ProbeKind};
-use probity_model::clocks::Stamp;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
@@ -65,14 +65,21 @@ fn update<'t, 'h>(
     let label = |pod: &'t PodLife<'h>, key: &str| {
         pod.revisions.first().and_then(|first| first.object.get("metadata")?.get("labels")?.get(key))
     };
-    let ours = run.pods.iter().filter(|pod| selector.iter().all(|(key, value)| label(pod, key) == Some(value)));
+    let ours =
+        run.pods.iter().filter(|pod| selector.iter().all(|(key, value)| label(pod, key) == Some(value)));
     let (began, us, _) = *after.first()?;
     let (old, new): (Vec<_>, Vec<_>) =
         ours.partition(|pod| pod.revisions.first().is_some_and(|first| first.id < *began));
     let version = label(old.first()?, VERSION)?;
     let is_new = new.iter().all(|pod| label(pod, VERSION).is_some_and(|of| of != version));
     let revisions = after.iter().map(|(id, us, sighting)| (*id, *us, &sighting.object)).collect();
-    (is_new && !new.is_empty()).then(|| Update { began: *began, at: Stamp::harness(*us), revisions, old, new })
+    (is_new && !new.is_empty()).then(|| Update {
+        began: *began,
+        at: Stamp::harness(*us),
+        revisions,
+        old,
+        new,
+    })
 }
 
 fn number(object: &Value, path: [&str; 2], default: i64) -> i64 {
@@ -139,13 +146,24 @@ fn killed(update: &Update<'_, '_>) -> Vec<EventId> {
 }
 
 /// No new pod is available, the old ones stay as many as must be, and the rollout does not come to its end.
-fn stalls(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, update: &Update<'_, '_>, failing: &[EventId]) {
+fn stalls(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    update: &Update<'_, '_>,
+    failing: &[EventId],
+) {
     seen.applies();
-    let ready = |pod: &PodLife<'_>| pod.revisions.iter().find(|revision| revision.is("Ready") == Some(true)).map(|r| r.id);
+    let ready = |pod: &PodLife<'_>| {
+        pod.revisions.iter().find(|revision| revision.is("Ready") == Some(true)).map(|r| r.id)
+    };
     // A container without a readiness probe is ready between two restarts, which makes no pod available for long.
     let probed = |pod: &PodLife<'_>| pod.containers.iter().any(|of| of.probe(ProbeKind::Readiness).is_some());
     if let Some(early) = update.new.iter().filter(|pod| probed(pod)).find_map(|pod| ready(pod)) {
-        seen.violated("a pod of the new version was shown ready though its probes failed", [update.began, early]);
+        seen.violated(
+            "a pod of the new version was shown ready though its probes failed",
+            [update.began, early],
+        );
         return;
     }
     let Some((last, last_us, object)) = update.revisions.last() else { return };
@@ -153,18 +171,26 @@ fn stalls(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, update: &Update<
         let Some(wanted) = wanted(object) else { return };
         let available = number(object, ["status", "availableReplicas"], 0);
         if available < wanted && old_are_well(update) {
-            let finding = format!("{available} replicas were available during the rollout; at least {wanted} must be");
+            let finding =
+                format!("{available} replicas were available during the rollout; at least {wanted} must be");
             seen.violated(finding, [update.began, *id]);
             return;
         }
     }
     let replicas = number(object, ["spec", "replicas"], 1);
-    if number(object, ["status", "updatedReplicas"], 0) >= replicas && update.old.iter().all(|pod| gone(pod)) {
-        seen.violated("the rollout came to its end with pods that never became available", [update.began, *last]);
+    if number(object, ["status", "updatedReplicas"], 0) >= replicas && update.old.iter().all(|pod| gone(pod))
+    {
+        seen.violated(
+            "the rollout came to its end with pods that never became available",
+            [update.began, *last],
+        );
         return;
     }
     deadline(run, clause, seen, update);
-    let standing = update.old.iter().filter_map(|pod| pod.last().filter(|last| last.is("Ready") == Some(true) && !last.gone));
+    let standing = update
+        .old
+        .iter()
+        .filter_map(|pod| pod.last().filter(|last| last.is("Ready") == Some(true) && !last.gone));
     let standing: Vec<EventId> = standing.map(|revision| revision.id).collect();
     let watched = run.ended_us.max(*last_us) - update.at.at.hi;
     if watched >= STALLED && !standing.is_empty() {
@@ -198,8 +224,14 @@ fn deadline(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, update: &Updat
     let allowed = limit + progress(update) + clause.slack_us();
     match exceeded {
         Some((id, us, _)) => {
-            let bound = Bound::at_most(allowed, "progressDeadlineSeconds after the last progress + the clause's slack")
-                .and_at_least(limit - 1_000_000, "progressDeadlineSeconds − 1 s, as times in status are cut to seconds");
+            let bound = Bound::at_most(
+                allowed,
+                "progressDeadlineSeconds after the last progress + the clause's slack",
+            )
+            .and_at_least(
+                limit - 1_000_000,
+                "progressDeadlineSeconds − 1 s, as times in status are cut to seconds",
+            );
             let (from, to) = ((update.began, &update.at), (*id, &Stamp::harness(*us)));
             let measured = run.measure("from the update to ProgressDeadlineExceeded", "", from, to, bound);
             measured.map(|measured| seen.measure(measured));

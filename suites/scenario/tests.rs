@@ -20,7 +20,8 @@ fn http(path: &str, period: u64, failures: u64) -> Value {
 
 /// The container `target` with these fields and this plan.
 fn target(fields: &Value, plan: &Value) -> Value {
-    let mut target = json!({ "name": "target", "env": [{ "name": "AGNHOST_PLAN", "value": plan.to_string() }] });
+    let mut target =
+        json!({ "name": "target", "env": [{ "name": "AGNHOST_PLAN", "value": plan.to_string() }] });
     for (field, value) in fields.as_object().into_iter().flatten() {
         target[field] = value.clone();
     }

@@ -10,7 +10,7 @@ use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::opened;
 use crate::probe_types::endpoints::services::services;
-use crate::probe_types::readiness::evidence::{Life, Outcome, lives, running};
+use crate::probe_types::readiness::evidence::{Life, Outcome, Said, lives, running};
 use crate::probe_types::readiness::follows::{comes_up, rises};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -34,7 +34,9 @@ fn first_lives<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Life<'t, 'h>> {
 /// A port that is opened after the initialisation is signal enough: not ready before, ready soon after.
 fn listens_late(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in &first_lives(run) {
-        let Some(port) = life.spec.handler.port().and_then(|port| opened(life.attempt, port)) else { continue };
+        let Some(port) = life.spec.handler.port().and_then(|port| opened(life.attempt, port)) else {
+            continue;
+        };
         let began = life.attempt.began.1.at.hi;
         if port.at.at.lo < began + life.spec.period.max(life.spec.initial_delay) {
             continue;
@@ -74,7 +76,7 @@ fn listens_late(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn says_no_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for life in &first_lives(run) {
-        let refused = |said: &&_| refusal(life, said);
+        let refused = |said: &&Said<'_, '_>| refusal(life, said);
         let refusals = life.said.iter().take_while(refused).count();
         let (Some(first), Some(warm)) = (life.said.first(), life.said.get(refusals)) else { continue };
         if refusals < REFUSALS || warm.outcome != Outcome::Pass {
@@ -101,7 +103,7 @@ fn says_no_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// Whether a readiness probe was answered by an error of the server.
-fn refusal(life: &Life<'_, '_>, said: &crate::probe_types::readiness::evidence::Said<'_, '_>) -> bool {
+fn refusal(life: &Life<'_, '_>, said: &Said<'_, '_>) -> bool {
     let status = life.attempt.request(said.probe).and_then(|asked| asked.status());
     said.outcome == Outcome::Fail && status.is_some_and(|status| status >= 500)
 }

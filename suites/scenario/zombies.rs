@@ -21,7 +21,9 @@ const MARGIN: i64 = 1_000_000;
 fn zombies(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers() {
         let Some(plan) = container.plan() else { continue };
-        for attempt in container.attempts.iter().filter(|attempt| attempt.holes.is_empty() && is_first(attempt)) {
+        for attempt in
+            container.attempts.iter().filter(|attempt| attempt.holes.is_empty() && is_first(attempt))
+        {
             if let Some((line, dump)) = last_dump(attempt) {
                 count(seen, (pod, container, attempt), &plan, (line, dump));
             }
@@ -55,9 +57,10 @@ fn count(
         .iter()
         .filter(|command| {
             let Endpoint::Exec(name) = &command.seen.endpoint else { return false };
-            let lives = plan.exec.get(name).and_then(|script| {
-                script.steps().get(command.seen.step)?.answer.settings()?.fork
-            });
+            let lives = plan
+                .exec
+                .get(name)
+                .and_then(|script| script.steps().get(command.seen.step)?.answer.settings()?.fork);
             let ended = command.ended.as_ref().filter(|(_, _, ended)| ended.exit.is_some());
             let (Some(lives), Some((_, at, _))) = (lives, ended) else { return false };
             at.at.hi + probity_model::clause::micros(lives) + MARGIN < line.at.at.lo

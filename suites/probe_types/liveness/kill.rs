@@ -73,12 +73,7 @@ pub(crate) fn before_deletion(run: &Timeline<'_>, pod: &PodLife<'_>, at: &Stamp)
 
 /// Whether the history, the hearing of targets, and the pod undisturbed, go on for so long after an instant, with the
 /// noise on top.
-pub(crate) fn watched_for(
-    run: &Timeline<'_>,
-    pod: &PodLife<'_>,
-    from: &Stamp,
-    span: i64,
-) -> bool {
+pub(crate) fn watched_for(run: &Timeline<'_>, pod: &PodLife<'_>, from: &Stamp, span: i64) -> bool {
     let deaf = run.clocks.on_harness(from).and_then(|from| deaf_from(run, pod, from.lo));
     let ends = [Some(run.ended_us), deletion(run, pod).map(|deletion| deletion.at.lo), deaf];
     let end = Stamp::harness(ends.into_iter().flatten().min().unwrap_or(run.ended_us));
@@ -98,11 +93,7 @@ fn deaf_from(run: &Timeline<'_>, pod: &PodLife<'_>, since: i64) -> Option<i64> {
 }
 
 /// How long after the last failure the stop signal may come: the clause's slack, and what may lawfully come before it.
-pub(crate) fn allowance(
-    pod: &PodLife<'_>,
-    container: &ContainerLife<'_>,
-    clause: &Clause,
-) -> (i64, String) {
+pub(crate) fn allowance(pod: &PodLife<'_>, container: &ContainerLife<'_>, clause: &Clause) -> (i64, String) {
     let slack = clause.slack_us();
     let hook = container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("preStop").is_some());
     if hook || pod.containers.len() > 1 {
@@ -203,9 +194,7 @@ pub(crate) fn node_was_touched(run: &Timeline<'_>) -> bool {
 }
 
 /// The line by which a process says that it ends by its own will, unless it was told to stop before.
-pub(crate) fn exited_by_itself<'t>(
-    attempt: &'t Attempt<'_>,
-) -> Option<(EventId, &'t Stamp, u8)> {
+pub(crate) fn exited_by_itself<'t>(attempt: &'t Attempt<'_>) -> Option<(EventId, &'t Stamp, u8)> {
     attempt.lines.iter().find_map(|line| match &line.line.fact {
         Fact::Exiting(exiting) if !exiting.why.starts_with("stop") => Some((line.id, &line.at, exiting.code)),
         _ => None,
@@ -223,11 +212,7 @@ pub(crate) fn policy<'p>(pod: &'p PodLife<'_>, container: &'p ContainerLife<'_>)
 }
 
 /// The event that shows that a container lives again after this life.
-pub(crate) fn next_life(
-    pod: &PodLife<'_>,
-    container: &ContainerLife<'_>,
-    number: u64,
-) -> Option<EventId> {
+pub(crate) fn next_life(pod: &PodLife<'_>, container: &ContainerLife<'_>, number: u64) -> Option<EventId> {
     let heard = container.attempts.iter().find(|next| next.number > number).map(|next| next.began.0);
     let counted = || {
         pod.changes_of(&container.name).find_map(|(revision, seen)| {

@@ -75,10 +75,7 @@ impl Exhausted<'_, '_> {
 }
 
 /// The first run of certain failures in a life that uses up the tolerance of a probe.
-pub(crate) fn exhausted<'t, 'h>(
-    attempt: &'t Attempt<'h>,
-    spec: &ProbeSpec,
-) -> Option<Exhausted<'t, 'h>> {
+pub(crate) fn exhausted<'t, 'h>(attempt: &'t Attempt<'h>, spec: &ProbeSpec) -> Option<Exhausted<'t, 'h>> {
     let wanted = usize::try_from(spec.failures).ok()?;
     let mut failures = Vec::new();
     for probe in attempt.probes.iter().filter(|probe| probe.can_be(spec.kind)) {

@@ -169,7 +169,9 @@ mod peer_pods {
     fn chain() -> Composer {
         let mut run = Composer::new(&[CLAUSE]);
         let probe = json!({ "readinessProbe": http("/ready", 1, 2) });
-        for (name, address, url) in [("second", "10.0.0.2", STORE), ("first", "10.0.0.1", "http://10.0.0.2:8080/ready")] {
+        for (name, address, url) in
+            [("second", "10.0.0.2", STORE), ("first", "10.0.0.1", "http://10.0.0.2:8080/ready")]
+        {
             labelled(&mut run, name, &json!({}), &target(&probe, &web(json!({ "/ready": asks(url) }))));
             status_at(&mut run, 1.5, address, true);
             run.probe(2.0, "/ready", 200);

@@ -16,7 +16,12 @@ mod ignores_budget {
         });
         run.sighting(2.0, "PodDisruptionBudget", "all", Change::Modified, budget);
         for (name, stopped) in [("a", stopped[0]), ("b", stopped[1])] {
-            labelled(&mut run, name, &json!({ "app": "x" }), &target(&json!({ "livenessProbe": http("/live", 1, 2) }), &json!({})));
+            labelled(
+                &mut run,
+                name,
+                &json!({ "app": "x" }),
+                &target(&json!({ "livenessProbe": http("/live", 1, 2) }), &json!({})),
+            );
             run.running(1.5, true, true, 0).probe(2.0, "/live", 200);
             probes(&mut run, 5, 2, "/live", 500);
             if stopped {
@@ -70,11 +75,21 @@ mod rollout {
         let mut run = Composer::new(&[clause]);
         deployment(&mut run, 0.2, 1, 2, "");
         for name in ["old-a", "old-b"] {
-            labelled(&mut run, name, &json!({ "app": "web", "pod-template-hash": "one" }), &target(&json!({}), &json!({})));
+            labelled(
+                &mut run,
+                name,
+                &json!({ "app": "web", "pod-template-hash": "one" }),
+                &target(&json!({}), &json!({})),
+            );
             run.running(1.5, true, true, 0);
         }
         deployment(&mut run, 5.0, 2, 2, "");
-        labelled(&mut run, "new", &json!({ "app": "web", "pod-template-hash": "two" }), &target(probes, &json!({})));
+        labelled(
+            &mut run,
+            "new",
+            &json!({ "app": "web", "pod-template-hash": "two" }),
+            &target(probes, &json!({})),
+        );
         run.running(6.0, false, true, 0);
         run
     }

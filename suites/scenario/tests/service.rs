@@ -21,7 +21,10 @@ mod decoupled {
 
     fn asked(run: &mut Composer, from: u32, to: u32) {
         for at in from..to {
-            run.http(f64::from(at), &Told { listener: "admin".to_owned(), port: 9090, ..Told::get("/ready", 200) });
+            run.http(
+                f64::from(at),
+                &Told { listener: "admin".to_owned(), port: 9090, ..Told::get("/ready", 200) },
+            );
         }
     }
 
@@ -75,7 +78,10 @@ mod hides_saturation {
         let mut run = pod(CLAUSE, &target(&json!({ "readinessProbe": probe }), &plan));
         run.running(1.5, true, true, 0);
         for at in 2..14 {
-            run.http(f64::from(at), &Told { listener: "admin".to_owned(), port: 9090, ..Told::get("/ready", 200) });
+            run.http(
+                f64::from(at),
+                &Told { listener: "admin".to_owned(), port: 9090, ..Told::get("/ready", 200) },
+            );
         }
         if let Some(at) = unready {
             run.running(at, false, true, 0);
@@ -123,7 +129,8 @@ mod overload {
         service(&mut run, "unprobed", "10.1.0.2");
         let plan = json!({ "listeners": { "web": { "port": 8080, "workers": { "count": 1 } } } });
         for (name, under) in [("a", "probed"), ("b", "probed"), ("c", "unprobed"), ("d", "unprobed")] {
-            let probe = if under == "probed" { json!({ "livenessProbe": http("/live", 1, 2) }) } else { json!({}) };
+            let probe =
+                if under == "probed" { json!({ "livenessProbe": http("/live", 1, 2) }) } else { json!({}) };
             labelled(&mut run, name, &json!({ "under": under }), &target(&probe, &plan));
             run.running(1.5, true, true, 0);
         }
