@@ -11,7 +11,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 use super::course::{Asked, asked_of, falls_by_lateness, listener, opened};
 use crate::probe_types::endpoints::services::services;
 use crate::probe_types::readiness::evidence::{Life, Outcome, at_least, lives, running};
-use crate::probe_types::readiness::follows::{interfered, rises};
+use crate::probe_types::readiness::follows::interfered;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.readiness.mgmt-port-decoupled", judge: decoupled },
@@ -38,7 +38,7 @@ fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         life.attempt.number == 0 && life.pod.containers.len() == 1 && !interfered(run, life.pod)
     };
     for life in lives.iter().filter(alone) {
-        let turns = rises(run, life);
+        let turns = life.turns(Outcome::Pass);
         let Some(turn) = turns.first() else { continue };
         for port in other_ports(life) {
             let Some(main) = opened(life.attempt, port).filter(|main| main.at.at.lo > turn.due.1.at.hi)
