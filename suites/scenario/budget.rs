@@ -82,7 +82,9 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let last = stops.iter().max_by_key(|(_, (_, at), _)| at.at.lo);
         if let (Some((none, from, node)), Some((_, to, _)), true) = (first, last, stops.len() > 1) {
             let quantity = "from the first restart under the budget to the last";
-            run.measure(quantity, node, *from, *to, Bound::default()).map(|spread| seen.note(spread));
+            if let Some(spread) = run.measure(quantity, node, *from, *to, Bound::default()) {
+                seen.note(spread);
+            }
             seen.fine(stops.iter().map(|(_, (id, _), _)| *id).chain([*none]));
         }
     }

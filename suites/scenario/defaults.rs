@@ -57,8 +57,9 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 Some(shown) => {
                     let (from, to) = ((trouble.id, &trouble.at), (shown.id, &shown.at));
                     let quantity = "from the trouble to Ready=False";
-                    run.measure(quantity, &life.attempt.node, from, to, bound)
-                        .map(|found| seen.measure(found));
+                    if let Some(found) = run.measure(quantity, &life.attempt.node, from, to, bound) {
+                        seen.measure(found);
+                    }
                 }
                 None if life.lasted(run, &turn) > slack => {
                     let finding = "three failures of a readiness probe, and the pod stayed ready";
@@ -75,7 +76,7 @@ fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for ((pod, container, attempt), spec, spent) in all_spent(run, ProbeKind::Liveness) {
         let Some(first) = spent.failures.first().filter(|_| by_default(spec)) else { continue };
         let before = |probe: &&Probe<'_>| probe.id < first.id && probe.can_be(ProbeKind::Liveness);
-        let good = attempt.probes.iter().filter(before).last();
+        let good = attempt.probes.iter().rfind(before);
         let good = good.filter(|probe| outcome(attempt, spec, probe) == Outcome::Passed);
         let Some(trouble) = good.and_then(|good| change_between(attempt, good, first)) else { continue };
         seen.applies();
@@ -85,7 +86,9 @@ fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 let bound = window(spec, timed_out(attempt, spec, first), allowed, &words);
                 let (from, to) = ((trouble.id, &trouble.at), (id, at));
                 let quantity = "from the trouble to the stop signal";
-                run.measure(quantity, &attempt.node, from, to, bound).map(|found| seen.measure(found));
+                if let Some(found) = run.measure(quantity, &attempt.node, from, to, bound) {
+                    seen.measure(found);
+                }
             }
             Stop::Missing(last) => {
                 let events = spent.events().into_iter().chain([trouble.id, last]);

@@ -124,7 +124,9 @@ fn liveness_all_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let node = &group[0].0.2.node;
             let spread =
                 run.measure("from the first restart to the last", node, *first, *last, Bound::default());
-            spread.map(|spread| seen.note(spread));
+            if let Some(spread) = spread {
+                seen.note(spread);
+            }
             seen.note(count("containers that were restarted at once", stops.len(), &stops));
         }
     }

@@ -36,6 +36,8 @@ fn restart_downtime(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let bound = Bound::at_least(boot, "the start-up time that its target took");
         let quantity = "out of service by a restart";
         let measured = run.measure(quantity, &attempt.node, (id, at), (ready.id, &ready.at), bound);
-        measured.map(|measured| seen.measure(measured));
+        if let Some(measured) = measured {
+            seen.measure(measured);
+        }
     }
 }

@@ -234,7 +234,9 @@ fn deadline(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, update: &Updat
             );
             let (from, to) = ((update.began, &update.at), (*id, &Stamp::harness(*us)));
             let measured = run.measure("from the update to ProgressDeadlineExceeded", "", from, to, bound);
-            measured.map(|measured| seen.measure(measured));
+            if let Some(measured) = measured {
+                seen.measure(measured);
+            }
         }
         None if run.ended_us - update.at.at.hi > allowed && !update.revisions.is_empty() => {
             let finding = format!("the rollout stood still for {} and nothing says so", seconds(allowed));

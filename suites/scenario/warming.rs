@@ -58,7 +58,9 @@ fn listens_late(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 let bound = Bound::at_most(most, "successThreshold × periodSeconds + the clause's slack");
                 let (from, to) = ((port.id, &port.at), (shown.id, &shown.at));
                 let measured = run.measure(quantity, &life.attempt.node, from, to, bound);
-                measured.map(|measured| seen.measure(measured));
+                if let Some(measured) = measured {
+                    seen.measure(measured);
+                }
                 seen.fine([cold, port.id]);
             }
             (None, Some(last)) => {
