@@ -11,6 +11,7 @@ mod probe_mechanism;
 mod probe_tcp;
 mod probe_types;
 mod prober;
+mod scenario;
 
 use include_dir::{Dir, include_dir};
 use probity_model::{Case, Catalogue, Judge, Registry};
@@ -33,6 +34,7 @@ static PROBE_HTTP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_http")
 static PROBE_TCP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_tcp");
 static PROBE_GRPC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_grpc");
 static PROBER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prober");
+static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -58,6 +60,12 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter { name: "probe_tcp", title: "TCP probes", folder: &PROBE_TCP, judges: probe_tcp::judges },
     Chapter { name: "probe_grpc", title: "gRPC probes", folder: &PROBE_GRPC, judges: probe_grpc::judges },
     Chapter { name: "prober", title: "The kubelet's prober", folder: &PROBER, judges: prober::judges },
+    Chapter {
+        name: "scenario",
+        title: "What probe settings do to an application in trouble",
+        folder: &SCENARIO,
+        judges: scenario::judges,
+    },
 ];
 
 /// A file of cases of the book.

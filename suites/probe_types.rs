@@ -1,6 +1,6 @@
 //! Startup, liveness and readiness probes: which of them runs when, and what follows from it.
 
-mod endpoints;
+pub(crate) mod endpoints;
 pub(crate) mod liveness;
 pub(crate) mod readiness;
 mod scope;

@@ -4,8 +4,8 @@
 //! target saw arrive through a service's address.
 
 mod deletion;
-pub(super) mod leaving;
-pub(super) mod services;
+pub(crate) mod leaving;
+pub(crate) mod services;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,8 @@
-//! What the target says about itself in a body.
+//! What the target says about itself in a body. A dump is witnessed too, so that a judge sees what the asker saw.
 
 use std::net::IpAddr;
 
+use probity_script::Fact;
 use probity_script::answer::Report;
 use serde_json::json;
 
@@ -17,7 +18,12 @@ pub(super) fn text(report: Report, stage: &Stage, probe: u64) -> String {
             json!({ "host": identity::host(), "boot": own.boot, "attempt": own.attempt, "request": probe, "names": names })
         }
         Report::Counters => json!(stage.counters()),
-        Report::Dump => json!(crate::lifecycle::dump::take()),
+        Report::Dump => {
+            let dump = crate::lifecycle::dump::take();
+            let value = json!(dump);
+            stage.witness().record(&Fact::Dump(dump));
+            value
+        }
     };
     value.to_string()
 }

@@ -108,7 +108,7 @@ fn follows<'t, 'h>(
 }
 
 /// No stop signal follows readiness failures, unless something else explains it.
-pub(super) fn stays_alive(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, turn: &Turn<'_, '_>) {
+pub(crate) fn stays_alive(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, turn: &Turn<'_, '_>) {
     match stopped_after(run, life, &turn.first.at) {
         Some(signal) => seen.violated(
             "the container was stopped while nothing but its readiness probe failed",

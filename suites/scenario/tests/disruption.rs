@@ -1,0 +1,161 @@
+//! Histories about disruption budgets and rollouts.
+
+use super::*;
+
+mod ignores_budget {
+    use super::*;
+
+    const CLAUSE: &str = "scenario.liveness.ignores-pdb";
+
+    /// Two pods under a budget, whose liveness fails twice.
+    fn under(allowed: u64, stopped: [bool; 2]) -> Composer {
+        let mut run = Composer::new(&[CLAUSE]);
+        let budget = json!({
+            "metadata": { "name": "all" }, "spec": { "minAvailable": 2, "selector": { "matchLabels": { "app": "x" } } },
+            "status": { "disruptionsAllowed": allowed, "currentHealthy": 2 },
+        });
+        run.sighting(2.0, "PodDisruptionBudget", "all", Change::Modified, budget);
+        for (name, stopped) in [("a", stopped[0]), ("b", stopped[1])] {
+            labelled(
+                &mut run,
+                name,
+                &json!({ "app": "x" }),
+                &target(&json!({ "livenessProbe": http("/live", 1, 2) }), &json!({})),
+            );
+            run.running(1.5, true, true, 0).probe(2.0, "/live", 200);
+            probes(&mut run, 5, 2, "/live", 500);
+            if stopped {
+                run.signal(6.1, "SIGTERM");
+            } else {
+                run.running(20.0, true, true, 0);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn restarts_against_the_budget_hold() {
+        assert_eq!(verdict(&under(0, [true, true]).done(), CLAUSE), "holds");
+    }
+
+    #[test]
+    fn a_restart_that_waits_for_the_budget_is_a_violation() {
+        assert_eq!(verdict(&under(0, [true, false]).done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_budget_that_allows_it_shows_nothing() {
+        assert_eq!(verdict(&under(1, [true, true]).done(), CLAUSE), "inconclusive");
+    }
+}
+
+mod rollout {
+    use super::*;
+
+    const UNREADY: &str = "scenario.rollout.blocked-by-unready";
+    const CRASHES: &str = "scenario.rollout.blocked-by-crashloop";
+
+    fn deployment(run: &mut Composer, at: f64, version: u64, available: u64, reason: &str) {
+        let object = json!({
+            "metadata": { "name": "web", "generation": version },
+            "spec": {
+                "replicas": 2, "progressDeadlineSeconds": 20, "selector": { "matchLabels": { "app": "web" } },
+                "template": { "version": version }, "strategy": { "rollingUpdate": { "maxUnavailable": 0 } },
+            },
+            "status": {
+                "replicas": 2 + u64::from(version > 1), "updatedReplicas": if version > 1 { 1 } else { 2 }, "availableReplicas": available,
+                "conditions": [{ "type": "Progressing", "status": if reason.is_empty() { "True" } else { "False" }, "reason": reason }],
+            },
+        });
+        run.sighting(at, "Deployment", "web", Change::Modified, object);
+    }
+
+    /// Two old pods that are ready, and an update at 5 s that brings one new pod.
+    fn updated(clause: &str, probes: &Value) -> Composer {
+        let mut run = Composer::new(&[clause]);
+        deployment(&mut run, 0.2, 1, 2, "");
+        for name in ["old-a", "old-b"] {
+            labelled(
+                &mut run,
+                name,
+                &json!({ "app": "web", "pod-template-hash": "one" }),
+                &target(&json!({}), &json!({})),
+            );
+            run.running(1.5, true, true, 0);
+        }
+        deployment(&mut run, 5.0, 2, 2, "");
+        labelled(
+            &mut run,
+            "new",
+            &json!({ "app": "web", "pod-template-hash": "two" }),
+            &target(probes, &json!({})),
+        );
+        run.running(6.0, false, true, 0);
+        run
+    }
+
+    fn unready() -> Composer {
+        let mut run = updated(UNREADY, &json!({ "readinessProbe": http("/ready", 1, 3) }));
+        probes(&mut run, 7, 10, "/ready", 503);
+        run
+    }
+
+    #[test]
+    fn a_rollout_that_stalls_holds() {
+        let mut run = unready();
+        deployment(&mut run, 26.0, 2, 2, "ProgressDeadlineExceeded");
+        assert_eq!(verdict(&run.done(), UNREADY), "holds");
+    }
+
+    #[test]
+    fn too_few_old_pods_are_a_violation() {
+        let mut run = unready();
+        deployment(&mut run, 18.0, 2, 1, "");
+        assert_eq!(verdict(&run.done(), UNREADY), "violated");
+    }
+
+    #[test]
+    fn a_stall_that_nobody_tells_is_a_violation() {
+        let mut run = unready();
+        deployment(&mut run, 60.0, 2, 2, "");
+        assert_eq!(verdict(&run.done(), UNREADY), "violated");
+    }
+
+    #[test]
+    fn a_new_version_that_becomes_ready_shows_nothing() {
+        let mut run = updated(UNREADY, &json!({ "readinessProbe": http("/ready", 1, 3) }));
+        probes(&mut run, 7, 3, "/ready", 200);
+        run.running(7.3, true, true, 0);
+        deployment(&mut run, 26.0, 2, 3, "");
+        assert_eq!(verdict(&run.done(), UNREADY), "inconclusive");
+    }
+
+    fn crashes() -> Composer {
+        let mut run = updated(CRASHES, &json!({ "livenessProbe": http("/live", 1, 2) }));
+        probes(&mut run, 7, 2, "/live", 500);
+        run.signal(8.1, "SIGTERM");
+        run.left(8.2).start(9.0, 1);
+        run
+    }
+
+    #[test]
+    fn a_new_version_that_is_killed_again_and_again_holds() {
+        let mut run = crashes();
+        deployment(&mut run, 20.0, 2, 2, "");
+        assert_eq!(verdict(&run.done(), CRASHES), "holds");
+    }
+
+    #[test]
+    fn an_end_of_the_old_ones_is_a_violation() {
+        let mut run = crashes();
+        deployment(&mut run, 20.0, 2, 0, "");
+        assert_eq!(verdict(&run.done(), CRASHES), "violated");
+    }
+
+    #[test]
+    fn no_update_is_doubt() {
+        let mut run = Composer::new(&[CRASHES]);
+        deployment(&mut run, 1.0, 1, 2, "");
+        assert_eq!(verdict(&run.done(), CRASHES), "inconclusive");
+    }
+}
