@@ -11,6 +11,7 @@ mod probe_mechanism;
 mod probe_tcp;
 mod probe_types;
 mod prober;
+mod reading;
 mod scenario;
 
 use include_dir::{Dir, include_dir};

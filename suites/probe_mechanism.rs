@@ -5,16 +5,12 @@
 //! ([`in_vain`]).
 
 mod address;
-pub(crate) mod answers;
 mod before;
 mod exec;
 mod handlers;
 mod http;
-pub(crate) mod in_vain;
 pub(crate) mod origin;
 mod results;
-#[cfg(test)]
-pub(crate) mod scene;
 mod tcp;
 
 use probity_model::Judge;

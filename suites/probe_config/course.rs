@@ -12,9 +12,9 @@ use probity_model::timeline::{
 use probity_model::{EventId, Timeline};
 use probity_script::witness::Fact;
 
-use crate::probe_types::liveness::kill::{before_deletion, node_was_touched};
-use crate::probe_types::liveness::tolerance::{Outcome, leaves_a_trace, outcome, strangers};
-use crate::probe_types::readiness::evidence::asked_alone;
+use crate::reading::evidence::asked_alone;
+use crate::reading::kill::{before_deletion, node_was_touched};
+use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, strangers};
 
 pub(super) const SECOND: i64 = 1_000_000;
 

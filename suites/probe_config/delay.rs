@@ -10,8 +10,8 @@ use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::course::{Course, SECOND, courses, distribution};
-use crate::probe_types::liveness::kill::before_deletion;
-use crate::probe_types::liveness::tolerance::{Outcome, resulted};
+use crate::reading::kill::before_deletion;
+use crate::reading::tolerance::{Outcome, resulted};
 
 /// Only a readiness probe with so long a period shows that its first turn did not wait for it.
 const LONG: i64 = 10 * SECOND;

@@ -7,8 +7,8 @@ use probity_model::timeline::{ContainerLife, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::course::{Course, SECOND, courses};
-use crate::probe_types::liveness::kill::{before_deletion, over};
-use crate::probe_types::liveness::tolerance::Outcome;
+use crate::reading::kill::{before_deletion, over};
+use crate::reading::tolerance::Outcome;
 
 /// A container with the probes of the example is given its time to start, and is ready after that.
 pub(super) fn documented_example(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

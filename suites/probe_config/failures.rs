@@ -9,9 +9,9 @@ use probity_script::witness::Fact;
 
 use super::course::{Course, SECOND, courses};
 use super::grace::only_its_probe;
-use crate::probe_types::liveness::kill::{all_spent, judge_stop, next_life, watched_for};
-use crate::probe_types::liveness::tolerance::{Outcome, exhausted};
-use crate::probe_types::readiness::evidence::{last_event, lives};
+use crate::reading::evidence::{last_event, lives};
+use crate::reading::kill::{all_spent, judge_stop, next_life, watched_for};
+use crate::reading::tolerance::{Outcome, exhausted};
 
 /// A run of failures too short to count, between two successes.
 struct Short<'t, 'h> {
@@ -128,7 +128,7 @@ fn not_before(run: &Timeline<'_>, course: &Course<'_, '_>, seen: &mut Seen) {
 
 /// A container that was ready is shown as not ready after the last of so many failures, within the slack.
 fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    use crate::probe_types::readiness::evidence::Outcome;
+    use crate::reading::evidence::Outcome;
     let slack = clause.slack_us();
     for life in &lives(run) {
         for turn in life.turns(Outcome::Fail) {

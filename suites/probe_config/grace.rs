@@ -9,7 +9,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::course::{Course, SECOND};
-use crate::probe_types::liveness::kill::{
+use crate::reading::kill::{
     Life, Stop, all_spent, allowance, before_deletion, over, policy, stop_after, termination,
 };
 

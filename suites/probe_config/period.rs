@@ -7,7 +7,7 @@ use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::course::{Course, SECOND, courses, distribution};
-use crate::probe_types::liveness::tolerance::{NEAR, Outcome, resulted};
+use crate::reading::tolerance::{NEAR, Outcome, resulted};
 
 /// Noise so long before a probe may have held it up.
 const BEFORE: i64 = 2 * SECOND;

@@ -8,7 +8,7 @@ use probity_model::timeline::{Probe, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::course::{Course, courses};
-use crate::probe_types::liveness::tolerance::Outcome;
+use crate::reading::tolerance::Outcome;
 
 /// A turn to ready, and the probes that can have brought it about.
 struct Turn<'t, 'h> {

@@ -6,8 +6,8 @@ use probity_model::timeline::{Asked, Handler, Probe, ProbeKind};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::course::{Course, SECOND, courses};
-use crate::probe_types::liveness::kill::before_deletion;
-use crate::probe_types::liveness::tolerance::NEAR;
+use crate::reading::kill::before_deletion;
+use crate::reading::tolerance::NEAR;
 
 /// A probe's clock starts before the target sees it, by the time that a connection takes.
 const TO_CONNECT: i64 = SECOND / 2;

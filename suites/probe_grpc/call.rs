@@ -5,6 +5,8 @@ use probity_model::timeline::{Asked, Attempt, ContainerLife, Handler, PodLife, P
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
+use crate::reading::version::minor;
+
 /// What HTTP/2 and gRPC themselves put beside the metadata.
 const OF_THE_PROTOCOL: [&str; 2] = ["te", "grpc-accept-encoding"];
 
@@ -180,16 +182,6 @@ fn strange<'h>(asked: &Asked<'h>) -> Option<&'h str> {
         .find(|name| !known(&name.to_ascii_lowercase()))
 }
 
-/// `1.36` of `1.36.3-vendor.7`; the plus sign that vendors add to the minor version is left out.
-fn minor(version: &str) -> Option<(u32, u32)> {
-    let mut parts = version.split('.');
-    let mut number = || {
-        let digits: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
-    };
-    Some((number()?, number()?))
-}
-
 /// Each check has a connection of its own, which is closed after it. It takes two checks of a kind to show it.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let mut before: Option<(String, EventId)> = None;
@@ -222,7 +214,7 @@ mod tests {
     use probity_script::witness::Request;
     use serde_json::json;
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const SERVICE: &str = "probe.grpc.service-field";
     const NAMES: &str = "probe.grpc.naming-advice";

@@ -4,8 +4,8 @@ use probity_model::timeline::{ContainerLife, Handler, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::Protocol;
 
-use crate::probe_mechanism::answers::{Answer, Answers, of_others};
-use crate::probe_mechanism::in_vain::{Comes, InVain, There, there};
+use crate::reading::answers::{Answer, Answers, of_others};
+use crate::reading::in_vain::{Comes, InVain, There, there};
 
 /// Whether an answer is SERVING, as the target writes it.
 pub(crate) fn is_serving(word: &str) -> bool {
@@ -118,7 +118,7 @@ fn in_vain(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, fits
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const SERVING: &str = "probe.grpc.serving-success";
     const SERVICE: &str = "probe.grpc.wrong-service-fails";

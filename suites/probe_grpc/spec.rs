@@ -83,7 +83,7 @@ mod tests {
     use probity_model::compose::{Composer, Told};
     use serde_json::{Value, json};
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
     use crate::tests::verdict;
 
     const PORT: &str = "probe.grpc.port-required";

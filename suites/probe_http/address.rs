@@ -3,7 +3,6 @@
 //! A probe is known by what arrived ([`arrivals`]); what the API server makes of a manifest by what it answered
 //! ([`trials`]). Where a request can have come from several probes that are written differently, nothing is concluded.
 
-pub(crate) mod arrivals;
 mod connection;
 mod defaults;
 mod host;

@@ -1,15 +1,9 @@
 //! Bodies, and what an answer means: how much of it is read, what counts as a failure, and what is told about it.
 
-pub(crate) mod course;
-pub(crate) mod exchange;
 mod failure_event;
 mod limit;
 pub(crate) mod refused;
-pub(crate) mod said;
-#[cfg(test)]
-pub(crate) mod scene;
 mod short;
-pub(crate) mod taken;
 #[cfg(test)]
 mod tests;
 

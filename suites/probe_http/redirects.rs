@@ -3,7 +3,6 @@
 mod elsewhere;
 mod followed;
 mod limit;
-pub(super) mod location;
 #[cfg(test)]
 mod tests;
 

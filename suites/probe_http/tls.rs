@@ -9,7 +9,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::{ClientCertificate, Listener, Plan};
 use serde_json::Value;
 
-use super::address::arrivals::{Arrival, Get, arrivals, gets};
+use crate::reading::arrivals::{Arrival, Get, arrivals, gets};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.https-skips-verification", judge: certificates_are_not_verified },

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use probity_model::timeline::{Handler, Through};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::in_vain::{Comes, InVain, There, own_port, there};
-use crate::probe_http::address::arrivals::{arrivals, has_ip};
+use crate::reading::arrivals::{arrivals, has_ip};
+use crate::reading::in_vain::{Comes, InVain, There, own_port, there};
 
 /// Without `host`, a probe connects to the pod's address: a server that listens to the loopback alone is not reached.
 pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -75,7 +75,7 @@ mod tests {
     use probity_script::witness::Listening;
     use serde_json::json;
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const IP: &str = "probe.http.targets-pod-ip";
 

@@ -99,8 +99,8 @@ mod tests {
     use probity_model::compose::Told;
     use serde_json::json;
 
-    use crate::probe_http::bodies::scene::Scene;
-    use crate::probe_mechanism::scene;
+    use crate::reading::http::scene::Scene;
+    use crate::reading::scene;
 
     const BEFORE: &str = "probe.result.readiness-failure-before-delay";
 

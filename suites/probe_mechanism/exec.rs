@@ -6,8 +6,8 @@ use probity_model::timeline::{Attempt, Executed, Handler, ProbeSpec, Through};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Dump, Fact};
 
-use super::answers::{Answer, of_others};
-use super::in_vain::{Comes, InVain};
+use crate::reading::answers::{Answer, of_others};
+use crate::reading::in_vain::{Comes, InVain};
 
 /// The namespaces that every process of a container has in common.
 const SHARED: [&str; 5] = ["pid", "net", "mnt", "uts", "ipc"];
@@ -143,7 +143,7 @@ mod tests {
     use probity_script::witness::{Command, Dump, ExecEnded, ExecSeen, Fact};
     use serde_json::{Value, json};
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const ZERO: &str = "probe.exec.exit-zero";
     const INSIDE: &str = "probe.exec.runs-inside-container";

@@ -2,9 +2,9 @@
 
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::answers::of_http;
-use crate::probe_http::address::arrivals::{arrivals, astray, gets};
-use crate::probe_http::bodies::exchange::Outcome;
+use crate::reading::answers::of_http;
+use crate::reading::arrivals::{arrivals, astray, gets};
+use crate::reading::http::exchange::Outcome;
 
 /// A status from 200 to 399 is a success, and any above a failure. Redirects count where nobody is to follow them.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -71,7 +71,7 @@ mod tests {
     use probity_script::witness::{Fact, Listening, Request};
     use serde_json::json;
 
-    use crate::probe_http::bodies::scene::Scene;
+    use crate::reading::http::scene::Scene;
 
     const STATUS: &str = "probe.http.status-range";
     const GET: &str = "probe.http.method-get";

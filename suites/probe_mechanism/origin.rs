@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use crate::reading::arrivals::on_node_network;
 use probity_model::timeline::{Attempt, Connection, PodLife, Probe, Through};
 use probity_model::{Clause, EventId, Seen, Timeline};
-use serde_json::Value;
 
 /// Probes by any mechanism that connects.
 pub(super) fn network_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -15,11 +15,6 @@ pub(super) fn network_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// TCP probes.
 pub(crate) fn tcp_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, true);
-}
-
-/// Whether a pod lives in its node's network.
-pub(crate) fn on_node_network(pod: &PodLife<'_>) -> bool {
-    pod.spec.get("hostNetwork").and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// The connection that a probe came by, and whether it says by itself that a prober sent it.
@@ -98,7 +93,7 @@ mod tests {
     use probity_model::compose::Told;
     use serde_json::json;
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const NODE: &str = "probe.kubelet.network-probes-from-node";
     const TCP: &str = "probe.tcp.from-node";

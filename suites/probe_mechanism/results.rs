@@ -7,12 +7,12 @@ use probity_model::timeline::{Handler, KubeEvent, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::answers::{Answer, Answers, of_http, of_others};
 use super::exec::is_missing;
-use super::in_vain::{Comes, InVain};
 use crate::probe_grpc::health::is_serving;
-use crate::probe_http::bodies::exchange::{Exchange, Outcome};
-use crate::probe_http::bodies::taken::Jury;
+use crate::reading::answers::{Answer, Answers, of_http, of_others};
+use crate::reading::http::exchange::{Exchange, Outcome};
+use crate::reading::http::taken::Jury;
+use crate::reading::in_vain::{Comes, InVain};
 
 /// Probes that pass change nothing: no failure is recorded, and nobody is killed for one.
 pub(super) fn success_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -143,8 +143,8 @@ mod tests {
     use probity_model::compose::Told;
     use serde_json::json;
 
-    use crate::probe_http::bodies::scene::Scene;
-    use crate::probe_mechanism::scene;
+    use crate::reading::http::scene::Scene;
+    use crate::reading::scene;
 
     const SUCCESS: &str = "probe.result.success";
     const UNKNOWN: &str = "probe.result.unknown-no-action";

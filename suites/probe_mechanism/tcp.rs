@@ -3,10 +3,10 @@
 use probity_model::timeline::{Handler, Through};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::answers::{Answer, Answers, of_others};
-use super::in_vain::{Comes, InVain, There, own_port, there};
 use crate::probe_http::bodies::refused::{closed_times, refused};
-use crate::probe_http::bodies::taken::Jury;
+use crate::reading::answers::{Answer, Answers, of_others};
+use crate::reading::http::taken::Jury;
+use crate::reading::in_vain::{Comes, InVain, There, own_port, there};
 
 /// What a target does with a connection once it is open, and that cannot be mistaken for a refusal.
 const OPEN: [&str; 5] = ["serve", "hold", "close", "echo", "garbage"];
@@ -14,7 +14,7 @@ const OPEN: [&str; 5] = ["serve", "hold", "close", "echo", "garbage"];
 /// A connection that was accepted.
 fn opened(
     answers: &Answers<'_, '_>,
-    exchange: &crate::probe_http::bodies::exchange::Exchange<'_, '_>,
+    exchange: &crate::reading::http::exchange::Exchange<'_, '_>,
 ) -> Option<String> {
     match answers.told(exchange)? {
         Answer::Opened(how) if OPEN.contains(&how.as_str()) => Some(how.clone()),
@@ -90,7 +90,7 @@ mod tests {
     use probity_script::witness::Listening;
     use serde_json::json;
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const OPEN: &str = "probe.tcp.open-success";
     const CLOSE: &str = "probe.tcp.immediate-close-healthy";

@@ -6,8 +6,8 @@ use probity_model::timeline::Handler;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::probe_http::address::reached;
-use crate::probe_mechanism::in_vain::{Comes, InVain};
 use crate::probe_mechanism::tcp_at_pod_ip;
+use crate::reading::in_vain::{Comes, InVain};
 
 /// Without `host`, a probe comes to the pod's address.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -42,7 +42,7 @@ mod tests {
     use probity_model::compose::Told;
     use serde_json::json;
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const HOST: &str = "probe.tcp.default-host";
     const NAME: &str = "probe.tcp.host-service-name-unusable";

@@ -68,7 +68,7 @@ mod tests {
     use probity_script::witness::{Closed, Ending, Fact, Listening};
     use serde_json::json;
 
-    use crate::probe_mechanism::scene::Scene;
+    use crate::reading::scene::Scene;
 
     const SILENT: &str = "probe.tcp.no-payload";
     const FORMS: &str = "probe.tcp.port-forms";

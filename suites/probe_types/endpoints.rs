@@ -5,7 +5,6 @@
 
 mod deletion;
 pub(crate) mod leaving;
-pub(crate) mod services;
 #[cfg(test)]
 mod tests;
 

@@ -4,9 +4,7 @@
 mod absent;
 mod graceful;
 mod independent;
-pub(crate) mod kill;
 mod restart;
-pub(crate) mod tolerance;
 
 use probity_model::Judge;
 

@@ -7,8 +7,8 @@ use probity_model::timeline::{ContainerKind, PodLife, ProbeKind, ProbeSpec, Revi
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use super::readiness::evidence::{Life, Outcome, last_event, lives};
 use super::readiness::follows::interfered;
+use crate::reading::evidence::{Life, Outcome, last_event, lives};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.pair.same-endpoint-higher-threshold", judge: unready_before_killed },

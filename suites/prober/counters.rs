@@ -9,8 +9,8 @@ use probity_model::measure::{Bound, Interval, Measurement, Unit};
 use probity_model::timeline::{ContainerLife, PodLife, ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::probe_types::liveness::kill::node_was_touched;
-use crate::probe_types::liveness::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
+use crate::reading::kill::node_was_touched;
+use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.metrics.agree-with-witness", judge: counters_agree },

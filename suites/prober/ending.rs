@@ -5,8 +5,8 @@ use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds};
 use probity_model::timeline::{Attempt, ContainerKind, PodLife, ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::probe_types::liveness::kill::{Life, deletion, next_life, node_was_touched};
-use crate::probe_types::liveness::tolerance::{Outcome, exhausted, leaves_a_trace, outcome, peer};
+use crate::reading::kill::{Life, deletion, next_life, node_was_touched};
+use crate::reading::tolerance::{Outcome, exhausted, leaves_a_trace, outcome, peer};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.termination.liveness-startup-stop", judge: liveness_and_startup_stop },

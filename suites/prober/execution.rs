@@ -8,9 +8,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
-use crate::probe_http::bodies::course::Course;
-use crate::probe_http::bodies::exchange::{Exchange, Outcome, courses};
-use crate::probe_types::liveness::kill::{before_deletion, node_was_touched};
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{Exchange, Outcome, courses};
+use crate::reading::kill::{before_deletion, node_was_touched};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.retry.three-on-error", judge: tries },

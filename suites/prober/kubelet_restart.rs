@@ -8,8 +8,8 @@ use probity_model::timeline::{
 };
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::probe_types::liveness::kill::before_deletion;
-use crate::probe_types::liveness::tolerance::{Outcome, outcome};
+use crate::reading::kill::before_deletion;
+use crate::reading::tolerance::{Outcome, outcome};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];

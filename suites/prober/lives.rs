@@ -10,10 +10,8 @@ use probity_model::timeline::{ContainerKind, Handler, Probe, ProbeKind, ProbeSpe
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
-use crate::probe_types::liveness::kill::{Life, all_spent, node_was_touched, watched_for};
-use crate::probe_types::liveness::tolerance::{
-    Exhausted, NEAR, Outcome, leaves_a_trace, outcome, peer, strangers,
-};
+use crate::reading::kill::{Life, all_spent, node_was_touched, watched_for};
+use crate::reading::tolerance::{Exhausted, NEAR, Outcome, leaves_a_trace, outcome, peer, strangers};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.new-container-resets-result", judge: new_life_starts_anew },

@@ -5,9 +5,9 @@ use probity_model::timeline::{PodLife, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
-use crate::probe_types::liveness::kill::before_deletion;
-use crate::probe_types::readiness::evidence::{Life, Outcome, Turn, later, lives};
 use crate::probe_types::readiness::follows::{comes_up, falls, goes_down, rises};
+use crate::reading::evidence::{Life, Outcome, Turn, later, lives};
+use crate::reading::kill::before_deletion;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.result.published-on-change", judge: silence_is_not_written },

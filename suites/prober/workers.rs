@@ -11,8 +11,8 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use crate::probe_types::liveness::kill::{before_deletion, node_was_touched};
-use crate::probe_types::liveness::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
+use crate::reading::kill::{before_deletion, node_was_touched};
+use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.one-per-kind", judge: each_on_its_own },

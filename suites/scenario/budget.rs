@@ -9,7 +9,7 @@ use probity_model::timeline::{PodLife, ProbeKind};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
-use crate::probe_types::liveness::kill::{all_spent, judge_stop};
+use crate::reading::kill::{all_spent, judge_stop};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.ignores-pdb", judge: ignores_budget }];

@@ -12,9 +12,9 @@ use probity_script::answer::HttpAnswer;
 use probity_script::witness::{Call, Fact};
 use probity_script::{Listener, Plan};
 
-use crate::probe_types::endpoints::services::Service;
-use crate::probe_types::liveness::tolerance::{Outcome, exhausted, outcome, timed_out};
-use crate::probe_types::readiness::evidence::Life;
+use crate::reading::evidence::Life;
+use crate::reading::services::Service;
+use crate::reading::tolerance::{Outcome, exhausted, outcome, timed_out};
 
 /// The one change of a plan that lies between two probes and concerns the endpoint of the second.
 pub(super) fn change_between<'t, 'h>(

@@ -8,10 +8,10 @@ use probity_model::timeline::{ContainerSeen, Probe, ProbeKind, ProbeSpec, Revisi
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::change_between;
-use crate::probe_types::liveness::kill::{Stop, all_spent, allowance, stop_after};
-use crate::probe_types::liveness::tolerance::{NEAR, Outcome, outcome, timed_out};
-use crate::probe_types::readiness::evidence::lives;
 use crate::probe_types::readiness::follows::falls;
+use crate::reading::evidence::lives;
+use crate::reading::kill::{Stop, all_spent, allowance, stop_after};
+use crate::reading::tolerance::{NEAR, Outcome, outcome, timed_out};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.defaults.unavailable-after-30s", judge: unavailable },

@@ -13,14 +13,14 @@ use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{dependency, depends_on, falls_by_lateness, place, refused_by_dependency};
 use crate::probe_types::endpoints::leaving::{Fall, no_longer_ready};
-use crate::probe_types::endpoints::services::services;
-use crate::probe_types::liveness::kill::{
+use crate::probe_types::readiness::follows::{comes_up, falls, goes_down, interfered, rises, stays_alive};
+use crate::reading::evidence::{Life, Outcome, Said, Turn, at_least, lives, running};
+use crate::reading::kill::{
     Life as Killed, Stop, all_spent, allowance, before_deletion, judge_restart, judge_stop, policy,
     stop_after,
 };
-use crate::probe_types::liveness::tolerance::{Exhausted, timed_out};
-use crate::probe_types::readiness::evidence::{Life, Outcome, Said, Turn, at_least, lives, running};
-use crate::probe_types::readiness::follows::{comes_up, falls, goes_down, interfered, rises, stays_alive};
+use crate::reading::services::services;
+use crate::reading::tolerance::{Exhausted, timed_out};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.dependency.readiness-all-drop", judge: readiness_all_drop },

@@ -5,8 +5,8 @@ use probity_model::timeline::{ContainerSeen, ProbeKind, Revision};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::opened;
-use crate::probe_types::liveness::kill::{Stop, all_spent, allowance, stop_after};
-use crate::probe_types::readiness::evidence::{lives, running};
+use crate::reading::evidence::{lives, running};
+use crate::reading::kill::{Stop, all_spent, allowance, stop_after};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.restart-downtime", judge: restart_downtime }];

@@ -9,9 +9,9 @@ use probity_model::timeline::{ContainerSeen, ProbeKind, Revision};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::{Asked, asked_of, falls_by_lateness, listener, opened};
-use crate::probe_types::endpoints::services::services;
-use crate::probe_types::readiness::evidence::{Life, Outcome, at_least, lives, running};
 use crate::probe_types::readiness::follows::interfered;
+use crate::reading::evidence::{Life, Outcome, at_least, lives, running};
+use crate::reading::services::services;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.readiness.mgmt-port-decoupled", judge: decoupled },

@@ -8,9 +8,9 @@ use probity_model::timeline::{ContainerLife, PodLife, ProbeKind};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{Asked, calls, listener};
-use crate::probe_types::endpoints::services::{Service, services};
-use crate::probe_types::liveness::kill::{Stop, all_spent, allowance, exited_by_itself, stop_after};
 use crate::probe_types::readiness::follows::interfered;
+use crate::reading::kill::{Stop, all_spent, allowance, exited_by_itself, stop_after};
+use crate::reading::services::{Service, services};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.overload-cascade", judge: overload_cascade }];

@@ -10,8 +10,8 @@ use probity_model::timeline::{ContainerKind, PodLife, ProbeKind};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
-use crate::probe_types::liveness::tolerance::exhausted;
-use crate::probe_types::readiness::evidence::{Outcome, lives};
+use crate::reading::evidence::{Outcome, lives};
+use crate::reading::tolerance::exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.rollout.blocked-by-unready", judge: blocked_by_unready },

@@ -9,9 +9,9 @@ use probity_model::timeline::{ContainerKind, ContainerSeen, ProbeKind, Revision}
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::opened;
-use crate::probe_types::endpoints::services::services;
-use crate::probe_types::readiness::evidence::{Life, Outcome, Said, lives, running};
 use crate::probe_types::readiness::follows::{comes_up, rises};
+use crate::reading::evidence::{Life, Outcome, Said, lives, running};
+use crate::reading::services::services;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.readiness.listen-after-init", judge: listens_late },

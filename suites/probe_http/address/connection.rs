@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::arrivals::arrivals;
+use crate::reading::arrivals::arrivals;
 
 /// A probe's request is the first and only one on its connection. It takes two probes of a kind to show it. Over
 /// HTTP/2, probes that come at the same moment may share a connection: nothing is said of them.

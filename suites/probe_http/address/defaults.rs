@@ -3,8 +3,8 @@
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::arrivals::{Get, arrivals, astray};
 use super::trials::{self, Rule};
+use crate::reading::arrivals::{Get, arrivals, astray};
 
 const SCHEMES: Rule = Rule {
     field: "scheme",

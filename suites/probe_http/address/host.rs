@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use probity_model::timeline::{Asked, Connection};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::arrivals::{Arrival, Get, arrivals, gets, has_ip, hits, on_node_network};
 use super::{port, reached};
+use crate::reading::arrivals::{Arrival, Get, arrivals, gets, has_ip, hits, on_node_network};
 
 /// Without `host`, a probe goes to the pod's address, and its Host header says so unless `httpHeaders` has one.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

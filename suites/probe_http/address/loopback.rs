@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::arrivals::{Get, arrivals, gets, on_node_network};
 use super::port;
+use crate::reading::arrivals::{Get, arrivals, gets, on_node_network};
 
 /// With `host: 127.0.0.1` the probe arrives from there; without `host` it does not arrive, and fails.
 pub(super) fn needs_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

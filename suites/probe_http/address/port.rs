@@ -4,9 +4,9 @@ use probity_model::timeline::{ContainerLife, Handler, PodLife, Port, ProbeKind, 
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use super::arrivals::{arrivals, elsewhere};
 use super::reached;
 use super::trials::{self, Rule};
+use crate::reading::arrivals::{arrivals, elsewhere};
 
 const NUMBERS: Rule = Rule {
     field: "port",

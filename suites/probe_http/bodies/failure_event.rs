@@ -7,9 +7,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
-use super::course::Course;
-use super::exchange::{Outcome, courses};
-use super::taken::Jury;
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{Outcome, courses};
+use crate::reading::http::taken::Jury;
 
 /// A body of fewer letters may stand in a message by chance.
 const TELLING: usize = 6;

@@ -5,9 +5,9 @@ use probity_model::timeline::Attempt;
 use probity_model::{Bound, Clause, Interval, Measurement, Seen, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
-use super::exchange::{Hop, Outcome, courses};
-use super::said::{LIMIT, Said};
-use super::taken::{Jury, Promise};
+use crate::reading::http::exchange::{Hop, Outcome, courses};
+use crate::reading::http::said::{LIMIT, Said};
+use crate::reading::http::taken::{Jury, Promise};
 
 /// So much can lie in the buffers of both ends without anyone reading it; upstream systems keep less.
 const BUFFERS: u64 = 16 * 1024 * 1024;

@@ -5,9 +5,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::Fact;
 
-use super::course::Course;
-use super::exchange::{Outcome, courses};
-use super::taken::{Jury, Promise};
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{Outcome, courses};
+use crate::reading::http::taken::{Jury, Promise};
 
 /// Connection refused, reset before headers or malformed answers are probe failures.
 pub(super) fn is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

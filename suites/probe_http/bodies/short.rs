@@ -7,9 +7,9 @@ use probity_model::timeline::ProbeKind;
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use super::course::Course;
-use super::exchange::{Exchange, Outcome, courses};
-use super::taken::{Jury, Promise};
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{Exchange, Outcome, courses};
+use crate::reading::http::taken::{Jury, Promise};
 
 /// How often upstream asks before it gives up.
 const TRIES: usize = 3;

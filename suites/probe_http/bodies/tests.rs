@@ -5,7 +5,7 @@ use probity_script::Fact;
 use probity_script::witness::{Accepted, Closed, Ending, Listening};
 use serde_json::{Value, json};
 
-use super::scene::Scene;
+use crate::reading::http::scene::Scene;
 
 const LIMIT: &str = "probe.http.body.limit-10kib";
 const ABRUPT: &str = "probe.http.body.abrupt-close";

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::probe_http::address::arrivals::arrivals;
 use crate::probe_http::address::trials::{self, Rule};
+use crate::reading::arrivals::arrivals;
 
 /// Names with a meaning of their own: other clauses speak of them, or the protocol decides about them.
 const OTHERWISE: [&str; 12] = [

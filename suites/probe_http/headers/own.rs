@@ -3,7 +3,8 @@
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::probe_http::address::arrivals::{Arrival, arrivals};
+use crate::reading::arrivals::{Arrival, arrivals};
+use crate::reading::version::minor;
 
 /// The headers that can be replaced.
 const OWN: [&str; 2] = ["User-Agent", "Accept"];
@@ -114,14 +115,6 @@ fn expect(arrival: &Arrival<'_, '_>, name: &str, wanted: &[&str], seen: &mut See
             format!("{} came with {name} {} instead of {}", arrival.get.words(), list(&sent), list(wanted));
         seen.violated(finding, [asked.id]);
     }
-}
-
-/// `1.36` of `1.36.3-vendor.7`; the plus sign that vendors add to the minor version is left out.
-fn minor(version: &str) -> Option<(u32, u32)> {
-    let mut parts = version.split('.');
-    let major = parts.next()?.parse().ok()?;
-    let digits: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
-    Some((major, digits.parse().ok()?))
 }
 
 fn list(values: &[&str]) -> String {

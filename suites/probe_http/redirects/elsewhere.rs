@@ -6,10 +6,10 @@ use probity_model::timeline::Connection;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
 
-use super::super::bodies::course::Course;
-use super::super::bodies::exchange::{Exchange, Hop, Leads, Outcome, courses, location};
-use super::super::bodies::taken::{Jury, Promise};
-use super::location::Url;
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{Exchange, Hop, Leads, Outcome, courses, location};
+use crate::reading::http::location::Url;
+use crate::reading::http::taken::{Jury, Promise};
 
 /// A redirect to a different hostname is not followed; it is a success with a warning.
 pub(super) fn other_hosts_are_not_asked(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -8,11 +8,11 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::Script;
 use probity_script::answer::{ConnectionAnswer, ListenState};
 
-use super::super::bodies::course::Course;
-use super::super::bodies::exchange::{Exchange, Leads, Outcome, courses};
-use super::super::bodies::taken::{Jury, Promise};
 use super::limit::MOST_REQUESTS;
-use super::location::Url;
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{Exchange, Leads, Outcome, courses};
+use crate::reading::http::location::Url;
+use crate::reading::http::taken::{Jury, Promise};
 
 /// Redirects to the same host are followed and the final answer decides.
 pub(super) fn same_host_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

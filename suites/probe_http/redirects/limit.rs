@@ -6,9 +6,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{Hops, HttpAnswer};
 
-use super::super::bodies::course::Course;
-use super::super::bodies::exchange::{Exchange, Leads, Outcome, courses};
-use super::super::bodies::taken::{Jury, Promise, Taken};
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{Exchange, Leads, Outcome, courses};
+use crate::reading::http::taken::{Jury, Promise, Taken};
 
 /// How many requests upstream makes for one probe.
 pub(super) const MOST_REQUESTS: usize = 10;

@@ -3,7 +3,7 @@
 use probity_model::compose::{Composer, Told};
 use serde_json::{Value, json};
 
-use super::super::bodies::scene::{Scene, led, redirect};
+use crate::reading::http::scene::{Scene, led, redirect};
 
 const SAME_HOST: &str = "probe.http.redirect.same-host-followed";
 const OTHER_PORT: &str = "probe.http.redirect.same-host-other-port";

@@ -7,9 +7,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::super::readiness::evidence::{Outcome, asked_alone, at_least, end, last_event, running, said};
 use super::leaving::{Fall, calls_after, no_longer_ready, requests};
-use super::services::{Service, services};
+use crate::reading::evidence::{Outcome, asked_alone, at_least, end, last_event, running, said};
+use crate::reading::services::{Service, services};
 
 /// Calls of our clients that must have gone by without one reaching the pod.
 const CALLS: usize = 3;

@@ -6,8 +6,8 @@ use probity_model::timeline::{ContainerKind, PodLife, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
-use super::super::readiness::evidence::{Outcome, asked_alone, at_least, last_event, running, said};
-use super::services::{Entry, Service, services};
+use crate::reading::evidence::{Outcome, asked_alone, at_least, last_event, running, said};
+use crate::reading::services::{Entry, Service, services};
 
 /// Calls of our clients that must have gone by without one reaching the pod.
 const CALLS: usize = 3;

@@ -4,8 +4,8 @@ use probity_model::history::Did;
 use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::kill::{before_deletion, over};
-use super::tolerance::{Outcome, outcome};
+use crate::reading::kill::{before_deletion, over};
+use crate::reading::tolerance::{Outcome, outcome};
 
 /// So many bad answers in one life show that nobody minds: twice as many as a liveness probe bears by default.
 const BAD_ANSWERS: usize = 6;

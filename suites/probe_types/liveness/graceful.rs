@@ -9,10 +9,10 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use super::kill::{
+use crate::reading::kill::{
     Life, Stop, all_spent, allowance, before_deletion, next_life, policy, stop_after, termination,
 };
-use super::tolerance::{Exhausted, NEAR, holds_port, timed_out};
+use crate::reading::tolerance::{Exhausted, NEAR, holds_port, timed_out};
 
 const SECOND: i64 = 1_000_000;
 /// A container gets at least so long to end after its hook, whatever is left of its grace period.

@@ -5,8 +5,8 @@ use probity_model::measure::seconds;
 use probity_model::timeline::{Attempt, ContainerLife, Handler, PodLife, Probe, ProbeKind, ProbeSpec};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::kill::{before_deletion, watched_for};
-use super::tolerance::{Outcome, leaves_a_trace, outcome, strangers};
+use crate::reading::kill::{before_deletion, watched_for};
+use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, strangers};
 
 /// Liveness probes arrive while readiness has not succeeded, as early as they would without it.
 pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -4,11 +4,11 @@ use probity_model::clocks::{Order, Stamp};
 use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, PodLife, Probe, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::kill::{
+use crate::reading::kill::{
     Life, Stop, all_spent, allowance, before_deletion, exited_by_itself, judge_no_restart, judge_restart,
     judge_stop, policy, stop_after,
 };
-use super::tolerance::{Outcome, outcome};
+use crate::reading::tolerance::{Outcome, outcome};
 
 /// A container whose liveness probe used up its tolerance is killed and started again, and it alone.
 pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -5,9 +5,9 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
 use super::super::endpoints::leaving::{Fall, no_longer_ready};
-use super::super::endpoints::services::services;
-use super::evidence::{Life, Outcome, Turn, at_least, lives, said};
 use super::follows::{comes_up, falls, goes_down, rises, stays_alive, stopped_after};
+use crate::reading::evidence::{Life, Outcome, Turn, at_least, lives, said};
+use crate::reading::services::services;
 
 /// Liveness probes that must have passed while readiness failed.
 const LIVE: usize = 2;

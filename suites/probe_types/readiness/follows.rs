@@ -9,7 +9,7 @@ use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{ContainerKind, ContainerLife, ContainerSeen, PodLife, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::evidence::{Life, Outcome, Turn, lives, pace, running, said};
+use crate::reading::evidence::{Life, Outcome, Turn, lives, pace, running, said};
 
 /// A failed readiness check makes container and pod not ready, and kills nothing.
 pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -7,9 +7,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::super::endpoints::services::{Entry, services};
-use super::evidence::{Life, end, lives, pace, running};
 use super::follows::{comes_up, falls, goes_down, rises};
+use crate::reading::evidence::{Life, end, lives, pace, running};
+use crate::reading::services::{Entry, services};
 
 /// Fewer periods than this say nothing about a whole life.
 const PERIODS: i64 = 10;

@@ -6,8 +6,8 @@ use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, 
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::super::endpoints::services::{Service, services};
-use super::evidence::{Life, Outcome, last_event, lives, running};
+use crate::reading::evidence::{Life, Outcome, last_event, lives, running};
+use crate::reading::services::{Service, services};
 
 /// With a readiness probe a container is not ready before its first success, and gets no traffic.
 pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

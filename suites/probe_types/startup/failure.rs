@@ -4,13 +4,13 @@ use probity_model::measure::seconds;
 use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::super::liveness::kill::{
+use super::gate::opening;
+use super::success::passed;
+use crate::reading::kill::{
     Life, Stop, all_spent, allowance, before_deletion, judge_no_restart, judge_restart, judge_stop, over,
     policy, stop_after,
 };
-use super::super::liveness::tolerance::{exhausted, leaves_a_trace};
-use super::gate::opening;
-use super::success::passed;
+use crate::reading::tolerance::{exhausted, leaves_a_trace};
 
 /// A startup probe that used up its tolerance has the container killed, and then the restart policy counts.
 pub(super) fn failure_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -10,8 +10,8 @@ use probity_model::timeline::{Attempt, ContainerLife, PodLife, Probe, ProbeKind,
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::super::liveness::kill::{Life, before_deletion};
-use super::super::liveness::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted, strangers};
+use crate::reading::kill::{Life, before_deletion};
+use crate::reading::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted, strangers};
 
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {

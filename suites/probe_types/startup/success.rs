@@ -7,9 +7,9 @@ use probity_model::timeline::{ContainerKind, Handler, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::super::liveness::kill::{Life, before_deletion, node_was_touched, watched_for};
-use super::super::liveness::tolerance::{Outcome, outcome, peer, strangers};
 use super::gate::{Opening, judge_early, opening, shows};
+use crate::reading::kill::{Life, before_deletion, node_was_touched, watched_for};
+use crate::reading::tolerance::{Outcome, outcome, peer, strangers};
 
 /// After a startup success no further startup probe comes in the same life.
 pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

@@ -11,9 +11,9 @@ use probity_model::{EventId, Stamp, Timeline};
 use probity_script::answer::{HttpAnswer, HttpReply};
 use probity_script::{Change, Endpoint, Fact, Plan};
 
-use super::super::redirects::location::{Reference, Url};
-use super::course::Course;
-use super::said::{self, Said};
+use crate::reading::http::course::Course;
+use crate::reading::http::location::{Reference, Url};
+use crate::reading::http::said::{self, Said};
 
 /// So long a kubelet may not know that a container was started again: it looks once a second, and syncs the pod then. What
 /// its probes meet meanwhile counts for the life before.

@@ -163,7 +163,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::*;
+    use crate::reading::http::said::*;
 
     /// What an answer says that was meant so and came without an error, to a probe with a timeout of 1 s.
     fn said(told: serde_json::Value) -> Said {

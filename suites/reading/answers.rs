@@ -14,9 +14,9 @@ use probity_script::Endpoint;
 use probity_script::answer::{ExecAnswer, ExecSettings};
 use probity_script::witness::Fact;
 
-use crate::probe_http::bodies::course::Course;
-use crate::probe_http::bodies::exchange::{self, Exchange};
-use crate::probe_http::bodies::taken::{Jury, Promise};
+use crate::reading::http::course::Course;
+use crate::reading::http::exchange::{self, Exchange};
+use crate::reading::http::taken::{Jury, Promise};
 
 /// The kubelet's clock for a probe starts before the probe arrives, and stops after its answer.
 const NEAR: i64 = 100_000;
@@ -154,7 +154,7 @@ fn from_inside(run: &Timeline<'_>, attempt: &Attempt<'_>, probe: &Probe<'_>) -> 
     let Through::Connection(at) = probe.through else { return false };
     let peer = attempt.connections.get(at).map(probity_model::timeline::Connection::peer_address);
     peer.is_some_and(|peer| {
-        run.pods.iter().any(|pod| pod.ip() == Some(peer) && !super::origin::on_node_network(pod))
+        run.pods.iter().any(|pod| pod.ip() == Some(peer) && !super::arrivals::on_node_network(pod))
     })
 }
 

@@ -101,7 +101,7 @@ fn broken_escape(location: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::reading::http::location::*;
 
     fn from_r(location: &str) -> String {
         let url = |scheme: &str, host: &str, port, target: &str| Url {

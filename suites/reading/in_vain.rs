@@ -45,7 +45,7 @@ pub(crate) enum There {
 pub(crate) fn there(pod: &PodLife<'_>, port: u16) -> There {
     let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
     let plans: Option<Vec<Plan>> = stays.map(ContainerLife::plan).collect();
-    let Some(plans) = plans.filter(|_| !super::origin::on_node_network(pod) && !changed(pod)) else {
+    let Some(plans) = plans.filter(|_| !super::arrivals::on_node_network(pod) && !changed(pod)) else {
         return There::Unknown;
     };
     let of: Vec<&Listener> =

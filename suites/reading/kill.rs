@@ -15,7 +15,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use super::tolerance::{Exhausted, NEAR, exhausted};
+use crate::reading::tolerance::{Exhausted, NEAR, exhausted};
 
 const SECOND: i64 = 1_000_000;
 /// The first delay between restarts; it doubles with each, up to [`LONGEST_BACK_OFF`].

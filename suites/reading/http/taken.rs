@@ -12,7 +12,7 @@ use probity_model::timeline::{ContainerSeen, KubeEvent, ProbeKind, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
 
-use super::course::Course;
+use crate::reading::http::course::Course;
 
 /// How many warnings about a pod the kubelet may have recorded before the rest is dropped; upstream drops after 25.
 const CROWD: u64 = 20;

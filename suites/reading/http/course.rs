@@ -5,7 +5,7 @@ use std::ops::Range;
 use probity_model::EventId;
 use probity_model::timeline::{Attempt, ContainerLife, Handler, PodLife, ProbeKind, ProbeSpec};
 
-use super::exchange::Exchange;
+use crate::reading::http::exchange::Exchange;
 
 /// The HTTP probes of one kind in one life of a container, in the order of their arrival.
 pub(crate) struct Course<'t, 'h> {

@@ -1,0 +1,16 @@
+//! What judges of several chapters read from a history: what a probe came to, what the kubelet did then, who was reached.
+//!
+//! A reading says what a history shows, and what it leaves open; it promises nothing. What is promised is in the
+//! chapters, and nothing here calls a clause kept or broken by itself except in the name of the judge that asks.
+
+pub(crate) mod answers;
+pub(crate) mod arrivals;
+pub(crate) mod evidence;
+pub(crate) mod http;
+pub(crate) mod in_vain;
+pub(crate) mod kill;
+#[cfg(test)]
+pub(crate) mod scene;
+pub(crate) mod services;
+pub(crate) mod tolerance;
+pub(crate) mod version;
