@@ -133,7 +133,14 @@ impl<'t, 'h> Course<'t, 'h> {
         let quick = self.probes.iter().take_while(quick).count();
         let known = self.probes.windows(2).take(quick);
         let pairs = known.filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
-        pairs.filter(|(a, b)| self.watched(run, &a.at, &b.at)).collect()
+        pairs.filter(|(a, b)| self.watched(run, &a.at, &b.at) && self.started(a)).collect()
+    }
+
+    /// Whether no startup probe came after this one: one that follows shuts the gate again, and the schedule has a gap.
+    fn started(&self, probe: &Probe<'_>) -> bool {
+        let startup =
+            |other: &&Probe<'_>| self.spec.kind != ProbeKind::Startup && other.can_be(ProbeKind::Startup);
+        self.attempt.probes.iter().filter(startup).all(|other| other.at.at.lo <= probe.at.at.lo)
     }
 
     /// Whether a command is run: that takes its time before the target sees it.

@@ -10,7 +10,7 @@ use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::course::{Course, SECOND, courses, distribution};
-use crate::reading::kill::before_deletion;
+use crate::reading::kill::{before_deletion, has_hook};
 use crate::reading::tolerance::{Outcome, resulted};
 
 /// Only a readiness probe with so long a period shows that its first turn did not wait for it.
@@ -65,7 +65,9 @@ fn judge_delay(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, see
 fn ungated(run: &Timeline<'_>, course: &Course<'_, '_>, first: &Probe<'_>) -> Option<(EventId, Stamp)> {
     let gated =
         course.spec.kind != ProbeKind::Startup && course.container.probe(ProbeKind::Startup).is_some();
-    let (id, open) = course.open().filter(|_| !gated)?;
+    // A kubelet learns of what runs when it is done with the pod: a hook after the start of any container delays that.
+    let hooked = course.pod.containers.iter().any(has_hook);
+    let (id, open) = course.open().filter(|_| !gated && !hooked)?;
     course.watched(run, &open, &first.at).then_some((id, open))
 }
 

@@ -4,6 +4,7 @@ use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{Asked, Handler, Probe, ProbeKind};
 use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::witness::Fact;
 
 use super::course::{Course, SECOND, courses};
 use crate::reading::kill::before_deletion;
@@ -63,12 +64,28 @@ fn judge_answer(
                 seen.fine([probe.id, *id]);
             }
         }
+        None if works_on(course, asked) => {}
         None => judge_wait(run, clause, course, probe, (*id, at), false, seen),
         Some(why) if why.contains("gave up") && answer.written == 0 => {
             judge_wait(run, clause, course, probe, (*id, at), true, seen);
         }
         Some(_) => {}
     }
+}
+
+/// Whether the target may have worked on after the other side had gone, as an application does: its answer stood in the
+/// queue of a pool of workers, or waited for another service.
+fn works_on(course: &Course<'_, '_>, asked: &Asked<'_>) -> bool {
+    let endpoint = asked.request.endpoint.as_ref();
+    let called = course.attempt.lines.iter().any(|line| match &line.line.fact {
+        Fact::Call(call) => endpoint.is_some_and(|endpoint| call.by == endpoint.to_string()),
+        _ => false,
+    });
+    let port = course.spec.handler.port();
+    let pooled = course.container.plan().is_some_and(|plan| {
+        plan.listeners.values().any(|listener| Some(listener.port) == port && listener.workers.is_some())
+    });
+    called || pooled
 }
 
 /// How long a probe was waited for that had no answer in time.

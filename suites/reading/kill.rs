@@ -211,6 +211,11 @@ pub(crate) fn policy<'p>(pod: &'p PodLife<'_>, container: &'p ContainerLife<'_>)
     }
 }
 
+/// Whether a container has a hook after its start: until that is done the kubelet does not know the new container.
+pub(crate) fn has_hook(container: &ContainerLife<'_>) -> bool {
+    container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some())
+}
+
 /// The event that shows that a container lives again after this life.
 pub(crate) fn next_life(pod: &PodLife<'_>, container: &ContainerLife<'_>, number: u64) -> Option<EventId> {
     let heard = container.attempts.iter().find(|next| next.number > number).map(|next| next.began.0);

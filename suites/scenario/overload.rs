@@ -9,7 +9,7 @@ use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{Asked, calls, listener};
 use crate::probe_types::readiness::follows::interfered;
-use crate::reading::kill::{Stop, all_spent, allowance, exited_by_itself, stop_after};
+use crate::reading::kill::{before_deletion, exited_by_itself};
 use crate::reading::services::{Service, services};
 
 pub(super) const JUDGES: &[Judge] =
@@ -24,7 +24,7 @@ struct Loaded<'t, 'h> {
     asked: Vec<Asked<'t, 'h>>,
 }
 
-fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+fn overload_cascade(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let loaded: Vec<_> = services(run).iter().filter_map(|service| loaded(run, service)).collect();
     let probed = |loaded: &&Loaded<'_, '_>| {
         loaded.pods.iter().all(|(_, container)| container.probe(ProbeKind::Liveness).is_some())
@@ -43,7 +43,7 @@ fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         seen.violated("a container without a probe was stopped under load", [stopped]);
         return;
     }
-    let restarted = restarts(run, clause, with);
+    let restarted = restarts(run, with);
     let (rate_with, rate_without) = (rate(with), rate(without));
     seen.note(measurement("answered well, of a thousand, with liveness", rate_with, with));
     seen.note(measurement("answered well, of a thousand, without", rate_without, without));
@@ -72,19 +72,12 @@ fn loaded<'t, 'h>(run: &'t Timeline<'h>, service: &Service<'_, '_>) -> Option<Lo
     (pods.len() > 1 && asked.len() >= ENOUGH).then_some(Loaded { pods, asked })
 }
 
-/// The stop signals of containers whose liveness probes used up their tolerance.
-fn restarts(run: &Timeline<'_>, clause: &Clause, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
-    let of = |pod: &PodLife<'_>| loaded.pods.iter().any(|(known, _)| known.name == pod.name);
-    all_spent(run, ProbeKind::Liveness)
-        .filter(|((pod, ..), ..)| of(pod))
-        .filter_map(|((pod, container, attempt), _, spent)| {
-            let (allowed, _) = allowance(pod, container, clause);
-            match stop_after(run, pod, attempt, &spent.at, allowed) {
-                Stop::Came(id, _) => Some(id),
-                _ => None,
-            }
-        })
-        .collect()
+/// The stop signals that the containers got before their pods were deleted: they have no other cause than their probes.
+fn restarts(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
+    let lives = loaded.pods.iter().flat_map(|(pod, container)| {
+        container.attempts.iter().filter_map(move |attempt| Some((pod, attempt.stop_signal()?)))
+    });
+    lives.filter(|(pod, (_, at))| before_deletion(run, pod, at)).map(|(_, (id, _))| id).collect()
 }
 
 fn stopped_for_nothing(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Option<EventId> {

@@ -1,7 +1,7 @@
 //! When probes come.
 
 use probity_model::compose::{Composer, Told};
-use probity_script::witness::{Fact, Listening};
+use probity_script::witness::{Call, Fact, Listening};
 use serde_json::json;
 
 use super::{answers, begin, http, pod, verdict};
@@ -155,6 +155,36 @@ fn an_answer_is_waited_for_as_long_as_the_timeout() {
     assert_eq!(slow(3.0, true), "violated");
     assert_eq!(slow(3.0, false), "violated");
     assert_eq!(slow(0.01, false), "inconclusive");
+}
+
+#[test]
+fn an_answer_that_waited_for_another_service_says_nothing_of_who_asked() {
+    let mut run = pod(TIMEOUT, json!({ "readinessProbe": http(json!({ "timeoutSeconds": 2 })) }));
+    run.http(2.0, &Told { took: 3.0, ..Told::get("/p", 200) });
+    let (by, url) = ("web:/p".to_owned(), "http://10.0.0.9/".to_owned());
+    let call = Call { by, url, status: Some(200), answered_by: None, error: None, took_us: 2_900_000 };
+    run.fact(4.9, Fact::Call(call));
+    assert_eq!(verdict(&run.done(), TIMEOUT), "inconclusive");
+}
+
+#[test]
+fn a_gate_that_shuts_again_interrupts_the_schedule() {
+    let start = json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1 });
+    let mut run = pod(PERIOD, json!({ "startupProbe": start, "livenessProbe": http(json!({})) }));
+    run.probe(1.5, "/p", 200);
+    run.probe(4.0, "/start", 200);
+    for at in [5.5, 6.5, 7.5] {
+        run.probe(at, "/p", 200);
+    }
+    assert_eq!(verdict(&run.done(), PERIOD), "holds");
+}
+
+#[test]
+fn a_hook_after_the_start_excuses_a_late_first_probe() {
+    let hook = json!({ "postStart": { "sleep": { "seconds": 5 } } });
+    let mut run = pod(PHASE, json!({ "livenessProbe": http(json!({})), "lifecycle": hook }));
+    run.probe(8.0, "/p", 200);
+    assert_eq!(verdict(&run.done(), PHASE), "inconclusive");
 }
 
 #[test]

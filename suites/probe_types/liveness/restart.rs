@@ -141,8 +141,8 @@ fn judge_other(
     }
 }
 
-/// Whether a stop signal can be the answer to this container's own probes: it has some, and its last success is so long
-/// ago that enough failures fit in between.
+/// Whether a stop signal can be the answer to this container's own probes: it has some, and enough failures fit between
+/// it and the last success, or the start if there was none.
 fn may_have_earned(container: &ContainerLife<'_>, attempt: &Attempt<'_>, stop: &Stamp) -> bool {
     let lethal = [ProbeKind::Liveness, ProbeKind::Startup];
     lethal.iter().filter_map(|kind| container.probe(*kind)).any(|spec| {
@@ -150,7 +150,11 @@ fn may_have_earned(container: &ContainerLife<'_>, attempt: &Attempt<'_>, stop: &
             |probe: &&Probe<'_>| probe.can_be(spec.kind) && outcome(attempt, spec, probe) == Outcome::Passed;
         let last = attempt.probes.iter().filter(passed).map(|probe| probe.at.at.lo).max();
         let over = spec.kind == ProbeKind::Startup && last.is_some();
-        let from = last.unwrap_or(attempt.began.1.at.lo);
-        !over && stop.at.hi - from > (spec.failures * spec.period - spec.period / 2).max(0)
+        // After a success the first failure comes a period later; after the start it may come at once.
+        let (from, periods) = match last {
+            Some(last) => (last, spec.failures),
+            None => (attempt.began.1.at.lo, spec.failures - 1),
+        };
+        !over && stop.at.hi - from > (periods * spec.period - spec.period / 2).max(0)
     })
 }

@@ -1,13 +1,16 @@
 //! How readiness begins: not ready with a probe, ready at once without one.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision};
+use probity_model::measure::{Bound, Fit, Interval, seconds};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision, Through};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use crate::reading::evidence::{Life, Outcome, last_event, lives, running};
+use crate::reading::evidence::{Life, Outcome, Said, last_event, lives, running};
 use crate::reading::services::{Service, services};
+use crate::reading::tolerance::NEAR;
+
+const SECOND: i64 = 1_000_000;
 
 /// With a readiness probe a container is not ready before its first success, and gets no traffic.
 pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -15,7 +18,8 @@ pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in &lives(run) {
         seen.applies();
         let first = life.said.iter().find(|said| said.outcome != Outcome::Fail);
-        let first = first.map(|said| (said.probe.id, &said.probe.at));
+        let first = first.map(|said| (said.probe.id, connected(run, life, said)));
+        let first = first.as_ref().map(|(id, at)| (*id, at));
         let unready = not_ready_before(run, seen, life, first);
         if life.attempt.number == 0 {
             for service in services.iter().filter(|service| service.selects(life.pod) && !service.publishes) {
@@ -26,6 +30,18 @@ pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.fine([revision, success]);
         }
     }
+}
+
+/// When a probe can have succeeded at the earliest. A connection is made before the target takes it: by the time that the
+/// process may have been held up.
+fn connected(run: &Timeline<'_>, life: &Life<'_, '_>, said: &Said<'_, '_>) -> Stamp {
+    let at = &said.probe.at;
+    if !matches!(said.probe.through, Through::Connection(_)) {
+        return at.clone();
+    }
+    let before = Stamp { clock: at.clock.clone(), at: at.at.minus(Interval::point(2 * SECOND)) };
+    let late = NEAR + run.noise_between(&life.attempt.node, &before, at);
+    Stamp { clock: at.clock.clone(), at: Interval::new(at.at.lo - late, at.at.hi) }
 }
 
 /// Checks all revisions of a life. The last one that shows it running and not ready.

@@ -6,11 +6,13 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds};
-use probity_model::timeline::{Attempt, ContainerLife, PodLife, Probe, ProbeKind, ProbeSpec, State};
+use probity_model::timeline::{
+    Attempt, ContainerLife, KubeEvent, PodLife, Probe, ProbeKind, ProbeSpec, State,
+};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use crate::reading::kill::{Life, before_deletion};
+use crate::reading::kill::{Life, before_deletion, exited_by_itself, has_hook};
 use crate::reading::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted, strangers};
 
 /// The first probe that can have opened the gate.
@@ -193,7 +195,7 @@ pub(super) fn judge_early(
 }
 
 /// How an instant lies to the span in which a life can have inherited `started`; none if there was nothing to inherit.
-/// The kubelet must have killed the life before, and that one must have started.
+/// The kubelet must have killed the life before, or what it took for it, and that one must have started.
 fn inherited(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -203,7 +205,8 @@ fn inherited(
 ) -> Option<Fit> {
     let before = container.attempts.iter().rfind(|before| before.number + 1 == attempt.number)?;
     let had_started = opening(before, startup).is_some();
-    if before.stop_signal().is_none() || !had_started || has_hook(container) {
+    let killed = before.stop_signal().is_some() || killed_late(pod, container, before);
+    if !killed || !had_started || has_hook(container) {
         return None;
     }
     let (began_id, began) = &attempt.began;
@@ -215,9 +218,14 @@ fn inherited(
         .map(|measured| measured.fit())
 }
 
-/// With a hook after the start, the kubelet's view of the container before lasts as long as the hook.
-fn has_hook(container: &ContainerLife<'_>) -> bool {
-    container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some())
+/// Whether the kubelet killed what had ended already: its probes had failed before it knew of the end.
+fn killed_late(pod: &PodLife<'_>, container: &ContainerLife<'_>, before: &Attempt<'_>) -> bool {
+    let killing = |event: &KubeEvent<'_>| {
+        event.reason == "Killing"
+            && event.container == Some(container.name.as_str())
+            && event.id > before.began.0
+    };
+    exited_by_itself(before).is_some() && pod.events.iter().any(killing)
 }
 
 /// What the status showed of a life, told by the count of restarts: each change of it while the container ran.

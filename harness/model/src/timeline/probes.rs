@@ -53,7 +53,10 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
     }
     for (at, command) in attempt.commands.iter().enumerate() {
         let args: Vec<&str> = command.seen.command.args.iter().map(String::as_str).collect();
-        let kinds = kinds(specs, |handler| matches!(handler, Handler::Exec { command } if *command == args));
+        let kinds = kinds(
+            specs,
+            |handler| matches!(handler, Handler::Exec { command } if same_command(command, &args)),
+        );
         let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
         let settled = command.ended.as_ref().map(|(id, at, _)| (*id, at.clone()));
         let endpoint = Some(&command.seen.endpoint);
@@ -75,6 +78,13 @@ fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
     if !probe.kinds.is_empty() {
         probes.push(probe);
     }
+}
+
+/// A command in a spec may have variables in it, which are replaced before it runs: then the words before them tell.
+fn same_command(spec: &[String], args: &[&str]) -> bool {
+    let plain = spec.iter().take_while(|word| !word.contains('$')).count();
+    let begins = spec.iter().zip(args).take(plain).all(|(word, arg)| word == arg) && args.len() >= plain;
+    begins && (plain < spec.len() || args.len() == spec.len())
 }
 
 /// A path in a spec may lack its slash and may have a query.

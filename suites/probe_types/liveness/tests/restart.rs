@@ -71,6 +71,22 @@ mod failure_restarts {
     }
 
     #[test]
+    fn a_sibling_whose_first_probes_fail_as_well_has_earned_its_own_stop() {
+        let probed =
+            |name: &str, port: u16| json!({ "name": name, "livenessProbe": http("/live", port, 1, 2) });
+        let mut run = pod(CLAUSE, "Always", json!([probed("target", 8080), probed("sibling", 8081)]));
+        run.of("pod", "sibling").start(1.1, 0);
+        run.status(1.5, &both(0, 0, "10.0.0.7"));
+        run.of("pod", "target").probe(1.3, "/live", 500);
+        run.probe(2.3, "/live", 500);
+        run.signal(2.4, "SIGTERM");
+        run.of("pod", "sibling").signal(2.5, "SIGTERM");
+        run.status(6.0, &both(1, 1, "10.0.0.7"));
+        run.of("pod", "target").start(3.0, 1);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
     fn a_success_in_between_begins_the_count_anew() {
         let mut run = one(CLAUSE, "Always", 2);
         for (at, answer) in [(2.0, 500), (3.0, 200), (4.0, 500), (5.0, 200)] {

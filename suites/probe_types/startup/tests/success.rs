@@ -1,5 +1,7 @@
 //! Histories about what follows a startup success.
 
+use probity_script::witness::{Exiting, Fact};
+
 use super::*;
 
 mod stops_after_success {
@@ -118,6 +120,28 @@ mod started_field {
         let mut run = three(CLAUSE);
         started(&mut run).gap(4.0, 8.0, "Pod").running(9.0, false, true, 0);
         assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+    }
+
+    #[test]
+    fn started_inherited_from_a_crash_that_the_kubelet_took_for_a_failure_is_catalogued_too() {
+        let judged = |killing: bool| {
+            let mut run = three(CLAUSE);
+            started(&mut run).running(3.1, true, true, 0);
+            run.fact(6.0, Fact::Exiting(Exiting { code: 1, why: "plan".to_owned() }));
+            run.left(6.1);
+            if killing {
+                run.event(
+                    6.9,
+                    "Normal",
+                    "Killing",
+                    "Container target failed liveness probe, will be restarted",
+                );
+            }
+            run.start(7.0, 1).running(7.2, false, true, 1).probe(9.0, "/start", 200);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(true), "diverges");
+        assert_eq!(judged(false), "violated");
     }
 
     #[test]
