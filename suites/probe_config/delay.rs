@@ -68,6 +68,11 @@ fn ungated(run: &Timeline<'_>, course: &Course<'_, '_>, first: &Probe<'_>) -> Op
     // A kubelet learns of what runs when it is done with the pod: a hook after the start of any container delays that.
     let hooked = course.pod.containers.iter().any(has_hook);
     let (id, open) = course.open().filter(|_| !gated && !hooked)?;
+    // Nor does it before the other containers of a new pod are started as well.
+    let others = course.pod.containers.iter().filter_map(|other| other.attempts.first());
+    let last = others.map(|other| &other.began).max_by_key(|(_, began)| began.at.hi);
+    let later = last.filter(|(_, began)| course.attempt.number == 0 && began.at.hi > open.at.hi);
+    let (id, open) = later.cloned().unwrap_or((id, open));
     course.watched(run, &open, &first.at).then_some((id, open))
 }
 

@@ -4,6 +4,7 @@
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{Probe, ProbeKind};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
@@ -17,6 +18,8 @@ use crate::reading::tolerance::{Outcome, exhausted};
 struct Short<'t, 'h> {
     failures: Vec<&'t Probe<'h>>,
     next: &'t Probe<'h>,
+    /// Nothing was held up meanwhile. In noise a kubelet may miss what the target takes for a good answer.
+    quiet: bool,
 }
 
 impl Short<'_, '_> {
@@ -25,9 +28,8 @@ impl Short<'_, '_> {
     }
 }
 
-/// The runs of failures of a course that are shorter than the threshold and end by a success.
-/// In noise a kubelet may miss what the target
-/// takes for a good answer, and a command may fail before the target sees it.
+/// The runs of failures of a course that are shorter than the threshold and end by a success. Commands are left out: they
+/// may fail before the target sees them.
 fn short_runs<'t, 'h>(run: &Timeline<'_>, course: &Course<'t, 'h>) -> Vec<Short<'t, 'h>> {
     if course.is_command() {
         return Vec::new();
@@ -40,10 +42,10 @@ fn short_runs<'t, 'h>(run: &Timeline<'_>, course: &Course<'t, 'h>) -> Vec<Short<
         };
         let (last, next) = (*well.last()?, *next.first()?);
         let quiet = run.noise_between(&course.attempt.node, &last.at, &next.at) == 0;
-        let known = quiet && course.watched(run, &last.at, &next.at);
-        (known && failures.len() < threshold).then_some((failures.clone(), next))
+        let known = course.watched(run, &last.at, &next.at);
+        (known && failures.len() < threshold).then(|| Short { failures: failures.clone(), next, quiet })
     });
-    triples.map(|(failures, next)| Short { failures, next }).collect()
+    triples.collect()
 }
 
 /// What a run of failures that is too short must not bring about: the stop signal, or a revision that is not ready.
@@ -89,7 +91,11 @@ fn judge_short(run: &Timeline<'_>, course: &Course<'_, '_>, runs: &[Short<'_, '_
         };
         let (count, wanted) = (short.failures.len(), course.spec.failures);
         let finding = format!("{} failed {count} times of {wanted}, and that counted", course.words());
-        seen.violated(finding, short.events().into_iter().chain([id]));
+        let events = short.events().into_iter().chain([id]);
+        match short.quiet {
+            true => seen.violated(finding, events),
+            false => seen.doubt(Doubt::Ambiguous, finding, events),
+        }
     }
 }
 
