@@ -65,7 +65,11 @@ fn judge_delay(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, see
 fn ungated(run: &Timeline<'_>, course: &Course<'_, '_>, first: &Probe<'_>) -> Option<(EventId, Stamp)> {
     let gated =
         course.spec.kind != ProbeKind::Startup && course.container.probe(ProbeKind::Startup).is_some();
-    let (id, open) = course.open().filter(|_| !gated)?;
+    // Until a hook after the start is done the kubelet knows of no container of the pod, and probes none.
+    let hooked = course.pod.containers.iter().any(|container| {
+        container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some())
+    });
+    let (id, open) = course.open().filter(|_| !gated && !hooked)?;
     course.watched(run, &open, &first.at).then_some((id, open))
 }
 

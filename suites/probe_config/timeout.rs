@@ -30,7 +30,7 @@ pub(super) fn tcp_and_grpc(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 
 fn judge_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
     let all = ProbeKind::ALL.into_iter().flat_map(|kind| courses(run, kind));
-    for course in all.filter(|course| of(&course.spec.handler)) {
+    for course in all.filter(|course| of(&course.spec.handler) && !queues(course)) {
         for probe in &course.probes {
             let Some(asked) = course.attempt.request(probe) else { continue };
             if undisturbed(run, &course, asked) {
@@ -38,6 +38,14 @@ fn judge_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: impl
             }
         }
     }
+}
+
+/// Whether the target has a queue before its answers: a request that waits there is answered when it is its turn, also
+/// to who has given up meanwhile.
+fn queues(course: &Course<'_, '_>) -> bool {
+    let Some(plan) = course.container.plan() else { return false };
+    let port = course.spec.handler.port();
+    plan.listeners.values().any(|listener| Some(listener.port) == port && listener.workers.is_some())
 }
 
 /// Whether nothing but the probe itself ended the request: the container was not being stopped.

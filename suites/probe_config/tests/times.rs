@@ -158,6 +158,23 @@ fn an_answer_is_waited_for_as_long_as_the_timeout() {
 }
 
 #[test]
+fn who_waits_in_the_queue_of_the_target_is_answered_in_his_turn() {
+    let plan = json!({ "listeners": { "web": { "port": 8080, "workers": { "count": 1 } } } });
+    let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
+    let mut run = pod(TIMEOUT, json!({ "env": env, "readinessProbe": http(json!({})) }));
+    run.http(2.0, &Told { took: 3.0, ..Told::get("/p", 200) });
+    assert_eq!(verdict(&run.done(), TIMEOUT), "inconclusive");
+}
+
+#[test]
+fn nobody_is_probed_before_the_hook_after_the_start_is_done() {
+    let hook = json!({ "postStart": { "sleep": { "seconds": 5 } } });
+    let mut run = pod(PHASE, json!({ "lifecycle": hook, "livenessProbe": http(json!({})) }));
+    run.probe(7.5, "/p", 200);
+    assert_eq!(verdict(&run.done(), PHASE), "inconclusive");
+}
+
+#[test]
 fn a_slow_probe_is_followed_and_not_overtaken() {
     let judged = |next: f64| {
         let mut run = pod(SLOW, json!({ "readinessProbe": http(json!({ "timeoutSeconds": 6 })) }));
