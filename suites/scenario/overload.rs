@@ -9,8 +9,9 @@ use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{Asked, calls, listener};
 use crate::probe_types::readiness::follows::interfered;
-use crate::reading::kill::{Stop, all_spent, allowance, exited_by_itself, stop_after};
+use crate::reading::kill::{before_deletion, exited_by_itself};
 use crate::reading::services::{Service, services};
+use crate::reading::tolerance::{Outcome, outcome};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.overload-cascade", judge: overload_cascade }];
@@ -24,7 +25,7 @@ struct Loaded<'t, 'h> {
     asked: Vec<Asked<'t, 'h>>,
 }
 
-fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+fn overload_cascade(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let loaded: Vec<_> = services(run).iter().filter_map(|service| loaded(run, service)).collect();
     let probed = |loaded: &&Loaded<'_, '_>| {
         loaded.pods.iter().all(|(_, container)| container.probe(ProbeKind::Liveness).is_some())
@@ -43,7 +44,7 @@ fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         seen.violated("a container without a probe was stopped under load", [stopped]);
         return;
     }
-    let restarted = restarts(run, clause, with);
+    let restarted = restarts(run, with);
     let (rate_with, rate_without) = (rate(with), rate(without));
     seen.note(measurement("answered well, of a thousand, with liveness", rate_with, with));
     seen.note(measurement("answered well, of a thousand, without", rate_without, without));
@@ -72,19 +73,27 @@ fn loaded<'t, 'h>(run: &'t Timeline<'h>, service: &Service<'_, '_>) -> Option<Lo
     (pods.len() > 1 && asked.len() >= ENOUGH).then_some(Loaded { pods, asked })
 }
 
-/// The stop signals of containers whose liveness probes used up their tolerance.
-fn restarts(run: &Timeline<'_>, clause: &Clause, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
-    let of = |pod: &PodLife<'_>| loaded.pods.iter().any(|(known, _)| known.name == pod.name);
-    all_spent(run, ProbeKind::Liveness)
-        .filter(|((pod, ..), ..)| of(pod))
-        .filter_map(|((pod, container, attempt), _, spent)| {
-            let (allowed, _) = allowance(pod, container, clause);
-            match stop_after(run, pod, attempt, &spent.at, allowed) {
-                Stop::Came(id, _) => Some(id),
-                _ => None,
+/// The stop signals of containers whose last liveness probes before it, as many as are tolerated, had no answer that was
+/// surely in time. The one that decides is cut off by the stop itself more often than not.
+fn restarts(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
+    let mut stops = Vec::new();
+    for (pod, container) in &loaded.pods {
+        let Some(spec) = container.probe(ProbeKind::Liveness) else { continue };
+        let tolerated = usize::try_from(spec.failures).unwrap_or(usize::MAX);
+        for attempt in container.attempts.iter().filter(|attempt| exited_by_itself(attempt).is_none()) {
+            let Some((id, stop)) = attempt.stop_signal().filter(|(_, at)| before_deletion(run, pod, at))
+            else {
+                continue;
+            };
+            let probes = attempt.probes_of(ProbeKind::Liveness).filter(|probe| probe.at.at.lo < stop.at.lo);
+            let outcomes: Vec<Outcome> = probes.map(|probe| outcome(attempt, spec, probe)).collect();
+            let last = outcomes.iter().rev().take(tolerated);
+            if outcomes.len() >= tolerated && last.into_iter().all(|one| *one != Outcome::Passed) {
+                stops.push(id);
             }
-        })
-        .collect()
+        }
+    }
+    stops
 }
 
 fn stopped_for_nothing(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Option<EventId> {
