@@ -247,6 +247,12 @@ impl World<'_> {
             self.dump(line.door.life, from);
         }
         let status = head.status.to_string();
+        if line.from > call.deadline && reply.delay.is_none() {
+            // Who waited for a worker is answered in his turn, also if nobody reads that any more.
+            self.answered(line, endpoint, step, &status, from, 120, None);
+            self.end(&line.door, line.conn, from + MS / 4, Ending::WeClosed, None);
+            return (call.deadline, Answer::TimedOut { connected: true });
+        }
         if from > call.deadline {
             return self.gives_up(call, line, endpoint, step, &status, 0);
         }
