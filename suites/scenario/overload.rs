@@ -11,6 +11,7 @@ use super::course::{Asked, calls, listener};
 use crate::probe_types::readiness::follows::interfered;
 use crate::reading::kill::{before_deletion, exited_by_itself};
 use crate::reading::services::{Service, services};
+use crate::reading::tolerance::{Outcome, outcome};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.overload-cascade", judge: overload_cascade }];
@@ -72,12 +73,27 @@ fn loaded<'t, 'h>(run: &'t Timeline<'h>, service: &Service<'_, '_>) -> Option<Lo
     (pods.len() > 1 && asked.len() >= ENOUGH).then_some(Loaded { pods, asked })
 }
 
-/// The stop signals that the containers got before their pods were deleted: they have no other cause than their probes.
+/// The stop signals of containers whose last liveness probes before it, as many as are tolerated, had no answer that was
+/// surely in time. The one that decides is cut off by the stop itself more often than not.
 fn restarts(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
-    let lives = loaded.pods.iter().flat_map(|(pod, container)| {
-        container.attempts.iter().filter_map(move |attempt| Some((pod, attempt.stop_signal()?)))
-    });
-    lives.filter(|(pod, (_, at))| before_deletion(run, pod, at)).map(|(_, (id, _))| id).collect()
+    let mut stops = Vec::new();
+    for (pod, container) in &loaded.pods {
+        let Some(spec) = container.probe(ProbeKind::Liveness) else { continue };
+        let tolerated = usize::try_from(spec.failures).unwrap_or(usize::MAX);
+        for attempt in container.attempts.iter().filter(|attempt| exited_by_itself(attempt).is_none()) {
+            let Some((id, stop)) = attempt.stop_signal().filter(|(_, at)| before_deletion(run, pod, at))
+            else {
+                continue;
+            };
+            let probes = attempt.probes_of(ProbeKind::Liveness).filter(|probe| probe.at.at.lo < stop.at.lo);
+            let outcomes: Vec<Outcome> = probes.map(|probe| outcome(attempt, spec, probe)).collect();
+            let last = outcomes.iter().rev().take(tolerated);
+            if outcomes.len() >= tolerated && last.into_iter().all(|one| *one != Outcome::Passed) {
+                stops.push(id);
+            }
+        }
+    }
+    stops
 }
 
 fn stopped_for_nothing(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Option<EventId> {

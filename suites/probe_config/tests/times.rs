@@ -168,6 +168,15 @@ fn an_answer_that_waited_for_another_service_says_nothing_of_who_asked() {
 }
 
 #[test]
+fn who_waits_in_the_queue_of_the_target_is_answered_in_his_turn() {
+    let plan = json!({ "listeners": { "web": { "port": 8080, "workers": { "count": 1 } } } });
+    let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
+    let mut run = pod(TIMEOUT, json!({ "env": env, "readinessProbe": http(json!({})) }));
+    run.http(2.0, &Told { took: 3.0, ..Told::get("/p", 200) });
+    assert_eq!(verdict(&run.done(), TIMEOUT), "inconclusive");
+}
+
+#[test]
 fn a_gate_that_shuts_again_interrupts_the_schedule() {
     let start = json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1 });
     let mut run = pod(PERIOD, json!({ "startupProbe": start, "livenessProbe": http(json!({})) }));

@@ -159,6 +159,16 @@ mod overload {
     }
 
     #[test]
+    fn an_answer_that_was_most_likely_too_late_counts_when_the_stop_follows() {
+        let mut run = loaded(false, false);
+        run.of("a", "target").probe(5.0, "/live", 503);
+        run.http(6.0, &Told { took: 1.0, ..Told::get("/live", 200) });
+        run.signal(7.1, "SIGTERM");
+        run.left(7.2);
+        assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    }
+
+    #[test]
     fn a_container_without_a_probe_that_is_stopped_is_a_violation() {
         assert_eq!(verdict(&loaded(true, true).done(), CLAUSE), "violated");
     }

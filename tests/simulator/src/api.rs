@@ -34,6 +34,7 @@ impl World<'_> {
         for service in 0..self.services.len() {
             self.touch_service(service);
         }
+        self.touch_budgets();
     }
 
     /// A pod is created.
@@ -69,6 +70,7 @@ impl World<'_> {
             publishing: false,
             next_sync: 0,
             syncing: false,
+            hooked_until: 0,
             terminal: false,
             gone: false,
             event_tokens: EVENT_BURST,
@@ -333,6 +335,7 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             restarting: false,
             was_ready: false,
             spoiled: false,
+            survived: None,
         }
     };
     let init = list("initContainers").into_iter().map(|spec| match spec["restartPolicy"] == "Always" {

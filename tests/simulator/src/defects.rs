@@ -235,4 +235,56 @@ defects! {
     MalformedIsSuccess,
     /// A connection that breaks before an answer is no verdict (`probe.http.refused-fails`).
     BrokenConnectionDiscarded,
+
+    // The kubelet's own machinery: commands, counters, its restart, the end of pods, and what the API refuses besides.
+    /// Variables in a probe's command stay as they are written (`prober.exec.static-env-expansion`).
+    ExecCommandNotExpanded,
+    /// A probe's command goes through a shell (`prober.exec.static-env-expansion`).
+    ExecCommandByShell,
+    /// Unknown names in a probe's command are replaced by nothing (`prober.exec.static-env-expansion`).
+    ExecCommandLosesUnknownNames,
+    /// Variables from other sources are replaced by their values (`prober.exec.static-env-expansion`).
+    ExecCommandSeesAllSources,
+    /// Each probe counts twice (`prober.metrics.agree-with-witness`).
+    CountsTwice,
+    /// Failures are not counted (`prober.metrics.agree-with-witness`).
+    CountsNoFailures,
+    /// Only readiness probes are counted (`prober.metrics.agree-with-witness`).
+    CountsReadinessOnly,
+    /// Successes are counted as failures and the other way round (`prober.metrics.agree-with-witness`).
+    CountsUnderTheOtherResult,
+    /// Tries that err are counted as failures (`prober.metrics.agree-with-witness`).
+    CountsErrorsAsFailures,
+    /// Counters stay when their pod is gone (`prober.termination.remove-all`).
+    CountersOutliveTheirPod,
+    /// After a restart of the kubelet all probes come in one instant (`prober.worker.restart-jitter`).
+    RestartProbesAtOnce,
+    /// A restart of the kubelet takes containers for not started (`prober.kubelet-restart.status-kept`).
+    RestartForgetsStarted,
+    /// A restart of the kubelet takes containers for not ready (`prober.kubelet-restart.status-kept`).
+    RestartForgetsReady,
+    /// A restart of the kubelet restarts containers (`prober.kubelet-restart.status-kept`).
+    RestartRestartsContainers,
+    /// A container is probed while its hook after the start runs (`prober.worker.waits-for-container`).
+    ProbesDuringPostStart,
+    /// Liveness and startup probes go on while a pod terminates (`prober.termination.liveness-startup-stop`).
+    LivenessGoesOnInTermination,
+    /// An exec probe needs no command (`validation.exec-command-required`).
+    ApiAcceptsEmptyCommand,
+    /// Templates are not looked at (`validation.template-level`).
+    ApiSkipsTemplates,
+    /// A hook may sleep for a negative time (`validation.prestop-sleep-range`).
+    ApiAcceptsNegativeSleep,
+    /// A hook may sleep for longer than the grace period (`validation.prestop-sleep-range`).
+    ApiAcceptsSleepBeyondGrace,
+    /// A hook may not sleep for all of the grace period (`validation.prestop-sleep-range`).
+    ApiRefusesSleepOfAllGrace,
+    /// A hook may not sleep for no time (`validation.prestop-sleep-range`).
+    ApiRefusesSleepOfNothing,
+
+    // Scenarios: what follows when something goes wrong.
+    /// The runtime reaps what a container's first process does not (`scenario.exec.zombies`).
+    RuntimeReapsOrphans,
+    /// Zombies stay although the first process reaps them (`scenario.exec.zombies`).
+    RuntimeLeavesZombies,
 }

@@ -133,7 +133,7 @@ impl World<'_> {
                 let key = deletion.pod.as_deref().unwrap_or(ONLY);
                 self.delete(key, deletion.grace, false);
             }
-            Step::Evict(of) => self.delete(of.pod.as_deref().unwrap_or(ONLY), None, true),
+            Step::Evict(of) => self.evict(of.pod.as_deref().unwrap_or(ONLY), step),
             Step::Try(trial) => {
                 let manifest = manifest::trial(self.case, &trial.name, &trial.manifest, &self.setting);
                 let (code, message, stored) = self.try_out(&manifest);
@@ -145,12 +145,13 @@ impl World<'_> {
                     .to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }
-            Step::Patch(_)
-            | Step::Exec(_)
-            | Step::Scale(_)
-            | Step::Ephemeral(_)
-            | Step::Node(_)
-            | Step::Metrics(_) => {
+            Step::Metrics(_) => self.measure(),
+            Step::Node(of) => {
+                if let Err(why) = self.do_to_node(&of.verb) {
+                    self.did(Did::Failed { what: step.in_words(), why });
+                }
+            }
+            Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Ephemeral(_) => {
                 let why = "the simulated cluster has no such verb".to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }
@@ -215,13 +216,26 @@ impl World<'_> {
         }
     }
 
+    fn evict(&mut self, key: &str, step: &Step) {
+        let name = pod_name(self.case, key);
+        let pod = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone);
+        if let Some(budget) = pod.and_then(|pod| self.forbidding(pod)) {
+            let why = format!("429 TooManyRequests: the disruption budget {budget} allows no disruption now");
+            self.did(Did::Failed { what: step.in_words(), why });
+        } else {
+            self.delete(key, None, true);
+        }
+    }
+
     fn create_object(&mut self, object: &Value) {
         let manifest = manifest::object(self.case, object, &self.setting);
         let text = |path: &Value| path.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
         self.did(Did::Created { kind: kind.clone(), name, manifest: manifest.clone() });
-        if kind == "Service" {
-            self.create_service(manifest);
+        match kind.as_str() {
+            "Service" => self.create_service(manifest),
+            "PodDisruptionBudget" => self.create_budget(manifest),
+            _ => {}
         }
     }
 

@@ -1,9 +1,12 @@
 //! The kubelet: workers that probe, what they send, what follows from it for containers, and what is told of them.
 
+mod counters;
 mod exec;
+mod expand;
 mod http;
 mod lifecycle;
 mod prober;
+mod restart;
 mod stop;
 mod sync;
 mod url;

@@ -7,12 +7,14 @@
 //! real randomness: the same case, defects and seed give the same history, to the byte.
 
 mod api;
+mod budgets;
 mod defects;
 mod director;
 mod endpoints;
 mod kubelet;
 mod pod;
 mod target;
+mod templates;
 mod validation;
 mod world;
 

@@ -25,6 +25,8 @@ pub(crate) struct Pod {
     /// When the kubelet may look at it again, and whether it is going to.
     pub(crate) next_sync: i64,
     pub(crate) syncing: bool,
+    /// When the hook after a container's start is done that the kubelet waits for.
+    pub(crate) hooked_until: i64,
     pub(crate) terminal: bool,
     pub(crate) gone: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
@@ -60,6 +62,8 @@ pub(crate) struct Container {
     /// It was ready in this life, and it was unready after that.
     pub(crate) was_ready: bool,
     pub(crate) spoiled: bool,
+    /// The life that was no longer new when the kubelet was started again.
+    pub(crate) survived: Option<String>,
 }
 
 /// The state of a container on the node.
@@ -113,6 +117,11 @@ pub(crate) struct Worker {
     pub(crate) backlog: bool,
     pub(crate) trigger: bool,
     pub(crate) stopped: bool,
+    /// It waits for its first turn after a start of the kubelet.
+    pub(crate) asleep: bool,
+    /// Its counters of results.
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
     /// A connection that a defective kubelet keeps: its number and how many requests it has carried.
     pub(crate) kept: Option<(u64, u64, u64)>,
 }
@@ -134,6 +143,18 @@ pub(crate) struct Life {
     pub(crate) shut: bool,
     pub(crate) doors: BTreeMap<String, &'static str>,
     pub(crate) is_target: bool,
+    /// The workers of its listeners, where these are bounded.
+    pub(crate) pools: BTreeMap<String, Pool>,
+    /// Children that its commands left behind: their ids, and when they end.
+    pub(crate) orphans: Vec<(u32, i64)>,
+}
+
+/// The bounded workers of a listener.
+pub(crate) struct Pool {
+    /// When each is free.
+    pub(crate) free: Vec<i64>,
+    /// Until when each of those that wait will have to.
+    pub(crate) waiting: Vec<i64>,
 }
 
 impl Container {
@@ -191,6 +212,9 @@ impl Worker {
             backlog: false,
             trigger: false,
             stopped: false,
+            asleep: false,
+            passed: 0,
+            failed: 0,
             kept: None,
         }
     }

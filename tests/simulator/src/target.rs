@@ -5,8 +5,10 @@
 mod client;
 mod connection;
 mod health;
+mod orphans;
 mod reply;
 mod stream;
+mod workers;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +24,7 @@ use probity_script::{Change, Fact, Moment, Plan, Script, Span, WitnessLine};
 use crate::pod::{Life, micros, span};
 use crate::world::{Act, At, LifeAt, MS, World};
 
+pub(crate) use client::Errand;
 pub(crate) use connection::{Call, Request, Tls};
 pub(crate) use reply::{Answer, Head};
 
@@ -59,6 +62,8 @@ impl World<'_> {
             marks: BTreeMap::new(),
             shut: false,
             doors: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            orphans: Vec::new(),
         });
         let life = LifeAt { at, attempt };
         if self.life(life).is_some_and(|life| life.is_target) {
@@ -270,6 +275,7 @@ impl World<'_> {
     pub(crate) fn leave(&mut self, life: LifeAt) {
         let last_mono_us = self.mono();
         self.break_flights(life);
+        self.break_errands(life);
         let of = self.pods[life.at.pod].containers[life.at.container].life.take();
         let Some(of) = of.filter(|of| of.is_target) else { return };
         self.tell(life, Entry::Left { boot: of.boot, how: "closed".to_owned(), last_mono_us, told: of.seq });

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Defect;
+use crate::templates::{part, pod_spec_of};
 use crate::world::World;
 
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
@@ -11,22 +12,25 @@ impl World<'_> {
     /// A manifest as it would be answered by a dry run: the status code, the message, and the object as stored.
     pub(crate) fn try_out(&self, manifest: &Value) -> (u16, String, Value) {
         let mut stored = manifest.clone();
-        if manifest["kind"] != "Pod" {
-            return (201, String::new(), stored);
-        }
-        self.fill_defaults(&mut stored);
-        let problems = self.problems(&stored);
-        if problems.is_empty() {
+        let kind = manifest["kind"].as_str().unwrap_or_default();
+        let Some((path, group)) = pod_spec_of(kind) else { return (201, String::new(), stored) };
+        let Some(spec) = part(&mut stored, path) else { return (201, String::new(), stored) };
+        self.fill_spec(spec);
+        let problems = self.problems(spec, path);
+        if problems.is_empty() || (kind != "Pod" && self.has(Defect::ApiSkipsTemplates)) {
             return (201, String::new(), stored);
         }
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
         let list = if problems.len() == 1 { problems.join("") } else { format!("[{}]", problems.join(", ")) };
-        (422, format!("Pod \"{name}\" is invalid: {list}"), Value::Null)
+        (422, format!("{kind}{group} \"{name}\" is invalid: {list}"), Value::Null)
     }
 
     /// Fills in what the API server fills in.
     pub(crate) fn fill_defaults(&self, pod: &mut Value) {
-        let spec = &mut pod["spec"];
+        self.fill_spec(&mut pod["spec"]);
+    }
+
+    fn fill_spec(&self, spec: &mut Value) {
         default(spec, "restartPolicy", json!("Always"));
         default(spec, "terminationGracePeriodSeconds", json!(30));
         default(spec, "dnsPolicy", json!("ClusterFirst"));
@@ -78,13 +82,16 @@ impl World<'_> {
         }
     }
 
-    fn problems(&self, pod: &Value) -> Vec<String> {
+    /// What is wrong with a pod's spec that stands at this path.
+    fn problems(&self, spec: &Value, of: &str) -> Vec<String> {
         let mut problems = Vec::new();
         for list in ["initContainers", "containers"] {
-            for (at, container) in pod["spec"][list].as_array().into_iter().flatten().enumerate() {
+            for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
+                let grace = spec["terminationGracePeriodSeconds"].as_i64();
+                self.sleep_problems(&format!("{of}.{list}[{at}]"), container, grace, &mut problems);
                 let sidecar = container["restartPolicy"] == "Always";
                 for field in PROBES {
-                    let path = format!("spec.{list}[{at}].{field}");
+                    let path = format!("{of}.{list}[{at}].{field}");
                     let Some(probe) = container.get(field) else { continue };
                     if list == "initContainers" && !sidecar {
                         problems.push(format!("{path}: Forbidden: must not be set for init containers without restartPolicy=Always"));
@@ -138,6 +145,7 @@ impl World<'_> {
         }
         if let Some(exec) = probe.get("exec")
             && exec["command"].as_array().is_none_or(Vec::is_empty)
+            && !self.has(Defect::ApiAcceptsEmptyCommand)
         {
             problems.push(format!("{path}.exec.command: Required value"));
         }

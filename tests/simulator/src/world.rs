@@ -13,10 +13,12 @@ use probity_model::{Case, EventId, History};
 use probity_script::Fact;
 
 use crate::Defect;
+use crate::budgets::Budget;
 use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
 use crate::pod::Pod;
+use crate::target::Errand;
 
 /// A millisecond in microseconds.
 pub(crate) const MS: i64 = 1_000;
@@ -91,6 +93,10 @@ pub(crate) enum Act {
     Proxy(usize),
     /// The API drops a pod.
     Drop(usize),
+    /// The budgets' controller looks at a budget.
+    Weigh(usize),
+    /// A request of a process's client is done with, by its number among those that are under way.
+    Called(u64),
 }
 
 /// Everything at one moment.
@@ -105,10 +111,13 @@ pub(crate) struct World<'c> {
     pub(crate) setting: Setting,
     pub(crate) pods: Vec<Pod>,
     pub(crate) services: Vec<Service>,
+    pub(crate) budgets: Vec<Budget>,
     pub(crate) director: Director,
     pub(crate) revision: u64,
     /// Probes that are under way, by number.
     pub(crate) flights: BTreeMap<u64, Flight>,
+    /// Requests of processes' clients that are under way, by number.
+    pub(crate) errands: BTreeMap<u64, Errand>,
     /// The process that the last call reached.
     pub(crate) reached: Option<LifeAt>,
     pub(crate) events: BTreeMap<(usize, String), (u64, u64)>,
@@ -152,9 +161,11 @@ impl<'c> World<'c> {
             setting,
             pods: Vec::new(),
             services: Vec::new(),
+            budgets: Vec::new(),
             director: Director::default(),
             revision: 1000,
             flights: BTreeMap::new(),
+            errands: BTreeMap::new(),
             reached: None,
             events: BTreeMap::new(),
         }
@@ -205,6 +216,8 @@ impl<'c> World<'c> {
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),
             Act::Drop(pod) => self.drop_pod(pod),
+            Act::Weigh(budget) => self.weigh(budget),
+            Act::Called(number) => self.called(number),
         }
     }
 

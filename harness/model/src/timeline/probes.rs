@@ -53,10 +53,8 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
     }
     for (at, command) in attempt.commands.iter().enumerate() {
         let args: Vec<&str> = command.seen.command.args.iter().map(String::as_str).collect();
-        let kinds = kinds(
-            specs,
-            |handler| matches!(handler, Handler::Exec { command } if same_command(command, &args)),
-        );
+        let kinds =
+            kinds(specs, |handler| matches!(handler, Handler::Exec { command } if ran_as(command, &args)));
         let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
         let settled = command.ended.as_ref().map(|(id, at, _)| (*id, at.clone()));
         let endpoint = Some(&command.seen.endpoint);
@@ -70,6 +68,15 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
     probes
 }
 
+/// Whether a command can have run with these arguments. What has variables in it may run as something else, from the
+/// first word with one on.
+fn ran_as(command: &[String], args: &[&str]) -> bool {
+    match command.iter().position(|word| word.contains('$')) {
+        Some(fixed @ 1..) => args.get(..fixed).is_some_and(|same| same == &command[..fixed]),
+        _ => command == args,
+    }
+}
+
 fn kinds(specs: &[ProbeSpec], fits: impl Fn(&Handler) -> bool) -> Vec<ProbeKind> {
     specs.iter().filter(|spec| fits(&spec.handler)).map(|spec| spec.kind).collect()
 }
@@ -78,13 +85,6 @@ fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
     if !probe.kinds.is_empty() {
         probes.push(probe);
     }
-}
-
-/// A command in a spec may have variables in it, which are replaced before it runs: then the words before them tell.
-fn same_command(spec: &[String], args: &[&str]) -> bool {
-    let plain = spec.iter().take_while(|word| !word.contains('$')).count();
-    let begins = spec.iter().zip(args).take(plain).all(|(word, arg)| word == arg) && args.len() >= plain;
-    begins && (plain < spec.len() || args.len() == spec.len())
 }
 
 /// A path in a spec may lack its slash and may have a query.
@@ -125,4 +125,19 @@ fn may_break_off(plan: &Plan, answer: &Answered) -> bool {
         || reply.body_delay.is_some()
         || [reply.stall_after, reply.close_after, reply.reset_after].iter().any(Option::is_some)
         || reply.headers.iter().any(|line| line.is("content-length") || line.is("transfer-encoding"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ran_as;
+
+    #[test]
+    fn a_command_with_variables_is_known_by_what_stands_before_them() {
+        let command = ["/agnhost-rs", "exec", "ready", "$(A)", "last"].map(str::to_owned);
+        assert!(ran_as(&command, &["/agnhost-rs", "exec", "ready", "one two", "last"]));
+        assert!(ran_as(&command, &["/agnhost-rs", "exec", "ready", "one", "two", "last"]));
+        assert!(!ran_as(&command, &["/agnhost-rs", "exec", "live", "one two", "last"]));
+        assert!(!ran_as(&command[..3], &["/agnhost-rs", "exec", "ready", "more"]));
+        assert!(!ran_as(&["$(A)".to_owned()], &["/agnhost-rs"]));
+    }
 }

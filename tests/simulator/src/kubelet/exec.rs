@@ -58,6 +58,9 @@ impl World<'_> {
             Some(over) => {
                 let exit = settings.as_ref().map_or(0, |settings| settings.exit);
                 self.note_at(over, life, ended(over, Some(exit)));
+                if let Some(lives) = settings.as_ref().and_then(|settings| settings.fork) {
+                    self.leave_child(life, &word, over, micros(lives));
+                }
                 let said = settings.and_then(|settings| settings.print).unwrap_or_default();
                 (over + 20 * MS, Back::Command(Some(exit), said))
             }

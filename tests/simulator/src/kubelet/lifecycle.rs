@@ -93,6 +93,11 @@ impl World<'_> {
             return;
         }
         let now = self.now;
+        // A hook after another container's start holds up all that the kubelet does to the pod.
+        if self.pods[at.pod].hooked_until > now {
+            self.at(self.pods[at.pod].hooked_until + MS, Act::Start(at));
+            return;
+        }
         let container = &mut self.pods[at.pod].containers[at.container];
         if let State::Ended(ended) = &container.state {
             container.last = Some(ended.clone());
@@ -103,6 +108,7 @@ impl World<'_> {
         container.restarting = false;
         self.record(at.pod, at.container, "Normal", "Started", "Container started");
         self.begin(at);
+        self.hook_after_start(at);
         let delay = self.between(60 * MS, 1000 * MS);
         self.later(delay, Act::Sync(at.pod));
     }

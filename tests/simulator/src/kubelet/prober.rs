@@ -72,6 +72,7 @@ impl World<'_> {
             "exec" => {
                 let words = settings["command"].as_array().into_iter().flatten();
                 let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+                let command = self.expanded(run.at, command);
                 self.execute(run.at, &command, run.deadline)
             }
             "httpGet" => self.send_http(&mut run, &settings),

@@ -64,6 +64,18 @@ impl World<'_> {
         }
     }
 
+    /// Runs the hook after the start. Until it is done the kubelet does not look at the pod again.
+    pub(super) fn hook_after_start(&mut self, at: At) {
+        let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["postStart"].clone();
+        if hook.is_null() || self.has(Defect::ProbesDuringPostStart) {
+            return;
+        }
+        let ended = self.run_hook(at, &hook, i64::MAX);
+        let of = &mut self.pods[at.pod];
+        of.hooked_until = of.hooked_until.max(ended);
+        of.next_sync = of.next_sync.max(ended);
+    }
+
     /// Runs a hook: when it is over.
     fn run_hook(&mut self, at: At, hook: &Value, deadline: i64) -> i64 {
         let now = self.now;
@@ -168,8 +180,11 @@ impl World<'_> {
     pub(crate) fn stop_pod(&mut self, pod: usize, grace: i64) {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
-            self.stop_worker(at, ProbeKind::Liveness);
-            self.stop_worker(at, ProbeKind::Startup);
+            let sidecar = self.pods[pod].containers[container].kind == Kind::Sidecar;
+            if !self.has(Defect::LivenessGoesOnInTermination) && !sidecar {
+                self.stop_worker(at, ProbeKind::Liveness);
+                self.stop_worker(at, ProbeKind::Startup);
+            }
             if self.has(Defect::ReadinessStopsOnDelete) {
                 self.stop_worker(at, ProbeKind::Readiness);
             }
@@ -221,7 +236,9 @@ impl World<'_> {
             return;
         }
         for container in 0..self.pods[pod].containers.len() {
-            self.stop_worker(At { pod, container }, ProbeKind::Readiness);
+            for kind in ProbeKind::ALL {
+                self.stop_worker(At { pod, container }, kind);
+            }
         }
         self.sync_now(pod);
         let delay = self.between(600 * MS, 900 * MS);

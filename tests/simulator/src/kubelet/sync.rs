@@ -87,6 +87,7 @@ impl World<'_> {
         }
         match container.results.get(ProbeKind::Startup, id) {
             Some(result) => result == Some(true),
+            None if container.view.started && container.view.id == id => true,
             None => {
                 !container.workers.iter().any(|worker| worker.kind == ProbeKind::Startup && !worker.stopped)
             }
@@ -110,7 +111,10 @@ impl World<'_> {
             if !self.has(Defect::NoReadinessTrigger) {
                 self.later(MS, Act::Poke(at, ProbeKind::Readiness));
             }
-            return false;
+            let container = &self.pods[at.pod].containers[at.container];
+            // What was ready before the kubelet was started again is so until its probe says otherwise.
+            let unknown = container.results.get(ProbeKind::Readiness, &container.view.id).is_none();
+            return unknown && container.view.ready && container.outlived_kubelet();
         }
         container.probe(ProbeKind::Readiness).is_none() && !self.has(Defect::AbsentReadinessIsUnready)
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Leg, Run};
 use crate::Defect;
-use crate::pod::{State, Worker};
+use crate::pod::{Kind, State, Worker};
 use crate::world::{Act, At, MS, SECOND, World};
 
 impl World<'_> {
@@ -37,10 +37,16 @@ impl World<'_> {
             return;
         };
         let busy = worker.busy;
+        worker.asleep = false;
         worker.backlog |= busy;
         self.later(period, Act::Tick(at, kind, generation));
         if !busy {
             self.do_probe(at, kind);
+        }
+        // A run out of turn that was asked for while it slept.
+        if let Some(worker) = self.worker(at, kind).filter(|worker| !worker.busy && worker.trigger) {
+            worker.trigger = false;
+            self.later(0, Act::Poke(at, kind));
         }
     }
 
@@ -48,7 +54,7 @@ impl World<'_> {
     pub(crate) fn poke(&mut self, at: At, kind: ProbeKind) {
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
         let Some(worker) = self.worker(at, kind) else { return };
-        if worker.busy {
+        if worker.busy || worker.asleep {
             worker.trigger = true;
             return;
         }
@@ -93,6 +99,9 @@ impl World<'_> {
     /// A worker sees a life of its container for the first time.
     fn meet(&mut self, at: At, kind: ProbeKind, id: &str) {
         let starts_ready = self.has(Defect::StartsReady);
+        let container = &self.pods[at.pod].containers[at.container];
+        let survived = container.outlived_kubelet();
+        let started = container.kind == Kind::Sidecar && container.view.started;
         let Some(worker) = self.worker(at, kind).filter(|worker| worker.id != id) else { return };
         id.clone_into(&mut worker.id);
         worker.hold = false;
@@ -102,7 +111,12 @@ impl World<'_> {
             ProbeKind::Liveness => Some(true),
             ProbeKind::Readiness => Some(starts_ready),
         };
-        self.set_result(at, kind, id, initial);
+        if kind == ProbeKind::Startup && started {
+            self.set_result(at, kind, id, Some(true));
+        }
+        if !survived {
+            self.set_result(at, kind, id, initial);
+        }
     }
 
     /// Whether the state of the container's start, or a defect, keeps this probe from being sent.
@@ -131,6 +145,7 @@ impl World<'_> {
     /// A verdict of one probe is there: nothing if it is thrown away. Then the worker's next turn.
     pub(super) fn conclude(&mut self, at: At, kind: ProbeKind, id: &str, passed: Option<bool>) {
         if let Some(passed) = passed {
+            self.count_result(at, kind, passed);
             self.count(at, kind, id, passed);
         }
         let Some(worker) = self.worker(at, kind) else { return };

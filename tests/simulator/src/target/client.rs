@@ -6,10 +6,18 @@ use probity_script::witness;
 use super::connection::{Call, Request};
 use super::reply::Answer;
 use crate::pod::micros;
-use crate::world::{Act, LifeAt, SECOND, World};
+use crate::world::{Act, LifeAt, MS, SECOND, World};
 
 /// How long a client waits for an answer if the plan does not say.
 const PATIENCE: i64 = 5 * SECOND;
+
+/// A request of a process that is under way, with what will be written down of it, and whom it reached.
+pub(crate) struct Errand {
+    of: LifeAt,
+    call: witness::Call,
+    reached: Option<LifeAt>,
+    began: i64,
+}
 
 impl World<'_> {
     /// A client of a process sends its next request.
@@ -37,6 +45,7 @@ impl World<'_> {
             ("User-Agent".to_owned(), "agnhost-rs/0.1.0".to_owned()),
             ("Connection".to_owned(), "close".to_owned()),
         ];
+        self.reached = None;
         let call = Call {
             peer: self.pods[life.at.pod].ip.clone(),
             host: host.to_owned(),
@@ -58,7 +67,36 @@ impl World<'_> {
         };
         let took_us = u64::try_from(at - self.now).unwrap_or(0);
         let (by, url) = (by.to_owned(), url.to_owned());
-        self.note_at(at, life, Fact::Call(witness::Call { by, url, status, answered_by, error, took_us }));
+        let call = witness::Call { by, url, status, answered_by, error, took_us };
+        let number = self.errands.last_key_value().map_or(0, |(number, _)| number + 1);
+        let reached = self.reached.take();
+        self.errands.insert(number, Errand { of: life, call, reached, began: self.now });
+        self.at(at, Act::Called(number));
         (at, status)
+    }
+
+    /// A request is done with: it is written down by who sent it.
+    pub(crate) fn called(&mut self, number: u64) {
+        if let Some(errand) = self.errands.remove(&number) {
+            self.note(errand.of, Fact::Call(errand.call));
+        }
+    }
+
+    /// A process is gone, and with it the connections of clients that it had not answered.
+    pub(super) fn break_errands(&mut self, life: LifeAt) {
+        let now = self.now;
+        let broken = self.errands.iter_mut().filter(|(_, errand)| errand.reached == Some(life));
+        let numbers: Vec<u64> = broken
+            .map(|(number, errand)| {
+                errand.call.status = None;
+                errand.call.answered_by = None;
+                errand.call.error = Some("the connection was closed before an answer came".to_owned());
+                errand.call.took_us = u64::try_from(now - errand.began).unwrap_or(0);
+                *number
+            })
+            .collect();
+        for number in numbers {
+            self.later(MS / 2, Act::Called(number));
+        }
     }
 }

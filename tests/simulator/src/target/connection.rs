@@ -64,6 +64,7 @@ pub(super) struct Door {
 }
 
 /// A connection that may be spoken on.
+#[derive(Clone)]
 pub(super) struct Line {
     pub(super) door: Door,
     pub(super) conn: u64,
@@ -71,6 +72,9 @@ pub(super) struct Line {
     pub(super) http2: bool,
     /// When it can be spoken on.
     pub(super) from: i64,
+    /// When the request came, and the worker that it waited for since.
+    pub(super) came: Option<i64>,
+    pub(super) worker: Option<usize>,
 }
 
 /// Why nobody answers.
@@ -82,7 +86,7 @@ enum Shut {
 impl World<'_> {
     /// Calls an address: when the caller knows, and what.
     pub(crate) fn call(&mut self, call: &Call) -> (i64, Answer) {
-        let door = match self.dial(&call.host, call.port) {
+        let door = match self.dial(&call.host, call.port, &call.peer) {
             Ok(door) => door,
             Err(Shut::Refused) => return (self.now + MS / 2, Answer::Refused),
             Err(Shut::Silent) => return (call.deadline, Answer::TimedOut { connected: false }),
@@ -103,7 +107,7 @@ impl World<'_> {
     }
 
     /// Finds who listens at an address.
-    fn dial(&mut self, host: &str, port: u16) -> Result<Door, Shut> {
+    fn dial(&mut self, host: &str, port: u16, peer: &str) -> Result<Door, Shut> {
         let (host, port) = match self.routed(host, port) {
             None => (host.to_owned(), port),
             Some(None) => return Err(Shut::Refused),
@@ -113,7 +117,9 @@ impl World<'_> {
         let mut shut = Shut::Silent;
         for pod in 0..self.pods.len() {
             let of = &self.pods[pod];
-            let here = if loopback { of.on_host } else { of.ip == host };
+            // On the loopback interface a pod finds itself, and the kubelet what is on the host.
+            let own = of.ip == peer || (of.on_host && peer.starts_with("127."));
+            let here = if loopback { own } else { of.ip == host };
             if !here || of.gone || of.containers.iter().all(|container| container.starts == 0) {
                 continue;
             }
@@ -152,7 +158,7 @@ impl World<'_> {
         let kept = call.kept.filter(|(attempt, ..)| *attempt == door.life.attempt);
         if let Some((_, conn, nth)) = kept {
             let http2 = call.tls.as_ref().is_some_and(|tls| tls.http2);
-            return Ok(Line { door, conn, nth: nth + 1, http2, from: self.now });
+            return Ok(Line { door, conn, nth: nth + 1, http2, from: self.now, came: None, worker: None });
         }
         let endpoint = format!("{}@connections", door.name);
         let (conn, probe) = match self.life_mut(door.life) {
@@ -167,7 +173,10 @@ impl World<'_> {
         let accepted = Accepted {
             conn,
             listener: door.name.clone(),
-            peer: format!("{}:{port}", call.peer),
+            peer: format!(
+                "{}:{port}",
+                if door.local.0.starts_with("127.") { "127.0.0.1" } else { &call.peer }
+            ),
             local: format!("{}:{}", door.local.0, door.local.1),
             step: choice.index,
             answer: choice.answer.word().unwrap_or("with settings").to_owned(),
@@ -177,7 +186,7 @@ impl World<'_> {
             self.mark(door.life, &mark, &endpoint);
         }
         let from = self.treat(call, &door, conn, choice.answer)?;
-        let line = Line { door, conn, nth: 1, http2: false, from };
+        let line = Line { door, conn, nth: 1, http2: false, from, came: None, worker: None };
         if call.request.is_none() { Ok(line) } else { self.shake_hands(call, line) }
     }
 

@@ -6,6 +6,7 @@ use probity_script::{Endpoint, Fact, Protocol, witness};
 
 use super::connection::{Call, Line, Request};
 use super::stream::{End, Stream};
+use super::workers::Place;
 use crate::pod::micros;
 use crate::world::{MS, SECOND, World};
 
@@ -124,8 +125,20 @@ impl World<'_> {
         if let Some(mark) = choice.mark {
             self.mark(life, &mark, &word);
         }
-        let (at, index) = (line.from + MS / 4, choice.index);
-        let end = Some(endpoint);
+        let (end, index) = (Some(endpoint), choice.index);
+        let waited;
+        let line = match self.take_worker(line) {
+            Place::Unbounded => line,
+            Place::Worker(worker, from) => {
+                waited = Line { came: Some(line.from), worker: Some(worker), from, ..line.clone() };
+                &waited
+            }
+            Place::Full => {
+                let reply = sentence(503, "all workers are busy and the queue is full\n");
+                return self.reply(call, line, end, index, &reply, &Setting { path, hop, host });
+            }
+        };
+        let at = line.from + MS / 4;
         match choice.answer {
             HttpAnswer::Hang => self.gives_up(call, line, end, index, "hang", 0),
             HttpAnswer::Close => self.breaks(line, end, index, "close", at, Ending::WeClosed, "EOF"),
@@ -152,8 +165,9 @@ impl World<'_> {
         written: u64,
     ) -> (i64, Answer) {
         let error = Some("the peer gave up".to_owned());
-        self.answered(line, endpoint, step, answer, call.deadline, written, error);
-        self.end(&line.door, line.conn, call.deadline + MS / 4, Ending::PeerClosed, None);
+        let at = call.deadline.max(line.from);
+        self.answered(line, endpoint, step, answer, at, written, error);
+        self.end(&line.door, line.conn, at + MS / 4, Ending::PeerClosed, None);
         (call.deadline, Answer::TimedOut { connected: true })
     }
 
@@ -184,7 +198,8 @@ impl World<'_> {
         written: u64,
         error: Option<String>,
     ) {
-        let took_us = u64::try_from(at - line.from).unwrap_or(0);
+        self.release_worker(line, at);
+        let took_us = u64::try_from(at - line.came.unwrap_or(line.from)).unwrap_or(0);
         let (conn, nth, answer) = (line.conn, line.nth, answer.to_owned());
         let fact = Answered { conn, nth, endpoint, step, answer, written, took_us, error };
         self.note_at(at, line.door.life, Fact::Answer(fact));
@@ -228,7 +243,16 @@ impl World<'_> {
             Some(redirect) => self.hop(line, redirect, setting),
             None => self.head(line, reply, setting),
         };
+        if matches!(reply.body, Some(Body::Report(Report::Dump))) && redirect.is_none() {
+            self.dump(line.door.life, from);
+        }
         let status = head.status.to_string();
+        if line.from > call.deadline && reply.delay.is_none() {
+            // Who waited for a worker is answered in his turn, also if nobody reads that any more.
+            self.answered(line, endpoint, step, &status, from, 120, None);
+            self.end(&line.door, line.conn, from + MS / 4, Ending::WeClosed, None);
+            return (call.deadline, Answer::TimedOut { connected: true });
+        }
         if from > call.deadline {
             return self.gives_up(call, line, endpoint, step, &status, 0);
         }

@@ -1,0 +1,65 @@
+//! What a kubelet counts of its probes: each that came to a success or a failure, by its worker, for as long as the
+//! worker exists. What erred to the end is no result and is not counted.
+
+use probity_model::compose::NODE;
+use probity_model::history::{Did, ProbeCount};
+use probity_model::timeline::ProbeKind;
+
+use crate::Defect;
+use crate::pod::Pod;
+use crate::world::{At, World};
+
+impl World<'_> {
+    /// Counts the result of a probe.
+    pub(super) fn count_result(&mut self, at: At, kind: ProbeKind, passed: bool) {
+        let times = if self.has(Defect::CountsTwice) { 2 } else { 1 };
+        let lost = (!passed && self.has(Defect::CountsNoFailures))
+            || (kind == ProbeKind::Liveness && self.has(Defect::CountsReadinessOnly));
+        let result = passed != self.has(Defect::CountsUnderTheOtherResult);
+        let Some(worker) = self.worker(at, kind).filter(|_| !lost) else { return };
+        let counter = if result { &mut worker.passed } else { &mut worker.failed };
+        *counter += times;
+    }
+
+    /// Counts a try of a probe that erred.
+    pub(super) fn count_error(&mut self, at: At, kind: ProbeKind) {
+        if self.has(Defect::CountsErrorsAsFailures)
+            && let Some(worker) = self.worker(at, kind)
+        {
+            worker.failed += 1;
+        }
+    }
+
+    /// The kubelet is asked for its counters of the case's pods.
+    pub(crate) fn measure(&mut self) {
+        let keeps = self.has(Defect::CountersOutliveTheirPod);
+        let probes = self.pods.iter().flat_map(|pod| counters(pod, keeps)).collect();
+        self.did(Did::Measured { node: NODE.to_owned(), probes });
+    }
+}
+
+fn counters(pod: &Pod, of_the_stopped_too: bool) -> Vec<ProbeCount> {
+    let mut counters = Vec::new();
+    for container in &pod.containers {
+        for worker in container.workers.iter().filter(|worker| !worker.stopped || of_the_stopped_too) {
+            let probe = match worker.kind {
+                ProbeKind::Startup => "Startup",
+                ProbeKind::Liveness => "Liveness",
+                ProbeKind::Readiness => "Readiness",
+            };
+            for (result, count) in [("failed", worker.failed), ("successful", worker.passed)] {
+                if count > 0 {
+                    counters.push(ProbeCount {
+                        pod: pod.name.clone(),
+                        uid: pod.uid.clone(),
+                        container: container.name.clone(),
+                        probe: probe.to_owned(),
+                        result: result.to_owned(),
+                        count,
+                    });
+                }
+            }
+        }
+    }
+    counters
+}

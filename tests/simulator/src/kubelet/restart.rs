@@ -1,0 +1,74 @@
+//! The kubelet is started again: what it knew of probes is lost, and what it takes from the API's last word instead.
+//!
+//! Containers run on. One that had run for longer than a grace period is taken for started and ready if it was so, until
+//! its probes say otherwise; a younger one is taken for a new one. Each worker waits for a random part of its period.
+
+use probity_model::compose::NODE;
+use probity_model::history::Did;
+use probity_model::timeline::ProbeKind;
+
+use crate::Defect;
+use crate::pod::{Container, State, Worker};
+use crate::world::{Act, At, MS, SECOND, World};
+
+/// A container that had run for so long is no new one.
+const OLD: i64 = 10 * SECOND;
+
+impl World<'_> {
+    /// A verb is done to the node.
+    pub(crate) fn do_to_node(&mut self, verb: &str) -> Result<(), String> {
+        if verb != "restart-kubelet" {
+            return Err("the simulated cluster has no such verb".to_owned());
+        }
+        self.did(Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0) });
+        self.flights.clear();
+        for pod in 0..self.pods.len() {
+            let down = self.between(300 * MS, 1_500 * MS);
+            self.pods[pod].next_sync = self.now + down;
+            for container in 0..self.pods[pod].containers.len() {
+                self.forget(At { pod, container }, down);
+            }
+            self.later(down, Act::Sync(pod));
+        }
+        Ok(())
+    }
+
+    /// The results of a container's probes and the state of their workers are lost.
+    fn forget(&mut self, at: At, down: i64) {
+        let now = self.now;
+        let (unstarted, unready) =
+            (self.has(Defect::RestartForgetsStarted), self.has(Defect::RestartForgetsReady));
+        let container = &mut self.pods[at.pod].containers[at.container];
+        container.results = crate::pod::Results::default();
+        let old = matches!(container.state, State::Running(since) if now - since > OLD);
+        container.survived = old.then(|| container.view.id.clone()).filter(|_| !unready);
+        if unstarted && container.probe(ProbeKind::Startup).is_some() {
+            container.view.started = false;
+        }
+        for at_worker in 0..self.pods[at.pod].containers[at.container].workers.len() {
+            self.work_anew(at, at_worker, down);
+        }
+        if old && self.has(Defect::RestartRestartsContainers) {
+            self.kill_by_probe(at, ProbeKind::Liveness);
+        }
+    }
+
+    fn work_anew(&mut self, at: At, which: usize, down: i64) {
+        let worker = &mut self.pods[at.pod].containers[at.container].workers[which];
+        if worker.stopped {
+            return;
+        }
+        let (kind, generation) = (worker.kind, worker.generation + 1);
+        *worker = Worker { generation, asleep: true, ..Worker::new(kind) };
+        let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let sleeps = if self.has(Defect::RestartProbesAtOnce) { 0 } else { self.between(0, period) };
+        self.later(down + sleeps, Act::Tick(at, kind, generation));
+    }
+}
+
+impl Container {
+    /// Whether this life was there, and no longer new, when the kubelet was started again.
+    pub(super) fn outlived_kubelet(&self) -> bool {
+        self.survived.as_deref() == Some(self.view.id.as_str())
+    }
+}

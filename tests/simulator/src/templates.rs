@@ -1,0 +1,51 @@
+//! What the API server makes of the workloads that have a pod template, and of the hooks in a container's lifecycle.
+//!
+//! Templates are held to the rules for pods, with the place of the template before each field. No workload is run here.
+
+use serde_json::Value;
+
+use crate::Defect;
+use crate::world::World;
+
+/// Where the pod's spec stands in an object of a kind, and the group in which the kind is.
+pub(crate) fn pod_spec_of(kind: &str) -> Option<(&'static str, &'static str)> {
+    match kind {
+        "Pod" => Some(("spec", "")),
+        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" => Some(("spec.template.spec", ".apps")),
+        "Job" => Some(("spec.template.spec", ".batch")),
+        "CronJob" => Some(("spec.jobTemplate.spec.template.spec", ".batch")),
+        "ReplicationController" => Some(("spec.template.spec", "")),
+        _ => None,
+    }
+}
+
+/// The part of an object at a path of field names.
+pub(crate) fn part<'o>(object: &'o mut Value, path: &str) -> Option<&'o mut Value> {
+    path.split('.').try_fold(object, |part, field| part.get_mut(field))
+}
+
+impl World<'_> {
+    /// What is wrong with the sleeps in a container's lifecycle.
+    pub(crate) fn sleep_problems(
+        &self,
+        path: &str,
+        container: &Value,
+        grace: Option<i64>,
+        problems: &mut Vec<String>,
+    ) {
+        for hook in ["postStart", "preStop"] {
+            let seconds = container["lifecycle"][hook]["sleep"]["seconds"].as_i64();
+            let (Some(seconds), Some(grace)) = (seconds, grace) else { continue };
+            let most = if self.has(Defect::ApiRefusesSleepOfAllGrace) { grace - 1 } else { grace };
+            let least = i64::from(self.has(Defect::ApiRefusesSleepOfNothing));
+            let wrong = (seconds < least && !(seconds < 0 && self.has(Defect::ApiAcceptsNegativeSleep)))
+                || (seconds > most && !self.has(Defect::ApiAcceptsSleepBeyondGrace));
+            if wrong {
+                problems.push(format!(
+                    "{path}.lifecycle.{hook}.sleep: Invalid value: {seconds}: must not be negative, nor longer than \
+                     the grace period of {grace} seconds"
+                ));
+            }
+        }
+    }
+}
