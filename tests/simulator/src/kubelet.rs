@@ -3,6 +3,7 @@
 mod exec;
 mod http;
 mod lifecycle;
+mod plain;
 mod prober;
 mod stop;
 mod sync;
