@@ -6,7 +6,7 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, seconds};
-use probity_model::timeline::{Probe, ProbeKind};
+use probity_model::timeline::{Probe, ProbeKind, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::course::{Course, SECOND, courses, distribution};
@@ -30,11 +30,36 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The same in each life after the first.
+/// The same in each life after the first. A kubelet that has not looked at the container since its restart goes on by
+/// the life before, whose delay is over.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in delayed(run).iter().filter(|course| course.attempt.number > 0) {
         judge_delay(run, clause, course, seen);
+        if let Some(straggler) = course.probes.first().filter(|probe| is_straggler(run, course, probe))
+            && let Some((id, started)) = course.started_at()
+            && let Some(after) = run.clocks.between(&started, &straggler.at)
+            && after.hi < course.spec.initial_delay
+        {
+            let finding = format!(
+                "{} came {} after the restart, before the API showed the new life",
+                course.words(),
+                seconds(after.hi)
+            );
+            seen.diverges(finding, [id, straggler.id]);
+        }
     }
+}
+
+/// Whether a probe came before the API showed this life of a container that was restarted: it may have been sent by what
+/// the kubelet knew of the life before.
+fn is_straggler(run: &Timeline<'_>, course: &Course<'_, '_>, probe: &Probe<'_>) -> bool {
+    let shown = course.pod.revisions.iter().find(|revision| {
+        revision.container(&course.container.name).is_some_and(|status| {
+            status.restarts == course.attempt.number && matches!(status.state, State::Running { .. })
+        })
+    });
+    course.attempt.number > 0
+        && shown.is_none_or(|shown| run.clocks.order(&probe.at, &shown.at) != Order::After)
 }
 
 fn delayed<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
@@ -44,7 +69,7 @@ fn delayed<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
 
 fn judge_delay(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, seen: &mut Seen) {
     seen.applies();
-    let Some(first) = course.probes.first() else { return };
+    let Some(first) = course.probes.iter().find(|probe| !is_straggler(run, course, probe)) else { return };
     let (delay, words) = (course.spec.initial_delay, course.words());
     if let Some((id, started)) = course.started_at() {
         let quantity = format!("from startedAt to the first arrival of {words}");
