@@ -6,7 +6,7 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, seconds};
-use probity_model::timeline::{Probe, ProbeKind, State};
+use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::course::{Course, SECOND, courses, distribution};
@@ -35,7 +35,7 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in delayed(run).iter().filter(|course| course.attempt.number > 0) {
         judge_delay(run, clause, course, seen);
-        if let Some(straggler) = course.probes.first().filter(|probe| is_straggler(run, course, probe))
+        if let Some(straggler) = course.probes.first().filter(|probe| course.is_straggler(run, probe))
             && let Some((id, started)) = course.started_at()
             && let Some(after) = run.clocks.between(&started, &straggler.at)
             && after.hi < course.spec.initial_delay
@@ -50,18 +50,6 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// Whether a probe came before the API showed this life of a container that was restarted: it may have been sent by what
-/// the kubelet knew of the life before.
-fn is_straggler(run: &Timeline<'_>, course: &Course<'_, '_>, probe: &Probe<'_>) -> bool {
-    let shown = course.pod.revisions.iter().find(|revision| {
-        revision.container(&course.container.name).is_some_and(|status| {
-            status.restarts == course.attempt.number && matches!(status.state, State::Running { .. })
-        })
-    });
-    course.attempt.number > 0
-        && shown.is_none_or(|shown| run.clocks.order(&probe.at, &shown.at) != Order::After)
-}
-
 fn delayed<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
     let all = ProbeKind::ALL.into_iter().flat_map(|kind| courses(run, kind));
     all.filter(|course| course.spec.initial_delay > 0).collect()
@@ -69,7 +57,7 @@ fn delayed<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
 
 fn judge_delay(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, seen: &mut Seen) {
     seen.applies();
-    let Some(first) = course.probes.iter().find(|probe| !is_straggler(run, course, probe)) else { return };
+    let Some(first) = course.probes.iter().find(|probe| !course.is_straggler(run, probe)) else { return };
     let (delay, words) = (course.spec.initial_delay, course.words());
     if let Some((id, started)) = course.started_at() {
         let quantity = format!("from startedAt to the first arrival of {words}");

@@ -164,6 +164,23 @@ fn a_failed_container_is_asked_every_period_at_least() {
     assert_eq!(judged(&[2.0]), "inconclusive");
 }
 
+#[test]
+fn the_wait_of_a_new_life_for_its_startup_probe_is_no_wait_between_probes() {
+    let start = json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1 });
+    let ready = http(json!({ "failureThreshold": 1 }));
+    let mut run = pod(BOUND, json!({ "startupProbe": start, "readinessProbe": ready }));
+    for (at, path, status) in [(2.0, "/start", 200), (2.1, "/p", 503), (3.1, "/p", 503)] {
+        run.probe(at, path, status);
+    }
+    run.left(4.0).start(5.0, 1);
+    run.probe(5.2, "/p", 503);
+    run.running(5.5, false, false, 1);
+    for (at, path, status) in [(9.0, "/start", 200), (9.1, "/p", 503), (10.1, "/p", 503)] {
+        run.probe(at, path, status);
+    }
+    assert_eq!(verdict(&run.done(), BOUND), "holds");
+}
+
 fn slow(took: f64, given_up: bool) -> &'static str {
     let mut run = pod(TIMEOUT, json!({ "readinessProbe": http(json!({ "timeoutSeconds": 2 })) }));
     let mut told = Told { took, ..Told::get("/p", 200) };

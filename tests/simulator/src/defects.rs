@@ -203,7 +203,7 @@ defects! {
     GrpcServiceDropped,
     /// The service of a health check ends at its hyphen (`probe.grpc.naming-advice`).
     GrpcServiceCutAtHyphen,
-    /// All health checks at a port ask for the readiness probe's service (`probe.grpc.uses-same-endpoint-three-kinds`).
+    /// All health checks at a port ask for the readiness probe's service (`probe.startup.gates-readiness`).
     GrpcOneServicePerPort,
     /// Every answer but NOT_SERVING passes (`probe.grpc.serving-success`).
     GrpcUnknownPasses,
@@ -277,7 +277,7 @@ defects! {
     FailuresCountedInAll,
     /// One failure less than the threshold is enough (`probe.failure-threshold.exact-count`).
     OneFailureLessSettles,
-    /// The first failure after a success is not counted (`probe.failure-threshold.detection-window`).
+    /// The first failure after a success is not counted (`probe.failure-threshold.exact-count`).
     FirstFailureForgiven,
     /// The grace period of a probe has no effect (`probe.tgps.liveness-override`, `probe.tgps.startup-override`).
     ProbeGraceIgnored,

@@ -78,7 +78,7 @@ impl World<'_> {
             "tcpSocket" => self.send_tcp(&run, &settings),
             _ => self.send_grpc(&run, &settings),
         };
-        let number = self.flights.last_key_value().map_or(0, |(number, _)| number + 1);
+        let number = self.number();
         let reached = self.reached.take();
         self.flights.insert(number, Flight { run, back, reached });
         self.at(when, Act::Settled(number));
