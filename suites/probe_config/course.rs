@@ -3,7 +3,7 @@
 //! Probes leave no trace while a port is closed, and can be mistaken for others where endpoints are shared. Such lives,
 //! and such stretches of a life, are left out: they are evidence neither for nor against anyone.
 
-use probity_model::clocks::{Clock, Stamp};
+use probity_model::clocks::{Clock, Order, Stamp};
 use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds};
 use probity_model::timeline::{
     Attempt, ContainerKind, ContainerLife, Handler, Line, PodLife, Probe, ProbeKind, ProbeSpec, Revision,
@@ -161,6 +161,18 @@ impl<'t, 'h> Course<'t, 'h> {
             }
         }
         turns
+    }
+
+    /// Whether a probe came before the API showed this life of a container that was restarted: it may have been sent by
+    /// what the kubelet knew of the life before.
+    pub(super) fn is_straggler(&self, run: &Timeline<'_>, probe: &Probe<'_>) -> bool {
+        let shown = self.pod.revisions.iter().find(|revision| {
+            revision.container(&self.container.name).is_some_and(|status| {
+                status.restarts == self.attempt.number && matches!(status.state, State::Running { .. })
+            })
+        });
+        self.attempt.number > 0
+            && shown.is_none_or(|shown| run.clocks.order(&probe.at, &shown.at) != Order::After)
     }
 
     /// The revision that shows since which second this life runs, and that second.

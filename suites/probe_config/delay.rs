@@ -30,10 +30,23 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The same in each life after the first.
+/// The same in each life after the first. A kubelet that has not looked at the container since its restart goes on by
+/// the life before, whose delay is over.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in delayed(run).iter().filter(|course| course.attempt.number > 0) {
         judge_delay(run, clause, course, seen);
+        if let Some(straggler) = course.probes.first().filter(|probe| course.is_straggler(run, probe))
+            && let Some((id, started)) = course.started_at()
+            && let Some(after) = run.clocks.between(&started, &straggler.at)
+            && after.hi < course.spec.initial_delay
+        {
+            let finding = format!(
+                "{} came {} after the restart, before the API showed the new life",
+                course.words(),
+                seconds(after.hi)
+            );
+            seen.diverges(finding, [id, straggler.id]);
+        }
     }
 }
 
@@ -44,7 +57,7 @@ fn delayed<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
 
 fn judge_delay(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, seen: &mut Seen) {
     seen.applies();
-    let Some(first) = course.probes.first() else { return };
+    let Some(first) = course.probes.iter().find(|probe| !course.is_straggler(run, probe)) else { return };
     let (delay, words) = (course.spec.initial_delay, course.words());
     if let Some((id, started)) = course.started_at() {
         let quantity = format!("from startedAt to the first arrival of {words}");

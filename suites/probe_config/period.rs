@@ -106,7 +106,10 @@ pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, se
     let slack = clause.slack_us();
     for course in courses(run, ProbeKind::Readiness).iter().filter(|course| !course.is_command()) {
         let pairs = course.neighbours(run);
-        let failed = pairs.iter().filter(|(a, _)| course.outcome(a) == Outcome::Failed);
+        // What was sent by the life before is followed by nothing until the new life's turn has come.
+        let failed = pairs
+            .iter()
+            .filter(|(a, _)| course.outcome(a) == Outcome::Failed && !course.is_straggler(run, a));
         let failed: Vec<&Pair<'_, '_>> = failed.collect();
         let early = failed.iter().filter(|(a, b)| b.at.at.hi - a.at.at.lo < course.spec.period / 2).count();
         let Some(longest) = failed.into_iter().max_by_key(|(a, b)| b.at.at.lo - a.at.at.hi) else { continue };

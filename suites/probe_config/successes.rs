@@ -62,7 +62,7 @@ pub(super) fn after_restart(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let (count, wanted) = (here.len(), wanted(course));
         let finding = format!("ready after {count} of {wanted} successes of its life after a restart");
         let events = cited(turn);
-        if carried + count >= wanted {
+        if count > 0 && carried + count >= wanted {
             seen.diverges(finding, events);
         } else {
             seen.violated(finding, events);

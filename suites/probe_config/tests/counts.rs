@@ -48,6 +48,8 @@ fn the_count_of_the_life_before_is_told() {
     assert_eq!(next_life(&[200, 200, 200], &[200, 200, 200]), "holds");
     assert_eq!(next_life(&[200, 200, 200], &[200]), "diverges");
     assert_eq!(next_life(&[200, 200, 200, 503], &[200]), "violated");
+    // What goes on counting still takes one success of the new life.
+    assert_eq!(next_life(&[200, 200, 200], &[]), "violated");
 }
 
 /// A liveness probe with the threshold three, these answers, and maybe a stop signal.

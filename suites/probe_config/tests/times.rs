@@ -58,6 +58,33 @@ fn each_life_has_the_delay_again() {
     assert_eq!(first(AGAIN, 1, 5.5), "inconclusive");
 }
 
+/// A readiness probe with a delay of four seconds, restarted at 10 s; the API shows the new life then.
+fn restarted(clause: &str, shown: f64, at: &[f64]) -> &'static str {
+    let mut run = pod(clause, json!({ "readinessProbe": http(json!({ "initialDelaySeconds": 4 })) }));
+    run.probe(5.5, "/p", 200);
+    run.left(8.0);
+    run.start(10.0, 1);
+    let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+    run.fact(10.01, Fact::Listening(Listening { listener, address, state: "open".to_owned() }));
+    for at in at.iter().filter(|at| **at < shown) {
+        run.probe(*at, "/p", 200);
+    }
+    run.running(shown, false, true, 1);
+    for at in at.iter().filter(|at| **at >= shown) {
+        run.probe(*at, "/p", 200);
+    }
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn what_comes_before_a_new_life_is_shown_belongs_to_the_life_before() {
+    assert_eq!(restarted(AGAIN, 10.5, &[14.5]), "holds");
+    assert_eq!(restarted(AGAIN, 11.5, &[10.6, 15.5]), "diverges");
+    assert_eq!(restarted(DELAY, 11.5, &[10.6, 15.5]), "holds");
+    assert_eq!(restarted(AGAIN, 10.5, &[11.6, 14.5]), "violated");
+    assert_eq!(restarted(DELAY, 10.5, &[11.6, 14.5]), "violated");
+}
+
 fn origin(at: f64) -> &'static str {
     let start =
         json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
@@ -135,6 +162,23 @@ fn a_failed_container_is_asked_every_period_at_least() {
     assert_eq!(judged(&[2.0, 3.0, 6.0]), "holds");
     assert_eq!(judged(&[2.0, 3.0, 9.0]), "violated");
     assert_eq!(judged(&[2.0]), "inconclusive");
+}
+
+#[test]
+fn the_wait_of_a_new_life_for_its_startup_probe_is_no_wait_between_probes() {
+    let start = json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1 });
+    let ready = http(json!({ "failureThreshold": 1 }));
+    let mut run = pod(BOUND, json!({ "startupProbe": start, "readinessProbe": ready }));
+    for (at, path, status) in [(2.0, "/start", 200), (2.1, "/p", 503), (3.1, "/p", 503)] {
+        run.probe(at, path, status);
+    }
+    run.left(4.0).start(5.0, 1);
+    run.probe(5.2, "/p", 503);
+    run.running(5.5, false, false, 1);
+    for (at, path, status) in [(9.0, "/start", 200), (9.1, "/p", 503), (10.1, "/p", 503)] {
+        run.probe(at, path, status);
+    }
+    assert_eq!(verdict(&run.done(), BOUND), "holds");
 }
 
 fn slow(took: f64, given_up: bool) -> &'static str {

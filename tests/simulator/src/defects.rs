@@ -134,6 +134,164 @@ defects! {
     /// Port names are not looked at (`probe.http.port-name-unresolvable`).
     ApiAcceptsAnyPortName,
 
+    // Commands, connections and health checks: what a probe does, and what is made of it.
+    /// A probe without a handler is accepted (`probe.handler.exactly-one`).
+    ApiAcceptsNoHandler,
+    /// A probe with several handlers is accepted (`probe.handler.exactly-one`).
+    ApiAcceptsTwoHandlers,
+    /// A command that ran has passed, whatever its status (`probe.exec.exit-zero`).
+    ExecStatusIgnored,
+    /// Statuses above 125 are taken for errors of the runtime (`probe.exec.exit-zero`).
+    ExecHighStatusIsError,
+    /// Commands are run on the node (`probe.exec.runs-inside-container`).
+    ExecOnTheNode,
+    /// Commands see the node's processes (`probe.exec.runs-inside-container`).
+    ExecInTheNodesProcesses,
+    /// Commands are never cut off (`probe.exec.timeout-fails`).
+    ExecTimeoutIgnored,
+    /// A command that was cut off is an error (`probe.exec.timeout-fails`).
+    ExecTimeoutIsError,
+    /// A command that leaves a child behind has passed (`probe.exec.fork-then-exit-fails`).
+    ExecWithChildPasses,
+    /// A command that is not there is a failure (`probe.exec.spawn-error-not-counted`, `probe.result.unknown-no-action`).
+    MissingCommandFails,
+    /// A command that is not there passes (`probe.exec.spawn-error-not-counted`, `probe.result.unknown-no-action`).
+    MissingCommandPasses,
+    /// Statuses below 500 pass (`probe.http.status-range`).
+    HttpClientErrorsPass,
+    /// Only 200 passes (`probe.http.status-range`).
+    HttpOnly200Passes,
+    /// Probes ask by HEAD (`probe.http.method-get`).
+    HttpAsksByHead,
+    /// The query is cut off the path (`probe.http.method-get`).
+    HttpDropsQuery,
+    /// HTTP probes are sent inside of the pod, to its loopback (`probe.http.targets-pod-ip`).
+    HttpThroughLoopback,
+    /// HTTP probes are sent inside of the pod, to its address (`probe.kubelet.network-probes-from-node`).
+    HttpFromInside,
+    /// A connection that is refused is an error (`probe.tcp.open-success`).
+    TcpRefusalIsError,
+    /// A connection that the container closes at once is a failure (`probe.tcp.immediate-close-healthy`).
+    TcpCloseFails,
+    /// A connection to a port at which an HTTP probe fails is a failure (`probe.tcp.blind-to-app`).
+    TcpHeedsHttp,
+    /// Connections are opened inside of the pod, to its address (`probe.tcp.from-node`).
+    TcpFromInside,
+    /// Connections are opened inside of the pod, to its loopback (`probe.tcp.default-host`, `http.targets-pod-ip`).
+    TcpThroughLoopback,
+    /// Without `host` a connection goes to the node (`probe.tcp.default-host`).
+    TcpDefaultsToNode,
+    /// The node knows the names of Services (`probe.tcp.host-service-name-unusable`).
+    NodeKnowsServices,
+    /// A host that is not known is an error (`probe.tcp.host-service-name-unusable`).
+    UnknownHostIsError,
+    /// A line is sent over each connection (`probe.tcp.no-payload`).
+    TcpSendsBytes,
+    /// A connection is kept until the timeout (`probe.tcp.no-payload`).
+    TcpKeepsConnection,
+    /// A named port is the first that is declared (`probe.tcp.port-forms`).
+    TcpNamedPortIsFirstPort,
+    /// A gRPC probe needs no port (`probe.grpc.port-required`).
+    ApiAcceptsGrpcWithoutPort,
+    /// The port of a gRPC probe may be a name (`probe.grpc.port-required`).
+    ApiAcceptsGrpcPortName,
+    /// A gRPC probe may have a host (`probe.grpc.no-host`).
+    ApiAcceptsGrpcHost,
+    /// A health check names localhost (`probe.grpc.no-host`).
+    GrpcNamesLocalhost,
+    /// The service of a health check is left out (`probe.grpc.service-field`).
+    GrpcServiceDropped,
+    /// The service of a health check ends at its hyphen (`probe.grpc.naming-advice`).
+    GrpcServiceCutAtHyphen,
+    /// All health checks at a port ask for the readiness probe's service (`probe.startup.gates-readiness`).
+    GrpcOneServicePerPort,
+    /// Every answer but NOT_SERVING passes (`probe.grpc.serving-success`).
+    GrpcUnknownPasses,
+    /// An error of the call is no failure (`probe.grpc.serving-success`).
+    GrpcErrorIsUnknown,
+    /// A service that is not known passes (`probe.grpc.wrong-service-fails`).
+    GrpcNotFoundPasses,
+    /// A server without the health protocol passes (`probe.grpc.unimplemented-fails`).
+    GrpcUnimplementedPasses,
+    /// A port that nobody opened is an error (`probe.grpc.wrong-port-fails`).
+    GrpcRefusalIsError,
+    /// Where nothing in the clear is understood, TLS is tried (`probe.grpc.plaintext-only`).
+    GrpcFallsBackToTls,
+    /// The user agent is the library's alone (`probe.grpc.user-agent`).
+    GrpcAgentIsLibrarys,
+    /// No deadline is sent (`probe.grpc.user-agent`).
+    GrpcSendsNoDeadline,
+    /// Metadata is sent that tells the pod (`probe.grpc.user-agent`).
+    GrpcSendsMetadata,
+    /// Health checks share a connection (`probe.grpc.new-connection-each`).
+    GrpcReusesConnection,
+
+    // The settings of probes: defaults, delays, periods, timeouts, thresholds, grace periods.
+    /// The period's default is 5 (`probe.config.defaults`).
+    ApiOtherProbeDefaults,
+    /// Each probe gets the pod's grace period (`probe.config.defaults`).
+    ApiFillsProbeGrace,
+    /// Numbers below zero are accepted (`probe.config.minimums`).
+    ApiAcceptsNegative,
+    /// A zero is kept where it means unset (`probe.config.minimums`).
+    ApiKeepsZero,
+    /// Liveness and startup probes may ask for several successes (`success-threshold.liveness-startup-must-be-1`).
+    ApiAcceptsTwoSuccesses,
+    /// No probe may ask for several successes (`success-threshold.liveness-startup-must-be-1`).
+    ApiRefusesTwoSuccesses,
+    /// A readiness probe may have a grace period (`probe.tgps.readiness-refused`).
+    ApiAcceptsReadinessGrace,
+    /// The probes of a pod can be patched (`probe.config.immutable`, `probe.tgps.always-honoured-if-present`).
+    ApiPatchesProbes,
+    /// Half of the delay is enough (`probe.timing.initial-delay-honoured`).
+    DelayHalved,
+    /// A delay that is shorter than the period has no effect (`probe.timing.initial-delay-with-larger-period`).
+    DelayLostWithLongPeriod,
+    /// The delay has no effect after a restart (`probe.timing.initial-delay-per-restart`).
+    DelayInFirstLifeOnly,
+    /// The delay has no effect beside a startup probe (`probe.timing.initial-delay-after-startup`).
+    DelayLostAfterStartup,
+    /// The first probe of a life leaves out a turn (`probe.timing.first-probe-phase`).
+    FirstProbeAPeriodLate,
+    /// The period begins with the answer (`probe.timing.period`).
+    PeriodAfterAnswer,
+    /// After a failure readiness is asked less often (`probe.timing.readiness-period-is-upper-bound`).
+    ReadinessBacksOff,
+    /// A failed readiness probe is not asked again in this life (`probe.failure-threshold.readiness-keeps-running`).
+    ReadinessStopsAfterFailure,
+    /// Probes over the network are waited for without end (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
+    TimeoutIgnored,
+    /// Every timeout is a second (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
+    TimeoutAlways1s,
+    /// Every timeout is twice as long (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
+    TimeoutTwice,
+    /// The next probe does not wait for the one under way (`probe.timeout.longer-than-period`).
+    ProbesOverlap,
+    /// Successes are counted in all (`probe.success-threshold.readiness`).
+    SuccessesCountedInAll,
+    /// One success is enough (`probe.success-threshold.first-start`, `probe.success-threshold.readiness`).
+    SuccessThresholdIgnored,
+    /// A restarted container is ready at once (`probe.success-threshold.after-restart`).
+    ReadyAtOnceAfterRestart,
+    /// Failures are counted in all (`probe.failure-threshold.consecutive`).
+    FailuresCountedInAll,
+    /// One failure less than the threshold is enough (`probe.failure-threshold.exact-count`).
+    OneFailureLessSettles,
+    /// The first failure after a success is not counted (`probe.failure-threshold.exact-count`).
+    FirstFailureForgiven,
+    /// The grace period of a probe has no effect (`probe.tgps.liveness-override`, `probe.tgps.startup-override`).
+    ProbeGraceIgnored,
+    /// The grace period of a startup probe has no effect (`probe.tgps.startup-override`).
+    StartupGraceIgnored,
+    /// The grace period of a probe can only be shorter than the pod's (`probe.tgps.liveness-override`).
+    ProbeGraceOnlyShorter,
+    /// Without one of its own, a probe has a grace period of 30 s (`probe.tgps.default-inherits`).
+    ProbeGraceDefaultsTo30,
+    /// Probes kill after two seconds (`probe.tgps.default-inherits`, `probe.tgps.liveness-override`).
+    ProbeGraceAlways2,
+    /// A deletion uses the grace period of the liveness probe (`probe.tgps.not-used-on-deletion`).
+    DeletionUsesProbeGrace,
+
     // The HTTP prober: where it asks.
     /// A probe without a path asks for `/healthz` (`probe.http.default-path`).
     DefaultPathWrong,

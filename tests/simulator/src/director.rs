@@ -6,6 +6,7 @@ use probity_model::manifest::{self, object_name, placeholders, pod_name};
 use probity_model::{EventId, wait};
 use serde_json::Value;
 
+use crate::Defect;
 use crate::pod::micros;
 use crate::world::{Act, At, MS, SECOND, World};
 
@@ -138,6 +139,11 @@ impl World<'_> {
                 let manifest = manifest::trial(self.case, &trial.name, &trial.manifest, &self.setting);
                 let (code, message, stored) = self.try_out(&manifest);
                 self.did(Did::Tried(Tried { name: trial.name.clone(), manifest, code, message, stored }));
+            }
+            Step::Patch(of) if of.kind.is_none() && self.has(Defect::ApiPatchesProbes) => {
+                let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
+                let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
+                self.did(Did::Patched { kind, name, patch, subresource: String::new() });
             }
             Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["containers"].is_array() => {
                 let why = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \

@@ -5,6 +5,7 @@ mod exec;
 mod expand;
 mod http;
 mod lifecycle;
+mod plain;
 mod prober;
 mod restart;
 mod stop;

@@ -113,6 +113,9 @@ pub(crate) struct Worker {
     pub(crate) hold: bool,
     pub(crate) last: Option<bool>,
     pub(crate) streak: u64,
+    /// Successes and failures of this life in all, for a defective kubelet, and whether it left its first turn out.
+    pub(crate) in_all: (u64, u64),
+    pub(crate) waited: bool,
     pub(crate) busy: bool,
     pub(crate) backlog: bool,
     pub(crate) trigger: bool,
@@ -208,6 +211,8 @@ impl Worker {
             hold: false,
             last: None,
             streak: 0,
+            in_all: (0, 0),
+            waited: false,
             busy: false,
             backlog: false,
             trigger: false,

@@ -17,7 +17,7 @@ use probity_model::compose::NODE;
 use probity_model::history::{Did, Happening, Heard, Way};
 use probity_script::answer::ListenState;
 use probity_script::witness::{
-    ChangeSeen, Entry, Exiting, Hello, Listening, Mark, ResetSeen, SignalSeen, Started,
+    ChangeSeen, Dump, Entry, Exiting, Hello, Listening, Mark, ResetSeen, SignalSeen, Started,
 };
 use probity_script::{Change, Fact, Moment, Plan, Script, Span, WitnessLine};
 
@@ -25,7 +25,7 @@ use crate::pod::{Life, micros, span};
 use crate::world::{Act, At, LifeAt, MS, World};
 
 pub(crate) use client::Errand;
-pub(crate) use connection::{Call, Request, Tls};
+pub(crate) use connection::{Call, Manner, Request, Tls};
 pub(crate) use reply::{Answer, Head};
 
 /// How often a process looks at what its plan says about its ports.
@@ -113,6 +113,10 @@ impl World<'_> {
             identity,
         };
         self.note(life, Fact::Started(started));
+        if self.life(life).is_some_and(|of| of.plan.process.dump) {
+            let (host, namespaces) = (self.pods[life.at.pod].name.clone(), self.namespaces(life.at));
+            self.note(life, Fact::Dump(Dump { host, namespaces, ..Dump::default() }));
+        }
     }
 
     /// The process, if this life of its container is the present one.

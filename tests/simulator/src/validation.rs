@@ -35,6 +35,7 @@ impl World<'_> {
         default(spec, "terminationGracePeriodSeconds", json!(30));
         default(spec, "dnsPolicy", json!("ClusterFirst"));
         default(spec, "schedulerName", json!("default-scheduler"));
+        let grace = spec["terminationGracePeriodSeconds"].clone();
         for list in ["initContainers", "containers"] {
             for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
                 default(container, "terminationMessagePath", json!("/dev/termination-log"));
@@ -44,9 +45,12 @@ impl World<'_> {
                 for port in container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
                     default(port, "protocol", json!("TCP"));
                 }
-                for probe in PROBES {
-                    if let Some(probe) = container.get_mut(probe) {
+                for field in PROBES {
+                    if let Some(probe) = container.get_mut(field) {
                         self.fill_probe(probe);
+                        if self.has(Defect::ApiFillsProbeGrace) && field != "readinessProbe" {
+                            default(probe, "terminationGracePeriodSeconds", grace.clone());
+                        }
                     }
                 }
                 let hook =
@@ -60,10 +64,15 @@ impl World<'_> {
     }
 
     fn fill_probe(&self, probe: &mut Value) {
-        for (field, value) in
-            [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
-        {
-            if probe.get(field).is_none_or(|set| *set == 0) {
+        let (period, keeps_zero) =
+            (if self.has(Defect::ApiOtherProbeDefaults) { 5 } else { 10 }, self.has(Defect::ApiKeepsZero));
+        for (field, value) in [
+            ("timeoutSeconds", 1),
+            ("periodSeconds", period),
+            ("successThreshold", 1),
+            ("failureThreshold", 3),
+        ] {
+            if probe.get(field).is_none_or(|set| *set == 0 && !keeps_zero) {
                 probe[field] = json!(value);
             }
         }
@@ -115,32 +124,42 @@ impl World<'_> {
         for name in
             ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
         {
-            if let Some(number @ ..=-1) = probe[name].as_i64() {
+            if let Some(number @ ..=-1) = probe[name].as_i64()
+                && !self.has(Defect::ApiAcceptsNegative)
+            {
                 problems.push(format!(
                     "{path}.{name}: Invalid value: {number}: must be greater than or equal to 0"
                 ));
             }
         }
-        if field != "readinessProbe" && probe["successThreshold"].as_i64().is_some_and(|number| number != 1) {
+        let successes = probe["successThreshold"].as_i64();
+        let several = match field {
+            "readinessProbe" => self.has(Defect::ApiRefusesTwoSuccesses),
+            _ => !self.has(Defect::ApiAcceptsTwoSuccesses) && successes != Some(0),
+        };
+        if several && successes.is_some_and(|number| number != 1) {
             problems.push(format!(
                 "{path}.successThreshold: Invalid value: {}: must be 1",
                 probe["successThreshold"]
             ));
         }
         let grace = probe.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
-        if field == "readinessProbe" && grace.is_some() {
-            problems.push(format!(
-                "{path}.terminationGracePeriodSeconds: Invalid value: must not be set for readinessProbes"
-            ));
-        } else if let Some(number @ ..=0) = grace {
-            problems.push(format!(
-                "{path}.terminationGracePeriodSeconds: Invalid value: {number}: must be greater than 0"
-            ));
+        let readiness = field == "readinessProbe";
+        let why = match grace {
+            Some(_) if readiness && self.has(Defect::ApiAcceptsReadinessGrace) => None,
+            Some(_) if readiness => Some("must not be set for readinessProbes"),
+            Some(..=0) => Some("must be greater than 0"),
+            _ => None,
+        };
+        if let Some((number, why)) = grace.zip(why) {
+            problems.push(format!("{path}.terminationGracePeriodSeconds: Invalid value: {number}: {why}"));
         }
         let handlers = ["exec", "httpGet", "tcpSocket", "grpc"];
         match handlers.iter().filter(|handler| probe.get(**handler).is_some()).count() {
+            0 if self.has(Defect::ApiAcceptsNoHandler) => {}
             0 => problems.push(format!("{path}: Required value: must specify a handler type")),
             1 => {}
+            _ if self.has(Defect::ApiAcceptsTwoHandlers) => {}
             _ => problems.push(format!("{path}: Forbidden: may not specify more than 1 handler type")),
         }
         if let Some(exec) = probe.get("exec")
@@ -150,15 +169,16 @@ impl World<'_> {
             problems.push(format!("{path}.exec.command: Required value"));
         }
         for handler in ["httpGet", "tcpSocket", "grpc"] {
-            if let Some(of) = probe.get(handler) {
+            let portless = handler == "grpc" && self.has(Defect::ApiAcceptsGrpcWithoutPort);
+            if let Some(of) = probe.get(handler).filter(|of| !(portless && of["port"].is_null())) {
                 self.port_problems(&format!("{path}.{handler}.port"), &of["port"], container, problems);
             }
         }
         if let Some(grpc) = probe.get("grpc") {
-            if grpc["port"].is_string() {
+            if grpc["port"].is_string() && !self.has(Defect::ApiAcceptsGrpcPortName) {
                 problems.push(format!("{path}.grpc.port: cannot unmarshal string into a number"));
             }
-            if grpc.get("host").is_some() {
+            if grpc.get("host").is_some() && !self.has(Defect::ApiAcceptsGrpcHost) {
                 problems.push(format!("unknown field \"{path}.grpc.host\""));
             }
         }

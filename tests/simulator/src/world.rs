@@ -237,6 +237,12 @@ impl<'c> World<'c> {
         self.queue.insert((when.max(self.now), self.ticket), act);
     }
 
+    /// A number that is given once.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.ticket += 1;
+        self.ticket
+    }
+
     /// A number from `from` up to `to`, different each time.
     pub(crate) fn between(&mut self, from: i64, to: i64) -> i64 {
         self.dice = self.dice.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -1,10 +1,15 @@
 //! Commands that are run in containers, by probes and by hooks.
 
+use std::collections::BTreeMap;
+
+use probity_model::compose::NODE;
 use probity_script::answer::ExecAnswer;
 use probity_script::witness::{Command, ExecEnded, ExecSeen};
 use probity_script::{Endpoint, Fact};
 
 use super::Back;
+use super::prober::Outcome;
+use crate::Defect;
 use crate::pod::micros;
 use crate::world::{At, LifeAt, MS, SECOND, World};
 
@@ -39,7 +44,16 @@ impl World<'_> {
         let choice = self.choose_at(began, life, &script, &word, probe, None);
         let short = choice.answer.word().unwrap_or("with settings").to_owned();
         let began_mono_us = self.mono() + u64::try_from(BEGINS - 10 * MS).unwrap_or(0);
-        let seen = Command { args: command.to_vec(), pid: 20, began_mono_us, ..Command::default() };
+        let on_node = self.has(Defect::ExecOnTheNode);
+        let host = if on_node { NODE.to_owned() } else { self.pods[at.pod].name.clone() };
+        let mut namespaces = self.namespaces(at);
+        for (kind, number) in &mut namespaces {
+            if on_node || (kind == "pid" && self.has(Defect::ExecInTheNodesProcesses)) {
+                *number = 1;
+            }
+        }
+        let args = command.to_vec();
+        let seen = Command { args, pid: 20, host, namespaces, began_mono_us, ..Command::default() };
         let fact = ExecSeen { exec, endpoint, probe, step: choice.index, answer: short, command: seen };
         self.note_at(began, life, Fact::Exec(fact));
         if let Some(mark) = choice.mark {
@@ -57,10 +71,12 @@ impl World<'_> {
         match over.filter(|over| *over <= deadline) {
             Some(over) => {
                 let exit = settings.as_ref().map_or(0, |settings| settings.exit);
+                let forks = settings.as_ref().is_some_and(|settings| settings.fork.is_some());
                 self.note_at(over, life, ended(over, Some(exit)));
                 if let Some(lives) = settings.as_ref().and_then(|settings| settings.fork) {
                     self.leave_child(life, &word, over, micros(lives));
                 }
+                let exit = if forks && self.has(Defect::ExecWithChildPasses) { 0 } else { exit };
                 let said = settings.and_then(|settings| settings.print).unwrap_or_default();
                 (over + 20 * MS, Back::Command(Some(exit), said))
             }
@@ -71,5 +87,35 @@ impl World<'_> {
                 (deadline + 10 * MS, Back::Command(None, said))
             }
         }
+    }
+    /// What became of a command.
+    pub(super) fn judge_command(&self, back: Back) -> Outcome {
+        match back {
+            Back::Command(Some(0), _) => Outcome::Passed,
+            Back::Command(Some(_), _) if self.has(Defect::ExecStatusIgnored) => Outcome::Passed,
+            Back::Command(Some(126..), said) if self.has(Defect::ExecHighStatusIsError) => {
+                Outcome::Erred("unknown", said)
+            }
+            Back::Command(Some(_), said) => Outcome::Failed(said),
+            Back::Command(None, _) if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            Back::Command(None, said) if self.has(Defect::ExecTimeoutIsError) => {
+                Outcome::Erred("unknown", said)
+            }
+            Back::Command(None, said) => Outcome::Failed(said),
+            Back::Unsent(why) if self.has(Defect::MissingCommandFails) => Outcome::Failed(why),
+            Back::Unsent(_) if self.has(Defect::MissingCommandPasses) => Outcome::Passed,
+            Back::Unsent(why) => Outcome::Erred("unknown", why),
+            Back::Answer(_) => Outcome::Failed("EOF".to_owned()),
+        }
+    }
+
+    /// The namespaces of a container's processes.
+    pub(crate) fn namespaces(&self, at: At) -> BTreeMap<String, u64> {
+        let container = &self.pods[at.pod].containers[at.container];
+        let of_pod = 4_026_532_000 + 100 * at.pod as u64;
+        let own = of_pod + 10 + 2 * at.container as u64 + 50 * container.attempt();
+        let kinds =
+            [("ipc", of_pod), ("mnt", own), ("net", of_pod + 1), ("pid", own + 1), ("uts", of_pod + 2)];
+        kinds.map(|(kind, number)| (kind.to_owned(), number)).into()
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::prober::{Back, Outcome, Run};
 use super::url::Url;
 use crate::Defect;
-use crate::target::{Answer, Call, Head, Request, Tls};
+use crate::target::{Answer, Call, Head, Manner, Request, Tls};
 use crate::world::World;
 
 /// How much of a body is read.
@@ -57,12 +57,16 @@ impl World<'_> {
             .worker(run.at, run.kind)
             .and_then(|worker| worker.kept)
             .filter(|_| reuses && leg.before == 0);
+        let local = self.has(Defect::HttpThroughLoopback) && leg.url.host == "127.0.0.1";
+        let inside = local || self.has(Defect::HttpFromInside);
+        let own = self.pods[run.at.pod].ip.clone();
         let call = Call {
-            peer: self.kubelet_address(&leg.url.host),
+            peer: if inside && !local { own } else { self.kubelet_address(&leg.url.host) },
             host: leg.url.host.clone(),
             port: leg.url.port.unwrap_or(if secure { 443 } else { 80 }),
             tls: secure.then(|| self.tls()),
             request: Some(Request {
+                method: if self.has(Defect::HttpAsksByHead) { "HEAD" } else { "GET" },
                 target: leg.url.target.clone(),
                 headers: self.wire(&leg),
                 service: None,
@@ -71,6 +75,7 @@ impl World<'_> {
             limit: if self.has(Defect::ReadsWholeBody) { u64::MAX } else { LIMIT },
             kept,
             keep: reuses && leg.before == 0,
+            manner: Manner { inside: inside.then_some(run.at.pod), ..Manner::default() },
         };
         let (when, answer) = self.call(&call);
         if reuses && leg.before == 0 {
@@ -114,7 +119,8 @@ impl World<'_> {
                 .map(|port| port + 1);
         }
         let port = port.ok_or_else(|| no_such_port(&settings["port"]))?;
-        let localhost = of.on_host && self.has(Defect::HostNetworkMeansLocalhost);
+        let localhost = (of.on_host && self.has(Defect::HostNetworkMeansLocalhost))
+            || self.has(Defect::HttpThroughLoopback);
         let own = if localhost { "127.0.0.1" } else { of.ip.as_str() };
         let host = text("host").filter(|_| !self.has(Defect::HostFieldIgnored)).unwrap_or(own);
         let no_path = if self.has(Defect::DefaultPathWrong) { "/healthz" } else { "/" };
@@ -122,6 +128,7 @@ impl World<'_> {
             Some("/") | None => no_path,
             Some(path) => path,
         };
+        let path = path.split('?').next().filter(|_| self.has(Defect::HttpDropsQuery)).unwrap_or(path);
         let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let scheme = text("scheme").map_or_else(|| "http".to_owned(), str::to_ascii_lowercase);
         let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -228,7 +235,7 @@ impl World<'_> {
                 Outcome::Erred("failure", why)
             }
             Answer::Broken(why) => failed(&why),
-            Answer::Connected | Answer::Health(..) => failed("EOF"),
+            Answer::Connected | Answer::Parted | Answer::Health(..) => failed("EOF"),
             Answer::Head(head) => self.judge_head(run, &head),
         }
     }
@@ -250,6 +257,10 @@ impl World<'_> {
             return Outcome::Failed("response body too large".to_owned());
         }
         match head.status {
+            201..=399 if self.has(Defect::HttpOnly200Passes) => {
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+            }
+            400..=499 if self.has(Defect::HttpClientErrorsPass) => Outcome::Passed,
             200..=299 => Outcome::Passed,
             300..=399 if self.has(Defect::RedirectCountsAsFailure) => {
                 Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))

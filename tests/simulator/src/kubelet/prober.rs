@@ -5,13 +5,13 @@ use serde_json::Value;
 
 use super::http::Leg;
 use crate::Defect;
-use crate::target::{Answer, Call, Head, Request};
-use crate::world::{Act, At, LifeAt, MS, SECOND, World};
+use crate::target::{Answer, Head};
+use crate::world::{Act, At, LifeAt, MS, World};
 
 /// How often a probe is tried that errs.
 const TRIES: u32 = 3;
 /// The address that the kubelet's connections come from.
-const KUBELET: &str = "10.244.1.1";
+pub(super) const KUBELET: &str = "10.244.1.1";
 
 /// A run of a probe.
 #[derive(Clone, Debug)]
@@ -76,10 +76,10 @@ impl World<'_> {
                 self.execute(run.at, &command, run.deadline)
             }
             "httpGet" => self.send_http(&mut run, &settings),
-            "tcpSocket" => self.send_plain(&run, &settings, None),
-            _ => self.send_plain(&run, &settings, Some(settings["service"].as_str().unwrap_or_default())),
+            "tcpSocket" => self.send_tcp(&run, &settings),
+            _ => self.send_grpc(&run, &settings),
         };
-        let number = self.flights.last_key_value().map_or(0, |(number, _)| number + 1);
+        let number = self.number();
         let reached = self.reached.take();
         self.flights.insert(number, Flight { run, back, reached });
         self.at(when, Act::Settled(number));
@@ -111,44 +111,6 @@ impl World<'_> {
         }
     }
 
-    /// A bare connection, or a health check over gRPC.
-    fn send_plain(&mut self, run: &Run, settings: &Value, service: Option<&str>) -> (i64, Back) {
-        let of = &self.pods[run.at.pod];
-        let Some(port) = super::http::resolve_port(&of.containers[run.at.container].spec, &settings["port"])
-        else {
-            return (self.now, Back::Unsent(super::http::no_such_port(&settings["port"])));
-        };
-        let own = of.ip.clone();
-        let host = settings["host"].as_str().filter(|host| !host.is_empty()).map_or(own, str::to_owned);
-        let request = service.map(|service| Request {
-            target: "/grpc.health.v1.Health/Check".to_owned(),
-            headers: [
-                ("Host", format!("{host}:{port}").as_str()),
-                ("content-type", "application/grpc"),
-                ("user-agent", "kube-probe/1.36 grpc-go/1.80.0"),
-                ("te", "trailers"),
-                ("grpc-timeout", "998m"),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec(),
-            service: Some(service.to_owned()),
-        });
-        let peer = KUBELET.to_owned();
-        let call = Call {
-            peer,
-            host,
-            port,
-            tls: None,
-            request,
-            deadline: run.deadline,
-            limit: 10_240,
-            kept: None,
-            keep: false,
-        };
-        let (when, answer) = self.call(&call);
-        (when, Back::Answer(answer))
-    }
-
     /// Where the kubelet's connections to a host come from.
     pub(super) fn kubelet_address(&self, host: &str) -> String {
         if host.starts_with("127.") { "127.0.0.1".to_owned() } else { KUBELET.to_owned() }
@@ -158,14 +120,13 @@ impl World<'_> {
     fn settled(&mut self, mut run: Run, back: Back) {
         let (handler, settings) = self.handler(run.at, run.kind);
         let outcome = match back {
+            back if handler == "exec" => self.judge_command(back),
             Back::Unsent(why) if self.has(Defect::UnresolvablePortFails) => Outcome::Failed(why),
             Back::Unsent(why) => Outcome::Erred("unknown", why),
-            Back::Command(Some(0), _) => Outcome::Passed,
-            Back::Command(Some(_), said) => Outcome::Failed(said),
-            Back::Command(None, _) if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
-            Back::Command(None, said) => Outcome::Failed(said),
+            Back::Command(..) => Outcome::Failed("EOF".to_owned()),
             Back::Answer(answer) if handler == "httpGet" => self.judge_http(&mut run, answer),
-            Back::Answer(answer) => self.judge_plain(&run, &settings, answer),
+            Back::Answer(answer) if handler == "tcpSocket" => self.judge_tcp(&run, &settings, answer),
+            Back::Answer(answer) => self.judge_grpc(&run, &settings, answer),
         };
         match outcome {
             Outcome::Led(leg) => {
@@ -173,9 +134,8 @@ impl World<'_> {
                 self.later(0, Act::Probe(Box::new(run)));
             }
             Outcome::Erred(..) if run.tries + 1 < self.tries() => {
-                let timeout = self.timeout(run.at, run.kind);
-                let next =
-                    Run { tries: run.tries + 1, deadline: self.now + timeout, leg: Leg::default(), ..run };
+                let deadline = self.now + self.patience(run.at, run.kind);
+                let next = Run { tries: run.tries + 1, deadline, leg: Leg::default(), ..run };
                 self.later(0, Act::Probe(Box::new(next)));
             }
             outcome => self.finish(&run, outcome),
@@ -184,34 +144,6 @@ impl World<'_> {
 
     fn tries(&self) -> u32 {
         if self.has(Defect::ShortBodyTriedSixTimes) { 2 * TRIES } else { TRIES }
-    }
-
-    fn judge_plain(&self, run: &Run, settings: &Value, answer: Answer) -> Outcome {
-        let port = super::http::resolve_port(
-            &self.pods[run.at.pod].containers[run.at.container].spec,
-            &settings["port"],
-        );
-        let host =
-            settings["host"].as_str().filter(|host| !host.is_empty()).unwrap_or(&self.pods[run.at.pod].ip);
-        let place = format!("{host}:{}", port.unwrap_or(0));
-        match answer {
-            Answer::Connected | Answer::Health(true, _) => Outcome::Passed,
-            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
-            Answer::Refused => Outcome::Failed(format!("dial tcp {place}: connect: connection refused")),
-            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
-            Answer::TimedOut { connected: true } => {
-                let seconds = self.timeout(run.at, run.kind) / SECOND;
-                Outcome::Failed(format!("timeout: health rpc did not complete within {seconds}s"))
-            }
-            Answer::TimedOut { connected: false } => {
-                Outcome::Failed(format!("dial tcp {place}: i/o timeout"))
-            }
-            Answer::Health(false, said) => {
-                Outcome::Failed(format!("service unhealthy (responded with \"{said}\")"))
-            }
-            Answer::Broken(why) => Outcome::Failed(format!("error: health rpc probe failed: {why}")),
-            Answer::Head(_) => Outcome::Failed("error: health rpc probe failed".to_owned()),
-        }
     }
 
     /// Tells what a run came to, and hands it to the worker.

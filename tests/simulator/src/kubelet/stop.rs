@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::{Ended, Kind, State, micros};
-use crate::target::{Answer, Call, Request};
+use crate::target::{Answer, Call, Manner, Request};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// What a container has at least between its stop signal and its end, however long its hook took.
@@ -27,16 +27,26 @@ impl World<'_> {
         let message = format!("Container {} failed {} probe{suffix}", container.name, kind.word());
         let own = container.probe(kind).and_then(|probe| probe["terminationGracePeriodSeconds"].as_i64());
         self.record(at.pod, at.container, "Normal", "Killing", &message);
-        let grace = if self.has(Defect::KillWaitsForEver) {
-            600 * SECOND
-        } else {
-            own.map_or(pod_grace, |own| own * SECOND)
-        };
+        let grace = self.grace_of_kill(kind, own.map(|own| own * SECOND), pod_grace);
         if self.has(Defect::KillWithoutGrace) {
             let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
             self.later(20 * MS, Act::Force(life));
         } else {
             self.stop_container(at, grace);
+        }
+    }
+
+    /// How long a container has that a probe condemned.
+    fn grace_of_kill(&self, kind: ProbeKind, own: Option<i64>, of_pod: i64) -> i64 {
+        let ignored = self.has(Defect::ProbeGraceIgnored)
+            || (kind == ProbeKind::Startup && self.has(Defect::StartupGraceIgnored));
+        match own.filter(|_| !ignored) {
+            _ if self.has(Defect::KillWaitsForEver) => 600 * SECOND,
+            _ if self.has(Defect::ProbeGraceAlways2) => 2 * SECOND,
+            Some(own) if self.has(Defect::ProbeGraceOnlyShorter) => own.min(of_pod),
+            Some(own) => own,
+            None if self.has(Defect::ProbeGraceDefaultsTo30) => 30 * SECOND,
+            None => of_pod,
         }
     }
 
@@ -94,7 +104,7 @@ impl World<'_> {
                 header("Accept-Encoding", "gzip"),
             ];
             let target = http["path"].as_str().unwrap_or("/").to_owned();
-            let request = Some(Request { target, headers, service: None });
+            let request = Some(Request { method: "GET", target, headers, service: None });
             let peer = "10.244.1.1".to_owned();
             let call = Call {
                 peer,
@@ -106,6 +116,7 @@ impl World<'_> {
                 limit: 10_240,
                 kept: None,
                 keep: false,
+                manner: Manner::default(),
             };
             let (when, answer) = self.call(&call);
             return if answer == Answer::Refused { now } else { when };
@@ -200,8 +211,10 @@ impl World<'_> {
             let of = &self.pods[pod].containers[container];
             if of.kind != Kind::Sidecar && of.is_running() {
                 let message = format!("Stopping container {}", of.name);
+                let own = &of.spec["livenessProbe"]["terminationGracePeriodSeconds"];
+                let own = own.as_i64().filter(|_| self.has(Defect::DeletionUsesProbeGrace));
                 self.record(pod, container, "Normal", "Killing", &message);
-                self.stop_container(at, grace * SECOND);
+                self.stop_container(at, own.unwrap_or(grace) * SECOND);
             }
         }
         self.stop_helpers(pod);

@@ -8,6 +8,9 @@ use crate::Defect;
 use crate::pod::{Kind, State, Worker};
 use crate::world::{Act, At, MS, SECOND, World};
 
+/// As long as nobody waits.
+const FOR_EVER: i64 = 3600 * SECOND;
+
 impl World<'_> {
     /// The pod is known: each of its probes gets a worker, whose ticker begins now.
     pub(crate) fn add_workers(&mut self, pod: usize) {
@@ -33,13 +36,18 @@ impl World<'_> {
     /// The ticker.
     pub(crate) fn tick(&mut self, at: At, kind: ProbeKind, generation: u64) {
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let (overlaps, drifts) = (self.has(Defect::ProbesOverlap), self.has(Defect::PeriodAfterAnswer));
+        let backs_off = self.has(Defect::ReadinessBacksOff) && kind == ProbeKind::Readiness;
         let Some(worker) = self.worker(at, kind).filter(|worker| worker.generation == generation) else {
             return;
         };
-        let busy = worker.busy;
+        let busy = worker.busy && !overlaps;
         worker.asleep = false;
         worker.backlog |= busy;
-        self.later(period, Act::Tick(at, kind, generation));
+        let period = if backs_off && worker.last == Some(false) { 2 * period } else { period };
+        if !drifts {
+            self.later(period, Act::Tick(at, kind, generation));
+        }
         if !busy {
             self.do_probe(at, kind);
         }
@@ -47,6 +55,10 @@ impl World<'_> {
         if let Some(worker) = self.worker(at, kind).filter(|worker| !worker.busy && worker.trigger) {
             worker.trigger = false;
             self.later(0, Act::Poke(at, kind));
+        }
+        // Who counts the period from the answer goes on when that is there.
+        if drifts && self.worker(at, kind).is_some_and(|worker| !worker.busy) {
+            self.later(period, Act::Tick(at, kind, generation));
         }
     }
 
@@ -85,27 +97,34 @@ impl World<'_> {
         };
         let age = self.now.div_euclid(SECOND) - since.div_euclid(SECOND);
         let waited = (self.now - since.div_euclid(SECOND) * SECOND) / SECOND;
-        if age.min(waited) < self.setting_of(at, kind, "initialDelaySeconds") || self.is_held_back(at, kind) {
+        if age.min(waited) < self.delay(at, kind) || self.is_held_back(at, kind) {
             return;
         }
+        let late = self.has(Defect::FirstProbeAPeriodLate) && kind != ProbeKind::Readiness;
         if let Some(worker) = self.worker(at, kind) {
+            if late && !std::mem::replace(&mut worker.waited, true) {
+                return;
+            }
             worker.busy = true;
         }
-        let deadline = self.now + self.timeout(at, kind);
+        let deadline = self.now + self.patience(at, kind);
         let run = Run { at, kind, id: view.id, tries: 0, deadline, leg: Leg::default() };
         self.send_probe(run);
     }
 
     /// A worker sees a life of its container for the first time.
     fn meet(&mut self, at: At, kind: ProbeKind, id: &str) {
-        let starts_ready = self.has(Defect::StartsReady);
         let container = &self.pods[at.pod].containers[at.container];
         let survived = container.outlived_kubelet();
         let started = container.kind == Kind::Sidecar && container.view.started;
+        let again = container.attempt() > 0;
+        let starts_ready =
+            self.has(Defect::StartsReady) || (again && self.has(Defect::ReadyAtOnceAfterRestart));
         let Some(worker) = self.worker(at, kind).filter(|worker| worker.id != id) else { return };
         id.clone_into(&mut worker.id);
         worker.hold = false;
         worker.kept = None;
+        (worker.in_all, worker.waited) = ((0, 0), false);
         let initial = match kind {
             ProbeKind::Startup => None,
             ProbeKind::Liveness => Some(true),
@@ -137,9 +156,40 @@ impl World<'_> {
         }
     }
 
+    /// How long after its start a container is left alone.
+    fn delay(&self, at: At, kind: ProbeKind) -> i64 {
+        let container = &self.pods[at.pod].containers[at.container];
+        let delay = self.setting_of(at, kind, "initialDelaySeconds");
+        let started = kind != ProbeKind::Startup && container.probe(ProbeKind::Startup).is_some();
+        let lost = (self.has(Defect::DelayLostWithLongPeriod)
+            && delay < self.setting_of(at, kind, "periodSeconds"))
+            || (self.has(Defect::DelayInFirstLifeOnly) && container.attempt() > 0)
+            || (self.has(Defect::DelayLostAfterStartup) && started);
+        match lost {
+            true => 0,
+            false if self.has(Defect::DelayHalved) => delay / 2,
+            false => delay,
+        }
+    }
+
     /// How long an attempt may take.
     pub(super) fn timeout(&self, at: At, kind: ProbeKind) -> i64 {
-        self.setting_of(at, kind, "timeoutSeconds").max(1) * SECOND
+        let timeout = self.setting_of(at, kind, "timeoutSeconds").max(1) * SECOND;
+        match () {
+            () if self.has(Defect::TimeoutAlways1s) => SECOND,
+            () if self.has(Defect::TimeoutTwice) => 2 * timeout,
+            () => timeout,
+        }
+    }
+
+    /// How long an attempt is waited for.
+    pub(super) fn patience(&self, at: At, kind: ProbeKind) -> i64 {
+        let probe = self.pods[at.pod].containers[at.container].probe(kind);
+        let endless = match probe.is_some_and(|probe| probe.get("exec").is_some()) {
+            true => self.has(Defect::ExecTimeoutIgnored),
+            false => self.has(Defect::TimeoutIgnored),
+        };
+        if endless { FOR_EVER } else { self.timeout(at, kind) }
     }
 
     /// A verdict of one probe is there: nothing if it is thrown away. Then the worker's next turn.
@@ -148,8 +198,16 @@ impl World<'_> {
             self.count_result(at, kind, passed);
             self.count(at, kind, id, passed);
         }
+        let drifts = self.has(Defect::PeriodAfterAnswer);
+        let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
         let Some(worker) = self.worker(at, kind) else { return };
         worker.busy = false;
+        if drifts {
+            worker.generation += 1;
+            let generation = worker.generation;
+            self.later(period, Act::Tick(at, kind, generation));
+            return;
+        }
         if std::mem::take(&mut worker.trigger) {
             self.later(0, Act::Poke(at, kind));
         } else if std::mem::take(&mut worker.backlog) {
@@ -161,13 +219,29 @@ impl World<'_> {
     fn count(&mut self, at: At, kind: ProbeKind, id: &str, passed: bool) {
         let threshold = self.threshold(at, kind, passed);
         let goes_on = self.has(Defect::StartupGoesOnAfterSuccess) && passed;
+        let goes_on_hold = (kind == ProbeKind::Liveness && !passed)
+            || (kind == ProbeKind::Startup && !goes_on)
+            || (kind == ProbeKind::Readiness && !passed && self.has(Defect::ReadinessStopsAfterFailure));
+        let forgives = self.has(Defect::FirstFailureForgiven) && !passed;
+        let in_all = match passed {
+            true => self.has(Defect::SuccessesCountedInAll),
+            false => self.has(Defect::FailuresCountedInAll),
+        };
         let Some(worker) = self.worker(at, kind) else { return };
-        worker.streak = if worker.last == Some(passed) { worker.streak + 1 } else { 1 };
+        worker.in_all.0 += u64::from(passed);
+        worker.in_all.1 += u64::from(!passed);
+        worker.streak = match worker.last {
+            _ if in_all && passed => worker.in_all.0,
+            _ if in_all => worker.in_all.1,
+            Some(last) if last == passed => worker.streak + 1,
+            Some(_) if forgives => 0,
+            _ => 1,
+        };
         worker.last = Some(passed);
         if worker.streak < threshold {
             return;
         }
-        if (kind == ProbeKind::Liveness && !passed) || (kind == ProbeKind::Startup && !goes_on) {
+        if goes_on_hold {
             worker.hold = true;
             worker.streak = 0;
         }
@@ -177,7 +251,8 @@ impl World<'_> {
     fn threshold(&self, at: At, kind: ProbeKind, passed: bool) -> u64 {
         let number = |kind, field| u64::try_from(self.setting_of(at, kind, field)).unwrap_or(1).max(1);
         if passed {
-            return number(kind, "successThreshold");
+            let one = self.has(Defect::SuccessThresholdIgnored);
+            return if one { 1 } else { number(kind, "successThreshold") };
         }
         let own = number(kind, "failureThreshold");
         let container = &self.pods[at.pod].containers[at.container];
@@ -194,7 +269,8 @@ impl World<'_> {
         {
             return own.min(number(ProbeKind::Liveness, "failureThreshold"));
         }
-        own + u64::from(self.has(Defect::OneMoreFailureTolerated))
+        let less = u64::from(self.has(Defect::OneFailureLessSettles) && own > 1);
+        own + u64::from(self.has(Defect::OneMoreFailureTolerated)) - less
     }
 
     /// Takes a result over, and lets the kubelet act on it if it is new.

@@ -3,7 +3,7 @@
 use probity_script::Fact;
 use probity_script::witness;
 
-use super::connection::{Call, Request};
+use super::connection::{Call, Manner, Request};
 use super::reply::Answer;
 use crate::pod::micros;
 use crate::world::{Act, LifeAt, MS, SECOND, World};
@@ -51,11 +51,12 @@ impl World<'_> {
             host: host.to_owned(),
             port,
             tls: None,
-            request: Some(Request { target: path.to_owned(), headers, service: None }),
+            request: Some(Request { method: "GET", target: path.to_owned(), headers, service: None }),
             deadline,
             limit: 64 << 10,
             kept: None,
             keep: false,
+            manner: Manner::default(),
         };
         let (at, answer) = self.call(&call);
         let (status, answered_by, error) = match answer {
@@ -63,7 +64,7 @@ impl World<'_> {
             Answer::Refused => (None, None, Some("connection refused".to_owned())),
             Answer::TimedOut { .. } => (None, None, Some("no answer in time".to_owned())),
             Answer::Broken(why) | Answer::Health(_, why) => (None, None, Some(why)),
-            Answer::Connected => (None, None, Some("no answer".to_owned())),
+            Answer::Connected | Answer::Parted => (None, None, Some("no answer".to_owned())),
         };
         let took_us = u64::try_from(at - self.now).unwrap_or(0);
         let (by, url) = (by.to_owned(), url.to_owned());

@@ -29,6 +29,19 @@ pub(crate) struct Call {
     pub(crate) kept: Option<(u64, u64, u64)>,
     /// Whether the connection is kept afterwards.
     pub(crate) keep: bool,
+    /// What else is peculiar to it.
+    pub(crate) manner: Manner,
+}
+
+/// What only defective callers do: where they call from, and what they do with a bare connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// The pod inside of which it is called, whose loopback is then meant.
+    pub(crate) inside: Option<usize>,
+    /// So many bytes are sent over a bare connection.
+    pub(crate) says: u64,
+    /// So long a bare connection is kept, in microseconds.
+    pub(crate) stays: i64,
 }
 
 /// How a caller speaks TLS.
@@ -45,6 +58,8 @@ pub(crate) struct Tls {
 /// What is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
+    /// The method.
+    pub(crate) method: &'static str,
     /// The request target.
     pub(crate) target: String,
     /// The headers as they go over HTTP/1.1, Host first.
@@ -86,17 +101,13 @@ enum Shut {
 impl World<'_> {
     /// Calls an address: when the caller knows, and what.
     pub(crate) fn call(&mut self, call: &Call) -> (i64, Answer) {
-        let door = match self.dial(&call.host, call.port, &call.peer) {
+        let door = match self.dial(call) {
             Ok(door) => door,
             Err(Shut::Refused) => return (self.now + MS / 2, Answer::Refused),
             Err(Shut::Silent) => return (call.deadline, Answer::TimedOut { connected: false }),
         };
         match self.connect(call, door) {
             Err(end) => end,
-            Ok(line) if call.request.is_none() => {
-                self.end_of(&line.door, line.conn, self.now + MS / 2, Ending::PeerClosed, (0, None));
-                (self.now + MS / 2, Answer::Connected)
-            }
             Ok(line) => {
                 let life = line.door.life;
                 let answer = self.ask_for(call, line);
@@ -106,8 +117,9 @@ impl World<'_> {
         }
     }
 
-    /// Finds who listens at an address.
-    fn dial(&mut self, host: &str, port: u16, peer: &str) -> Result<Door, Shut> {
+    /// Finds who listens at an address. On the loopback interface a pod finds itself, and the kubelet what is on the host.
+    fn dial(&mut self, call: &Call) -> Result<Door, Shut> {
+        let (host, port) = (call.host.as_str(), call.port);
         let (host, port) = match self.routed(host, port) {
             None => (host.to_owned(), port),
             Some(None) => return Err(Shut::Refused),
@@ -117,8 +129,8 @@ impl World<'_> {
         let mut shut = Shut::Silent;
         for pod in 0..self.pods.len() {
             let of = &self.pods[pod];
-            // On the loopback interface a pod finds itself, and the kubelet what is on the host.
-            let own = of.ip == peer || (of.on_host && peer.starts_with("127."));
+            let caller = of.ip == call.peer || (of.on_host && call.peer.starts_with("127."));
+            let own = call.manner.inside.map_or(caller, |own| own == pod);
             let here = if loopback { own } else { of.ip == host };
             if !here || of.gone || of.containers.iter().all(|container| container.starts == 0) {
                 continue;
@@ -157,7 +169,8 @@ impl World<'_> {
         self.reached = Some(door.life);
         let kept = call.kept.filter(|(attempt, ..)| *attempt == door.life.attempt);
         if let Some((_, conn, nth)) = kept {
-            let http2 = call.tls.as_ref().is_some_and(|tls| tls.http2);
+            let http2 =
+                call.tls.as_ref().is_some_and(|tls| tls.http2) || door.listener.protocol == Protocol::Grpc;
             return Ok(Line { door, conn, nth: nth + 1, http2, from: self.now, came: None, worker: None });
         }
         let endpoint = format!("{}@connections", door.name);
@@ -201,22 +214,22 @@ impl World<'_> {
         let garbage = answer == ConnectionAnswer::Garbage;
         let settings = settings(answer);
         let from = self.now + settings.delay.map_or(0, crate::pod::micros);
-        let bare = call.request.is_none();
-        let (soon, now) = (MS / 2, self.now);
+        let soon = MS / 2;
+        if call.request.is_none() {
+            // A connect succeeds whatever is done with the connection afterwards.
+            let at = self.now + soon;
+            let (ending, answer, stays) = match settings.then {
+                Then::Close if settings.delay.is_none() => (Ending::WeClosed, Answer::Parted, 0),
+                Then::Reset if settings.delay.is_none() => (Ending::WeReset, Answer::Connected, 0),
+                _ => (Ending::PeerClosed, Answer::Connected, call.manner.stays),
+            };
+            self.end_of(door, conn, at + stays, ending, (call.manner.says, None));
+            return Err((at, answer));
+        }
         let mut end = |ending, when: i64, answer: Answer| {
-            self.end_of(door, conn, when, ending, (if bare { 0 } else { 150 }, None));
+            self.end_of(door, conn, when, ending, (150, None));
             Err((when, answer))
         };
-        if bare {
-            // A connect succeeds whatever is done with the connection afterwards.
-            let at = now + soon;
-            let ending = match settings.then {
-                Then::Close if settings.delay.is_none() => Ending::WeClosed,
-                Then::Reset if settings.delay.is_none() => Ending::WeReset,
-                _ => Ending::PeerClosed,
-            };
-            return end(ending, at, Answer::Connected);
-        }
         if from > call.deadline {
             return end(Ending::PeerClosed, call.deadline, Answer::TimedOut { connected: true });
         }

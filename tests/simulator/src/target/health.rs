@@ -78,7 +78,9 @@ impl World<'_> {
             return self.gives_up(call, line, endpoint, step, &said, 0);
         }
         self.answered(line, endpoint, step, &said, at, 7, None);
-        self.end(&line.door, line.conn, at + MS, Ending::PeerClosed, None);
+        if !call.keep {
+            self.end(&line.door, line.conn, at + MS, Ending::PeerClosed, None);
+        }
         (at + MS, Answer::Health(serves, what))
     }
 }

@@ -32,6 +32,8 @@ pub(crate) enum Answer {
     Broken(String),
     /// A bare connection was made.
     Connected,
+    /// A bare connection was made, and closed at once by who took it.
+    Parted,
     /// An answer came.
     Head(Box<Head>),
     /// A gRPC health check came back: whether it serves, and what is said of it.
@@ -84,7 +86,7 @@ impl World<'_> {
             endpoint,
             probe,
             hop: (hop > 0).then_some(hop),
-            method: if request.service.is_some() { "POST" } else { "GET" }.to_owned(),
+            method: request.method.to_owned(),
             target: request.target.clone(),
             protocol: if line.http2 { "HTTP/2" } else { "HTTP/1.1" }.to_owned(),
             headers: if line.http2 { as_http2(&request.headers) } else { request.headers.clone() },

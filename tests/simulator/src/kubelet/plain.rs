@@ -1,0 +1,242 @@
+//! The TCP and gRPC probers: bare connections and health checks, and what is made of them.
+
+use serde_json::Value;
+
+use super::prober::{Back, KUBELET, Outcome, Run};
+use crate::Defect;
+use crate::target::{Answer, Call, Manner, Request, Tls};
+use crate::world::{SECOND, World};
+
+/// The address of the node.
+const NODE_ADDRESS: &str = "10.89.0.2";
+
+/// Where a probe goes to, and from where.
+struct Way {
+    host: String,
+    port: u16,
+    peer: String,
+    inside: Option<usize>,
+}
+
+impl World<'_> {
+    /// Opens a bare connection.
+    pub(super) fn send_tcp(&mut self, run: &Run, settings: &Value) -> (i64, Back) {
+        let way = match self.way_of_tcp(run, settings) {
+            Ok(way) => way,
+            Err(why) => return (self.now, Back::Unsent(why)),
+        };
+        if is_name(&way.host) {
+            let answer = match self.has(Defect::NodeKnowsServices) && way.host.contains(".svc") {
+                true => Answer::Connected,
+                false => Answer::Broken(format!("dial tcp: lookup {}: no such host", way.host)),
+            };
+            return (self.now, Back::Answer(answer));
+        }
+        let stays = if self.has(Defect::TcpKeepsConnection) { run.deadline - self.now } else { 0 };
+        let says = if self.has(Defect::TcpSendsBytes) { 6 } else { 0 };
+        let call = Call {
+            peer: way.peer,
+            host: way.host,
+            port: way.port,
+            tls: None,
+            request: None,
+            deadline: run.deadline,
+            limit: 0,
+            kept: None,
+            keep: false,
+            manner: Manner { inside: way.inside, says, stays },
+        };
+        let (when, answer) = self.call(&call);
+        (when, Back::Answer(answer))
+    }
+
+    fn way_of_tcp(&self, run: &Run, settings: &Value) -> Result<Way, String> {
+        let of = &self.pods[run.at.pod];
+        let spec = &of.containers[run.at.container].spec;
+        let mut port = super::http::resolve_port(spec, &settings["port"]);
+        if settings["port"].is_string() && self.has(Defect::TcpNamedPortIsFirstPort) {
+            port = super::http::resolve_port(spec, &spec["ports"][0]["containerPort"]);
+        }
+        let port = port.ok_or_else(|| super::http::no_such_port(&settings["port"]))?;
+        let given = settings["host"].as_str().filter(|host| !host.is_empty());
+        let looped = given.is_none() && self.has(Defect::TcpThroughLoopback);
+        let own = match () {
+            () if looped => "127.0.0.1",
+            () if self.has(Defect::TcpDefaultsToNode) => NODE_ADDRESS,
+            () => of.ip.as_str(),
+        };
+        let peer = match () {
+            () if looped => "127.0.0.1",
+            () if self.has(Defect::TcpFromInside) => of.ip.as_str(),
+            () => KUBELET,
+        };
+        let inside = (looped || self.has(Defect::TcpFromInside)).then_some(run.at.pod);
+        Ok(Way { host: given.unwrap_or(own).to_owned(), port, peer: peer.to_owned(), inside })
+    }
+
+    /// Asks for a service's health.
+    pub(super) fn send_grpc(&mut self, run: &Run, settings: &Value) -> (i64, Back) {
+        let of = &self.pods[run.at.pod];
+        let Some(port) = super::http::resolve_port(&of.containers[run.at.container].spec, &settings["port"])
+        else {
+            return (self.now, Back::Unsent(super::http::no_such_port(&settings["port"])));
+        };
+        let host = of.ip.clone();
+        let request = Request {
+            method: "POST",
+            target: "/grpc.health.v1.Health/Check".to_owned(),
+            headers: self.metadata(&host, port),
+            service: Some(self.service(run, settings)),
+        };
+        let keep = self.has(Defect::GrpcReusesConnection);
+        let kept = self.worker(run.at, run.kind).and_then(|worker| worker.kept).filter(|_| keep);
+        let mut call = Call {
+            peer: KUBELET.to_owned(),
+            host,
+            port,
+            tls: None,
+            request: Some(request),
+            deadline: run.deadline,
+            limit: 10_240,
+            kept,
+            keep,
+            manner: Manner::default(),
+        };
+        let (mut when, mut answer) = self.call(&call);
+        if matches!(answer, Answer::Broken(_)) && self.has(Defect::GrpcFallsBackToTls) {
+            call.tls = Some(Tls { http2: true, ..Tls::default() });
+            (when, answer) = self.call(&call);
+        }
+        if keep {
+            let line = self.reached.and_then(|life| {
+                let fresh = (life.attempt, self.life(life)?.conn.checked_sub(1)?, 1);
+                let again = kept.filter(|(attempt, ..)| *attempt == life.attempt);
+                Some(again.map_or(fresh, |(attempt, conn, nth)| (attempt, conn, nth + 1)))
+            });
+            let answered = matches!(answer, Answer::Health(..));
+            if let Some(worker) = self.worker(run.at, run.kind) {
+                worker.kept = line.filter(|_| answered);
+            }
+        }
+        (when, Back::Answer(answer))
+    }
+
+    fn metadata(&self, host: &str, port: u16) -> Vec<(String, String)> {
+        let host = if self.has(Defect::GrpcNamesLocalhost) { "localhost" } else { host };
+        let agent = match self.has(Defect::GrpcAgentIsLibrarys) {
+            true => "grpc-go/1.80.0",
+            false => "kube-probe/1.36 grpc-go/1.80.0",
+        };
+        let authority = format!("{host}:{port}");
+        let mut metadata = vec![
+            ("Host", authority.as_str()),
+            ("content-type", "application/grpc"),
+            ("user-agent", agent),
+            ("te", "trailers"),
+        ];
+        if !self.has(Defect::GrpcSendsNoDeadline) {
+            metadata.push(("grpc-timeout", "998m"));
+        }
+        if self.has(Defect::GrpcSendsMetadata) {
+            metadata.push(("x-kubernetes-pod", "target"));
+        }
+        metadata.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// The service that is asked for.
+    fn service(&self, run: &Run, settings: &Value) -> String {
+        let spec = &self.pods[run.at.pod].containers[run.at.container].spec;
+        let of_readiness = &spec["readinessProbe"]["grpc"];
+        let one = self.has(Defect::GrpcOneServicePerPort) && of_readiness["port"] == settings["port"];
+        let settings = if one { of_readiness } else { settings };
+        let service = settings["service"].as_str().unwrap_or_default();
+        match () {
+            () if self.has(Defect::GrpcServiceDropped) => String::new(),
+            () if self.has(Defect::GrpcServiceCutAtHyphen) => {
+                service.split('-').next().unwrap_or_default().to_owned()
+            }
+            () => service.to_owned(),
+        }
+    }
+
+    /// What became of a bare connection.
+    pub(super) fn judge_tcp(&self, run: &Run, settings: &Value, answer: Answer) -> Outcome {
+        let failed = |why: &str| Outcome::Failed(format!("dial tcp {}: {why}", self.place(run, settings)));
+        match answer {
+            Answer::Parted if self.has(Defect::TcpCloseFails) => failed("connection closed by peer"),
+            Answer::Connected | Answer::Parted
+                if self.has(Defect::TcpHeedsHttp) && self.http_fails(run, settings) =>
+            {
+                failed("service unavailable")
+            }
+            Answer::Connected | Answer::Parted => Outcome::Passed,
+            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            Answer::Refused if self.has(Defect::TcpRefusalIsError) => {
+                Outcome::Erred("unknown", "connect: connection refused".to_owned())
+            }
+            Answer::Refused => failed("connect: connection refused"),
+            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            Answer::Broken(why) if self.has(Defect::UnknownHostIsError) => Outcome::Erred("unknown", why),
+            Answer::Broken(why) => Outcome::Failed(why),
+            Answer::TimedOut { .. } | Answer::Head(_) | Answer::Health(..) => failed("i/o timeout"),
+        }
+    }
+
+    /// Whether an HTTP probe of the container failed last at the same port.
+    fn http_fails(&self, run: &Run, settings: &Value) -> bool {
+        let container = &self.pods[run.at.pod].containers[run.at.container];
+        container.workers.iter().any(|worker| {
+            let other = &container.spec[worker.kind.field()]["httpGet"];
+            worker.last == Some(false) && other["port"] == settings["port"]
+        })
+    }
+
+    fn place(&self, run: &Run, settings: &Value) -> String {
+        let of = &self.pods[run.at.pod];
+        let port = super::http::resolve_port(&of.containers[run.at.container].spec, &settings["port"]);
+        let host = settings["host"].as_str().filter(|host| !host.is_empty()).unwrap_or(&of.ip);
+        format!("{host}:{}", port.unwrap_or(0))
+    }
+
+    /// What became of a health check.
+    pub(super) fn judge_grpc(&self, run: &Run, settings: &Value, answer: Answer) -> Outcome {
+        let refused = format!("dial tcp {}: connect: connection refused", self.place(run, settings));
+        match answer {
+            Answer::Health(true, _) => Outcome::Passed,
+            Answer::Health(false, said) => self.judge_health(&said),
+            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            Answer::Refused if self.has(Defect::GrpcRefusalIsError) => Outcome::Erred("unknown", refused),
+            Answer::Refused => Outcome::Failed(refused),
+            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            Answer::TimedOut { .. } => {
+                let seconds = self.timeout(run.at, run.kind) / SECOND;
+                Outcome::Failed(format!("timeout: health rpc did not complete within {seconds}s"))
+            }
+            Answer::Broken(why) => Outcome::Failed(format!("error: health rpc probe failed: {why}")),
+            Answer::Connected | Answer::Parted | Answer::Head(_) => {
+                Outcome::Failed("error: health rpc probe failed".to_owned())
+            }
+        }
+    }
+
+    /// What is made of an answer that is not SERVING.
+    fn judge_health(&self, said: &str) -> Outcome {
+        let is = |name: &str, code: &str| said.ends_with(name) || said == code;
+        let error = said.starts_with("rpc error") || said.starts_with("code ");
+        let passes = (self.has(Defect::GrpcUnknownPasses) && !error && said != "NOT_SERVING")
+            || (self.has(Defect::GrpcNotFoundPasses) && is("NotFound", "code 5"))
+            || (self.has(Defect::GrpcUnimplementedPasses) && is("Unimplemented", "code 12"));
+        if passes {
+            return Outcome::Passed;
+        }
+        if error && self.has(Defect::GrpcErrorIsUnknown) {
+            return Outcome::Erred("unknown", said.to_owned());
+        }
+        Outcome::Failed(format!("service unhealthy (responded with \"{said}\")"))
+    }
+}
+
+/// Whether a host is a name and no address.
+fn is_name(host: &str) -> bool {
+    host != "localhost" && !host.contains(':') && !host.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
