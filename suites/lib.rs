@@ -4,6 +4,8 @@
 //! cases; the listing of this folder is the table of contents. Everything is embedded into the program. Judges are pure
 //! functions over a timeline: none of them sleeps, polls or reads a clock.
 
+#[cfg(test)]
+mod coverage;
 mod probe_config;
 mod probe_grpc;
 mod probe_http;

@@ -9,6 +9,7 @@ pub(crate) mod evidence;
 pub(crate) mod http;
 pub(crate) mod in_vain;
 pub(crate) mod kill;
+pub(crate) mod kinds;
 #[cfg(test)]
 pub(crate) mod scene;
 pub(crate) mod services;

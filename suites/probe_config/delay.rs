@@ -13,6 +13,8 @@ use super::course::{Course, SECOND, courses, distribution};
 use crate::reading::kill::{before_deletion, has_hook};
 use crate::reading::tolerance::{Outcome, resulted};
 
+/// Clocks of two programs are not told apart better than this: a probe at the very instant is no early one.
+const APART: i64 = 10_000;
 /// Only a readiness probe with so long a period shows that its first turn did not wait for it.
 const LONG: i64 = 10 * SECOND;
 
@@ -61,7 +63,7 @@ fn judge_delay(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, see
     let (delay, words) = (course.spec.initial_delay, course.words());
     if let Some((id, started)) = course.started_at() {
         let quantity = format!("from startedAt to the first arrival of {words}");
-        let bound = Bound::at_least(delay, "initialDelaySeconds");
+        let bound = Bound::at_least(delay - APART, "initialDelaySeconds - 10 ms");
         let ends = ((id, &started), (first.id, &first.at));
         if let Some(measured) = run.measure(quantity, &course.pod.node, ends.0, ends.1, bound) {
             seen.measure(measured);

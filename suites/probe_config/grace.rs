@@ -12,7 +12,10 @@ use super::course::{Course, SECOND};
 use crate::reading::kill::{
     Life, Stop, all_spent, allowance, before_deletion, over, policy, stop_after, termination,
 };
+use crate::reading::kinds::work_is_done;
 
+/// What a container is left in any case between the stop signal and its forced end.
+const LEAST_GRACE: i64 = 2 * SECOND;
 /// The exit status of a process that was killed by SIGKILL.
 const KILLED: i64 = 137;
 
@@ -32,7 +35,8 @@ pub(super) fn only_its_probe(run: &Timeline<'_>, course: &Course<'_, '_>) -> boo
     let from_outside = over(pod).is_some_and(|(_, from_outside)| from_outside);
     let deadline = pod.spec.get("activeDeadlineSeconds").is_some();
     let lawful = course.attempt.stop_signal().is_none_or(|(_, at)| before_deletion(run, pod, at));
-    let plain = container.kind == ContainerKind::Main && policy(pod, container) != "Never";
+    let stays = container.kind != ContainerKind::Init && !work_is_done(pod, container);
+    let plain = stays && policy(pod, container) != "Never";
     plain && lawful && !(meddled || other || hooked || from_outside || deadline)
 }
 
@@ -77,18 +81,19 @@ fn for_kills(
             && let Some((_, ended)) = &attempt.ended
             && before_deletion(run, pod, ended)
         {
-            judge_end(run, clause, life, (id, at), grace, seen);
+            judge_end(run, clause, life, (id, at), (grace, grace), seen);
         }
     }
 }
 
-/// A process that ignores the stop signal is killed when the grace period is over: not before, and not much later.
+/// A process that ignores the stop signal is killed when the grace period is over, which may have begun before the
+/// signal: not before, and not much later.
 fn judge_end(
     run: &Timeline<'_>,
     clause: &Clause,
     (pod, container, attempt): Life<'_, '_>,
     (stop_id, stop): (EventId, &Stamp),
-    grace: i64,
+    (least, most): (i64, i64),
     seen: &mut Seen,
 ) {
     let by_itself = attempt.lines.iter().any(|line| matches!(line.line.fact, Fact::Exiting(_)));
@@ -100,10 +105,10 @@ fn judge_end(
     let slack = seconds(clause.slack_us());
     // The kubelet counts whole seconds, and the signal is seen later than it is sent.
     let bound = Bound::at_most(
-        grace + SECOND + clause.slack_us(),
-        format!("the grace period of {} + 1 s + {slack}", seconds(grace)),
+        most + SECOND + clause.slack_us(),
+        format!("the grace period of {} + 1 s + {slack}", seconds(most)),
     )
-    .and_at_least(grace - SECOND, format!("the grace period of {} - 1 s", seconds(grace)));
+    .and_at_least(least - SECOND, format!("what is left of the grace period, {} - 1 s", seconds(least)));
     let ends = ((stop_id, stop), (*ended_id, ended));
     let quantity = format!("from the stop signal to the forced end of {}/{}", pod.key, container.name);
     if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
@@ -116,17 +121,21 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
     for (pod, container, spec) in run.probes().filter(|(_, _, spec)| spec.grace.is_some()) {
         let hooked = container.spec.get("lifecycle").is_some();
         let Some((_, grace, began)) = deletion(run, pod) else { continue };
-        if hooked || container.kind != ContainerKind::Main || spec.grace == Some(grace) {
+        if hooked || container.kind == ContainerKind::Init || spec.grace == Some(grace) {
             continue;
         }
         seen.applies();
         let Some(attempt) = container.attempts.last() else { continue };
         let Some((id, stop)) = attempt.stop_signal() else { continue };
         // A container that was being killed already goes on by what it was told.
-        let after = run.clocks.between(&began, stop).is_some_and(|span| span.hi > 0);
-        if after && !before_deletion(run, pod, stop) {
-            judge_end(run, clause, (pod, container, attempt), (id, stop), grace, seen);
-        }
+        let waited = run.clocks.between(&began, stop).filter(|span| span.hi > 0);
+        let Some(waited) = waited.filter(|_| !before_deletion(run, pod, stop)) else { continue };
+        // A sidecar waits for its turn while its grace period runs down.
+        let least = match container.kind {
+            ContainerKind::Sidecar => (grace - waited.hi).max(LEAST_GRACE).min(grace),
+            ContainerKind::Main | ContainerKind::Init => grace,
+        };
+        judge_end(run, clause, (pod, container, attempt), (id, stop), (least, grace.max(LEAST_GRACE)), seen);
     }
 }
 

@@ -27,6 +27,16 @@ fn spec(probes: Value) -> Value {
     json!({ "containers": [container], "terminationGracePeriodSeconds": 10 })
 }
 
+/// The same for a sidecar beside a container that only sleeps.
+fn spec_of_sidecar(probes: Value) -> Value {
+    let mut spec = spec(probes);
+    let mut sidecars = spec["containers"].take();
+    sidecars[0]["restartPolicy"] = json!("Always");
+    spec["initContainers"] = sidecars;
+    spec["containers"] = json!([{ "name": "main", "args": ["pause"] }]);
+    spec
+}
+
 /// The process starts at this time, its port opens at once, and the API shows it.
 fn begin(run: &mut Composer, at: f64, life: u64) {
     run.start(at, life);

@@ -188,6 +188,28 @@ mod tests {
         }
     }
 
+    /// A sidecar that asks in vain for its liveness, beside a main container that only sleeps, until this second.
+    fn vain_sidecar(main: &Value, end: f64) -> &'static str {
+        let plan = json!({ "listeners": { "grpc": { "port": 9091, "protocol": "grpc" } } });
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
+        let probe = json!({ "grpc": { "port": 9090 }, "periodSeconds": 1, "failureThreshold": 2 });
+        let side = json!({ "name": "target", "restartPolicy": "Always", "env": env, "livenessProbe": probe });
+        let mut run = probity_model::compose::Composer::new(&[PORT]);
+        run.create(0.0, &json!({ "initContainers": [side], "containers": [main] })).start(1.0, 0);
+        let status = probity_model::compose::running_status("main", 2.0, true, true, 0);
+        run.status(2.1, &status);
+        run.event(4.0, "Warning", "Unhealthy", "Liveness probe failed: timeout").reading(end);
+        crate::tests::verdict(&run.done(), PORT)
+    }
+
+    #[test]
+    fn a_sidecar_whose_probe_is_in_vain_is_killed_beside_a_container_that_sleeps() {
+        let sleeps = json!({ "name": "main", "args": ["pause"] });
+        assert_eq!(vain_sidecar(&sleeps, 6.0), "holds");
+        assert_eq!(vain_sidecar(&sleeps, 60.0), "violated");
+        assert_eq!(vain_sidecar(&json!({ "name": "main", "image": "other" }), 60.0), "inconclusive");
+    }
+
     fn three(ready: bool) -> &'static str {
         let check =
             |service: &str| json!({ "grpc": { "port": 9090, "service": service }, "periodSeconds": 1 });

@@ -6,12 +6,14 @@
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit};
 use probity_model::timeline::{
-    ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec,
+    ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision, State,
 };
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::witness::Fact;
 use probity_script::{Listener, Plan};
+
+use super::kinds::{sleeps, started_before};
 
 /// What such a probe comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,8 @@ pub(crate) enum There {
 /// Who listens at a port of a pod, as far as the plans of its containers tell.
 pub(crate) fn there(pod: &PodLife<'_>, port: u16) -> There {
     let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
-    let plans: Option<Vec<Plan>> = stays.map(ContainerLife::plan).collect();
+    let plan = |of: &ContainerLife<'_>| of.plan().or_else(|| sleeps(of).then(Plan::default));
+    let plans: Option<Vec<Plan>> = stays.map(plan).collect();
     let Some(plans) = plans.filter(|_| !super::arrivals::on_node_network(pod) && !changed(pod)) else {
         return There::Unknown;
     };
@@ -175,14 +178,29 @@ impl InVain<'_, '_> {
     /// When the last of the pod's containers began: a kubelet may not look at the first before.
     fn last_to_begin(&self) -> Option<(EventId, Stamp)> {
         let mut last: Option<(EventId, Stamp)> = None;
-        for container in self.pod.containers.iter().filter(|container| container.kind != ContainerKind::Init)
-        {
+        for container in started_before(self.pod, self.container) {
             let hook = container.spec.get("lifecycle").is_some();
-            let (id, at) = &container.attempts.first().filter(|_| !hook)?.began;
+            let (id, at) = match container.attempts.first() {
+                Some(first) => first.began.clone(),
+                None => self.shown_running(container)?,
+            };
+            if hook {
+                return None;
+            }
             if last.as_ref().is_none_or(|(_, last)| at.at.lo > last.at.lo) {
-                last = Some((*id, at.clone()));
+                last = Some((id, at));
             }
         }
         last
+    }
+
+    /// When a container that only sleeps was shown to run.
+    fn shown_running(&self, container: &ContainerLife<'_>) -> Option<(EventId, Stamp)> {
+        let runs = |shown: &&Revision<'_>| {
+            let seen = shown.container(&container.name);
+            seen.is_some_and(|seen| matches!(seen.state, State::Running { .. }))
+        };
+        let shown = self.pod.revisions.iter().filter(|_| sleeps(container)).find(runs)?;
+        Some((shown.id, shown.at.clone()))
     }
 }

@@ -9,14 +9,14 @@ use serde_json::Value;
 pub(crate) struct Container<'c> {
     /// `containers` or `initContainers`.
     pub(crate) list: &'static str,
-    /// Its place in that list.
-    pub(crate) at: usize,
     /// Its name.
     pub(crate) name: &'c str,
     /// As Kubernetes writes it.
     pub(crate) value: &'c Value,
     /// Its plan, if it is a target.
     pub(crate) plan: Option<&'c Plan>,
+    /// The list and the place in it where it stands in the file.
+    written: (&'static str, usize),
 }
 
 /// The containers of a pod, init containers first.
@@ -25,7 +25,8 @@ pub(crate) fn containers(pod: &CasePod) -> Vec<Container<'_>> {
         let values = pod.pod["spec"][list].as_array().into_iter().flatten();
         values.enumerate().map(move |(at, value)| {
             let name = value["name"].as_str().unwrap_or_default();
-            Container { list, at, name, value, plan: pod.target.get(name) }
+            let written = pod.written_at(list, at);
+            Container { list, name, value, plan: pod.target.get(name), written }
         })
     };
     of("initContainers").chain(of("containers")).collect()
@@ -47,8 +48,8 @@ impl Container<'_> {
     /// Where one of its fields stands in the file.
     pub(crate) fn path(&self, text: &str, key: &str, field: &[&str]) -> Vec<String> {
         let mut path = path(text, key);
-        path.extend(["spec", self.list].map(str::to_owned));
-        path.push(self.at.to_string());
+        let (list, at) = self.written;
+        path.extend(["spec", list, &at.to_string()].map(str::to_owned));
         path.extend(field.iter().map(|part| (*part).to_owned()));
         path
     }

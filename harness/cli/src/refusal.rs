@@ -33,7 +33,7 @@ pub(crate) fn problems(file: &CaseFile, refused: &Refused<'_>) -> Vec<Problem> {
     let plain = masked(&file.text);
     let problem = |(field, why): &(String, String)| {
         let mut path = pods::path(&file.text, refused.key);
-        path.extend(resolved(&refused.pod.pod, &parts(field)));
+        path.extend(written(refused.pod, resolved(&refused.pod.pod, &parts(field))));
         let said = if field.is_empty() { why.clone() } else { format!("{field}: {why}") };
         let said = format!("the API server refuses this pod: {said}");
         let problem = document::misfit(&file.source, &plain, &pin(&said, &path));
@@ -84,6 +84,19 @@ fn resolved(pod: &Value, parts: &[String]) -> Vec<String> {
     path
 }
 
+/// The same path in the file.
+fn written(pod: &CasePod, mut path: Vec<String>) -> Vec<String> {
+    if let [spec, list, at, ..] = path.as_mut_slice()
+        && spec == "spec"
+        && ["containers", "initContainers"].contains(&list.as_str())
+        && let Ok(place) = at.parse()
+    {
+        let (of, place) = pod.written_at(list, place);
+        (*list, *at) = (of.to_owned(), place.to_string());
+    }
+    path
+}
+
 /// The fields that a sentence of the API server names: in quotes after `unknown field`, or behind the name of a Go struct.
 fn fields_in(message: &str) -> Vec<String> {
     let quoted = message.split("field \"").skip(1).filter_map(|rest| rest.split('"').next());
@@ -117,9 +130,13 @@ pod:
 ";
 
     fn told(message: &str, causes: &[(&str, &str)]) -> Vec<String> {
-        let cases = Case::read("case.yaml", TEXT).unwrap();
-        let pod = cases[0].pods[ONLY].clone();
-        let file = CaseFile { source: "case.yaml".to_owned(), text: TEXT.to_owned(), cases, own: true };
+        told_of(TEXT, message, causes)
+    }
+
+    fn told_of(text: &str, message: &str, causes: &[(&str, &str)]) -> Vec<String> {
+        let cases = Case::read("case.yaml", text).unwrap();
+        let pod = cases.last().unwrap().pods[ONLY].clone();
+        let file = CaseFile { source: "case.yaml".to_owned(), text: text.to_owned(), cases, own: true };
         let causes: Vec<(String, String)> =
             causes.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
         let refused = Refused { key: ONLY, pod: &pod, message, causes: &causes };
@@ -147,6 +164,14 @@ pod:
                        Probe.spec.containers.livenesProbe.periodSeconds of type int32";
         let said = told(message, &[]);
         assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 72: "), "{said:?}");
+    }
+
+    #[test]
+    fn what_became_a_sidecar_by_the_matrix_is_found_where_it_is_written() {
+        let text = TEXT.replace("livenes", "liveness") + "matrix: { container-kind: [main, sidecar] }\n";
+        let field = "spec.initContainers[0].livenessProbe.periodSeconds";
+        let said = told_of(&text, "Pod is invalid", &[(field, "must be positive")]);
+        assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 73: "), "{said:?}");
     }
 
     #[test]

@@ -155,6 +155,19 @@ fn hints_of_a_matrix_are_told_once_and_at_their_place() {
     assert!(said.out.ends_with("2 cases\n"), "{}", said.out);
 }
 
+#[test]
+fn hints_of_a_sidecar_stand_where_its_container_is_written() {
+    let text = GOOD.replace("port: 8080 }", "port: 8081 }") + "matrix: { container-kind: [main, sidecar] }\n";
+    let said = lint_text(&text);
+    assert_eq!(said.err.matches("hint: ").count(), 1, "{}", said.err);
+    assert!(said.err.contains("line 8, column 9"), "{}", said.err);
+    assert!(said.out.ends_with("2 cases\n"), "{}", said.out);
+    refused(
+        &lint_text(&text.replace("sidecar]", "init]")),
+        "case.yaml, line 11, column 34: a kind of container",
+    );
+}
+
 /// Every example of the documentation that is a whole case.
 #[test]
 fn every_case_in_the_documentation_is_a_good_one() {

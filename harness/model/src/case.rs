@@ -3,9 +3,10 @@
 //! A case is one YAML file: a story, the clauses that it must give evidence for, pods as Kubernetes writes them, the
 //! targets' plans, and steps. There is no logic in it and nothing is asserted by it; at most it has expectations from
 //! a small closed vocabulary, for a reproduction that no clause covers yet. `matrix` makes several cases of one
-//! file by writing literal values in the place of `${axis}`.
+//! file by writing literal values in the place of `${axis}`, or by making sidecars of containers.
 
 mod expectation;
+mod kind;
 mod matrix;
 mod step;
 
@@ -22,6 +23,7 @@ use crate::ClauseId;
 use crate::clause::{Catalogue, Need};
 
 pub use expectation::{Expectation, Occurrence};
+use kind::Kind;
 pub use matrix::masked;
 pub use step::{
     ChangeOf, DeletionOf, EphemeralOf, EventOf, ExecOf, MarkOf, MetricsOf, NodeVerbOf, Of, PatchOf, ScaleOf,
@@ -31,7 +33,7 @@ pub use step::{
 /// The key of the only pod of a case that has one.
 pub const ONLY: &str = "pod";
 
-/// The name of a case: `chapter/what-it-shows`, with `/axis=value` for each axis of a matrix.
+/// The name of a case: `chapter/what-it-shows`, with `/axis=value` for each axis of a matrix but `container-kind=main`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -137,6 +139,9 @@ pub struct CasePod {
     /// Created by a step, not at the start.
     #[serde(default)]
     pub later: bool,
+    /// Which of its `containers` became sidecars by the matrix: the last of its init containers, in this order.
+    #[serde(skip)]
+    pub moved: Vec<usize>,
 }
 
 /// A case as it is written.
@@ -227,7 +232,7 @@ impl Case {
         match written.pod {
             Some(_) if !pods.is_empty() => return Err(pin("write either `pod` or `pods`", &["pod"])),
             Some(pod) => {
-                pods.insert(ONLY.to_owned(), CasePod { pod, target: written.target, later: false });
+                pods.insert(ONLY.to_owned(), CasePod { pod, target: written.target, ..CasePod::default() });
             }
             None if !written.target.is_empty() => {
                 return Err(pin("`target` belongs to `pod`; with `pods`, each has its own", &["target"]));
@@ -240,6 +245,16 @@ impl Case {
         let path = |key: &str| if key == ONLY { vec![] } else { vec!["pods".to_owned(), key.to_owned()] };
         for (key, pod) in &pods {
             check_pod(pod, &path(key))?;
+        }
+        if Kind::of(variant) == Kind::Sidecar {
+            let mut any = false;
+            for (key, pod) in &mut pods {
+                any |= kind::make_sidecars(pod, &path(key))?;
+            }
+            if !any {
+                let why = "no container has a probe, so there is none to make a sidecar of";
+                return Err(pin(why, &["matrix", kind::AXIS]));
+            }
         }
         for (at, step) in written.steps.iter().enumerate() {
             step.check(&pods).map_err(|why| pin(&why, &["steps".to_owned(), at.to_string()]))?;

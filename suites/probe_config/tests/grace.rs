@@ -1,9 +1,10 @@
 //! Which grace period counts.
 
+use probity_model::compose::Composer;
 use probity_model::history::Did;
 use serde_json::{Value, json};
 
-use super::{http, pod, verdict};
+use super::{begin, http, pod, spec_of_sidecar, verdict};
 
 const LIVENESS: &str = "probe.tgps.liveness-override";
 const STARTUP: &str = "probe.tgps.startup-override";
@@ -57,6 +58,29 @@ fn a_deletion_uses_the_pods() {
     assert_eq!(deleted(10.0), "holds");
     assert_eq!(deleted(3.0), "violated");
     assert_eq!(killed(DELETION, "livenessProbe", Some(3), 3.0), "inconclusive");
+}
+
+/// A sidecar whose turn to end comes at this instant, after the main container, and that ends so long after.
+fn sidecar_deleted(turn: f64, after: f64) -> &'static str {
+    let probe = http(json!({ "terminationGracePeriodSeconds": 3 }));
+    let mut run = Composer::new(&[DELETION]);
+    run.create(0.0, &spec_of_sidecar(json!({ "livenessProbe": probe })));
+    begin(&mut run, 1.0, 0);
+    run.probe(2.0, "/p", 200);
+    run.deed(4.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+    run.signal(turn, "SIGTERM");
+    run.left(turn + after);
+    verdict(&run.done(), DELETION)
+}
+
+#[test]
+fn a_sidecar_has_what_is_left_of_the_pods_when_its_turn_comes() {
+    assert_eq!(sidecar_deleted(4.2, 9.9), "holds");
+    assert_eq!(sidecar_deleted(4.2, 3.0), "violated");
+    assert_eq!(sidecar_deleted(8.0, 6.0), "holds");
+    assert_eq!(sidecar_deleted(8.0, 3.0), "violated");
+    assert_eq!(sidecar_deleted(14.1, 2.0), "holds");
+    assert_eq!(sidecar_deleted(14.1, 16.0), "violated");
 }
 
 fn example(stop: Option<f64>) -> &'static str {

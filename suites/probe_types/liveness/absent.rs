@@ -5,6 +5,7 @@ use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::kill::{before_deletion, over};
+use crate::reading::kinds::work_is_done;
 use crate::reading::tolerance::{Outcome, outcome};
 
 /// So many bad answers in one life show that nobody minds: twice as many as a liveness probe bears by default.
@@ -53,7 +54,8 @@ fn left_alone(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'
             Did::Patched { .. } | Did::NodeVerb { .. } | Did::Evicted { .. } | Did::Executed { .. }
         )
     });
-    container.kind == ContainerKind::Main
+    container.kind != ContainerKind::Init
+        && !work_is_done(pod, container)
         && container.probe(ProbeKind::Liveness).is_none()
         && container.probe(ProbeKind::Startup).is_none()
         && pod.spec.get("activeDeadlineSeconds").is_none()

@@ -10,6 +10,7 @@ use probity_model::timeline::{ContainerKind, ContainerLife, ContainerSeen, PodLi
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::evidence::{Life, Outcome, Turn, lives, pace, running, said};
+use crate::reading::kinds::work_is_done;
 
 /// A failed readiness check makes container and pod not ready, and kills nothing.
 pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -130,7 +131,8 @@ fn explained(run: &Timeline<'_>, life: &Life<'_, '_>, signal: &Stamp) -> bool {
     let other = [ProbeKind::Startup, ProbeKind::Liveness].into_iter();
     let mut other = other.filter(|kind| life.container.probe(*kind).is_some());
     interfered(run, life.pod)
-        || life.container.kind != ContainerKind::Main
+        || life.container.kind == ContainerKind::Init
+        || work_is_done(life.pod, life.container)
         || other.any(|kind| !passed_until(life.container, life, kind, signal))
 }
 

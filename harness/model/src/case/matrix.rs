@@ -1,10 +1,12 @@
 //! The matrix of a case: literal values in the place of `${axis}`, before the text is read, so that line numbers stay.
+//! The axis `container-kind` need not be written anywhere: it says where containers stand in their pods.
 
 use probity_document as document;
 use probity_script::problem::{Place, Problem, pin};
 use serde_json::Value;
 
 use super::CaseName;
+use super::kind::{self, Kind};
 
 /// The axes of a matrix, in the order of their names.
 pub(super) type Axes = Vec<(String, Vec<Value>)>;
@@ -24,7 +26,13 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
     for (axis, values) in raw.get("matrix").and_then(Value::as_object).into_iter().flatten() {
         let values = values.as_array().filter(|values| !values.is_empty());
         let values = values.ok_or_else(|| misfit("an axis is a list of at least one value", axis))?;
-        if !text.contains(&placeholder(axis)) {
+        if axis == kind::AXIS {
+            for (at, value) in values.iter().enumerate() {
+                let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
+                Kind::read(value)
+                    .map_err(|why| Box::new(document::misfit(source, &block, &pin(&why, &path))))?;
+            }
+        } else if !text.contains(&placeholder(axis)) {
             return Err(misfit(&format!("`{}` stands nowhere in the case", placeholder(axis)), axis));
         }
         axes.push((axis.clone(), values.clone()));
@@ -101,9 +109,11 @@ pub(super) fn fill(text: &str, variant: &Variant) -> String {
         .fold(text.to_owned(), |text, (axis, value)| text.replace(&placeholder(axis), &literal(value)))
 }
 
-/// The name of a variant.
+/// The name of a variant. One for main containers is called as if it were the only one.
 pub(super) fn name(case: &str, variant: &Variant) -> CaseName {
-    let suffix: String = variant.iter().map(|(axis, value)| format!("/{axis}={}", literal(value))).collect();
+    let plain = |axis: &str, value: &Value| axis == kind::AXIS && Kind::read(value) == Ok(Kind::Main);
+    let told = variant.iter().filter(|(axis, value)| !plain(axis, value));
+    let suffix: String = told.map(|(axis, value)| format!("/{axis}={}", literal(value))).collect();
     CaseName(format!("{case}{suffix}"))
 }
 

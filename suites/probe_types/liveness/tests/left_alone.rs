@@ -36,6 +36,31 @@ mod absent_means_success {
         assert_eq!(verdict(&run.done(), CLAUSE), "violated");
     }
 
+    /// The same for a sidecar that is stopped at 5 s.
+    fn unready_sidecar(main: Value) -> &'static str {
+        let side = json!({
+            "name": "target", "restartPolicy": "Always", "readinessProbe": http("/ready", 8080, 1, 3),
+        });
+        let mut run = Composer::new(&[CLAUSE]);
+        let spec = json!({ "initContainers": [side], "containers": [{ "name": "main", "args": ["pause"] }] });
+        run.create(0.0, &spec).start(1.0, 0);
+        for second in 2_u32..5 {
+            run.probe(f64::from(second), "/ready", 500);
+        }
+        run.status(
+            4.5,
+            &json!({ "containerStatuses": [{ "name": "main", "restartCount": 0, "state": main }] }),
+        );
+        run.signal(5.0, "SIGTERM");
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn a_sidecar_is_stopped_only_when_the_work_is_done() {
+        assert_eq!(unready_sidecar(json!({ "running": {} })), "violated");
+        assert_eq!(unready_sidecar(terminated(0)), "inconclusive");
+    }
+
     #[test]
     fn a_deletion_explains_a_stop_signal() {
         let mut run = unready(3);

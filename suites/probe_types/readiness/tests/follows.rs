@@ -46,6 +46,38 @@ mod failure_marks_unready {
         assert_eq!(judged(run), "violated");
     }
 
+    /// A sidecar that is not ready is stopped at 12 s, while the main container is in this state.
+    fn stopped_sidecar(main: Value) -> &'static str {
+        let mut run = Composer::new(&[CLAUSE]);
+        let mut side = ready_only();
+        side["restartPolicy"] = json!("Always");
+        run.create(0.0, &json!({ "initContainers": [side], "containers": [{ "name": "main" }] }));
+        run.start(1.0, 0);
+        let state = |ready: bool| {
+            let mut status = running_status("target", 1.2, ready, true, 0);
+            let main = json!({ "name": "main", "restartCount": 0, "state": main });
+            status["initContainerStatuses"] = status["containerStatuses"].take();
+            status["containerStatuses"] = json!([main]);
+            status
+        };
+        run.status(1.2, &state(false));
+        answers(&mut run, "/ready", 200, 2..4);
+        run.status(2.1, &state(true));
+        answers(&mut run, "/ready", 503, 4..12);
+        run.status(5.3, &state(false));
+        run.signal(12.0, "SIGTERM");
+        judged(run)
+    }
+
+    #[test]
+    fn a_sidecar_is_stopped_only_when_the_work_is_done() {
+        assert_eq!(stopped_sidecar(json!({ "running": {} })), "violated");
+        assert_eq!(
+            stopped_sidecar(json!({ "terminated": { "exitCode": 0, "reason": "Completed" } })),
+            "holds"
+        );
+    }
+
     #[test]
     fn a_stop_by_a_failing_liveness_probe_is_its_own_affair() {
         let mut run = fails_from_four(CLAUSE, &ready_and_live(), Some(5));
