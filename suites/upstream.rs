@@ -111,7 +111,12 @@ mod tests {
     fn each_of_the_71_specs_is_there_once_and_covered() {
         let upstream = upstream().unwrap_or_else(|problem| panic!("{problem}"));
         let of = |file: &str| -> usize {
-            upstream.checks.iter().filter(|check| check.file.ends_with(file)).map(|check| check.lines.len()).sum()
+            upstream
+                .checks
+                .iter()
+                .filter(|check| check.file.ends_with(file))
+                .map(|check| check.lines.len())
+                .sum()
         };
         assert_eq!((of("container_probe.go"), upstream.specs()), (46, 71));
         assert_eq!(upstream.numbered().last().map(|(first, last, _)| (first, last)), Some((70, 71)));
@@ -120,7 +125,9 @@ mod tests {
     #[test]
     fn a_spec_that_nothing_covers_is_refused() {
         assert!(refused("{ file: f, lines: [8], clauses: [], ").contains("no clause covers"));
-        assert!(refused("{ file: f, lines: [], clauses: [probe.exec.exit-zero], ").contains("at least one spec"));
+        assert!(
+            refused("{ file: f, lines: [], clauses: [probe.exec.exit-zero], ").contains("at least one spec")
+        );
     }
 
     #[test]

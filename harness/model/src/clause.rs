@@ -149,6 +149,17 @@ impl Clause {
         self.slack.as_ref().map_or(0, |slack| micros(slack.by))
     }
 
+    /// The versions that it holds for, in words, unless it holds for all.
+    #[must_use]
+    pub fn versions(&self) -> Option<String> {
+        match (&self.since, &self.until) {
+            (None, None) => None,
+            (Some(since), None) => Some(format!("since {since}")),
+            (None, Some(until)) => Some(format!("until {until}")),
+            (Some(since), Some(until)) => Some(format!("{since} to {until}")),
+        }
+    }
+
     /// Whether it is promised for a minor version such as `1.36`.
     #[must_use]
     pub fn holds_for(&self, version: &str) -> bool {
@@ -222,8 +233,11 @@ impl Catalogue {
                 let why = "advice, and nothing else, says in `untestable` why it has no judge".to_owned();
                 return refuse(why, "level");
             }
-            if clause.untestable.is_some() && (clause.without_case.is_some() || clause.without_defect.is_some()) {
-                let why = "what has no judge needs neither a case nor a defect: `untestable` says it all".to_owned();
+            if clause.untestable.is_some()
+                && (clause.without_case.is_some() || clause.without_defect.is_some())
+            {
+                let why = "what has no judge needs neither a case nor a defect: `untestable` says it all"
+                    .to_owned();
                 return refuse(why, "untestable");
             }
             self.index.insert(clause.id.clone(), self.clauses.len());
