@@ -1,9 +1,8 @@
 //! The checked-in matrix of defects against clauses, over all cases of the book.
 //!
 //! It says for each planted defect which clauses call it a violation, and lies in `suites/defects.txt`, where the program
-//! finds it too. A defect that nobody notices fails the build, and
-//! so does a testable clause that notices none. After a change that is meant, `PROBITY_MATRIX=write` writes it anew, to
-//! be reviewed as a diff.
+//! finds it too. A defect that nobody notices fails the build, and so does a testable clause that notices none. After a
+//! change that is meant, `PROBITY_MATRIX=write` writes it anew, to be reviewed as a diff.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

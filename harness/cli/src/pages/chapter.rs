@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use probity_model::Case;
 use probity_suites::Chapter;
 
-use super::markdown::{anchor, base, case, count, top, written};
+use super::markdown::{anchor, base, case, count, specs, top, written};
 use super::{ROOT, Shelf};
 use crate::dossier::Dossier;
 use crate::say;
@@ -30,7 +30,7 @@ pub(super) fn page(shelf: &Shelf<'_>, chapter: &Chapter) -> String {
             clause.id,
             clause.id,
             level_word(clause.level),
-            shelf.prose(&say::first_sentence(&clause.says))
+            shelf.sentences(&say::first_sentence(&clause.says))
         );
     }
     for dossier in &dossiers {
@@ -49,20 +49,23 @@ fn entry(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
         clause.id,
         clause.id,
         marks.join(" · "),
-        shelf.prose(&clause.says)
+        shelf.sentences(&clause.says)
     );
-    let mut part = |name: &str, said: &str| text += &format!("\n**{name}** {said}\n");
+    let mut part = |name: &str, said: &str| {
+        let gap = if said.starts_with('\n') { "" } else { " " };
+        text += &format!("\n**{name}**{gap}{said}\n");
+    };
     part("Source:", &source(shelf, dossier));
     if let Some(actual) = &clause.actual {
-        part("Known divergence:", &shelf.prose(actual));
+        part("Known divergence:", &shelf.sentences(actual));
     }
     if let Some(why) = &clause.untestable {
-        part("Not judged:", &shelf.prose(why));
+        part("Not judged:", &shelf.sentences(why));
         return text;
     }
-    part("Tested:", &shelf.prose(&clause.tested));
+    part("Tested:", &shelf.sentences(&clause.tested));
     if let Some(slack) = &clause.slack {
-        part("Slack:", &format!("{}, because {}.", slack.by, shelf.prose(&slack.because)));
+        part("Slack:", &format!("{}. {}", slack.by, shelf.sentences(&slack.because)));
     }
     part("Cases:", &cases_of(shelf, dossier));
     part("Planted defects that it notices:", &defects_of(shelf, dossier));
@@ -88,7 +91,7 @@ fn source(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
 fn cases_of(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
     let reason = dossier.clause.without_case.as_ref();
     if dossier.cases.is_empty() {
-        return reason.map_or_else(|| "none".to_owned(), |why| format!("none. {}", shelf.prose(why)));
+        return reason.map_or_else(|| "None.".to_owned(), |why| format!("None. {}", shelf.sentences(why)));
     }
     let mut stories: Vec<(&str, &str)> =
         dossier.cases.iter().map(|case| (base(case), case.story.as_str())).collect();
@@ -102,7 +105,7 @@ fn cases_of(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
 fn defects_of(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
     if dossier.defects.is_empty() {
         let reason = dossier.clause.without_defect.as_ref();
-        return reason.map_or_else(|| "none".to_owned(), |why| format!("none. {}", shelf.prose(why)));
+        return reason.map_or_else(|| "None.".to_owned(), |why| format!("None. {}", shelf.sentences(why)));
     }
     let names: Vec<String> = dossier.defects.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
@@ -110,12 +113,12 @@ fn defects_of(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
 
 fn upstream_of(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
     if dossier.upstream.is_empty() {
-        return "none checks this.".to_owned();
+        return "None checks this.".to_owned();
     }
     let line = |(first, last, check): &(usize, usize, &probity_suites::Check)| {
-        let specs = if first == last { format!("{first}") } else { format!("{first} to {last}") };
         format!(
-            "\n- [{specs}](upstream.md#{first}): {}; asserted: {}",
+            "\n- {}: {}; it asserts: {}.",
+            specs(*first, *last),
             shelf.prose(&check.arranges),
             shelf.prose(&check.asserts)
         )

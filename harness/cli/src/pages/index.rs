@@ -71,7 +71,7 @@ fn divergences(shelf: &Shelf<'_>) -> String {
     for dossier in known {
         let actual = dossier.clause.actual.as_deref().unwrap_or_default();
         let link = shelf.clause(&dossier.clause.id).unwrap_or_default();
-        text += &format!("| {link} | {} |\n", shelf.prose(actual));
+        text += &format!("| {link} | {} |\n", shelf.sentences(actual));
     }
     text
 }

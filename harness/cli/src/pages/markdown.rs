@@ -13,6 +13,26 @@ impl Shelf<'_> {
         words.join(" ")
     }
 
+    /// The same, as whole sentences: they begin with a capital letter, unless with a name, and end with a full stop.
+    pub(super) fn sentences(&self, text: &str) -> String {
+        let text = text.trim();
+        let first = text.split_whitespace().next().unwrap_or_default();
+        let mut letters = text.chars();
+        let mut said = match letters.next() {
+            Some(letter)
+                if !first.contains(|c: char| c.is_ascii_uppercase())
+                    && first.parse::<ClauseId>().is_err() =>
+            {
+                format!("{}{}", letter.to_uppercase(), letters.as_str())
+            }
+            _ => text.to_owned(),
+        };
+        if !said.ends_with(['.', '?', '!']) {
+            said.push('.');
+        }
+        self.prose(&said)
+    }
+
     fn word(&self, word: &str) -> String {
         let begin = word.len() - word.trim_start_matches(['(', '"', '\'']).len();
         let end = word.trim_end_matches(['.', ',', ';', ':', ')', '"', '\'', '?', '!']).len().max(begin);
@@ -68,6 +88,16 @@ pub(super) fn top(from: &str, title: &str) -> String {
 /// Where the clauses of a chapter are written.
 pub(super) fn written(chapter: &Chapter) -> String {
     format!("{}/suites/{}/clauses.yaml", super::ROOT, chapter.name)
+}
+
+/// The numbers of upstream's specs from the first to the last, leading to their line on the page.
+pub(super) fn specs(first: usize, last: usize) -> String {
+    let said = match last - first {
+        0 => format!("{first}"),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    format!("[{said}](upstream.md#{first})")
 }
 
 /// A number of things.
@@ -131,6 +161,9 @@ mod tests {
             said("of kubernetes/kubernetes#1:"),
             "of [kubernetes/kubernetes#1](https://github.com/kubernetes/kubernetes/issues/1):"
         );
+        assert_eq!(shelf.sentences("exec probes"), "Exec probes.");
+        assert_eq!(shelf.sentences("gRPC is."), "gRPC is.");
+        assert_eq!(shelf.sentences("periodSeconds is."), "`periodSeconds` is.");
     }
 
     #[test]

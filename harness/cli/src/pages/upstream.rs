@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use probity_suites::{CHAPTERS, Check};
 
 use super::Shelf;
-use super::markdown::{count, top};
+use super::markdown::{count, specs, top};
 use crate::dossier::Dossier;
 
 /// The page.
@@ -14,7 +14,7 @@ pub(super) fn page(shelf: &Shelf<'_>) -> String {
     let mut text =
         top("suites/upstream.yaml", "What upstream's own specs check, and where it is checked here");
     text += &format!(
-        "The end-to-end suite of Kubernetes {} has {} specs about probes. This page says for each what it asserts and which \
+        "The end-to-end suite of Kubernetes ({}) has {} specs about probes. This page says for each what it asserts and which \
          clauses of the book cover that, so that who runs Probity instead of them knows what is lost and what is gained. \
          Upstream looks at a pod every two seconds and never at what the container saw; most of its bounds are four minutes \
          wide. Each clause below is judged by the witness of the target, with a bound that follows from the probe's own \
@@ -70,8 +70,7 @@ fn beyond(numbered: &[(usize, usize, &Check)], shelf: &Shelf<'_>) -> String {
     let mut text = "\n## What of it no clause covers\n\n".to_owned();
     for (first, last, check) in numbered {
         if let Some(why) = &check.beyond {
-            let specs = if first == last { format!("{first}") } else { format!("{first} to {last}") };
-            text += &format!("- [{specs}](#{first}): {}.\n", shelf.prose(why));
+            text += &format!("- {}: {}\n", specs(*first, *last), shelf.sentences(why));
         }
     }
     text
