@@ -1,11 +1,13 @@
 //! The book: what is promised, what is arranged, and how it is judged.
 //!
 //! A chapter is one file of judges (and a folder of the same name for their parts) beside one folder of clauses and
-//! cases; the listing of this folder is the table of contents. Everything is embedded into the program. Judges are pure
-//! functions over a timeline: none of them sleeps, polls or reads a clock.
+//! cases; the listing of this folder is the table of contents. Beside the chapters lies what is known of all clauses: which
+//! planted defects they notice, what upstream's own specs check of them, and where their sources can be read. Everything
+//! is embedded into the program. Judges are pure functions over a timeline: none of them sleeps, polls or reads a clock.
 
 #[cfg(test)]
 mod coverage;
+mod defects;
 mod probe_config;
 mod probe_grpc;
 mod probe_http;
@@ -15,10 +17,16 @@ mod probe_types;
 mod prober;
 mod reading;
 mod scenario;
+mod sources;
+mod upstream;
 
 use include_dir::{Dir, include_dir};
 use probity_model::{Case, Catalogue, Judge, Registry};
 use probity_script::problem::Problem;
+
+pub use defects::defects;
+pub use sources::{Sources, sources};
+pub use upstream::{Check, Upstream, upstream};
 
 /// A chapter: its name, its folder, and its judges.
 pub struct Chapter {
@@ -88,6 +96,18 @@ impl Chapter {
         let text =
             self.folder.get_file("clauses.yaml").and_then(|file| file.contents_utf8()).unwrap_or_default();
         (format!("suites/{}/clauses.yaml", self.name), text)
+    }
+
+    /// Its clauses, read.
+    ///
+    /// # Errors
+    ///
+    /// If they are not well written.
+    pub fn catalogue(&self) -> Result<Catalogue, Box<Problem>> {
+        let (source, text) = self.clauses();
+        let mut catalogue = Catalogue::default();
+        catalogue.add_chapter(&source, text)?;
+        Ok(catalogue)
     }
 
     /// Its cases, in the order of their files.

@@ -28,7 +28,7 @@ pub(crate) struct CommandLine {
 pub(crate) enum Verb {
     /// Runs cases on a cluster, and writes a report
     Run(Box<RunArgs>),
-    /// Lists the cases, the clauses, or which case gives evidence for which clause
+    /// Lists the cases, the clauses, or what there is to test each clause with
     List(ListArgs),
     /// Explains a clause, or a case in English
     Explain(ExplainArgs),
@@ -46,6 +46,9 @@ pub(crate) enum Verb {
     Rbac(RbacArgs),
     /// Removes what a run left on a cluster when it could not clean up
     Gc(GcArgs),
+    /// Writes the clause book, as docs/book of the project has it
+    #[command(hide = true)]
+    Book(BookArgs),
     /// Prints the JSON Schema of a document
     Schema(SchemaArgs),
     /// Prints the completions of a shell
@@ -66,6 +69,7 @@ impl Verb {
             Self::Explain(_) => "explain",
             Self::Lint(_) => "lint",
             Self::Judge(_) => "judge",
+            Self::Book(_) => "book",
             Self::Schema(_) => "schema",
             Self::Completions(_) => "completions",
         }
@@ -217,9 +221,12 @@ pub(crate) struct ListArgs {
     /// List the clauses of the book
     #[arg(long, conflicts_with = "coverage")]
     pub(crate) clauses: bool,
-    /// List for each clause whether it has a judge, and the cases that must give evidence for it
+    /// List for each clause its judge, the cases that must give evidence for it, and how many planted defects it notices
     #[arg(long)]
     pub(crate) coverage: bool,
+    /// Name the defects as well, and give the written reasons for what a clause has not
+    #[arg(long, requires = "coverage")]
+    pub(crate) wide: bool,
     /// How
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -232,6 +239,17 @@ pub(crate) struct ExplainArgs {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) suites: SuiteArgs,
+}
+
+/// Writes the clause book
+#[derive(Args, Debug)]
+pub(crate) struct BookArgs {
+    /// The folder, two below that of the project: pages point to the files that they are made of
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Write nothing: compare with the pages that are there, and fail if they say something else
+    #[arg(long)]
+    pub(crate) check: bool,
 }
 
 /// Checks

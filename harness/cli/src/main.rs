@@ -7,6 +7,7 @@ mod args;
 mod book;
 mod commands;
 mod desk;
+mod dossier;
 mod english;
 mod exit;
 mod facts;
@@ -15,6 +16,7 @@ mod found;
 mod front;
 mod hints;
 mod live;
+mod pages;
 mod pods;
 mod refusal;
 mod roster;
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Image(args) => commands::image::run(&args),
         Verb::Rbac(args) => commands::rbac::run(&args),
         Verb::Gc(args) => commands::gc::run(&args),
+        Verb::Book(args) => commands::book::run(&args),
         Verb::Schema(args) => commands::schema::run(args),
         Verb::Completions(args) => commands::completions::run(args),
     };

@@ -53,6 +53,15 @@ pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
+/// A text up to the end of its first sentence, in one line.
+pub(crate) fn first_sentence(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.find(". ") {
+        Some(end) => text[..=end].to_owned(),
+        None => text,
+    }
+}
+
 /// Rows as a table: every column but the last as wide as its widest cell.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -73,6 +82,12 @@ mod tests {
     fn words_stay_whole_and_lines_short() {
         assert_eq!(wrapped("one two three four", "  ", 9), "  one two\n  three\n  four\n");
         assert_eq!(wrapped("unbreakable", "", 3), "unbreakable\n");
+    }
+
+    #[test]
+    fn a_first_sentence_ends_at_its_full_stop_and_not_within_a_word() {
+        assert_eq!(first_sentence("Since 1.27 it\n  holds. More."), "Since 1.27 it holds.");
+        assert_eq!(first_sentence("No end"), "No end");
     }
 
     #[test]

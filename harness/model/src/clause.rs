@@ -128,6 +128,12 @@ pub struct Clause {
     /// Why no judge exists: required of advice, allowed to nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
+    /// Why no case arranges it: a clause that a case names in `judges` says nothing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_case: Option<String>,
+    /// Why it notices no planted defect: a clause that notices one says nothing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_defect: Option<String>,
 }
 
 impl Clause {
@@ -141,6 +147,17 @@ impl Clause {
     #[must_use]
     pub fn slack_us(&self) -> i64 {
         self.slack.as_ref().map_or(0, |slack| micros(slack.by))
+    }
+
+    /// The versions that it holds for, in words, unless it holds for all.
+    #[must_use]
+    pub fn versions(&self) -> Option<String> {
+        match (&self.since, &self.until) {
+            (None, None) => None,
+            (Some(since), None) => Some(format!("since {since}")),
+            (None, Some(until)) => Some(format!("until {until}")),
+            (Some(since), Some(until)) => Some(format!("{since} to {until}")),
+        }
     }
 
     /// Whether it is promised for a minor version such as `1.36`.
@@ -215,6 +232,13 @@ impl Catalogue {
             if (clause.level == Level::Advice) != clause.untestable.is_some() {
                 let why = "advice, and nothing else, says in `untestable` why it has no judge".to_owned();
                 return refuse(why, "level");
+            }
+            if clause.untestable.is_some()
+                && (clause.without_case.is_some() || clause.without_defect.is_some())
+            {
+                let why = "what has no judge needs neither a case nor a defect: `untestable` says it all"
+                    .to_owned();
+                return refuse(why, "untestable");
             }
             self.index.insert(clause.id.clone(), self.clauses.len());
             self.clauses.push(clause);

@@ -1,7 +1,7 @@
 //! The ways in which a kubelet, an API server or an endpoint controller can be wrong.
 //!
 //! Each is one deviation, as a careless change of the real code could bring it, and names the clauses that it should
-//! break. Which clauses do notice it over all cases of the book is written in `matrix.txt`.
+//! break. Which clauses do notice it over all cases of the book is written in `suites/defects.txt`.
 
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {

@@ -1,8 +1,8 @@
 //! The checked-in matrix of defects against clauses, over all cases of the book.
 //!
-//! It says for each planted defect which clauses call it a violation. A defect that nobody notices fails the build, and
-//! so does a testable clause that notices none. After a change that is meant, `PROBITY_MATRIX=write` writes it anew, to
-//! be reviewed as a diff.
+//! It says for each planted defect which clauses call it a violation, and lies in `suites/defects.txt`, where the program
+//! finds it too. A defect that nobody notices fails the build, and so does a testable clause that notices none. After a
+//! change that is meant, `PROBITY_MATRIX=write` writes it anew, to be reviewed as a diff.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -41,12 +41,12 @@ static MATRIX: LazyLock<Vec<(Defect, BTreeSet<String>)>> = LazyLock::new(|| {
 });
 
 fn file() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("matrix.txt")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../suites/defects.txt")
 }
 
 fn text() -> String {
     let mut text = String::from(
-        "# Each planted defect, and the clauses that call it a violation. Written by tests/matrix.rs.\n",
+        "# Each planted defect, and the clauses that call it a violation. Written by tests/simulator/tests/matrix.rs.\n",
     );
     for (defect, clauses) in MATRIX.iter() {
         write!(text, "\n{defect:?}\n").unwrap();

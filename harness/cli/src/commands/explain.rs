@@ -1,10 +1,11 @@
 //! `probity explain`: a clause with all that is known of it, or a case in English.
 
-use probity_model::{Case, Clause};
+use probity_model::Case;
 use probity_script::problem::nearest;
 
 use crate::args::ExplainArgs;
 use crate::book::Book;
+use crate::dossier::{Archive, Dossier};
 use crate::english;
 use crate::exit::{Exit, Failure};
 use crate::say;
@@ -15,7 +16,7 @@ use crate::verdicts::level_word;
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let book = Book::open(&args.suites)?;
     if let Some(clause) = book.registry.catalogue.iter().find(|clause| clause.id.as_str() == args.id) {
-        return say::out(&of_clause(&book, clause));
+        return say::out(&of_clause(&Archive::open()?.dossier(&book, clause)));
     }
     let variants: Vec<&Case> = book.cases().filter(|case| is_or_varies(&case.name.0, &args.id)).collect();
     match variants.as_slice() {
@@ -41,7 +42,8 @@ fn unknown(book: &Book, id: &str) -> Failure {
     Failure::wrong_use(format!("there is neither a clause nor a case `{id}`{hint}"))
 }
 
-fn of_clause(book: &Book, clause: &Clause) -> String {
+fn of_clause(dossier: &Dossier<'_>) -> String {
+    let clause = dossier.clause;
     let mut text = format!("{}  {}\n", clause.id, level_word(clause.level));
     let mut part = |name: &str, said: &str| {
         let wrapped = say::wrapped(said, "            ", 108);
@@ -51,11 +53,8 @@ fn of_clause(book: &Book, clause: &Clause) -> String {
     let source = &clause.source;
     let anchor = source.anchor.as_ref().map(|anchor| format!(", {anchor}")).unwrap_or_default();
     part("source", &format!("{}, edition {}{anchor}", source.document, source.edition));
-    match (&clause.since, &clause.until) {
-        (None, None) => {}
-        (Some(since), None) => part("versions", &format!("since {since}")),
-        (None, Some(until)) => part("versions", &format!("until {until}")),
-        (Some(since), Some(until)) => part("versions", &format!("{since} to {until}")),
+    if let Some(versions) = clause.versions() {
+        part("versions", &versions);
     }
     part("tested", &clause.tested);
     if let Some(actual) = &clause.actual {
@@ -64,21 +63,32 @@ fn of_clause(book: &Book, clause: &Clause) -> String {
     if let Some(slack) = &clause.slack {
         part("slack", &format!("{}: {}", slack.by, slack.because));
     }
-    if let Some(why) = &clause.untestable {
-        part("no judge", why);
-    } else if !book.registry.has_judge(&clause.id) {
-        part("no judge", "nobody has written one yet");
+    match &clause.untestable {
+        Some(why) => part("no judge", why),
+        None if dossier.judge() == "no judge" => part("no judge", "nobody has written one yet"),
+        None => {}
     }
-    let mut cases: Vec<&str> = book
-        .cases()
-        .filter(|case| case.judges.contains(&clause.id))
-        .map(|case| case.name.0.as_str())
-        .collect();
+    let mut cases: Vec<&str> = dossier.cases.iter().map(|case| case.name.0.as_str()).collect();
     if cases.is_empty() {
-        cases.push("none of its own; it is judged in every case to which it applies");
+        cases.push(match &clause.without_case {
+            Some(why) => why,
+            None => "none of its own; it is judged in every case to which it applies",
+        });
     }
     for (at, case) in cases.iter().enumerate() {
         part(if at == 0 { "cases" } else { "" }, case);
+    }
+    if !dossier.defects.is_empty() {
+        part("notices", &dossier.defects.join(", "));
+    } else if let Some(why) = &clause.without_defect {
+        part("notices", &format!("no planted defect: {why}"));
+    }
+    for (at, (_, _, check)) in dossier.upstream.iter().enumerate() {
+        let said = format!("{}: {}", check.arranges, check.asserts);
+        part(if at == 0 { "upstream" } else { "" }, &said);
+    }
+    if dossier.upstream.is_empty() && clause.untestable.is_none() {
+        part("upstream", "none of its own specs checks this");
     }
     text
 }

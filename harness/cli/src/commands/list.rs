@@ -1,7 +1,9 @@
-//! `probity list`: the cases, the clauses, and which case gives evidence for which clause. The same each time, and
-//! never from a cluster.
+//! `probity list`: the cases, the clauses, and what there is to test each clause with. The same each time, and never from
+//! a cluster.
 
-use probity_model::{Case, Clause};
+mod clauses;
+
+use probity_model::Case;
 use serde_json::{Value, json};
 
 use crate::args::{Format, ListArgs};
@@ -9,14 +11,13 @@ use crate::book::Book;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use crate::select::{need_word, profile_word};
-use crate::verdicts::level_word;
 
 /// Prints the list that was asked for.
 pub(crate) fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let book = Book::open(&args.suites)?;
     let cases: Vec<&Case> = book.cases().filter(|case| args.choice.lists(case)).collect();
     if args.clauses || args.coverage {
-        return clauses(args, &book, &cases);
+        return clauses::run(args, &book, &cases);
     }
     if cases.is_empty() {
         return Err(Failure::wrong_use(args.choice.nothing(book.cases())));
@@ -51,86 +52,6 @@ fn case_as_json(book: &Book, case: &Case) -> Value {
         "forecast": case.forecast(),
         "pods": case.pods.len(),
     })
-}
-
-fn clauses(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit, Failure> {
-    let meant = |clause: &&Clause| {
-        let id = clause.id.as_str();
-        let filter = &args.choice.filter;
-        let hit = |text: &String| if args.choice.exact { id == text } else { id.contains(text.as_str()) };
-        filter.is_empty()
-            || filter.iter().any(hit)
-            || (args.coverage && cases.iter().any(|case| case.judges.contains(&clause.id)))
-    };
-    let meant: Vec<&Clause> = book.registry.catalogue.iter().filter(meant).collect();
-    if meant.is_empty() {
-        return Err(Failure::wrong_use(
-            "no clause has such a name (`probity list --clauses` shows them all)",
-        ));
-    }
-    let of = |clause: &Clause| -> Vec<&str> {
-        book.cases()
-            .filter(|case| case.judges.contains(&clause.id))
-            .map(|case| case.name.0.as_str())
-            .collect()
-    };
-    match (args.format, args.coverage) {
-        (Format::Json, _) => {
-            let clause = |clause: &&Clause| {
-                json!({
-                    "clause": clause, "judge": judge(book, clause), "cases": of(clause),
-                })
-            };
-            print(&Value::Array(meant.iter().map(clause).collect()))
-        }
-        (Format::Text, false) => {
-            let row = |clause: &&Clause| {
-                [clause.id.to_string(), level_word(clause.level).to_owned(), first_sentence(&clause.says)]
-            };
-            say::out(&say::table(&meant.iter().map(row).collect::<Vec<_>>()))
-        }
-        (Format::Text, true) => {
-            let row = |clause: &&Clause| {
-                let cases = of(clause);
-                let cases = if cases.is_empty() { "-".to_owned() } else { cases.join(", ") };
-                [
-                    clause.id.to_string(),
-                    level_word(clause.level).to_owned(),
-                    judge(book, clause).to_owned(),
-                    cases,
-                ]
-            };
-            let rows: Vec<_> = meant.iter().map(row).collect();
-            say::out(&(say::table(&rows) + &summary(book, &meant, &of)))
-        }
-    }
-}
-
-/// Whether a clause has a judge, in a word or two.
-fn judge(book: &Book, clause: &Clause) -> &'static str {
-    match (book.registry.has_judge(&clause.id), clause.untestable.is_some()) {
-        (true, _) => "judged",
-        (false, true) => "untestable",
-        (false, false) => "no judge",
-    }
-}
-
-fn summary<'b>(book: &Book, meant: &[&Clause], of: &dyn Fn(&Clause) -> Vec<&'b str>) -> String {
-    let judged = meant.iter().filter(|clause| book.registry.has_judge(&clause.id)).count();
-    let untestable = meant.iter().filter(|clause| clause.untestable.is_some()).count();
-    let arranged = meant.iter().filter(|clause| !of(clause).is_empty()).count();
-    format!(
-        "\n{} clauses: {judged} judged, {untestable} untestable, {arranged} with a case of their own\n",
-        meant.len()
-    )
-}
-
-fn first_sentence(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.find(". ") {
-        Some(end) => text[..=end].to_owned(),
-        None => text,
-    }
 }
 
 fn print(value: &Value) -> Result<Exit, Failure> {

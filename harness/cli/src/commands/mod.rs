@@ -1,5 +1,6 @@
 //! The verbs: one file each, one function `run` in each.
 
+pub(crate) mod book;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod explain;

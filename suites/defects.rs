@@ -1,0 +1,48 @@
+//! Which planted defects of the simulated kubelet each clause notices, as the simulator's tests have written it down in
+//! `defects.txt`. Here it is only read.
+
+use std::collections::BTreeMap;
+
+static WRITTEN: &str = include_str!("defects.txt");
+
+/// The planted defects that each clause notices, by the clause's id, in the order of the list of defects. A clause that
+/// notices none is missing.
+#[must_use]
+pub fn defects() -> BTreeMap<&'static str, Vec<&'static str>> {
+    read(WRITTEN)
+}
+
+/// Reads the matrix: a defect at the beginning of a line, the clauses that notice it indented below it.
+fn read(text: &str) -> BTreeMap<&str, Vec<&str>> {
+    let mut noticed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut defect = "";
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        match line.strip_prefix(' ') {
+            Some(clause) => noticed.entry(clause.trim()).or_default().push(defect),
+            None => defect = line.trim(),
+        }
+    }
+    noticed
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_clause_has_the_defects_below_which_it_stands() {
+        let text = "# said\n\nLate\n    probe.a\n    probe.b\n\nLost\n    probe.b\n\nUnnoticed\n";
+        let expected = BTreeMap::from([("probe.a", vec!["Late"]), ("probe.b", vec!["Late", "Lost"])]);
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn what_is_written_down_speaks_of_clauses_that_exist() {
+        let catalogue = crate::catalogue().unwrap();
+        let known: Vec<&str> = catalogue.iter().map(|clause| clause.id.as_str()).collect();
+        let unknown: Vec<&str> = defects().into_keys().filter(|clause| !known.contains(clause)).collect();
+        assert!(defects().len() > 60 && unknown.is_empty(), "{unknown:?}");
+    }
+}
