@@ -1,19 +1,20 @@
-//! A pod that the API server refuses, told where it is written.
+//! A pod or a workload that the API server refuses, told where it is written.
 
 use probity_document as document;
-use probity_model::case::{CasePod, masked};
+use probity_model::Case;
+use probity_model::case::masked;
 use probity_script::problem::{Problem, pin};
 use serde_json::Value;
 
 use crate::book::CaseFile;
 use crate::pods;
 
-/// What the API server says of a pod: its sentence, and the fields at fault with a sentence each.
+/// What the API server says of a pod or a workload: its sentence, and the fields at fault with a sentence each.
 pub(crate) struct Refused<'r> {
-    /// The pod's key.
+    /// The case.
+    pub(crate) case: &'r Case,
+    /// The key of the pod or the workload in it.
     pub(crate) key: &'r str,
-    /// The pod.
-    pub(crate) pod: &'r CasePod,
     /// The sentence.
     pub(crate) message: &'r str,
     /// The fields at fault.
@@ -31,11 +32,15 @@ pub(crate) fn problems(file: &CaseFile, refused: &Refused<'_>) -> Vec<Problem> {
         found.push((String::new(), refused.message.to_owned()));
     }
     let plain = masked(&file.text);
+    let workload = refused.case.workloads.get(refused.key);
+    let pod = refused.case.pods.get(refused.key).map(|pod| &pod.pod);
+    let object = workload.map(|of| &of.workload).or(pod).unwrap_or(&Value::Null);
+    let what = if workload.is_some() { "workload" } else { "pod" };
     let problem = |(field, why): &(String, String)| {
-        let mut path = pods::path(&file.text, refused.key);
-        path.extend(resolved(&refused.pod.pod, &parts(field)));
+        let mut path = pods::path(&file.text, refused.key, workload.is_some());
+        path.extend(resolved(object, &parts(field)));
         let said = if field.is_empty() { why.clone() } else { format!("{field}: {why}") };
-        let said = format!("the API server refuses this pod: {said}");
+        let said = format!("the API server refuses this {what}: {said}");
         let problem = document::misfit(&file.source, &plain, &pin(&said, &path));
         match problem.place {
             Some(place) => Problem::whole(&file.source, said).at(&file.text, place),
@@ -100,7 +105,6 @@ fn fields_in(message: &str) -> Vec<String> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::Case;
     use probity_model::case::ONLY;
 
     use super::*;
@@ -118,11 +122,11 @@ pod:
 
     fn told(message: &str, causes: &[(&str, &str)]) -> Vec<String> {
         let cases = Case::read("case.yaml", TEXT).unwrap();
-        let pod = cases[0].pods[ONLY].clone();
+        let case = cases[0].clone();
         let file = CaseFile { source: "case.yaml".to_owned(), text: TEXT.to_owned(), cases, own: true };
         let causes: Vec<(String, String)> =
             causes.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
-        let refused = Refused { key: ONLY, pod: &pod, message, causes: &causes };
+        let refused = Refused { case: &case, key: ONLY, message, causes: &causes };
         problems(&file, &refused).iter().map(Problem::line).collect()
     }
 

@@ -55,6 +55,10 @@ impl World<'_> {
             for object in &self.case.objects {
                 self.create_object(object);
             }
+            for (key, workload) in &self.case.workloads {
+                let what = format!("create {} {}", workload.kind(), object_name(self.case, key));
+                self.did(Did::Failed { what, why: "the simulated cluster has no such verb".to_owned() });
+            }
             let keys = self.case.pods.iter().filter(|(_, pod)| !pod.later).map(|(key, _)| key.clone());
             self.director.wanted = keys.collect();
         }
@@ -148,6 +152,7 @@ impl World<'_> {
             Step::Patch(_)
             | Step::Exec(_)
             | Step::Scale(_)
+            | Step::Update(_)
             | Step::Ephemeral(_)
             | Step::Node(_)
             | Step::Metrics(_) => {
