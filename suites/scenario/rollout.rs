@@ -62,9 +62,6 @@ fn update<'t, 'h>(
         return None;
     }
     let selector = own.first()?.2.object.get("spec")?.get("selector")?.get("matchLabels")?.as_object()?;
-    let label = |pod: &'t PodLife<'h>, key: &str| {
-        pod.revisions.first().and_then(|first| first.object.get("metadata")?.get("labels")?.get(key))
-    };
     let ours =
         run.pods.iter().filter(|pod| selector.iter().all(|(key, value)| label(pod, key) == Some(value)));
     let (began, us, _) = *after.first()?;
@@ -80,6 +77,10 @@ fn update<'t, 'h>(
         old,
         new,
     })
+}
+
+fn label<'h>(pod: &PodLife<'h>, key: &str) -> Option<&'h Value> {
+    pod.revisions.first().and_then(|first| first.object.get("metadata")?.get("labels")?.get(key))
 }
 
 fn number(object: &Value, path: [&str; 2], default: i64) -> i64 {
@@ -124,10 +125,55 @@ fn blocked_by_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for update in updates(run) {
         let killed = killed(&update);
-        if killed.len() >= update.new.len() {
+        if killed.len() < update.new.len() {
+            continue;
+        }
+        if let Some((shown, counted)) = counted(run, &update, &killed) {
+            seen.diverges(
+                "a pod of the new version stayed ready while its liveness probe had it restarted, for minReadySeconds \
+                 and longer: it counts as available",
+                killed.iter().copied().chain([update.began, shown, counted]),
+            );
+        } else {
             stalls(run, clause, seen, &update, &killed);
         }
     }
+}
+
+/// When the new version was first counted as available, if a pod of it earned that by staying ready for
+/// `minReadySeconds` although its liveness probe had it stopped meanwhile; with the revision that showed the pod ready.
+fn counted(run: &Timeline<'_>, update: &Update<'_, '_>, killed: &[EventId]) -> Option<(EventId, EventId)> {
+    let (_, _, object) = update.revisions.last()?;
+    // Times in a status are cut to seconds, and the controllers reckon by them.
+    let wanted = number(object, ["spec", "minReadySeconds"], 0) * 1_000_000 - 1_000_000;
+    let of_version = |pod: &PodLife<'_>, sighting: &Sighting| {
+        let version = label(pod, VERSION);
+        let same = sighting.object.get("metadata").and_then(|of| of.get("labels")?.get(VERSION)) == version;
+        sighting.kind == "ReplicaSet" && version.is_some() && same
+    };
+    let (at, counted) = update.new.first().and_then(|pod| {
+        run.history.events().find_map(|(id, event)| match &event.what {
+            Happening::Sighting(seen) if of_version(pod, seen) => {
+                (number(&seen.object, ["status", "availableReplicas"], 0) > 0).then_some((event.us, id))
+            }
+            _ => None,
+        })
+    })?;
+    let shown = update.new.iter().filter(|pod| !probed(pod)).find_map(|pod| {
+        let before = pod.revisions.iter().take_while(|revision| revision.id < counted);
+        let ready = before.skip_while(|revision| revision.is("Ready") != Some(true));
+        let mut ready = ready.peekable();
+        let first = *ready.peek()?;
+        let unbroken = ready.all(|revision| revision.is("Ready") == Some(true));
+        let stopped = killed.iter().any(|stop| first.id < *stop && *stop < counted);
+        (unbroken && stopped && at - first.at.at.lo >= wanted).then_some(first.id)
+    })?;
+    Some((shown, counted))
+}
+
+/// A container without a readiness probe is ready whenever it runs.
+fn probed(pod: &PodLife<'_>) -> bool {
+    pod.containers.iter().any(|of| of.probe(ProbeKind::Readiness).is_some())
 }
 
 /// The stop signals of new pods whose liveness probe had used up its tolerance, one for each pod.
@@ -157,8 +203,6 @@ fn stalls(
     let ready = |pod: &PodLife<'_>| {
         pod.revisions.iter().find(|revision| revision.is("Ready") == Some(true)).map(|r| r.id)
     };
-    // A container without a readiness probe is ready between two restarts, which makes no pod available for long.
-    let probed = |pod: &PodLife<'_>| pod.containers.iter().any(|of| of.probe(ProbeKind::Readiness).is_some());
     if let Some(early) = update.new.iter().filter(|pod| probed(pod)).find_map(|pod| ready(pod)) {
         seen.violated(
             "a pod of the new version was shown ready though its probes failed",
@@ -250,7 +294,8 @@ fn deadline(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, update: &Updat
 /// How long after the update the last change of the numbers of pods came, which is progress and starts the clock anew.
 fn progress(update: &Update<'_, '_>) -> i64 {
     let numbers = |object: &Value| {
-        ["replicas", "updatedReplicas", "availableReplicas"].map(|field| number(object, ["status", field], 0))
+        ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"]
+            .map(|field| number(object, ["status", field], 0))
     };
     let pairs = update.revisions.windows(2);
     let last = pairs.filter(|pair| numbers(pair[0].2) != numbers(pair[1].2)).map(|pair| pair[1].1).max();

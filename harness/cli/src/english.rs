@@ -2,6 +2,7 @@
 //! from their fields by arithmetic, plans, and steps.
 
 use probity_model::Case;
+use probity_model::case::Workload;
 use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_script::{Plan, Script};
 use serde::Serialize;
@@ -13,16 +14,19 @@ use crate::say;
 /// The whole case.
 pub(crate) fn case(case: &Case) -> String {
     let mut text = say::wrapped(&case.story, "  ", 108);
-    for (key, pod) in &case.pods {
+    for pod in pods::described(case) {
         let later = if pod.later { ", created by a step" } else { "" };
-        text += &format!("\npod {key}{later}\n");
+        match pod.workload {
+            Some(workload) => text += &of_workload(pod.key, workload),
+            None => text += &format!("\npod {}{later}\n", pod.key),
+        }
         for field in ["restartPolicy", "terminationGracePeriodSeconds"] {
-            let value = &pod.pod["spec"][field];
+            let value = &pod.spec[field];
             if !value.is_null() {
                 text += &format!("  {field} {}\n", plain(value));
             }
         }
-        for container in pods::containers(pod) {
+        for container in pod.containers() {
             text += &of_container(&container);
         }
     }
@@ -43,6 +47,21 @@ pub(crate) fn case(case: &Case) -> String {
         text += "\nexpected\n";
         for expectation in &case.expect {
             text += &format!("  {}\n", expectation.in_words());
+        }
+    }
+    text
+}
+
+/// A workload: its kind, its numbers, and what else its spec says of its pods as a crowd.
+fn of_workload(key: &str, workload: &Workload) -> String {
+    let (pods, most) = (workload.replicas(), workload.most_pods());
+    let above = if most > pods { format!(", and up to {most} while it rolls out") } else { String::new() };
+    let pods = if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") };
+    let mut text = format!("\nworkload {key}: {} of {pods}{above}\n", workload.kind());
+    let spec = workload.workload["spec"].as_object();
+    for (field, value) in spec.into_iter().flatten() {
+        if field != "replicas" && field != "template" {
+            text += &format!("  {field} {}\n", plain(value));
         }
     }
     text

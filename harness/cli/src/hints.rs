@@ -32,27 +32,27 @@ type Hint = (String, Vec<String>);
 
 fn of_case(case: &Case, text: &str) -> Vec<Hint> {
     let mut hints = Vec::new();
-    for (key, pod) in &case.pods {
-        for container in pods::containers(pod) {
-            hints.extend(of_container(&container, text, key));
+    for pod in pods::described(case) {
+        for container in pod.containers() {
+            hints.extend(of_container(&container, text));
         }
     }
     hints.extend(nobody_asks(case, text));
     hints
 }
 
-fn of_container(container: &Container<'_>, text: &str, key: &str) -> Vec<Hint> {
+fn of_container(container: &Container<'_>, text: &str) -> Vec<Hint> {
     let mut hints = Vec::new();
     if let Some(plan) = container.plan {
         for field in ["image", "command", "args"] {
             if container.value.get(field).is_some() {
                 let why = format!("`{field}` is replaced, since the container is a target with a plan");
-                hints.push((why, container.path(text, key, &[field])));
+                hints.push((why, container.path(text, &[field])));
             }
         }
         for probe in container.probes() {
             if let Some(why) = pods::unanswered(plan, &probe.handler) {
-                hints.push((why, container.path(text, key, &[probe.kind.field()])));
+                hints.push((why, container.path(text, &[probe.kind.field()])));
             }
         }
     } else if container.value.get("image").is_none() && !container.probes().is_empty() {
@@ -60,7 +60,7 @@ fn of_container(container: &Container<'_>, text: &str, key: &str) -> Vec<Hint> {
             "`{}` has probes but neither an image nor a plan under `target`: it will only sleep, and answer nothing",
             container.name
         );
-        hints.push((why, container.path(text, key, &["name"])));
+        hints.push((why, container.path(text, &["name"])));
     }
     hints
 }
@@ -70,8 +70,9 @@ fn nobody_asks(case: &Case, text: &str) -> Option<Hint> {
     let asked = |container: &Container<'_>| {
         !container.probes().is_empty() || container.value.get("lifecycle").is_some()
     };
-    let any = case.pods.values().any(|pod| pods::containers(pod).iter().any(asked));
-    let (key, _) = case.pods.iter().find(|(_, pod)| !pod.target.is_empty())?;
+    let described = pods::described(case);
+    let any = described.iter().any(|pod| pod.containers().iter().any(asked));
+    let planned = described.iter().find(|pod| !pod.plans.is_empty())?;
     (!any && case.judges.is_empty())
-        .then(|| ("no container of the case has a probe or a hook".to_owned(), pods::path(text, key)))
+        .then(|| ("no container of the case has a probe or a hook".to_owned(), planned.path(text)))
 }

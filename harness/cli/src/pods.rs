@@ -1,12 +1,34 @@
-//! The containers of a case's pod, each with its place in the file, its probes and its plan.
+//! The pods that a case describes, as its own or as templates of workloads, and their containers: each with its place in
+//! the file, its probes and its plan.
 
-use probity_model::case::{CasePod, ONLY};
+use std::collections::BTreeMap;
+
+use probity_model::Case;
+use probity_model::case::{CasePod, ONLY, Workload};
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
 use probity_script::{Listener, Plan, Protocol};
 use serde_json::Value;
 
+/// A pod of a case, or the template of a workload.
+pub(crate) struct Described<'c> {
+    /// Its key.
+    pub(crate) key: &'c str,
+    /// The workload whose template it is.
+    pub(crate) workload: Option<&'c Workload>,
+    /// The pod, if it is one of the case itself.
+    own: Option<&'c CasePod>,
+    /// Its spec.
+    pub(crate) spec: &'c Value,
+    /// The plans of its targets.
+    pub(crate) plans: &'c BTreeMap<String, Plan>,
+    /// Whether a step creates it.
+    pub(crate) later: bool,
+}
+
 /// A container.
 pub(crate) struct Container<'c> {
+    /// The pod that it belongs to.
+    pub(crate) pod: &'c Described<'c>,
     /// `containers` or `initContainers`.
     pub(crate) list: &'static str,
     /// Its name.
@@ -19,24 +41,60 @@ pub(crate) struct Container<'c> {
     written: (&'static str, usize),
 }
 
-/// The containers of a pod, init containers first.
-pub(crate) fn containers(pod: &CasePod) -> Vec<Container<'_>> {
-    let of = |list: &'static str| {
-        let values = pod.pod["spec"][list].as_array().into_iter().flatten();
-        values.enumerate().map(move |(at, value)| {
-            let name = value["name"].as_str().unwrap_or_default();
-            let written = pod.written_at(list, at);
-            Container { list, name, value, plan: pod.target.get(name), written }
-        })
-    };
-    of("initContainers").chain(of("containers")).collect()
+/// All pods that a case describes: its own first, then those of its workloads.
+pub(crate) fn described(case: &Case) -> Vec<Described<'_>> {
+    let own = case.pods.iter().map(|(key, pod)| Described {
+        key,
+        workload: None,
+        own: Some(pod),
+        spec: &pod.pod["spec"],
+        plans: &pod.target,
+        later: pod.later,
+    });
+    let of_workloads = case.workloads.iter().map(|(key, of)| Described {
+        key,
+        workload: Some(of),
+        own: None,
+        spec: of.pod_spec(),
+        plans: &of.target,
+        later: false,
+    });
+    own.chain(of_workloads).collect()
 }
 
-/// Where a pod stands in its file: beside its key, or alone.
-pub(crate) fn path(text: &str, key: &str) -> Vec<String> {
+/// Where a pod or a workload stands in its file: beside its key, or alone.
+pub(crate) fn path(text: &str, key: &str, workload: bool) -> Vec<String> {
     let several = text.lines().any(|line| line.starts_with("pods:"));
-    let path: &[&str] = if key == ONLY && !several { &["pod"] } else { &["pods", key, "pod"] };
+    let path: &[&str] = match workload {
+        true => &["workloads", key, "workload"],
+        false if key == ONLY && !several => &["pod"],
+        false => &["pods", key, "pod"],
+    };
     path.iter().map(|part| (*part).to_owned()).collect()
+}
+
+impl Described<'_> {
+    /// Its containers, init containers first.
+    pub(crate) fn containers(&self) -> Vec<Container<'_>> {
+        let of = |list: &'static str| {
+            let values = self.spec[list].as_array().into_iter().flatten();
+            values.enumerate().map(move |(at, value)| {
+                let name = value["name"].as_str().unwrap_or_default();
+                let written = self.own.map_or((list, at), |pod| pod.written_at(list, at));
+                Container { pod: self, list, name, value, plan: self.plans.get(name), written }
+            })
+        };
+        of("initContainers").chain(of("containers")).collect()
+    }
+
+    /// Where what holds its spec stands in the file.
+    pub(crate) fn path(&self, text: &str) -> Vec<String> {
+        let mut path = path(text, self.key, self.workload.is_some());
+        if self.workload.is_some() {
+            path.extend(["spec", "template"].map(str::to_owned));
+        }
+        path
+    }
 }
 
 impl Container<'_> {
@@ -46,8 +104,8 @@ impl Container<'_> {
     }
 
     /// Where one of its fields stands in the file.
-    pub(crate) fn path(&self, text: &str, key: &str, field: &[&str]) -> Vec<String> {
-        let mut path = path(text, key);
+    pub(crate) fn path(&self, text: &str, field: &[&str]) -> Vec<String> {
+        let mut path = self.pod.path(text);
         let (list, at) = self.written;
         path.extend(["spec", list, &at.to_string()].map(str::to_owned));
         path.extend(field.iter().map(|part| (*part).to_owned()));

@@ -1,6 +1,7 @@
-//! A pod that the API server refuses, told where it is written.
+//! A pod or a workload that the API server refuses, told where it is written.
 
 use probity_document as document;
+use probity_model::Case;
 use probity_model::case::{CasePod, masked};
 use probity_script::problem::{Problem, pin};
 use serde_json::Value;
@@ -8,12 +9,12 @@ use serde_json::Value;
 use crate::book::CaseFile;
 use crate::pods;
 
-/// What the API server says of a pod: its sentence, and the fields at fault with a sentence each.
+/// What the API server says of a pod or a workload: its sentence, and the fields at fault with a sentence each.
 pub(crate) struct Refused<'r> {
-    /// The pod's key.
+    /// The case.
+    pub(crate) case: &'r Case,
+    /// The key of the pod or the workload in it.
     pub(crate) key: &'r str,
-    /// The pod.
-    pub(crate) pod: &'r CasePod,
     /// The sentence.
     pub(crate) message: &'r str,
     /// The fields at fault.
@@ -31,11 +32,19 @@ pub(crate) fn problems(file: &CaseFile, refused: &Refused<'_>) -> Vec<Problem> {
         found.push((String::new(), refused.message.to_owned()));
     }
     let plain = masked(&file.text);
+    let workload = refused.case.workloads.get(refused.key);
+    let own = refused.case.pods.get(refused.key);
+    let object = workload.map(|of| &of.workload).or(own.map(|pod| &pod.pod)).unwrap_or(&Value::Null);
+    let what = if workload.is_some() { "workload" } else { "pod" };
     let problem = |(field, why): &(String, String)| {
-        let mut path = pods::path(&file.text, refused.key);
-        path.extend(written(refused.pod, resolved(&refused.pod.pod, &parts(field))));
+        let mut path = pods::path(&file.text, refused.key, workload.is_some());
+        let inside = resolved(object, &parts(field));
+        path.extend(match own {
+            Some(pod) => written(pod, inside),
+            None => inside,
+        });
         let said = if field.is_empty() { why.clone() } else { format!("{field}: {why}") };
-        let said = format!("the API server refuses this pod: {said}");
+        let said = format!("the API server refuses this {what}: {said}");
         let problem = document::misfit(&file.source, &plain, &pin(&said, &path));
         match problem.place {
             Some(place) => Problem::whole(&file.source, said).at(&file.text, place),
@@ -113,7 +122,6 @@ fn fields_in(message: &str) -> Vec<String> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::Case;
     use probity_model::case::ONLY;
 
     use super::*;
@@ -135,11 +143,11 @@ pod:
 
     fn told_of(text: &str, message: &str, causes: &[(&str, &str)]) -> Vec<String> {
         let cases = Case::read("case.yaml", text).unwrap();
-        let pod = cases.last().unwrap().pods[ONLY].clone();
+        let case = cases.last().unwrap().clone();
         let file = CaseFile { source: "case.yaml".to_owned(), text: text.to_owned(), cases, own: true };
         let causes: Vec<(String, String)> =
             causes.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
-        let refused = Refused { key: ONLY, pod: &pod, message, causes: &causes };
+        let refused = Refused { case: &case, key: ONLY, message, causes: &causes };
         problems(&file, &refused).iter().map(Problem::line).collect()
     }
 

@@ -2,12 +2,14 @@
 //!
 //! All cases of a run share the watches, the recorder's stream and the clocks. The clerk finds out which case something
 //! belongs to and enters it there: by the label of the case, by the pod that it is about, or, for gaps, noise and
-//! readings, everywhere. Nothing is ever dropped in silence: what belongs to no open case is counted.
+//! readings, everywhere. Pods that the harness did not name are learnt of from the watch, by the label of their case;
+//! what is heard of one before that waits for it. Nothing is ever dropped in silence: what belongs to no open case is
+//! counted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use probity_model::history::{Deed, Did, Gap, Happening, Header, Heard, Reading, Sighting, Source};
+use probity_model::history::{Deed, Did, Gap, Happening, Header, Reading, Sighting, Source};
 use probity_model::manifest::CASE;
 use probity_model::metronome::MetronomeEar;
 use probity_model::{EventId, History};
@@ -20,6 +22,8 @@ use crate::metronome::Metronome;
 
 /// How long a line takes at most from a target to here on a machine that is not held up.
 const TRAVEL_US: i64 = 500_000;
+/// So much is kept of a pod that the watch has not shown yet; it comes within milliseconds as a rule.
+const MOST_EARLY: usize = 1_000;
 
 /// The books of a run.
 #[derive(Clone)]
@@ -34,6 +38,10 @@ struct Inner {
     ear: MetronomeEar,
     /// Which case a pod belongs to, by the pod's name.
     pods: HashMap<String, String>,
+    /// The beginnings of the names that controllers will give to pods, each with its case.
+    expected: Vec<(String, String)>,
+    /// What was heard of such pods before the watch showed them, by the pod's name.
+    early: HashMap<String, Vec<(i64, Happening)>>,
     /// The first and the newest reading of each node, for histories that begin later.
     readings: HashMap<String, Vec<(i64, Reading)>>,
     /// Sources that can't be heard now, each with when it was heard last.
@@ -64,6 +72,8 @@ impl Books {
             open: HashMap::new(),
             ear: Metronome::ear(),
             pods: HashMap::new(),
+            expected: Vec::new(),
+            early: HashMap::new(),
             readings: HashMap::new(),
             away: Vec::new(),
             endless: Vec::new(),
@@ -116,9 +126,17 @@ impl Books {
 impl Inner {
     fn enter(&mut self, next: Incoming) {
         match next {
+            Incoming::Sighting { us, sighting } if sighting.kind == "Event" => {
+                let pod = pod_of(&sighting).unwrap_or_default().to_owned();
+                self.enter_of_pod(&pod, us, Happening::Sighting(sighting));
+            }
             Incoming::Sighting { us, sighting } => {
-                let slug = self.case_of(&sighting);
-                self.enter_one(slug, us, Happening::Sighting(sighting));
+                let slug = case_of(&sighting);
+                let pod = (sighting.kind == "Pod").then(|| sighting.name.clone());
+                self.enter_one(slug.clone(), us, Happening::Sighting(sighting));
+                if let (Some(slug), Some(pod)) = (slug, pod) {
+                    self.learn(pod, slug);
+                }
             }
             Incoming::Heard { us, heard } if Metronome::is_one(&heard.pod) => {
                 if let Some(noise) = self.ear.hear(us, &heard) {
@@ -126,8 +144,8 @@ impl Inner {
                 }
             }
             Incoming::Heard { us, heard } => {
-                let slug = self.case_of_pod(&heard);
-                self.enter_one(slug, us, Happening::Witness(heard));
+                let pod = heard.pod.clone();
+                self.enter_of_pod(&pod, us, Happening::Witness(heard));
             }
             Incoming::Away { of, since_us } => self.away.push((of, since_us)),
             Incoming::Back { of } => self.away.retain(|(away, _)| *away != of),
@@ -167,25 +185,62 @@ impl Inner {
         }
     }
 
-    fn case_of(&self, sighting: &Sighting) -> Option<String> {
-        let object = &sighting.object;
-        if sighting.kind == "Event" {
-            let of = object.get("involvedObject")?.get("name")?.as_str()?;
-            return self.pods.get(of).cloned();
+    /// Enters what is about a pod; if the pod is yet to be learnt of, it waits.
+    fn enter_of_pod(&mut self, pod: &str, us: i64, what: Happening) {
+        let slug = self.pods.get(pod).cloned();
+        if slug.is_none() && self.expected.iter().any(|(begins, _)| pod.starts_with(begins)) {
+            let waiting = self.early.entry(pod.to_owned()).or_default();
+            if waiting.len() < MOST_EARLY {
+                return waiting.push((us, what));
+            }
         }
-        let labels = object.get("metadata")?.get("labels")?;
-        labels.get(CASE).and_then(Value::as_str).map(str::to_owned)
+        self.enter_one(slug, us, what);
     }
 
-    fn case_of_pod(&self, heard: &Heard) -> Option<String> {
-        self.pods.get(&heard.pod).cloned()
+    /// Expects no more pods of a case. What waited for one in vain is counted.
+    fn forget_expected(&mut self, slug: &str) {
+        self.expected.retain(|(_, of)| of != slug);
+        let expected = std::mem::take(&mut self.expected);
+        let hoped = |pod: &String| expected.iter().any(|(begins, _)| pod.starts_with(begins));
+        let vain: u64 =
+            self.early.iter().filter(|(pod, _)| !hoped(pod)).map(|(_, all)| all.len() as u64).sum();
+        self.early.retain(|pod, _| hoped(pod));
+        self.strays += vain;
+        self.expected = expected;
     }
+
+    /// A pod was shown that carries the label of an open case: it is the case's, whoever made it.
+    fn learn(&mut self, pod: String, slug: String) {
+        if self.pods.contains_key(&pod) || !self.open.contains_key(&slug) {
+            return;
+        }
+        for (us, what) in self.early.remove(&pod).unwrap_or_default() {
+            self.enter_one(Some(slug.clone()), us, what);
+        }
+        self.pods.insert(pod, slug);
+    }
+}
+
+/// The case whose label an object carries.
+fn case_of(sighting: &Sighting) -> Option<String> {
+    let labels = sighting.object.get("metadata")?.get("labels")?;
+    labels.get(CASE).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// What an event is about.
+fn pod_of(sighting: &Sighting) -> Option<&str> {
+    sighting.object.get("involvedObject")?.get("name")?.as_str()
 }
 
 impl Book {
     /// Says that a pod of this name belongs to the case.
     pub fn own_pod(&self, pod: &str) {
         self.books.lock().pods.insert(pod.to_owned(), self.slug.clone());
+    }
+
+    /// Says that a controller will make pods for the case whose names begin so.
+    pub fn expect_pods(&self, begins: &str) {
+        self.books.lock().expected.push((begins.to_owned(), self.slug.clone()));
     }
 
     /// Enters something that the harness did, which began at `began_us` and is done now.
@@ -243,6 +298,7 @@ impl Book {
             }
         }
         inner.pods.retain(|_, slug| *slug != self.slug);
+        inner.forget_expected(&self.slug);
         inner.open.remove(&self.slug).map(|open| open.history).unwrap_or_default()
     }
 }

@@ -113,6 +113,9 @@ impl Director<'_> {
         for key in self.in_order_of_addresses()? {
             self.place_pod(&key).await?;
         }
+        for key in self.case.workloads.keys() {
+            self.place_workload(key).await?;
+        }
         for (at, step) in self.case.steps.iter().enumerate() {
             let since = if at == 0 { EventId(0) } else { self.book.look(|history| history.next_id()) };
             self.tell(step.in_words());
@@ -167,12 +170,8 @@ impl Director<'_> {
     /// Creates a pod, and waits until its containers began to run: starts are what loads a node.
     pub(crate) async fn place_pod(&mut self, key: &str) -> Result<(), Cut> {
         let Some(pod) = self.case.pods.get(key) else { return Ok(()) };
-        for name in manifest::placeholders(pod) {
-            if let Some(other) = name.strip_prefix("ip:") {
-                self.learn_address(other).await?;
-            }
-        }
-        let turn = self.stage.slots.start().await;
+        self.learn_addresses(manifest::placeholders(pod)).await?;
+        let turn = self.stage.slots.start(1).await;
         let name = pod_name(self.case, key);
         self.book.own_pod(&name);
         let began = self.stage.zero.us();
@@ -182,6 +181,39 @@ impl Director<'_> {
         self.tell(format!("waits for pod {name} to start"));
         self.until(START_WITHIN, |history| started(history, &name)).await?;
         drop(turn);
+        Ok(())
+    }
+
+    /// Creates a workload, and waits until all its pods began to run.
+    async fn place_workload(&mut self, key: &str) -> Result<(), Cut> {
+        let case = self.case;
+        let Some(workload) = case.workloads.get(key) else { return Ok(()) };
+        self.learn_addresses(manifest::placeholders_in(&workload.workload, &workload.target)).await?;
+        let turn = self.stage.slots.start(workload.replicas()).await;
+        let (kind, name) = (workload.kind().to_owned(), object_name(case, key));
+        self.book.expect_pods(&format!("{name}-"));
+        let began = self.stage.zero.us();
+        let sent = manifest::workload(case, key, workload, &self.setting);
+        self.create(&sent).await?;
+        self.book.deed(began, Did::Created { kind, name: name.clone(), manifest: sent });
+        self.tell(format!("waits for the pods of {name} to start"));
+        let wanted = usize::try_from(workload.replicas()).unwrap_or(usize::MAX);
+        self.until(START_WITHIN, |history| {
+            let pods = wait::pods_of(case, key, history);
+            pods.len() >= wanted && pods.iter().all(|pod| started(history, pod))
+        })
+        .await?;
+        drop(turn);
+        Ok(())
+    }
+
+    /// Addresses of pods that are named by placeholders must be known before what names them can be sent.
+    pub(crate) async fn learn_addresses(&mut self, placeholders: Vec<String>) -> Result<(), Cut> {
+        for name in placeholders {
+            if let Some(other) = name.strip_prefix("ip:") {
+                self.learn_address(other).await?;
+            }
+        }
         Ok(())
     }
 
@@ -265,7 +297,7 @@ impl Director<'_> {
             let run = probity_model::Timeline::of(history);
             let targets = run.containers().filter(|(pod, container)| {
                 let planned =
-                    self.case.pods.get(&pod.key).is_some_and(|of| of.target.contains_key(&container.name));
+                    self.case.plans(&pod.key).is_some_and(|plans| plans.contains_key(&container.name));
                 planned
                     && (container.attempts.is_empty()
                         || container.attempts.iter().any(|one| !one.holes.is_empty()))
@@ -295,6 +327,11 @@ impl Director<'_> {
         let namespace = self.setting.namespace.clone();
         for key in self.case.pods.keys() {
             let _ = self.stage.ground.delete(&namespace, "Pod", &pod_name(self.case, key), Some(1)).await;
+        }
+        // Its controllers see to its pods, in the background.
+        for (key, workload) in &self.case.workloads {
+            let name = object_name(self.case, key);
+            let _ = self.stage.ground.delete(&namespace, workload.kind(), &name, None).await;
         }
         for object in &self.case.objects {
             let kind = object["kind"].as_str().unwrap_or_default();

@@ -62,7 +62,7 @@ fn counts<'t>(text: &'t str, namespace: &'t str) -> impl Iterator<Item = ProbeCo
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn whole(value: &str) -> Option<u64> {
     let value: f64 = value.parse().ok()?;
-    (value >= 0.0 && value < 9e15 && value.fract() == 0.0).then_some(value as u64)
+    ((0.0..9e15).contains(&value) && value.fract() == 0.0).then_some(value as u64)
 }
 
 /// `name="value"` pairs, with `\"`, `\\` and `\n` in values.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::connect::Ground;
 use crate::error::{ClusterError, SendError};
+use crate::kinds;
 
 pub use manifests::rbac_yaml;
 
@@ -174,6 +175,15 @@ impl Rights {
     #[must_use]
     pub fn allow(&self, resource: &str) -> bool {
         !self.missing.iter().any(|missing| missing.rule.resource == resource)
+    }
+
+    /// What is missing of the rights to make objects of a kind and to see what becomes of them, in words.
+    #[must_use]
+    pub fn lacking_for(&self, kind: &str) -> Option<String> {
+        let kind = kinds::find(kind).ok()?;
+        let of =
+            |missing: &&Missing| (missing.rule.group, missing.rule.resource) == (kind.group, kind.plural);
+        self.missing.iter().find(of).map(Missing::in_words)
     }
 
     /// Demands what a run can't do without.

@@ -56,12 +56,12 @@ pub struct RunOptions {
     pub pods: Option<u32>,
 }
 
-/// A pod that the API server refuses, found by a dry run.
+/// A pod or a workload that the API server refuses, found by a dry run.
 #[derive(Debug)]
 pub struct RefusedPod {
     /// The case.
     pub case: CaseName,
-    /// The pod's key in it.
+    /// The key of the pod or the workload in it.
     pub pod: String,
     /// The answer.
     pub refusal: Refusal,
@@ -78,7 +78,7 @@ pub enum RunError {
     Refused(Vec<RefusedPod>),
 }
 
-/// Asks the API server by dry runs what it makes of every pod, before anything is created. What only the run's own
+/// Asks the API server by dry runs what it makes of every pod and workload, before anything is created. What only the run's own
 /// namespace can decide (Pod Security, quotas) is left to it.
 ///
 /// # Errors
@@ -88,13 +88,15 @@ pub async fn rehearse(ground: &Ground, options: &RunOptions, cases: &[Case]) -> 
     let namespace = options.namespace.clone().unwrap_or_else(|| "default".to_owned());
     let mut refused = Vec::new();
     for case in cases {
-        for (key, pod) in &case.pods {
-            let mut addresses = BTreeMap::new();
-            for name in manifest::placeholders(pod) {
-                addresses.insert(name, "192.0.2.1".to_owned());
-            }
-            let setting = Setting { addresses, ..setting(options, &namespace, "", "rehearsal") };
-            let manifest = manifest::pod(case, key, pod, &setting);
+        let of_pods = case.pods.iter().map(|(key, pod)| {
+            let setting = rehearsal(options, &namespace, manifest::placeholders(pod));
+            (key, manifest::pod(case, key, pod, &setting))
+        });
+        let of_workloads = case.workloads.iter().map(|(key, of)| {
+            let placeholders = manifest::placeholders_in(&of.workload, &of.target);
+            (key, manifest::workload(case, key, of, &rehearsal(options, &namespace, placeholders)))
+        });
+        for (key, manifest) in of_pods.chain(of_workloads) {
             if let Err(SendError::Refused { refusal, .. }) = ground.create(&namespace, &manifest, true).await
                 && matches!(refusal.code, 400 | 422)
             {
@@ -103,6 +105,12 @@ pub async fn rehearse(ground: &Ground, options: &RunOptions, cases: &[Case]) -> 
         }
     }
     if refused.is_empty() { Ok(()) } else { Err(RunError::Refused(refused)) }
+}
+
+/// A setting in which each placeholder has some address.
+fn rehearsal(options: &RunOptions, namespace: &str, placeholders: Vec<String>) -> Setting {
+    let addresses = placeholders.into_iter().map(|name| (name, "192.0.2.1".to_owned())).collect();
+    Setting { addresses, ..setting(options, namespace, "", "rehearsal") }
 }
 
 fn setting(options: &RunOptions, namespace: &str, recorder: &str, token: &str) -> Setting {
@@ -173,11 +181,7 @@ async fn play(
     made.push(restricted);
     let (cases, privileged) = with_privileged(ground, options, cases, out, made).await;
 
-    let kinds: BTreeSet<String> = WATCHED
-        .iter()
-        .map(|kind| (*kind).to_owned())
-        .chain(cases.iter().flat_map(|case| case.watch.clone()))
-        .collect();
+    let kinds = watched(&cases);
     let label = format!("{}={}", manifest::RUN, options.run);
     let mut watches = Vec::new();
     for namespace in made.iter() {
@@ -249,6 +253,18 @@ async fn play(
     }
     let (stalls, stalled_us) = ticker.totals();
     Ok(Usage { laid_us, longest_us, cases: number, stalls, stalled_us, ..Usage::default() })
+}
+
+/// The kinds that these cases want watched. Workloads, and what their controllers make between them and their pods, are
+/// watched only where there are any: each kind costs a request a minute.
+fn watched(cases: &[Case]) -> BTreeSet<String> {
+    let named = cases.iter().flat_map(|case| case.watch.iter().map(String::as_str));
+    let workloads = cases.iter().flat_map(|case| case.workloads.values());
+    let of_workloads = workloads.flat_map(|workload| match workload.kind() {
+        "Deployment" => vec!["Deployment", "ReplicaSet"],
+        kind => vec![kind],
+    });
+    WATCHED.into_iter().chain(named).chain(of_workloads).map(str::to_owned).collect()
 }
 
 /// Starts the metronomes while the first cases begin, and reads the clocks of their nodes from then on.

@@ -25,6 +25,7 @@ pub struct Slots {
     pods: Arc<Semaphore>,
     all_pods: u32,
     starts: Arc<Semaphore>,
+    all_starts: u32,
     books: Books,
     zero: Zero,
 }
@@ -34,7 +35,7 @@ pub struct Room {
     _pods: OwnedSemaphorePermit,
 }
 
-/// A pod is starting as long as this lives.
+/// Pods are starting as long as this lives.
 pub struct Start {
     _start: OwnedSemaphorePermit,
 }
@@ -44,19 +45,22 @@ impl Slots {
     #[must_use]
     pub fn new(pods: u32, starts: u32, books: Books, zero: Zero) -> Self {
         let semaphore = |slots: u32| Arc::new(Semaphore::new(slots.max(1) as usize));
-        Self { pods: semaphore(pods), all_pods: pods.max(1), starts: semaphore(starts), books, zero }
+        let (all_pods, all_starts) = (pods.max(1), starts.max(1));
+        Self { pods: semaphore(pods), all_pods, starts: semaphore(starts), all_starts, books, zero }
     }
 
     /// Waits for room for the pods of a case. A case that wants more than there is gets all there is.
     pub async fn room(&self, case: &Case) -> Option<Room> {
-        let wanted = u32::try_from(case.pods.len()).unwrap_or(u32::MAX).clamp(1, self.all_pods);
+        let wanted = u32::try_from(case.most_pods()).unwrap_or(u32::MAX).clamp(1, self.all_pods);
         let pods = Arc::clone(&self.pods).acquire_many_owned(wanted).await.ok()?;
         Some(Room { _pods: pods })
     }
 
-    /// Waits for the turn of one more pod to start, a little longer while the node is held up.
-    pub async fn start(&self) -> Option<Start> {
-        let start = Arc::clone(&self.starts).acquire_owned().await.ok()?;
+    /// Waits for the turn of so many more pods to start, a little longer while the node is held up. Who wants more than
+    /// may start at a time gets all turns there are.
+    pub async fn start(&self, pods: u64) -> Option<Start> {
+        let wanted = u32::try_from(pods).unwrap_or(u32::MAX).clamp(1, self.all_starts);
+        let start = Arc::clone(&self.starts).acquire_many_owned(wanted).await.ok()?;
         let began = tokio::time::Instant::now();
         while began.elapsed() < PATIENCE && self.zero.us() - self.books.last_noise_us() < YOUNG_US {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -80,6 +84,6 @@ pub fn forecast(cases: &[Case], starts: u32) -> Span {
     let us = |case: &Case| case.forecast().micros();
     let longest = cases.iter().filter(|case| !case.quiet).map(us).max().unwrap_or(0);
     let alone: u64 = cases.iter().filter(|case| case.quiet).map(us).sum();
-    let pods: u64 = cases.iter().map(|case| case.pods.len() as u64).sum();
+    let pods: u64 = cases.iter().map(Case::most_pods).sum();
     Span::from_micros(10_000_000 + longest + alone + pods * 1_500_000 / u64::from(starts.max(1)))
 }

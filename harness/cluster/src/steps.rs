@@ -1,11 +1,11 @@
 //! How each step of a case is done.
 
-use probity_model::EventId;
 use probity_model::case::{
-    ChangeOf, EphemeralOf, ExecOf, MetricsOf, NodeVerbOf, PatchOf, ScaleOf, Step, TryOf,
+    ChangeOf, EphemeralOf, ExecOf, MetricsOf, NodeVerbOf, PatchOf, ScaleOf, Step, TryOf, UpdateOf,
 };
 use probity_model::history::{Did, Tried};
 use probity_model::manifest::{self, control_port, object_name, pod_name};
+use probity_model::{EventId, wait};
 use probity_script::Changed;
 use serde_json::{Value, json};
 
@@ -23,6 +23,14 @@ impl Director<'_> {
             Step::Watch(span) => return self.pause(span.0).await,
             Step::Create(of) => {
                 return self.place_pod(of.pod.as_deref().unwrap_or(probity_model::case::ONLY)).await;
+            }
+            Step::Update(update) => {
+                let plans = manifest::placeholders_in(&json!(update.patch), &update.target);
+                self.learn_addresses(plans).await?;
+                tokio::select! {
+                    done = self.update(update) => done,
+                    () = stop.cancelled() => return Err(Cut::Interrupted),
+                }
             }
             other => tokio::select! {
                 done = self.act(other) => done,
@@ -78,7 +86,9 @@ impl Director<'_> {
             Step::Node(verb) => self.node(verb).await,
             Step::Metrics(of) => self.metrics(of).await,
             Step::Try(trial) => self.try_out(trial).await,
-            Step::Wait(_) | Step::Watch(_) | Step::Create(_) => Err("this step is done elsewhere".to_owned()),
+            Step::Wait(_) | Step::Watch(_) | Step::Create(_) | Step::Update(_) => {
+                Err("this step is done elsewhere".to_owned())
+            }
         }
     }
 
@@ -152,6 +162,14 @@ impl Director<'_> {
         Ok(Did::Patched { kind: kind.to_owned(), name, patch, subresource: subresource.to_owned() })
     }
 
+    /// Sends another template of a workload.
+    async fn update(&mut self, of: &UpdateOf) -> Result<Did, String> {
+        let workload = self.case.workloads.get(&of.workload);
+        let workload = workload.ok_or_else(|| format!("the case has no workload `{}`", of.workload))?;
+        let patch = manifest::update(workload, of, &self.setting);
+        self.patched(workload.kind(), object_name(self.case, &of.workload), "", patch).await
+    }
+
     async fn exec(&mut self, of: &ExecOf) -> Result<Did, String> {
         let (key, container) = self.means(of.pod.as_deref(), of.container.as_deref());
         let pod = pod_name(self.case, &key);
@@ -195,7 +213,11 @@ impl Director<'_> {
 
     async fn metrics(&self, of: &MetricsOf) -> Result<Did, String> {
         let node = self.node_of(of.pod.as_deref())?;
-        let pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
+        let mut pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
+        pods.extend(self.book.look(|history| {
+            let of = self.case.workloads.keys().flat_map(|key| wait::pods_of(self.case, key, history));
+            of.map(str::to_owned).collect::<Vec<_>>()
+        }));
         let counts = self.stage.ground.probe_counts(&node, &self.setting.namespace, &pods).await;
         Ok(Did::Measured { node, probes: counts.map_err(|error| error.to_string())? })
     }

@@ -9,6 +9,8 @@ mod expectation;
 mod kind;
 mod matrix;
 mod step;
+mod waiting;
+mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +19,7 @@ use probity_document as document;
 use probity_script::problem::{Problem, nearest, pin};
 use probity_script::{Plan, Span};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::ClauseId;
 use crate::clause::{Catalogue, Need};
@@ -26,9 +28,11 @@ pub use expectation::{Expectation, Occurrence};
 use kind::Kind;
 pub use matrix::masked;
 pub use step::{
-    ChangeOf, DeletionOf, EphemeralOf, EventOf, ExecOf, MarkOf, MetricsOf, NodeVerbOf, Of, PatchOf, ScaleOf,
-    ServingOf, Step, TimesAsked, TryOf, Wait,
+    ChangeOf, DeletionOf, EphemeralOf, ExecOf, MarkOf, MetricsOf, NodeVerbOf, Of, PatchOf, ScaleOf, Step,
+    TryOf,
 };
+pub use waiting::{EventOf, ServingOf, TimesAsked, Wait};
+pub use workload::{KINDS as WORKLOAD_KINDS, UpdateOf, Workload};
 
 /// The key of the only pod of a case that has one.
 pub const ONLY: &str = "pod";
@@ -118,6 +122,8 @@ pub struct Case {
     pub takes: Option<Span>,
     /// Its pods, by key.
     pub pods: BTreeMap<String, CasePod>,
+    /// Its workloads, by key: no pod has the same one.
+    pub workloads: BTreeMap<String, Workload>,
     /// Other objects, created before the pods.
     pub objects: Vec<Value>,
     /// What is done, in order.
@@ -184,6 +190,9 @@ pub struct WrittenCase {
     /// Several pods, by key.
     #[serde(default)]
     pods: BTreeMap<String, CasePod>,
+    /// Workloads, by key: their pods are made by a controller of the cluster.
+    #[serde(default)]
+    workloads: BTreeMap<String, Workload>,
     /// Other objects, created before the pods.
     #[serde(default)]
     objects: Vec<Value>,
@@ -256,8 +265,16 @@ impl Case {
                 return Err(pin(why, &["matrix", kind::AXIS]));
             }
         }
+        for (key, workload) in &written.workloads {
+            if pods.contains_key(key) {
+                let why = format!("a pod has the key `{key}` too: give each its own");
+                return Err(pin(&why, &["workloads", key]));
+            }
+            workload.check(key)?;
+        }
         for (at, step) in written.steps.iter().enumerate() {
-            step.check(&pods).map_err(|why| pin(&why, &["steps".to_owned(), at.to_string()]))?;
+            step.check(&pods, &written.workloads)
+                .map_err(|why| pin(&why, &["steps".to_owned(), at.to_string()]))?;
         }
         for (at, expectation) in written.expect.iter().enumerate() {
             expectation.check().map_err(|why| pin(&why, &["expect".to_owned(), at.to_string()]))?;
@@ -272,10 +289,24 @@ impl Case {
             watch: written.watch,
             takes: written.takes,
             pods,
+            workloads: written.workloads,
             objects: written.objects,
             steps: written.steps,
             expect: written.expect,
         })
+    }
+
+    /// The plans of a pod's containers, or of those of a workload's pods.
+    #[must_use]
+    pub fn plans(&self, key: &str) -> Option<&BTreeMap<String, Plan>> {
+        let of_pod = self.pods.get(key).map(|pod| &pod.target);
+        of_pod.or_else(|| self.workloads.get(key).map(|workload| &workload.target))
+    }
+
+    /// How many pods it has at once at most.
+    #[must_use]
+    pub fn most_pods(&self) -> u64 {
+        self.pods.len() as u64 + self.workloads.values().map(Workload::most_pods).sum::<u64>()
     }
 
     /// How long it takes, for the order of a run and its forecast: what the author says, or what the steps add up to.
@@ -299,6 +330,17 @@ fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
     {
         return Err(pin(&format!("this is a {kind}; only a Pod can stand here"), &at(&["pod", "kind"])));
     }
+    check_containers("pod", spec, &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
+}
+
+/// Whether a spec of pods has containers, and the plans name them.
+fn check_containers(
+    what: &str,
+    spec: &Map<String, Value>,
+    plans: &BTreeMap<String, Plan>,
+    at_spec: &[String],
+    at_plans: &[String],
+) -> Result<(), String> {
     let names: Vec<&str> = ["initContainers", "containers"]
         .iter()
         .filter_map(|list| spec.get(*list)?.as_array())
@@ -306,12 +348,13 @@ fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
         .filter_map(|container| container.get("name")?.as_str())
         .collect();
     if names.is_empty() {
-        return Err(pin("a pod needs at least one container with a name", &at(&["pod", "spec"])));
+        return Err(pin(&format!("a {what} needs at least one container with a name"), at_spec));
     }
-    if let Some(name) = pod.target.keys().find(|name| !names.contains(&name.as_str())) {
+    if let Some(name) = plans.keys().find(|name| !names.contains(&name.as_str())) {
         let near = nearest(name, names.iter().copied());
         let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
-        return Err(pin(&format!("the pod has no container `{name}`{hint}"), &at(&["target", name])));
+        let path = [at_plans, std::slice::from_ref(name)].concat();
+        return Err(pin(&format!("the {what} has no container `{name}`{hint}"), &path));
     }
     Ok(())
 }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use probity_script::Plan;
 use serde_json::{Map, Value, json};
 
-use crate::case::{Case, CasePod, ONLY};
+use crate::case::{Case, CasePod, ONLY, UpdateOf, Workload};
 
 /// The label of everything that a run makes.
 pub const RUN: &str = "probity.dev/run";
@@ -20,6 +21,8 @@ pub const POD: &str = "probity.dev/pod";
 pub const PROGRAM: &str = "/agnhost-rs";
 /// The control port of a pod's first target; each further target has the next.
 pub const CONTROL_PORT: u16 = 7072;
+/// The variable of a target that holds its plan.
+const PLAN: &str = "AGNHOST_PLAN";
 /// The volume for the journals, and where it is mounted.
 const VOLUME: (&str, &str) = ("probity-witness", "/probity");
 
@@ -59,14 +62,24 @@ pub fn object_name(case: &Case, name: &str) -> String {
 /// The control port of a container of a pod.
 #[must_use]
 pub fn control_port(pod: &CasePod, container: &str) -> Option<u16> {
-    let at = pod.target.keys().position(|name| name == container)?;
+    port_of(&pod.target, container)
+}
+
+fn port_of(plans: &BTreeMap<String, Plan>, container: &str) -> Option<u16> {
+    let at = plans.keys().position(|name| name == container)?;
     CONTROL_PORT.checked_add(u16::try_from(at).ok()?)
 }
 
 /// The placeholders that stand in a pod and its plans: what must be known before it can be sent.
 #[must_use]
 pub fn placeholders(pod: &CasePod) -> Vec<String> {
-    let text = pod.pod.to_string() + &serde_json::to_string(&pod.target).unwrap_or_default();
+    placeholders_in(&pod.pod, &pod.target)
+}
+
+/// The placeholders that stand in an object with pods and in their plans.
+#[must_use]
+pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<String> {
+    let text = object.to_string() + &serde_json::to_string(plans).unwrap_or_default();
     let mut found: Vec<String> = ["{ip:", "{service-ip:"]
         .iter()
         .flat_map(|start| text.match_indices(start).map(|(at, _)| at).collect::<Vec<_>>())
@@ -84,8 +97,45 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     pod["apiVersion"] = json!("v1");
     pod["kind"] = json!("Pod");
     label(&mut pod, case, key, &pod_name(case, key), setting);
-    prepare_spec(&mut pod["spec"], of, setting);
+    prepare_spec(&mut pod["spec"], &of.target, setting);
     fill(pod, &setting.addresses)
+}
+
+/// A workload of a case as it is sent. Its pods carry the same labels as a pod of the case of that key, and are selected
+/// by two of them.
+#[must_use]
+pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Value {
+    let mut workload = of.workload.clone();
+    workload["apiVersion"] = json!("apps/v1");
+    workload["kind"] = json!(of.kind());
+    label(&mut workload, case, key, &object_name(case, key), setting);
+    let spec = entry(&mut workload, "spec");
+    let selected = json!({ "matchLabels": { CASE: case.name.slug(), POD: key } });
+    default(spec, "selector", selected);
+    let template = entry(spec, "template");
+    add_labels(entry(template, "metadata"), case, key, setting);
+    prepare_spec(entry(template, "spec"), &of.target, setting);
+    fill(workload, &setting.addresses)
+}
+
+/// The patch of a workload that an update sends: the author's own, and the new plans of targets.
+#[must_use]
+pub fn update(of: &Workload, update: &UpdateOf, setting: &Setting) -> Value {
+    let mut patch = update.patch.clone().unwrap_or_else(|| json!({}));
+    for (name, plan) in &update.target {
+        let spec = entry(entry(entry(&mut patch, "spec"), "template"), "spec");
+        let named = |container: &Value| container["name"] == name.as_str();
+        let init = of.pod_spec()["initContainers"].as_array().is_some_and(|list| list.iter().any(named));
+        let list = if init { "initContainers" } else { "containers" };
+        let at = spec.get(list).and_then(Value::as_array).and_then(|list| list.iter().position(named));
+        let at = at.unwrap_or_else(|| {
+            push(spec, list, json!({ "name": name }));
+            spec[list].as_array().map_or(0, |list| list.len() - 1)
+        });
+        let plan = serde_json::to_string(plan).unwrap_or_default();
+        push(&mut spec[list][at], "env", json!({ "name": PLAN, "value": plan }));
+    }
+    fill(patch, &setting.addresses)
 }
 
 /// Another object of a case as it is sent. A service without a selector selects the case's pods.
@@ -125,6 +175,10 @@ fn label(object: &mut Value, case: &Case, key: &str, name: &str, setting: &Setti
     let metadata = entry(object, "metadata");
     metadata["name"] = json!(name);
     metadata["namespace"] = json!(setting.namespace);
+    add_labels(metadata, case, key, setting);
+}
+
+fn add_labels(metadata: &mut Value, case: &Case, key: &str, setting: &Setting) {
     let labels = entry(metadata, "labels");
     for (label, value) in [
         (RUN, setting.run.as_str()),
@@ -136,20 +190,20 @@ fn label(object: &mut Value, case: &Case, key: &str, name: &str, setting: &Setti
     }
 }
 
-fn prepare_spec(spec: &mut Value, of: &CasePod, setting: &Setting) {
+fn prepare_spec(spec: &mut Value, plans: &BTreeMap<String, Plan>, setting: &Setting) {
     restrict(spec);
     default(spec, "automountServiceAccountToken", json!(false));
     default(spec, "enableServiceLinks", json!(false));
     if let Some(node) = &setting.node {
         entry(spec, "nodeSelector")["kubernetes.io/hostname"] = json!(node);
     }
-    if !of.target.is_empty() {
+    if !plans.is_empty() {
         push(spec, "volumes", json!({ "name": VOLUME.0, "emptyDir": {} }));
     }
     for_each_container(spec, |container| {
         let name = container["name"].as_str().unwrap_or_default().to_owned();
-        if let Some(port) = control_port(of, &name) {
-            let plan = serde_json::to_string(&of.target[&name]).unwrap_or_default();
+        if let Some(port) = port_of(plans, &name) {
+            let plan = serde_json::to_string(&plans[&name]).unwrap_or_default();
             make_target(container, &name, &plan, port, setting);
         } else if container.get("image").is_none() {
             container["image"] = json!(setting.image);
@@ -170,7 +224,7 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: u16, setting
     let journal = format!("{}/{name}", VOLUME.1);
     let port = port.to_string();
     for (variable, value) in [
-        ("AGNHOST_PLAN", plan),
+        (PLAN, plan),
         ("AGNHOST_JOURNAL", &journal),
         ("AGNHOST_RECORDER", &setting.recorder),
         ("AGNHOST_CONTROL", &port),

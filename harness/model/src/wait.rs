@@ -1,5 +1,7 @@
 //! Whether what a step waits for has come. A pure question about the history so far.
 
+mod crew;
+
 use probity_script::Endpoint;
 use probity_script::witness::{Entry, Fact};
 use serde_json::Value;
@@ -9,15 +11,37 @@ use crate::history::{Change, Happening, Heard};
 use crate::manifest::{object_name, pod_name};
 use crate::timeline::{ContainerSeen, State};
 use crate::{EventId, History};
+use crew::Crew;
 
 /// Whether all conditions of a wait hold. Counts begin at `since`; states are those last seen.
 #[must_use]
 pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool {
-    let key = wait.pod.as_deref().unwrap_or(crate::case::ONLY);
-    let pod = pod_name(case, key);
-    let containers = case.pods.get(key).map(|pod| &pod.target);
-    let first = containers.and_then(|target| target.keys().next()).map_or("", String::as_str);
-    let view = View { history, since, pod: &pod, container: wait.container.as_deref().unwrap_or(first) };
+    let key = wait.workload.as_deref().or(wait.pod.as_deref()).unwrap_or(crate::case::ONLY);
+    let first = case.plans(key).and_then(|plans| plans.keys().next()).map_or("", String::as_str);
+    let container = wait.container.as_deref().unwrap_or(first);
+    let holds = |pod: &str| of_pod(wait, case, &View { history, since, pod, container });
+    let Some(workload) = wait.workload.as_ref().and_then(|key| case.workloads.get(key)) else {
+        return holds(&pod_name(case, key));
+    };
+    let crew = Crew::of(case, key, workload, history);
+    let pods = crew.pods(wait);
+    let of_pods = match wait.all {
+        _ if !wait.is_of_pods() => true,
+        Some(true) => !pods.is_empty() && pods.iter().all(|pod| holds(pod)),
+        _ => pods.iter().any(|pod| holds(pod)),
+    };
+    of_pods && crew.stands(wait)
+}
+
+/// The names of the pods of a workload that are there, as far as the history knows.
+#[must_use]
+pub fn pods_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Vec<&'h str> {
+    let workload = case.workloads.get(key);
+    workload.map(|of| Crew::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
+}
+
+/// Whether all that is said of a pod holds of this one.
+fn of_pod(wait: &Wait, case: &Case, view: &View<'_>) -> bool {
     wait.asked.as_ref().is_none_or(|asked| view.asked(asked))
         && wait.signal.as_ref().is_none_or(|signal| view.signalled(signal))
         && wait.event.as_ref().is_none_or(|event| view.recorded(event))

@@ -56,7 +56,11 @@ mod rollout {
     const CRASHES: &str = "scenario.rollout.blocked-by-crashloop";
 
     fn deployment(run: &mut Composer, at: f64, version: u64, available: u64, reason: &str) {
-        let object = json!({
+        run.sighting(at, "Deployment", "web", Change::Modified, deployed(version, available, reason));
+    }
+
+    fn deployed(version: u64, available: u64, reason: &str) -> Value {
+        json!({
             "metadata": { "name": "web", "generation": version },
             "spec": {
                 "replicas": 2, "progressDeadlineSeconds": 20, "selector": { "matchLabels": { "app": "web" } },
@@ -66,8 +70,7 @@ mod rollout {
                 "replicas": 2 + u64::from(version > 1), "updatedReplicas": if version > 1 { 1 } else { 2 }, "availableReplicas": available,
                 "conditions": [{ "type": "Progressing", "status": if reason.is_empty() { "True" } else { "False" }, "reason": reason }],
             },
-        });
-        run.sighting(at, "Deployment", "web", Change::Modified, object);
+        })
     }
 
     /// Two old pods that are ready, and an update at 5 s that brings one new pod.
@@ -150,6 +153,33 @@ mod rollout {
         let mut run = crashes();
         deployment(&mut run, 20.0, 2, 0, "");
         assert_eq!(verdict(&run.done(), CRASHES), "violated");
+    }
+
+    /// The new version stays ready through its restart and is counted as available, with these seconds to be ready.
+    fn counted(settle: u64) -> Composer {
+        let mut run = updated(CRASHES, &json!({ "livenessProbe": http("/live", 1, 2) }));
+        run.running(6.5, true, true, 0);
+        probes(&mut run, 7, 2, "/live", 500);
+        run.signal(8.1, "SIGTERM");
+        run.left(8.2).start(9.0, 1);
+        run.running(9.2, true, true, 1);
+        let labels = json!({ "pod-template-hash": "two" });
+        let set = object("web-two", &labels, &json!({}), &json!({ "availableReplicas": 1 }));
+        run.sighting(10.0, "ReplicaSet", "web-two", Change::Modified, set);
+        let mut short = deployed(2, 1, "");
+        short["spec"]["minReadySeconds"] = json!(settle);
+        run.sighting(20.0, "Deployment", "web", Change::Modified, short);
+        run
+    }
+
+    #[test]
+    fn restarts_too_quick_to_be_seen_diverge() {
+        assert_eq!(verdict(&counted(3).done(), CRASHES), "diverges");
+    }
+
+    #[test]
+    fn to_be_counted_too_soon_is_a_violation() {
+        assert_eq!(verdict(&counted(9).done(), CRASHES), "violated");
     }
 
     #[test]

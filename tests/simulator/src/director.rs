@@ -56,6 +56,10 @@ impl World<'_> {
             for object in &self.case.objects {
                 self.create_object(object);
             }
+            for (key, workload) in &self.case.workloads {
+                let what = format!("create {} {}", workload.kind(), object_name(self.case, key));
+                self.did(Did::Failed { what, why: "the simulated cluster has no such verb".to_owned() });
+            }
             let keys = self.case.pods.iter().filter(|(_, pod)| !pod.later).map(|(key, _)| key.clone());
             self.director.wanted = keys.collect();
         }
@@ -157,7 +161,7 @@ impl World<'_> {
                     self.did(Did::Failed { what: step.in_words(), why });
                 }
             }
-            Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Ephemeral(_) => {
+            Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Update(_) | Step::Ephemeral(_) => {
                 let why = "the simulated cluster has no such verb".to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }

@@ -50,7 +50,7 @@ fn case_as_json(book: &Book, case: &Case) -> Value {
         "needs": case.needs,
         "judges": case.judges,
         "forecast": case.forecast(),
-        "pods": case.pods.len(),
+        "pods": case.most_pods(),
     })
 }
 

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use probity_cluster::Progress;
-use probity_cluster::{
-    ClusterError, Ground, RunError, RunOptions, Zero, connect, rehearse, rights, schedule,
-};
+use probity_cluster::rights::{self, Rights};
+use probity_cluster::{ClusterError, Ground, RunError, RunOptions, Zero, connect, rehearse, schedule};
+use probity_model::case::Workload;
 use probity_model::clause::Need;
 use probity_model::report::Word;
 use probity_model::run_log::RunFacts;
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let folder = args.out.clone().unwrap_or_else(|| Path::new("probity-out").join(&options.run));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))?;
-    let ground = runtime.block_on(prepare(args, &options, &roster, &book))?;
-    let lacking = runtime.block_on(lacking(&ground, &roster.cases));
+    let (ground, rights) = runtime.block_on(prepare(args, &options, &roster, &book))?;
+    let lacking = runtime.block_on(lacking(&ground, &rights, &roster.cases));
     let run = Run { args, book, options, folder, ground };
     run.perform(&runtime, roster, lacking)
 }
@@ -82,7 +82,7 @@ async fn prepare(
     options: &RunOptions,
     roster: &Roster,
     book: &Book,
-) -> Result<Ground, Failure> {
+) -> Result<(Ground, Rights), Failure> {
     let ground = connect(&args.cluster.access()).await.map_err(|error| of_cluster(&error))?;
     let namespace = options.namespace.as_deref().unwrap_or(&options.run);
     let rights = rights::check(&ground, namespace).await.map_err(|error| of_cluster(&error))?;
@@ -91,19 +91,27 @@ async fn prepare(
         say::err(&format!("probity: you may not {missing}\n"));
     }
     rehearse(&ground, options, &roster.cases).await.map_err(|error| of_run(&error, book, roster))?;
-    Ok(ground)
+    Ok((ground, rights))
 }
 
-/// Cases that need more nodes than there are. Where nodes may not be read nobody knows, so those are skipped as well.
-async fn lacking(ground: &Ground, cases: &[Case]) -> BTreeMap<CaseName, String> {
-    let needy: Vec<&Case> = cases.iter().filter(|case| case.needs.contains(&Need::MultiNode)).collect();
-    if needy.is_empty() {
-        return BTreeMap::new();
+/// Cases that cannot run on this cluster, each with the reason.
+async fn lacking(ground: &Ground, rights: &Rights, cases: &[Case]) -> BTreeMap<CaseName, String> {
+    let mut lacking = BTreeMap::new();
+    for case in cases {
+        let kinds = case.workloads.values().map(Workload::kind);
+        if let Some(missing) = kinds.filter_map(|kind| rights.lacking_for(kind)).next() {
+            lacking.insert(case.name.clone(), format!("it makes a workload, and we may not {missing}"));
+        }
     }
-    let nodes = ground.node_facts(None).await.len();
-    let why = format!("it needs two nodes that take pods, and {nodes} can be seen");
-    let two = nodes >= 2;
-    needy.into_iter().filter(|_| !two).map(|case| (case.name.clone(), why.clone())).collect()
+    // Where nodes may not be read nobody knows how many there are, so those who need several are left out as well.
+    let needy: Vec<&Case> = cases.iter().filter(|case| case.needs.contains(&Need::MultiNode)).collect();
+    if !needy.is_empty() {
+        let nodes = ground.node_facts(None).await.len();
+        let why = format!("it needs two nodes that take pods, and {nodes} can be seen");
+        let few = nodes < 2;
+        lacking.extend(needy.into_iter().filter(|_| few).map(|case| (case.name.clone(), why.clone())));
+    }
+    lacking
 }
 
 /// Whether the user can put it right.
@@ -130,10 +138,10 @@ fn of_run(error: &RunError, book: &Book, roster: &Roster) -> Failure {
     for refused in refused {
         let Some(case) = roster.cases.iter().find(|case| case.name == refused.case) else { continue };
         let name = roster.seats.get(&case.name).map_or(&case.name, |seat| &seat.case);
-        let (Some(file), Some(pod)) = (book.file_named(name), case.pods.get(&refused.pod)) else { continue };
+        let Some(file) = book.file_named(name) else { continue };
         let of = Refused {
+            case,
             key: &refused.pod,
-            pod,
             message: &refused.refusal.message,
             causes: &refused.refusal.causes,
         };

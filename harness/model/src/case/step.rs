@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use probity_script::problem::nearest;
-use probity_script::{Change, Endpoint, Span};
+use probity_script::{Change, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CasePod, ONLY};
+use super::workload::{UpdateOf, Workload};
+use super::{CasePod, ONLY, Wait};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,8 @@ pub enum Step {
     Exec(ExecOf),
     /// Scale a workload.
     Scale(ScaleOf),
+    /// Roll out another template of a workload.
+    Update(UpdateOf),
     /// Add an ephemeral container.
     Ephemeral(EphemeralOf),
     /// Do a verb to the node of a pod, by the command that the user gave.
@@ -56,76 +59,6 @@ pub struct Of {
     pub pod: Option<String>,
     /// The container's name.
     pub container: Option<String>,
-}
-
-/// What is waited for: all that is given must hold at once. Counts begin where the step before it was done.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Wait {
-    /// The pod's key.
-    pub pod: Option<String>,
-    /// The container's name.
-    pub container: Option<String>,
-    /// At most so long; 60 s if not said.
-    pub within: Option<Span>,
-    /// So many requests, connections or commands have come to an endpoint.
-    pub asked: Option<TimesAsked>,
-    /// The pod's Ready condition.
-    pub ready: Option<bool>,
-    /// The container's `started`.
-    pub started: Option<bool>,
-    /// At least so many restarts of the container.
-    pub restarts: Option<u64>,
-    /// The container runs (true), or has terminated and is not running now (false).
-    pub running: Option<bool>,
-    /// The pod's phase.
-    pub phase: Option<String>,
-    /// An event of this reason was recorded for the pod, so many times.
-    pub event: Option<EventOf>,
-    /// The container saw this signal.
-    pub signal: Option<String>,
-    /// The pod is gone from the API.
-    pub gone: Option<bool>,
-    /// The pod's entry in the EndpointSlices of a service.
-    pub serving: Option<ServingOf>,
-}
-
-/// How often an endpoint was asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TimesAsked {
-    /// The endpoint: `web:/ready`, `grpc:liveness`, `web@connections`, `exec live`.
-    pub at: Endpoint,
-    /// How often.
-    pub times: u64,
-    /// In this life of the container only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u64>,
-}
-
-/// How often an event was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct EventOf {
-    /// Its reason.
-    pub reason: String,
-    /// A part of its message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub says: Option<String>,
-}
-
-/// What a pod's endpoint looks like.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ServingOf {
-    /// The service.
-    pub service: String,
-    /// Its `ready` condition.
-    pub ready: bool,
 }
 
 /// A change of a plan.
@@ -263,11 +196,20 @@ pub struct TryOf {
 }
 
 impl Step {
-    /// Checks that the pods it speaks of exist.
-    pub(super) fn check(&self, pods: &BTreeMap<String, CasePod>) -> Result<(), String> {
+    /// Checks that the pods and workloads that it speaks of exist.
+    pub(super) fn check(
+        &self,
+        pods: &BTreeMap<String, CasePod>,
+        workloads: &BTreeMap<String, Workload>,
+    ) -> Result<(), String> {
         let (pod, container) = self.speaks_of();
-        let needs_pod = !matches!(self, Self::Watch(_) | Self::Try(_) | Self::Scale(_))
-            && !matches!(self, Self::Patch(patch) if patch.kind.is_some());
+        let needs_pod = match self {
+            Self::Watch(_) | Self::Try(_) | Self::Scale(_) => false,
+            Self::Patch(patch) => patch.kind.is_none(),
+            Self::Update(update) => update.check(workloads).map(|()| false)?,
+            Self::Wait(wait) => !wait.check(workloads)?,
+            _ => true,
+        };
         if !needs_pod {
             return Ok(());
         }
@@ -276,6 +218,7 @@ impl Step {
             let near = nearest(key, pods.keys().map(String::as_str)).unwrap_or_default();
             return Err(match pod {
                 Some(pod) => format!("the case has no pod `{pod}`; the nearest is `{near}`"),
+                None if pods.is_empty() => "the case has no pods of its own that this could mean".to_owned(),
                 None => "the case has several pods: say which one by `pod`".to_owned(),
             });
         };
@@ -302,7 +245,7 @@ impl Step {
             Self::Ephemeral(ephemeral) => (&ephemeral.pod, &None),
             Self::Node(verb) => (&verb.pod, &None),
             Self::Metrics(of) => (&of.pod, &None),
-            Self::Watch(_) | Self::Scale(_) | Self::Try(_) => (&None, &None),
+            Self::Watch(_) | Self::Scale(_) | Self::Update(_) | Self::Try(_) => (&None, &None),
         };
         (pod.as_deref(), container.as_deref())
     }
