@@ -11,6 +11,7 @@ use probity_script::Span;
 use crate::commands::diff::DiffArgs;
 use crate::commands::image::ImageArgs;
 use crate::commands::report::{Inconclusive, ReportArgs};
+use crate::commands::try_pod::TryArgs;
 use crate::exit::STATUSES;
 use crate::front::FrontArgs;
 use crate::select::Choice;
@@ -28,6 +29,8 @@ pub(crate) struct CommandLine {
 pub(crate) enum Verb {
     /// Runs cases on a cluster, and writes a report
     Run(Box<RunArgs>),
+    /// Tries a pod's own probe settings under a standard set of faults, beside what they promise
+    Try(Box<TryArgs>),
     /// Lists the cases, the clauses, or what there is to test each clause with
     List(ListArgs),
     /// Explains a clause, or a case in English
@@ -60,6 +63,7 @@ impl Verb {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Run(_) => "run",
+            Self::Try(_) => "try",
             Self::Report(_) => "report",
             Self::Diff(_) => "diff",
             Self::Image(_) => "image",
@@ -172,7 +176,8 @@ impl RunArgs {
     }
 }
 
-fn image() -> String {
+/// The target's image as the archive of this project names it.
+pub(crate) fn image() -> String {
     format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG)
 }
 

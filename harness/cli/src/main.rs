@@ -16,6 +16,7 @@ mod found;
 mod front;
 mod hints;
 mod live;
+mod manifests;
 mod pages;
 mod pods;
 mod refusal;
@@ -25,6 +26,7 @@ mod select;
 mod signals;
 mod stored;
 mod summary;
+mod trial_report;
 mod verdicts;
 
 use std::process::ExitCode;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     let name = verb.name();
     let done = match verb {
         Verb::Run(args) => commands::run::run(&args),
+        Verb::Try(args) => commands::try_pod::run(&args),
         Verb::List(args) => commands::list::run(&args),
         Verb::Explain(args) => commands::explain::run(&args),
         Verb::Lint(args) => commands::lint::run(&args),

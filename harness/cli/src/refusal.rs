@@ -55,7 +55,7 @@ pub(crate) fn problems(file: &CaseFile, refused: &Refused<'_>) -> Vec<Problem> {
 }
 
 /// The parts of a field's name as the API server writes it: `spec.containers[0].livenessProbe`, `metadata.labels[a/b]`.
-fn parts(field: &str) -> Vec<String> {
+pub(crate) fn parts(field: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut inside = false;
     for c in field.chars() {
@@ -74,7 +74,7 @@ fn parts(field: &str) -> Vec<String> {
 
 /// The path in the pod: where the server leaves out the place in a list (it does for wrong types), the first element
 /// that has the next part is meant. It ends where the pod does.
-fn resolved(pod: &Value, parts: &[String]) -> Vec<String> {
+pub(crate) fn resolved(pod: &Value, parts: &[String]) -> Vec<String> {
     let (mut value, mut path) = (pod, Vec::new());
     for part in parts {
         if let Some(list) = value.as_array().filter(|_| part.parse::<usize>().is_err()) {

@@ -18,9 +18,11 @@ pub mod judge;
 pub mod manifest;
 pub mod measure;
 pub mod metronome;
+pub mod promise;
 pub mod report;
 pub mod run_log;
 pub mod timeline;
+pub mod trial;
 pub mod verdict;
 pub mod wait;
 

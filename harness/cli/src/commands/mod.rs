@@ -13,3 +13,4 @@ pub(crate) mod rbac;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod try_pod;

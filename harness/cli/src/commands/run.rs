@@ -68,7 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 /// A name for a run that no other has: it labels all that is made, and names the namespace.
-fn run_name() -> String {
+pub(crate) fn run_name() -> String {
     let now = jiff::Timestamp::now().to_string();
     let digits: String = now.chars().filter(char::is_ascii_digit).take(14).collect();
     let lot = uuid::Uuid::now_v7().simple().to_string();
@@ -197,7 +197,12 @@ impl Run<'_> {
         }
         let desk = thread::spawn(move || desk.work(tidings));
         let stop = CancellationToken::new();
-        runtime.spawn(signals::listen(stop.clone(), Arc::clone(&board), voice.clone(), self.remains()));
+        runtime.spawn(signals::listen(
+            stop.clone(),
+            Arc::clone(&board),
+            voice.clone(),
+            remains(&self.ground, &self.options),
+        ));
         let conducting =
             runtime.spawn(conduct(self.ground.clone(), self.options.clone(), cases, zero, out, stop));
         self.args.front.show(lines, &voice);
@@ -219,20 +224,6 @@ impl Run<'_> {
             roster.cases.len(),
             clock(forecast_us / 1_000_000)
         ));
-    }
-
-    /// What must be said when there is no time left to clean up.
-    fn remains(&self) -> String {
-        let context = &self.ground.context;
-        let (place, flag) = match &self.options.namespace {
-            Some(name) => (format!("in the namespace {name}"), format!(" --namespace {name}")),
-            None => (format!("with the namespace {}", self.options.run), String::new()),
-        };
-        let run = &self.options.run;
-        format!(
-            "objects labelled probity.dev/run={run} {place} may be left; this removes them:\n  \
-             probity gc --context {context}{flag}"
-        )
     }
 
     fn facts(&self, roster: &Roster, zero: Zero) -> RunFacts {
@@ -284,8 +275,21 @@ impl Run<'_> {
     }
 }
 
+/// What must be said when there is no time left to clean up.
+pub(crate) fn remains(ground: &Ground, options: &RunOptions) -> String {
+    let (context, run) = (&ground.context, &options.run);
+    let (place, flag) = match &options.namespace {
+        Some(name) => (format!("in the namespace {name}"), format!(" --namespace {name}")),
+        None => (format!("with the namespace {run}"), String::new()),
+    };
+    format!(
+        "objects labelled probity.dev/run={run} {place} may be left; this removes them:\n  \
+         probity gc --context {context}{flag}"
+    )
+}
+
 /// Conducts the cases; if that fails, it is told like everything else, and to the caller.
-async fn conduct(
+pub(crate) async fn conduct(
     ground: Ground,
     options: RunOptions,
     cases: Vec<Case>,

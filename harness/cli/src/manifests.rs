@@ -1,0 +1,229 @@
+//! Files of manifests as users have them: one document or several, of which one workload is meant.
+//!
+//! Lines keep their numbers, whichever document they are in, so that every refusal has its place in the file.
+
+use std::io::Read;
+use std::path::Path;
+
+use probity_cluster::Refusal;
+use probity_document as document;
+use probity_model::trial::Workload;
+use probity_script::problem::{Problem, nearest, pin};
+use serde_json::Value;
+
+use crate::exit::Failure;
+use crate::refusal::{parts, resolved};
+
+/// A file, with the workloads in it.
+pub(crate) struct Manifests {
+    source: String,
+    workloads: Vec<(Workload, String)>,
+    others: Vec<String>,
+}
+
+/// The workload that is meant.
+pub(crate) struct Found {
+    /// Its file.
+    pub(crate) source: String,
+    /// The workload.
+    pub(crate) workload: Workload,
+    /// What else is in the file, and of no use here.
+    pub(crate) others: Vec<String>,
+    text: String,
+}
+
+/// Reads a file, or standard input for `-`.
+///
+/// # Errors
+///
+/// If it cannot be read, or one of its documents is no object of Kubernetes.
+pub(crate) fn read(path: &Path) -> Result<Manifests, Failure> {
+    let source =
+        if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    let cannot = |error: std::io::Error| {
+        Failure::from(Box::new(Problem::whole(&source, format!("it cannot be read: {error}"))))
+    };
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        let most = document::LARGEST as u64 + 1;
+        std::io::stdin().lock().take(most).read_to_end(&mut bytes).map_err(cannot)?;
+    } else {
+        bytes = std::fs::read(path).map_err(cannot)?;
+    }
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::from(Box::new(Problem::whole(&source, "it is no text: manifests are written in UTF-8")))
+    })?;
+    of_text(&source, &text)
+}
+
+fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
+    let mut found = Manifests { source: source.to_owned(), workloads: Vec::new(), others: Vec::new() };
+    let documents = documents(text);
+    for text in &documents {
+        let value: Value = document::read(source, "manifest", text)?;
+        let misfit = |why: String| Failure::from(Box::new(document::misfit(source, text, &why)));
+        match Workload::of(&value).map_err(misfit)? {
+            Some(workload) => found.workloads.push((workload, text.clone())),
+            None => {
+                let name = value["metadata"]["name"].as_str().unwrap_or("without a name");
+                found.others.push(format!("{} {name}", value["kind"].as_str().unwrap_or_default()));
+            }
+        }
+    }
+    if documents.is_empty() {
+        return Err(Failure::wrong_use(format!("{source}: the manifest is empty")));
+    }
+    if found.workloads.is_empty() {
+        let others = found.others.join(", ");
+        let why = format!(
+            "there is no pod in it, only {others}; a Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob is wanted"
+        );
+        return Err(Failure::from(Box::new(document::misfit(source, &documents[0], &pin(&why, &["kind"])))));
+    }
+    Ok(found)
+}
+
+/// The documents of a text that are not empty, each behind as many empty lines as stand before it.
+fn documents(text: &str) -> Vec<String> {
+    let mut documents = vec![String::new()];
+    for (at, line) in text.lines().enumerate() {
+        let next = line == "---" || line.starts_with("--- ") || line.starts_with("---\t");
+        if next {
+            documents.push("\n".repeat(at));
+        }
+        if let Some(document) = documents.last_mut() {
+            *document += if next { "" } else { line };
+            *document += "\n";
+        }
+    }
+    let says = |text: &String| {
+        text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+    };
+    documents.into_iter().filter(says).collect()
+}
+
+impl Manifests {
+    /// The workload of this name, or the only one.
+    ///
+    /// # Errors
+    ///
+    /// If there is none of this name, or several and no name.
+    pub(crate) fn choose(self, wanted: Option<&str>) -> Result<Found, Failure> {
+        let names: Vec<String> =
+            self.workloads.iter().map(|(one, _)| format!("{}/{}", one.kind, one.name)).collect();
+        let fits = |name: &String| {
+            wanted.is_none_or(|wanted| {
+                name.eq_ignore_ascii_case(wanted)
+                    || name.split_once('/').is_some_and(|(_, name)| name == wanted)
+            })
+        };
+        let fitting: Vec<usize> =
+            names.iter().enumerate().filter(|(_, name)| fits(name)).map(|(at, _)| at).collect();
+        let list = names.join(", ");
+        match (fitting.as_slice(), wanted) {
+            ([at], _) => {
+                let others = names
+                    .iter()
+                    .enumerate()
+                    .filter(|(other, _)| other != at)
+                    .map(|(_, name)| name.replace('/', " "));
+                let others = others.chain(self.others.iter().cloned()).collect();
+                let (workload, text) = self.workloads[*at].clone();
+                Ok(Found { source: self.source, workload, others, text })
+            }
+            ([], Some(wanted)) => {
+                let plain = names.iter().filter_map(|name| name.split_once('/')).map(|(_, name)| name);
+                let near =
+                    nearest(wanted, plain).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+                Err(Failure::wrong_use(format!(
+                    "{}: there is no workload `{wanted}`.{near} It has {list}",
+                    self.source
+                )))
+            }
+            _ => Err(Failure::wrong_use(format!(
+                "{}: several workloads fit; choose one by --workload: {list}",
+                self.source
+            ))),
+        }
+    }
+}
+
+impl Found {
+    /// A pinned sentence about the workload, at its place.
+    pub(crate) fn misfit(&self, why: &str) -> Failure {
+        Failure::from(Box::new(document::misfit(&self.source, &self.text, why)))
+    }
+
+    /// What the API server has against the pod, at its place as far as the field is the user's.
+    pub(crate) fn refused(&self, refusal: &Refusal) -> String {
+        let mut causes = refusal.causes.clone();
+        if causes.is_empty() {
+            causes.push((String::new(), refusal.message.clone()));
+        }
+        let problem = |(field, why): &(String, String)| {
+            let mut path = self.workload.path.clone();
+            path.extend(resolved(&self.workload.template, &parts(field)));
+            let said = if field.is_empty() { why.clone() } else { format!("{field}: {why}") };
+            let said = format!("the API server refuses this pod: {said}");
+            document::misfit(&self.source, &self.text, &pin(&said, &path)).to_string()
+        };
+        causes.iter().map(problem).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What is tried, in a few words.
+    pub(crate) fn words(&self) -> String {
+        let Workload { kind, name, .. } = &self.workload;
+        let name = if name.is_empty() { "without a name" } else { name };
+        match kind.as_str() {
+            "Pod" => format!("the Pod {name}"),
+            kind => format!("the pod template of the {kind} {name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    const TWO: &str = "\
+# a comment
+---
+kind: Service
+metadata: { name: web }
+---
+kind: Pod
+metadata: { name: one }
+spec: { containers: [{ name: c }] }
+---
+kind: Deployment
+metadata: { name: two }
+spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
+";
+
+    fn failure(result: Result<Found, Failure>) -> String {
+        result.err().unwrap().to_string()
+    }
+
+    #[test]
+    fn of_several_workloads_one_must_be_named() {
+        let said = failure(of_text("f.yaml", TWO).unwrap().choose(None));
+        assert!(said.ends_with("choose one by --workload: Pod/one, Deployment/two"), "{said}");
+        let said = failure(of_text("f.yaml", TWO).unwrap().choose(Some("tow")));
+        assert!(said.contains("Did you mean `two`?"), "{said}");
+        for name in ["two", "Deployment/two", "deployment/two"] {
+            let found = of_text("f.yaml", TWO).unwrap().choose(Some(name)).unwrap();
+            assert_eq!(found.words(), "the pod template of the Deployment two");
+            assert_eq!(found.others, ["Pod one", "Service web"]);
+        }
+    }
+
+    #[test]
+    fn a_place_is_that_in_the_file_whichever_document_it_is_in() {
+        let found = of_text("f.yaml", TWO).unwrap().choose(Some("two")).unwrap();
+        let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
+        let said = found.misfit(&why).to_string();
+        assert!(said.starts_with("f.yaml, line 12, column 55: a container has no field `imag`"), "{said}");
+    }
+}
