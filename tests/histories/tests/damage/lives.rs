@@ -1,0 +1,402 @@
+//! Lives of containers that end too early, too late, too hard, or not at all.
+
+use probity_model::history::Happening;
+use probity_model::timeline::{ContainerSeen, Handler, Probe, ProbeKind, Revision, State};
+use probity_model::{EventId, History, Timeline};
+use probity_script::witness::{Entry, Fact};
+use serde_json::{Value, json};
+
+use super::copy::Copy;
+use super::course::{Course, SECOND, courses, of_kind};
+use super::{Damage, violated};
+
+const EXACT: &[&str] = &["probe.failure-threshold.exact-count"];
+
+pub(crate) const ALL: &[Damage] = &[
+    violated("the stop signal comes one failure too early", EXACT, one_less),
+    violated("the stop signal comes one failure too late", EXACT, one_more),
+    violated("the stop signal comes ten seconds late", EXACT, late_stop),
+    violated(
+        "failures stop nobody",
+        &["probe.failure-threshold.exact-count", "probe.liveness.failure-restarts-container"],
+        no_stop,
+    ),
+    violated(
+        "a container that failed is killed without a stop signal",
+        &["probe.liveness.kill-is-graceful"],
+        no_signal,
+    ),
+    violated(
+        "a container is started again under Never",
+        &[
+            "probe.liveness.needs-restarting-policy",
+            "probe.startup.failure-never-policy",
+            "probe.liveness.self-crash-needs-no-probe",
+        ],
+        again_under_never,
+    ),
+    violated("the grace period is cut to a half", GRACE, |run| forced_end(run, |grace| -grace / 2)),
+    violated("the grace period is doubled", GRACE, |run| forced_end(run, |grace| grace)),
+    violated(
+        "a liveness probe goes on after the failure that counts",
+        &["probe.failure-threshold.exact-count", "prober.worker.onhold-after-liveness-failure"],
+        goes_on,
+    ),
+    violated(
+        "a container that failed is not started again",
+        &["probe.liveness.failure-restarts-container", "probe.liveness.needs-restarting-policy"],
+        no_next_life,
+    ),
+    violated(
+        "a liveness probe comes before startup has succeeded",
+        &["probe.startup.gates-liveness"],
+        |run| before_startup(run, ProbeKind::Liveness),
+    ),
+    violated(
+        "a readiness probe comes before startup has succeeded",
+        &["probe.startup.gates-readiness"],
+        |run| before_startup(run, ProbeKind::Readiness),
+    ),
+    violated(
+        "a startup probe comes after startup has succeeded",
+        &["probe.startup.stops-after-success"],
+        startup_again,
+    ),
+    violated(
+        "the second life has no startup probes",
+        &["probe.startup.reruns-on-restart"],
+        no_second_startup,
+    ),
+    violated(
+        "a liveness probe comes long after the stop signal of a deletion",
+        &["prober.termination.liveness-startup-stop"],
+        after_deletion,
+    ),
+    violated(
+        "readiness probes end with the stop signal",
+        &["probe.readiness.continues-while-terminating"],
+        silent_while_terminating,
+    ),
+    violated(
+        "readiness is asked only seven seconds after startup has succeeded",
+        &["probe.startup.readiness-follows-immediately"],
+        readiness_waits,
+    ),
+    violated("one probe waits while another hangs", &["prober.worker.one-per-kind"], waits_for_another),
+    violated("an HTTP probe that hangs is waited for twice as long", &["probe.timeout.http"], patient),
+    violated(
+        "a gRPC probe that hangs is waited for three seconds more",
+        &["probe.timeout.tcp-grpc"],
+        patient_grpc,
+    ),
+    violated(
+        "a second probe is sent before the one before has ended",
+        &["probe.timeout.longer-than-period"],
+        overlap,
+    ),
+];
+
+const GRACE: &[&str] =
+    &["probe.tgps.default-inherits", "probe.tgps.liveness-override", "probe.tgps.startup-override"];
+
+/// A liveness or startup probe that failed as often as its threshold says, with the failures and the stop signal after.
+fn spent<'t, 'h>(
+    run: &'t Timeline<'h>,
+) -> impl Iterator<Item = (Course<'t, 'h>, Vec<&'t Probe<'h>>, EventId, i64)> {
+    courses(run).filter(|course| course.spec.kind != ProbeKind::Readiness && !course.is_command()).filter_map(
+        |course| {
+            let (stop, at) = course.attempt.stop_signal()?;
+            let mut failures: Vec<_> =
+                course.before(at).rev().take_while(|probe| probe.passed == Some(false)).collect();
+            failures.reverse();
+            let enough = i64::try_from(failures.len()) == Ok(course.spec.failures);
+            let at = at.at.lo;
+            let soon = failures.last().is_some_and(|last| at - last.at.at.lo < SECOND);
+            (enough && soon).then_some((course, failures, stop, at))
+        },
+    )
+}
+
+/// The first failure is dropped, so that a success and one failure less came before the stop signal.
+fn one_less(run: &Timeline<'_>) -> Option<History> {
+    let after_success = |(course, failures, ..): &(Course<'_, '_>, Vec<&Probe<'_>>, EventId, i64)| {
+        course.spec.failures > 1 && course.spec.period >= SECOND && course.probes.len() > failures.len()
+    };
+    let (course, failures, ..) = spent(run).find(after_success)?;
+    let passed = course.before(&failures[0].at).next_back()?;
+    Copy::of(run)
+        .without(course.exchange(failures[0]))
+        .doubled(course.exchange(passed), course.gap(passed, failures[0]))
+        .done()
+}
+
+/// Another failure comes a period after the last, and all that follows waits for it.
+fn one_more(run: &Timeline<'_>) -> Option<History> {
+    let (course, failures, stop, _) = spent(run).next()?;
+    let last = failures.last()?;
+    let period = course.spec.period;
+    let copy = Copy::of(run).doubled(course.exchange(last), period);
+    rest_later(copy, run, &course, stop, period + SECOND / 2).done()
+}
+
+/// Moves the rest of a life from an event on.
+fn rest_later(copy: Copy, run: &Timeline<'_>, course: &Course<'_, '_>, from: EventId, by: i64) -> Copy {
+    let rest = course.attempt.lines.iter().map(|line| line.id).filter(|id| *id >= from);
+    let left = left(run, course);
+    copy.moved(rest.chain(left), by)
+}
+
+/// The event that tells of a life's end.
+fn left(run: &Timeline<'_>, course: &Course<'_, '_>) -> Option<EventId> {
+    let boot = course.attempt.boot;
+    run.history.events().find_map(|(id, event)| match &event.what {
+        Happening::Witness(heard) => {
+            matches!(&heard.entry, Entry::Left { boot: of, .. } if of == boot).then_some(id)
+        }
+        _ => None,
+    })
+}
+
+fn late_stop(run: &Timeline<'_>) -> Option<History> {
+    let (course, _, stop, _) = spent(run).find(|(course, ..)| course.pod.containers.len() == 1)?;
+    rest_later(Copy::of(run), run, &course, stop, 10 * SECOND).done()
+}
+
+/// The life goes on without the stop signal, until after the end of the case.
+fn no_stop(run: &Timeline<'_>) -> Option<History> {
+    let (course, failures, stop, _) = spent(run).find(|(course, failures, ..)| {
+        let single = course.pod.containers.len() == 1;
+        let last = failures.last().map(|last| last.at.at.lo);
+        let end = run.clocks.on_harness(&failures[0].at).map(|at| at.hi);
+        single && last.is_some() && end.is_some_and(|end| run.ended_us - end > 8 * SECOND)
+    })?;
+    let _ = failures;
+    let later: Vec<EventId> = course
+        .container
+        .attempts
+        .iter()
+        .filter(|next| next.number > course.attempt.number)
+        .flat_map(|next| next.lines.iter().map(|line| line.id))
+        .collect();
+    let rest: Vec<EventId> =
+        course.attempt.lines.iter().map(|line| line.id).filter(|id| *id >= stop).collect();
+    Copy::of(run).without(rest).without(left(run, &course)).without(later).done()
+}
+
+/// The process saw no signal and did not end by its own will, and the status says that it was killed.
+fn no_signal(run: &Timeline<'_>) -> Option<History> {
+    let (course, ..) = spent(run).find(|(course, ..)| course.attempt.number == 0)?;
+    let gone = course.lines(|fact| match fact {
+        Fact::Signal(_) | Fact::Exiting(_) => true,
+        Fact::Mark(mark) => mark.by == "SIGTERM",
+        _ => false,
+    });
+    let copy = Copy::of(run).without(gone);
+    course
+        .pod
+        .revisions
+        .iter()
+        .fold(copy, |copy, revision| {
+            copy.status(revision.id, &course.container.name, |status| {
+                for state in ["state", "lastState"] {
+                    if status[state].get("terminated").is_some() {
+                        status[state]["terminated"]["exitCode"] = 137.into();
+                    }
+                }
+            })
+        })
+        .done()
+}
+
+/// Moves the end of a life that was killed when its grace period was over.
+fn forced_end(run: &Timeline<'_>, by: impl Fn(i64) -> i64) -> Option<History> {
+    let (course, .., at) = spent(run).find(|(course, .., at)| {
+        let lasted = course.attempt.last_line().is_some_and(|line| line.at.at.lo > at + SECOND);
+        let exits = !course.lines(|fact| matches!(fact, Fact::Exiting(_))).is_empty();
+        lasted && !exits && course.attempt.ended.is_some()
+    })?;
+    let grace = course.spec.grace.unwrap_or_else(|| course.pod.grace());
+    let by = by(grace);
+    let cut = at + grace + by;
+    let gone = course.attempt.lines.iter().filter(|line| line.at.at.lo > cut).map(|line| line.id);
+    Copy::of(run).without(gone).moved(left(run, &course), by).done()
+}
+
+fn goes_on(run: &Timeline<'_>) -> Option<History> {
+    let (course, failures, _, stop) = spent(run).find(|(course, _, _, at)| {
+        course.attempt.last_line().is_some_and(|line| line.at.at.lo > at + 2 * SECOND)
+    })?;
+    let last = failures.last()?;
+    Copy::of(run).doubled(course.exchange(last), stop + SECOND - last.at.at.lo).done()
+}
+
+/// Nothing of the container is seen after its end, and the pod is over.
+fn no_next_life(run: &Timeline<'_>) -> Option<History> {
+    let (course, last) = spent(run).find_map(|(course, ..)| {
+        let always = course.pod.restart_policy() == "Always" && course.pod.containers.len() == 1;
+        let number = course.attempt.number;
+        let of_this = |revision: &&Revision<'_>| {
+            let ended = course.attempt.ended.as_ref().is_some_and(|(ended, _)| revision.id > *ended);
+            ended && shows(revision, &course, |status| status.restarts <= number) && !revision.terminating()
+        };
+        let last = course.pod.revisions.iter().rfind(of_this)?.id;
+        always.then_some((course, last))
+    })?;
+    let number = course.attempt.number;
+    let later = course.container.attempts.iter().filter(|next| next.number > number);
+    let lines: Vec<EventId> = later.flat_map(|next| next.lines.iter().map(|line| line.id)).collect();
+    let shown = course.pod.revisions.iter();
+    let shown = shown.filter(|revision| shows(revision, &course, |status| status.restarts > number));
+    let shown: Vec<EventId> = shown.map(|revision| revision.id).collect();
+    let over = |object: &mut Value| object["status"]["phase"] = "Succeeded".into();
+    Copy::of(run).without(lines).without(shown).object(last, over).done()
+}
+
+/// The last revision shows another life that runs.
+fn again_under_never(run: &Timeline<'_>) -> Option<History> {
+    let (pod, container, last) = run.containers().find_map(|(pod, container)| {
+        let ended = |revision: &&Revision<'_>| {
+            let status = revision.container(&container.name);
+            status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
+        };
+        let last = pod.revisions.iter().find(ended).filter(|_| pod.restart_policy() == "Never")?;
+        Some((pod, container, last))
+    })?;
+    let later = pod.revisions.iter().filter(|revision| revision.id >= last.id);
+    later
+        .fold(Copy::of(run), |copy, revision| {
+            copy.status(revision.id, &container.name, |status| {
+                let ended = status["state"].take();
+                status["lastState"] = ended;
+                status["state"] = json!({ "running": { "startedAt": "2026-11-21T10:48:40Z" } });
+                status["restartCount"] = 1.into();
+            })
+        })
+        .done()
+}
+
+fn shows(
+    revision: &Revision<'_>,
+    course: &Course<'_, '_>,
+    what: impl FnOnce(&ContainerSeen<'_>) -> bool,
+) -> bool {
+    revision.container(&course.container.name).is_some_and(|status| what(&status))
+}
+
+/// Another probe of the same life comes before the success of the startup probe.
+fn before_startup(run: &Timeline<'_>, kind: ProbeKind) -> Option<History> {
+    let (course, early) = of_kind(run, kind).find_map(|course| {
+        let success = course.attempt.first_success(ProbeKind::Startup)?;
+        let probe = course.probes.first()?;
+        let early = course.gap(success, probe) + SECOND / 2;
+        (probe.at.at.lo - early > course.attempt.began.1.at.hi).then_some((course, early))
+    })?;
+    Copy::of(run).doubled(course.exchange(course.probes[0]), -early).done()
+}
+
+fn startup_again(run: &Timeline<'_>) -> Option<History> {
+    let (course, success) = of_kind(run, ProbeKind::Startup).find_map(|course| {
+        let success = course.attempt.first_success(ProbeKind::Startup)?;
+        let lasts = course.attempt.last_line()?.at.at.lo > success.at.at.lo + 3 * course.spec.period;
+        lasts.then_some((course, success))
+    })?;
+    Copy::of(run).doubled(course.exchange(success), course.spec.period).done()
+}
+
+fn no_second_startup(run: &Timeline<'_>) -> Option<History> {
+    let course = of_kind(run, ProbeKind::Startup).find(|course| {
+        course.attempt.number > 0 && course.attempt.first_success(ProbeKind::Startup).is_some()
+    })?;
+    Copy::of(run).without(course.exchanges(&course.probes)).done()
+}
+
+/// The last liveness probe before a deletion comes once more, three seconds after the stop signal.
+fn after_deletion(run: &Timeline<'_>) -> Option<History> {
+    let (course, by) = of_kind(run, ProbeKind::Liveness)
+        .filter(|course| course.pod.deleted.is_some())
+        .find_map(|course| {
+            let (_, stop) = course.attempt.stop_signal()?;
+            let lasts = course.attempt.last_line()?.at.at.lo > stop.at.lo + 4 * SECOND;
+            let last = course.before(stop).next_back()?;
+            let by = stop.at.lo + 3 * SECOND - last.at.at.lo;
+            lasts.then_some((course, (last, by)))
+        })?;
+    Copy::of(run).doubled(course.exchange(by.0), by.1).done()
+}
+
+fn silent_while_terminating(run: &Timeline<'_>) -> Option<History> {
+    let (course, gone) = of_kind(run, ProbeKind::Readiness)
+        .filter(|course| course.pod.deleted.is_some())
+        .find_map(|course| {
+            let (_, stop) = course.attempt.stop_signal()?;
+            let gone: Vec<_> = course.after(stop).collect();
+            (gone.len() > 5).then_some((course, gone))
+        })?;
+    Copy::of(run).without(course.exchanges(&gone)).done()
+}
+
+fn readiness_waits(run: &Timeline<'_>) -> Option<History> {
+    let (course, gone) = of_kind(run, ProbeKind::Readiness).find_map(|course| {
+        let success = course.attempt.first_success(ProbeKind::Startup)?;
+        let until = success.at.at.lo + 7 * SECOND;
+        let gone: Vec<_> = course.probes.iter().copied().filter(|probe| probe.at.at.lo < until).collect();
+        let lasts = course.attempt.last_line()?.at.at.lo > until;
+        (course.spec.period > 5 * SECOND && lasts && !gone.is_empty()).then_some((course, gone))
+    })?;
+    Copy::of(run).without(course.exchanges(&gone)).done()
+}
+
+/// All probes of another kind are left out while one hangs.
+fn waits_for_another(run: &Timeline<'_>) -> Option<History> {
+    let (course, gone) = courses(run).find_map(|hanging| {
+        let hangs = hanging.probes.iter().filter(|probe| hanging.given_up(probe).is_some());
+        let spans: Vec<i64> = hangs.map(|probe| probe.at.at.lo).collect();
+        let other = courses(run).find(|other| {
+            other.pod.uid == hanging.pod.uid && other.spec.kind != hanging.spec.kind && other.probes.len() > 8
+        })?;
+        let within = |probe: &&&Probe<'_>| {
+            let at = probe.at.at.lo;
+            spans.iter().any(|from| (*from..from + hanging.spec.timeout).contains(&at))
+        };
+        let gone: Vec<_> = other.probes.iter().filter(within).copied().collect();
+        (gone.len() > 3).then_some((other, gone))
+    })?;
+    Copy::of(run).without(course.exchanges(&gone)).done()
+}
+
+/// What closed the connection of a probe that the kubelet gave up, comes later.
+fn patient(run: &Timeline<'_>) -> Option<History> {
+    give_up_later(run, 0, |course| course.is_http())
+}
+
+fn patient_grpc(run: &Timeline<'_>) -> Option<History> {
+    give_up_later(run, 3 * SECOND, |course| matches!(course.spec.handler, Handler::Grpc { .. }))
+}
+
+fn give_up_later(run: &Timeline<'_>, least: i64, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
+    let (course, probe, answer) = courses(run).filter(which).find_map(|course| {
+        let end = course.attempt.last_line()?.at.at.lo;
+        let (probe, answer) = course.probes.iter().find_map(|probe| {
+            let (answer, took) = course.given_up(probe)?;
+            let timeout = course.spec.timeout;
+            let lasts = probe.at.at.lo + timeout + timeout.max(least) + SECOND < end;
+            (lasts && (took - timeout).abs() < SECOND / 4).then_some((*probe, answer))
+        })?;
+        Some((course, probe, answer))
+    })?;
+    let exchange = course.exchange(probe).into_iter().filter(|id| *id >= answer);
+    Copy::of(run).moved(exchange, course.spec.timeout.max(least)).done()
+}
+
+fn overlap(run: &Timeline<'_>) -> Option<History> {
+    let (course, next, early) = courses(run).find_map(|course| {
+        let slow = course.probes.windows(2).find(|pair| {
+            let took = pair[0].settled.as_ref().map(|(_, at)| at.at.lo - pair[0].at.at.lo);
+            took.is_some_and(|took| took > course.spec.period + SECOND && took < course.spec.timeout)
+        })?;
+        let (next, ended) = (slow[1], slow[0].settled.as_ref()?.1.at.lo);
+        let early = next.at.at.lo - ended + SECOND;
+        (course.spec.timeout > course.spec.period).then_some((course, next, early))
+    })?;
+    Copy::of(run).moved(course.exchange(next), -early).done()
+}
