@@ -20,6 +20,10 @@ mod copy;
 mod course;
 #[path = "damage/lives.rs"]
 mod lives;
+#[path = "damage/order.rs"]
+mod order;
+#[path = "damage/pods.rs"]
+mod pods;
 #[path = "damage/probes.rs"]
 mod probes;
 #[path = "damage/requests.rs"]
@@ -70,10 +74,12 @@ pub(crate) const fn doubted(
 
 const GROUPS: &[(&str, &[Damage])] = &[
     ("probes", probes::ALL),
+    ("order", order::ALL),
     ("requests", requests::ALL),
     ("wire", wire::ALL),
     ("lives", lives::ALL),
     ("statuses", statuses::ALL),
+    ("pods", pods::ALL),
     ("cluster", cluster::ALL),
     ("api", api::ALL),
 ];

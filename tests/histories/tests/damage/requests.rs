@@ -20,14 +20,16 @@ pub(crate) const ALL: &[Damage] = &[
     violated("User-Agent is Go's own", USER_AGENT, |run| {
         plain(run, |request| set(request, "User-Agent", "Go-http-client/1.1"))
     }),
-    violated("User-Agent is missing", USER_AGENT, |run| plain(run, |request| drop(request, "User-Agent"))),
+    violated("User-Agent is missing", USER_AGENT, |run| {
+        plain(run, |request| leave_out(request, "User-Agent"))
+    }),
     violated("User-Agent is sent twice", USER_AGENT, |run| {
         plain(run, |request| twice(request, "User-Agent"))
     }),
     violated("Accept asks for text only", ACCEPT, |run| {
         plain(run, |request| set(request, "Accept", "text/*"))
     }),
-    violated("Accept is missing", ACCEPT, |run| plain(run, |request| drop(request, "Accept"))),
+    violated("Accept is missing", ACCEPT, |run| plain(run, |request| leave_out(request, "Accept"))),
     violated("compression is offered", SET, |run| {
         plain(run, |request| add(request, "Accept-Encoding", "gzip"))
     }),
@@ -56,7 +58,7 @@ pub(crate) const ALL: &[Damage] = &[
         reused,
     ),
     violated("a header of the spec is missing", &["probe.http.custom-headers"], |run| {
-        of_spec(run, |name, _| name.starts_with("X-"), |request, name| drop(request, name))
+        of_spec(run, |name, _| name.starts_with("X-"), leave_out)
     }),
     violated("a header of the spec has another value", &["probe.http.custom-headers"], |run| {
         of_spec(run, |name, _| name.starts_with("X-"), |request, name| set(request, name, "other"))
@@ -64,7 +66,7 @@ pub(crate) const ALL: &[Damage] = &[
     violated("a repeated header is sent once", &["probe.http.repeated-headers"], |run| {
         of_spec(run, repeated, |request, name| {
             let first = value(request, name);
-            drop(request, name);
+            leave_out(request, name);
             add(request, name, &first);
         })
     }),
@@ -88,7 +90,7 @@ pub(crate) const ALL: &[Damage] = &[
         not_followed,
     ),
     violated("a header is lost on the way of a redirect", &["probe.http.redirect.headers-kept"], |run| {
-        later_hop(run, |request| drop(request, "X-Conformance"))
+        later_hop(run, |request| leave_out(request, "X-Conformance"))
     }),
 ];
 
@@ -103,7 +105,7 @@ fn set(request: &mut Request, name: &str, to: &str) {
     }
 }
 
-fn drop(request: &mut Request, name: &str) {
+fn leave_out(request: &mut Request, name: &str) {
     request.headers.retain(|(key, _)| !key.eq_ignore_ascii_case(name));
 }
 
