@@ -47,7 +47,7 @@ fn judge_worst(
         seen_some(measured(run, course, "the longest time", longest, bound), seen);
     }
     if let Some(shortest) = pairs.iter().min_by_key(span) {
-        let late = held_up(run, course, shortest);
+        let late = held_up(run, course, (shortest.0, &shortest.1.at));
         let formula = format!("periodSeconds - {} - {} of noise", seconds(slack), seconds(late));
         let bound = Bound::at_least(period - slack - late, formula);
         seen_some(measured(run, course, "the shortest time", shortest, bound), seen);
@@ -72,10 +72,10 @@ fn measured(
 }
 
 /// For how long the first of two may have been held up: then the second seems early.
-fn held_up(run: &Timeline<'_>, course: &Course<'_, '_>, (a, b): &Pair<'_, '_>) -> i64 {
+pub(super) fn held_up(run: &Timeline<'_>, course: &Course<'_, '_>, (a, b): (&Probe<'_>, &Stamp)) -> i64 {
     let from = a.at.at.minus(Interval::point(BEFORE));
     let from = Stamp { clock: a.at.clock.clone(), at: from };
-    run.noise_between(&course.attempt.node, &from, &b.at)
+    run.noise_between(&course.attempt.node, &from, b)
 }
 
 /// Over all neighbours in a row, the time is that of so many periods.
@@ -91,7 +91,7 @@ fn judge_drift(
     let (Some(first), Some(last)) = (longest.first(), longest.last()) else { return };
     let Ok(count) = i64::try_from(longest.len()) else { return };
     let whole = (first.0, last.1);
-    let (slack, late) = (clause.slack_us(), held_up(run, course, &whole));
+    let (slack, late) = (clause.slack_us(), held_up(run, course, (whole.0, &whole.1.at)));
     let periods = count * course.spec.period;
     let (words, noise) = (seconds(slack), seconds(late));
     let bound = Bound::at_most(periods + slack, format!("{count} × periodSeconds + {words}")).and_at_least(

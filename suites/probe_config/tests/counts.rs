@@ -107,6 +107,12 @@ fn the_stop_signal_comes_with_the_last_failure() {
     assert_eq!(live(EXACT, &[200, 200], None), "inconclusive");
 }
 
+#[test]
+fn a_stop_signal_after_fewer_failures_is_a_violation_even_at_one_second() {
+    assert_eq!(live(EXACT, &[200, 200, 500, 500], Some(5.1)), "violated");
+    assert_eq!(live(EXACT, &[200, 200, 500, 500, 500], Some(6.1)), "holds");
+}
+
 fn unready(statuses: &[u16], until: f64) -> &'static str {
     let mut run = pod(GOES_ON, json!({ "readinessProbe": http(json!({ "failureThreshold": 1 })) }));
     answers(&mut run, 2, statuses);

@@ -1,0 +1,216 @@
+//! Recorded histories are damaged on purpose, and the damage is noticed.
+//!
+//! The simulator shows that the judges notice what a wrong kubelet does in a world of our making. Here the same is asked of
+//! histories of a real cluster, with its jitter, its coalesced revisions and its noise: each damage changes one thing in a
+//! copy, at a place that it finds in the history itself, and a clause that it names must then say `violated`, unless the
+//! damage looks like lost evidence, which is said where it is written.
+//!
+//! `damage.txt` is the table: each damage, how many histories had a place for it, and which clauses noticed in how many.
+//! `PROBITY_DAMAGE=write` writes it anew after a change that is meant; the difference is reviewed.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+#[path = "damage/api.rs"]
+mod api;
+#[path = "damage/cluster.rs"]
+mod cluster;
+#[path = "damage/copy.rs"]
+mod copy;
+#[path = "damage/course.rs"]
+mod course;
+#[path = "damage/lives.rs"]
+mod lives;
+#[path = "damage/order.rs"]
+mod order;
+#[path = "damage/pods.rs"]
+mod pods;
+#[path = "damage/probes.rs"]
+mod probes;
+#[path = "damage/requests.rs"]
+mod requests;
+#[path = "damage/statuses.rs"]
+mod statuses;
+#[path = "damage/wire.rs"]
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use probity_histories::Recorded;
+use probity_model::{History, Registry, Timeline};
+
+/// A damage.
+pub(crate) struct Damage {
+    /// What it is, as a sentence: the damage's name in the table.
+    what: &'static str,
+    /// The clauses that are there to notice it: one of them must.
+    by: &'static [&'static str],
+    /// What they say.
+    word: &'static str,
+    /// Makes it; none if the history has no place for it.
+    make: fn(&Timeline<'_>) -> Option<History>,
+}
+
+/// A damage that a clause must call a violation.
+pub(crate) const fn violated(
+    what: &'static str,
+    by: &'static [&'static str],
+    make: fn(&Timeline<'_>) -> Option<History>,
+) -> Damage {
+    Damage { what, by, word: "violated", make }
+}
+
+/// A damage that may be what is left of evidence that was lost: a clause must say that nothing can be said.
+pub(crate) const fn doubted(
+    what: &'static str,
+    by: &'static [&'static str],
+    make: fn(&Timeline<'_>) -> Option<History>,
+) -> Damage {
+    Damage { what, by, word: "inconclusive", make }
+}
+
+const GROUPS: &[(&str, &[Damage])] = &[
+    ("probes", probes::ALL),
+    ("order", order::ALL),
+    ("requests", requests::ALL),
+    ("wire", wire::ALL),
+    ("lives", lives::ALL),
+    ("statuses", statuses::ALL),
+    ("pods", pods::ALL),
+    ("cluster", cluster::ALL),
+    ("api", api::ALL),
+];
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::registry().unwrap());
+
+static RECORDED: LazyLock<Vec<Recorded>> = LazyLock::new(|| {
+    let clusters = probity_histories::clusters().unwrap().into_iter();
+    clusters.flat_map(|cluster| probity_histories::recorded(&cluster).unwrap()).collect()
+});
+
+/// The words of all clauses over a history.
+fn words(history: &History) -> BTreeMap<String, &'static str> {
+    REGISTRY.judge(history).into_iter().map(|of| (of.clause.to_string(), of.verdict.word())).collect()
+}
+
+/// What became of a damage in one history.
+struct Found {
+    case: &'static str,
+    /// The clauses that said the damage's word, and did not say it of the whole history.
+    by: Vec<String>,
+}
+
+/// In how many histories each damage is looked for a place at most.
+const PLACES: usize = 8;
+
+/// The verdicts over each whole history.
+static WHOLE: LazyLock<Vec<BTreeMap<String, &'static str>>> =
+    LazyLock::new(|| each(RECORDED.len(), |at| words(&RECORDED[at].history)));
+
+/// What became of a damage in the histories that have a place for it. They are taken in leaps, so that they are of all
+/// chapters.
+fn found(damage: &Damage) -> Vec<Found> {
+    let leap = (5..).find(|leap| !RECORDED.len().is_multiple_of(*leap)).unwrap_or(1);
+    let order = (0..RECORDED.len()).map(|at| at * leap % RECORDED.len());
+    let looked = order.filter_map(|at| {
+        let Recorded { case, history } = &RECORDED[at];
+        let now = words(&(damage.make)(&Timeline::of(history))?);
+        let new = now.into_iter().filter(|(clause, word)| {
+            *word == damage.word && WHOLE[at].get(clause).is_none_or(|whole| *whole != damage.word)
+        });
+        Some(Found { case, by: new.map(|(clause, _)| clause).collect() })
+    });
+    let mut looked: Vec<Found> = looked.take(PLACES).collect();
+    looked.sort_by_key(|found| found.case);
+    looked
+}
+
+/// For each damage, in order, what became of it.
+static FOUND: LazyLock<Vec<(&'static str, &'static Damage, Vec<Found>)>> = LazyLock::new(|| {
+    let damages = GROUPS.iter().flat_map(|(group, all)| all.iter().map(move |damage| (*group, damage)));
+    let damages: Vec<_> = damages.collect();
+    each(damages.len(), |at| (damages[at].0, damages[at].1, found(damages[at].1)))
+});
+
+/// Does something for each number below `count`, on all cores; the results in their order.
+fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        numbers.take_while(|at| *at < count).map(|at| (at, what(at))).collect::<Vec<_>>()
+    };
+    let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        handles.into_iter().flat_map(|handle| handle.join().unwrap()).collect()
+    });
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Whether one of the clauses that are there for it noticed in one history.
+fn noticed(damage: &Damage, found: &Found) -> bool {
+    found.by.iter().any(|clause| damage.by.contains(&clause.as_str()))
+}
+
+fn table() -> String {
+    let mut text = String::from(
+        "# What recorded histories were damaged by, and the clauses that noticed. Written by tests/damage.rs.\n\
+         # After each damage, how many histories had a place for it; after each clause, in how many it noticed. A star marks\n\
+         # the clauses that are there to notice it.\n",
+    );
+    let mut last = "";
+    for (group, damage, found) in FOUND.iter() {
+        if last != *group {
+            write!(text, "\n== {group} ==\n").unwrap();
+            last = group;
+        }
+        let word = if damage.word == "violated" { "" } else { ", which leaves a doubt" };
+        write!(text, "\n{} ({}{word})\n", damage.what, found.len()).unwrap();
+        let mut by: BTreeMap<&str, usize> = damage.by.iter().map(|clause| (*clause, 0)).collect();
+        for clause in found.iter().flat_map(|found| &found.by) {
+            *by.entry(clause).or_default() += 1;
+        }
+        for (clause, times) in by {
+            let star = if damage.by.contains(&clause) { "*" } else { " " };
+            writeln!(text, "  {star} {clause} {times}").unwrap();
+        }
+        for found in found.iter().filter(|found| found.by.is_empty()) {
+            writeln!(text, "    unnoticed in {}", found.case).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn the_table_is_what_is_checked_in() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("damage.txt");
+    let now = table();
+    if std::env::var("PROBITY_DAMAGE").is_ok_and(|word| word == "write") {
+        std::fs::write(&file, &now).unwrap();
+    }
+    let known = std::fs::read_to_string(&file).unwrap_or_default();
+    let changed: Vec<_> = now.lines().filter(|line| !known.lines().any(|old| old == *line)).collect();
+    assert!(
+        known == now,
+        "the table changed; look at it, and write it by PROBITY_DAMAGE=write if that is meant. New lines:\n{}",
+        changed.join("\n")
+    );
+}
+
+#[test]
+fn each_damage_has_a_place_and_is_noticed() {
+    let mut wrong = Vec::new();
+    for (_, damage, found) in FOUND.iter() {
+        if found.is_empty() {
+            wrong.push(format!("no history has a place for it: {}", damage.what));
+        }
+        if !found.is_empty() && !found.iter().any(|found| noticed(damage, found)) {
+            wrong.push(format!("none of {:?} noticed that {}", damage.by, damage.what));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,135 @@
+//! Places to damage: the probes of one kind in one life of a container.
+
+use probity_model::clocks::Stamp;
+use probity_model::measure::Interval;
+use probity_model::timeline::{
+    Attempt, ContainerLife, Handler, PodLife, Probe, ProbeKind, ProbeSpec, Through,
+};
+use probity_model::{EventId, Timeline};
+use probity_script::witness::Fact;
+
+pub(crate) const SECOND: i64 = 1_000_000;
+
+/// Noise so long before a probe may have held it up.
+const BEFORE: i64 = 2 * SECOND;
+
+/// A life of a container whose lines are all there, and one of its probes in it.
+pub(crate) struct Course<'t, 'h> {
+    pub(crate) pod: &'t PodLife<'h>,
+    pub(crate) container: &'t ContainerLife<'h>,
+    pub(crate) attempt: &'t Attempt<'h>,
+    pub(crate) spec: &'t ProbeSpec,
+    pub(crate) probes: Vec<&'t Probe<'h>>,
+}
+
+/// All of a run.
+pub(crate) fn courses<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Course<'t, 'h>> {
+    run.probes().flat_map(|(pod, container, spec)| {
+        let whole = container.attempts.iter().filter(|attempt| attempt.holes.is_empty());
+        whole.map(move |attempt| {
+            let probes = attempt.probes_of(spec.kind).collect();
+            Course { pod, container, attempt, spec, probes }
+        })
+    })
+}
+
+/// All of a run of one kind.
+pub(crate) fn of_kind<'t, 'h>(
+    run: &'t Timeline<'h>,
+    kind: ProbeKind,
+) -> impl Iterator<Item = Course<'t, 'h>> {
+    courses(run).filter(move |course| course.spec.kind == kind)
+}
+
+impl<'t, 'h> Course<'t, 'h> {
+    /// All that was seen of a probe.
+    pub(crate) fn exchange(&self, probe: &Probe<'_>) -> Vec<EventId> {
+        match probe.through {
+            Through::Request(at) => self.connection(self.attempt.requests[at].request.conn),
+            Through::Connection(at) => self.connection(self.attempt.connections[at].accepted.conn),
+            Through::Command(at) => {
+                let exec = self.attempt.commands[at].seen.exec;
+                self.lines(|fact| match fact {
+                    Fact::Exec(of) => of.exec == exec,
+                    Fact::ExecEnded(of) => of.exec == exec,
+                    _ => false,
+                })
+            }
+        }
+    }
+
+    /// All that was seen of a connection.
+    pub(crate) fn connection(&self, conn: u64) -> Vec<EventId> {
+        self.lines(|fact| match fact {
+            Fact::Accepted(of) => of.conn == conn,
+            Fact::Tls(of) => of.conn == conn,
+            Fact::Request(of) => of.conn == conn,
+            Fact::Answer(of) => of.conn == conn,
+            Fact::Closed(of) => of.conn == conn,
+            _ => false,
+        })
+    }
+
+    /// The lines of this life that tell of something.
+    pub(crate) fn lines(&self, which: impl Fn(&Fact) -> bool) -> Vec<EventId> {
+        self.attempt.lines.iter().filter(|line| which(&line.line.fact)).map(|line| line.id).collect()
+    }
+
+    /// All that was seen of several.
+    pub(crate) fn exchanges(&self, probes: &[&Probe<'_>]) -> Vec<EventId> {
+        probes.iter().flat_map(|probe| self.exchange(probe)).collect()
+    }
+
+    /// How long after another probe one came.
+    pub(crate) fn gap(&self, one: &Probe<'_>, next: &Probe<'_>) -> i64 {
+        next.at.at.lo - one.at.at.lo
+    }
+
+    /// For how long somebody was held up from shortly before one probe to another.
+    pub(crate) fn noise(&self, run: &Timeline<'_>, one: &Probe<'_>, next: &Probe<'_>) -> i64 {
+        let from = one.at.at.minus(Interval::point(BEFORE));
+        let from = Stamp { clock: one.at.clock.clone(), at: from };
+        run.noise_between(&self.attempt.node, &from, &next.at)
+    }
+
+    /// So many probes in a row that came in time and passed: the quietest.
+    pub(crate) fn steady(&self, run: &Timeline<'_>, count: usize) -> Option<(i64, &[&'t Probe<'h>])> {
+        let timely = |pair: &[&Probe<'_>]| {
+            (self.gap(pair[0], pair[1]) - self.spec.period).abs() < self.spec.period / 5
+        };
+        let passed = |window: &[&Probe<'_>]| window.iter().all(|probe| probe.passed == Some(true));
+        let fine = |window: &&[&Probe<'_>]| passed(window) && window.windows(2).all(timely);
+        let noise = |window: &[&Probe<'_>]| self.noise(run, window[0], window[count - 1]);
+        let windows = self.probes.windows(count).filter(fine);
+        windows.map(|window| (noise(window), window)).min_by_key(|(noise, _)| *noise)
+    }
+
+    /// Whether it asks over HTTP/1 without TLS, and nobody else asks at its port.
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(&self.spec.handler, Handler::Http { scheme, host: None, .. } if scheme == "HTTP")
+    }
+
+    /// Whether it runs a command.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.spec.handler, Handler::Exec { .. })
+    }
+
+    /// The answer to a probe that the kubelet gave up: its event, and how long after the probe's arrival that was.
+    pub(crate) fn given_up(&self, probe: &Probe<'_>) -> Option<(EventId, i64)> {
+        let (id, at, answer) = self.attempt.request(probe)?.answer.as_ref()?;
+        let gave_up = answer.error.as_ref().is_some_and(|error| error.contains("gave up"));
+        gave_up.then(|| (*id, at.at.lo - probe.at.at.lo))
+    }
+
+    /// The probes before an instant of the same node.
+    pub(crate) fn before(&self, at: &Stamp) -> impl DoubleEndedIterator<Item = &'t Probe<'h>> {
+        let at = at.at.lo;
+        self.probes.iter().copied().filter(move |probe| probe.at.at.hi < at)
+    }
+
+    /// The probes after an instant of the same node.
+    pub(crate) fn after(&self, at: &Stamp) -> impl DoubleEndedIterator<Item = &'t Probe<'h>> {
+        let at = at.at.hi;
+        self.probes.iter().copied().filter(move |probe| probe.at.at.lo > at)
+    }
+}

@@ -1,0 +1,299 @@
+//! Statuses of pods that say something else than what the targets saw.
+
+use probity_model::clocks::Order;
+use probity_model::timeline::{ContainerKind, ContainerSeen, ProbeKind, Revision, State};
+use probity_model::{EventId, History, Timeline};
+
+use super::copy::Copy;
+use super::course::{Course, SECOND, courses, of_kind};
+use super::{Damage, violated};
+
+pub(crate) const ALL: &[Damage] = &[
+    violated(
+        "ready is shown before a readiness probe has passed",
+        &["probe.readiness.starts-unready"],
+        ready_early,
+    ),
+    violated(
+        "the condition Ready is shown before a readiness probe has passed",
+        &["probe.readiness.starts-unready", "probe.scope.pod-ready-iff-all-containers"],
+        condition_early,
+    ),
+    violated(
+        "ready is never shown, though readiness probes pass",
+        &["prober.sync.readiness-status-path"],
+        never_ready,
+    ),
+    violated("ready is shown five seconds late", &["prober.sync.readiness-status-path"], ready_late),
+    violated(
+        "ready stays, though readiness probes fail",
+        &["probe.readiness.failure-marks-unready"],
+        |run| down_ignored(run, 0),
+    ),
+    violated("not ready is shown five seconds late", &["probe.readiness.failure-marks-unready"], |run| {
+        down_ignored(run, 5 * SECOND)
+    }),
+    violated("readiness does not come back", &["probe.readiness.recovers"], no_recovery),
+    violated(
+        "a container without a readiness probe is not ready",
+        &["probe.readiness.absent-means-ready"],
+        absent_unready,
+    ),
+    violated(
+        "a container without a startup probe is not started",
+        &["probe.startup.absent-means-started"],
+        absent_unstarted,
+    ),
+    violated(
+        "started is shown before the startup probe has passed",
+        &["probe.startup.started-field"],
+        started_early,
+    ),
+    violated(
+        "started is never shown, though the startup probe passed",
+        &["probe.startup.started-field"],
+        never_started,
+    ),
+    violated(
+        "the condition ContainersReady is True beside a container that is not ready",
+        &["probe.scope.pod-ready-iff-all-containers"],
+        |run| half_ready(run, "ContainersReady"),
+    ),
+    violated(
+        "the condition Ready is True beside a container that is not ready",
+        &["probe.scope.pod-ready-iff-all-containers"],
+        |run| half_ready(run, "Ready"),
+    ),
+    violated(
+        "the condition Ready stays False, though all containers are ready",
+        &["probe.scope.pod-ready-iff-all-containers"],
+        never_whole,
+    ),
+    violated(
+        "a new life is shown ready from its first revision on",
+        &["prober.worker.new-container-resets-result"],
+        ready_anew,
+    ),
+    violated(
+        "a container that has ended is shown ready",
+        &["prober.worker.non-running-sets-failure"],
+        ready_dead,
+    ),
+    violated("each probe writes a status", &["prober.result.published-on-change"], chatty),
+];
+
+/// The revisions of a course's pod that show its life running.
+fn shown<'t, 'h>(
+    course: &Course<'t, 'h>,
+) -> impl DoubleEndedIterator<Item = (&'t Revision<'h>, ContainerSeen<'h>)> {
+    let (name, number) = (course.container.name.clone(), course.attempt.number);
+    course.pod.revisions.iter().filter(|revision| !revision.gone).filter_map(move |revision| {
+        let status = revision.container(&name)?;
+        let runs = matches!(status.state, State::Running { .. }) && status.restarts == number;
+        runs.then_some((revision, status))
+    })
+}
+
+/// Writes one field of a container's status in several revisions.
+fn all_say(run: &Timeline<'_>, container: &str, ids: &[EventId], field: &str, to: bool) -> Option<History> {
+    if ids.is_empty() {
+        return None;
+    }
+    let write = |copy: Copy, id: &EventId| copy.status(*id, container, |status| status[field] = to.into());
+    ids.iter().fold(Copy::of(run), write).done()
+}
+
+/// The first revision that shows a life running before its first readiness probe came.
+fn before_readiness<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, EventId)> {
+    of_kind(run, ProbeKind::Readiness).filter(|course| course.attempt.number == 0).find_map(|course| {
+        let first = course.probes.first()?;
+        let early = |(revision, status): &(&Revision<'_>, ContainerSeen<'_>)| {
+            !status.ready && run.clocks.order(&revision.at, &first.at) == Order::Before
+        };
+        let (revision, _) = shown(&course).find(early)?;
+        Some((course, revision.id))
+    })
+}
+
+fn ready_early(run: &Timeline<'_>) -> Option<History> {
+    let (course, id) = before_readiness(run)?;
+    all_say(run, &course.container.name, &[id], "ready", true)
+}
+
+fn condition_early(run: &Timeline<'_>) -> Option<History> {
+    let (_, id) = before_readiness(run)?;
+    Copy::of(run).condition(id, "Ready", true).condition(id, "ContainersReady", true).done()
+}
+
+/// A readiness probe that passed for at least so long.
+fn passing<'t, 'h>(run: &'t Timeline<'h>, long: i64) -> Option<Course<'t, 'h>> {
+    of_kind(run, ProbeKind::Readiness).find(|course| {
+        let span =
+            course.probes.first().zip(course.probes.last()).map(|(first, last)| course.gap(first, last));
+        let all = course.probes.iter().all(|probe| probe.passed == Some(true));
+        let ready = shown(course).any(|(_, status)| status.ready);
+        all && ready && span.is_some_and(|span| span > long)
+    })
+}
+
+fn never_ready(run: &Timeline<'_>) -> Option<History> {
+    let course = passing(run, 5 * SECOND)?;
+    let ids: Vec<_> = shown(&course).map(|(revision, _)| revision.id).collect();
+    all_say(run, &course.container.name, &ids, "ready", false)
+}
+
+fn ready_late(run: &Timeline<'_>) -> Option<History> {
+    let course = passing(run, 8 * SECOND).filter(|course| course.pod.containers.len() == 1)?;
+    let from = shown(&course).find(|(_, status)| status.ready)?.0.id;
+    let late = course.pod.revisions.iter().map(|revision| revision.id).filter(|id| *id >= from);
+    Copy::of(run).moved(late, 5 * SECOND).done()
+}
+
+/// The revision at which a container became not ready by its probe, and those after it that say so too.
+fn down<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, Vec<EventId>)> {
+    of_kind(run, ProbeKind::Readiness).find_map(|course| {
+        let states: Vec<_> = shown(&course).collect();
+        let at = states.windows(2).position(|pair| pair[0].1.ready && !pair[1].1.ready)? + 1;
+        let down = states[at..].iter().take_while(|(_, status)| !status.ready);
+        let ids: Vec<_> = down.map(|(revision, _)| revision.id).collect();
+        let until = states[at].0.at.at.lo + 5 * SECOND;
+        let lasts = ids.last().and_then(|id| run.history.get(*id)).is_some() && run.ended_us > until;
+        let failing = course.probes.iter().rev().take(3).all(|probe| probe.passed == Some(false));
+        (lasts && failing).then_some((course, ids))
+    })
+}
+
+/// Becoming not ready is not shown, or shown later.
+fn down_ignored(run: &Timeline<'_>, late: i64) -> Option<History> {
+    let (course, ids) = down(run)?;
+    if late > 0 {
+        return Copy::of(run).moved(ids, late).done();
+    }
+    let copy = ids.iter().fold(Copy::of(run), |copy, id| {
+        let copy = copy.status(*id, &course.container.name, |status| status["ready"] = true.into());
+        copy.condition(*id, "Ready", true).condition(*id, "ContainersReady", true)
+    });
+    copy.done()
+}
+
+fn no_recovery(run: &Timeline<'_>) -> Option<History> {
+    let (course, ids) = of_kind(run, ProbeKind::Readiness).find_map(|course| {
+        let states: Vec<_> = shown(&course).collect();
+        let down = states.windows(2).position(|pair| pair[0].1.ready && !pair[1].1.ready)?;
+        let up = states[down + 1..].iter().skip_while(|(_, status)| !status.ready);
+        let ids: Vec<_> = up.map(|(revision, _)| revision.id).collect();
+        (!ids.is_empty()).then_some((course, ids))
+    })?;
+    all_say(run, &course.container.name, &ids, "ready", false)
+}
+
+/// The revisions of a container without a probe of a kind, in its first life.
+fn unprobed(run: &Timeline<'_>, kind: ProbeKind) -> Option<(String, Vec<EventId>)> {
+    run.containers().filter(|(_, container)| container.kind == ContainerKind::Main).find_map(
+        |(pod, container)| {
+            let runs = |revision: &&Revision<'_>| {
+                let status = revision.container(&container.name);
+                status.is_some_and(|status| {
+                    matches!(status.state, State::Running { .. }) && status.restarts == 0
+                })
+            };
+            let ids: Vec<_> = pod.revisions.iter().filter(runs).map(|revision| revision.id).collect();
+            let first = run.history.get(*ids.first()?)?.us;
+            let long = run.ended_us - first > 10 * SECOND;
+            (container.probe(kind).is_none() && long).then(|| (container.name.clone(), ids))
+        },
+    )
+}
+
+fn absent_unready(run: &Timeline<'_>) -> Option<History> {
+    let (container, ids) = unprobed(run, ProbeKind::Readiness)?;
+    all_say(run, &container, &ids, "ready", false)
+}
+
+fn absent_unstarted(run: &Timeline<'_>) -> Option<History> {
+    let (container, ids) = unprobed(run, ProbeKind::Startup)?;
+    all_say(run, &container, &ids, "started", false)
+}
+
+fn started_early(run: &Timeline<'_>) -> Option<History> {
+    let (course, id) = of_kind(run, ProbeKind::Startup).find_map(|course| {
+        let success = course.attempt.first_success(ProbeKind::Startup)?;
+        let early = |(revision, _): &(&Revision<'_>, ContainerSeen<'_>)| {
+            run.clocks.order(&revision.at, &success.at) == Order::Before
+        };
+        let (revision, _) = shown(&course).find(early)?;
+        Some((course, revision.id))
+    })?;
+    all_say(run, &course.container.name, &[id], "started", true)
+}
+
+fn never_started(run: &Timeline<'_>) -> Option<History> {
+    let course = of_kind(run, ProbeKind::Startup).find(|course| {
+        let success = course.attempt.first_success(ProbeKind::Startup);
+        let at = success.and_then(|success| run.clocks.on_harness(&success.at));
+        at.is_some_and(|at| run.ended_us - at.hi > 6 * SECOND)
+    })?;
+    let ids: Vec<_> = shown(&course).map(|(revision, _)| revision.id).collect();
+    all_say(run, &course.container.name, &ids, "started", false)
+}
+
+fn half_ready(run: &Timeline<'_>, condition: &str) -> Option<History> {
+    let id = run.pods.iter().filter(|pod| pod.containers.len() > 1).find_map(|pod| {
+        let mixed = |revision: &&Revision<'_>| {
+            let main = pod.containers.iter().filter(|container| container.kind == ContainerKind::Main);
+            let ready: Vec<bool> =
+                main.filter_map(|of| revision.container(&of.name)).map(|of| of.ready).collect();
+            ready.contains(&true) && ready.contains(&false)
+        };
+        pod.revisions.iter().find(mixed).map(|revision| revision.id)
+    })?;
+    Copy::of(run).condition(id, condition, true).done()
+}
+
+fn never_whole(run: &Timeline<'_>) -> Option<History> {
+    let course = passing(run, 8 * SECOND)?;
+    let ids = shown(&course).map(|(revision, _)| revision.id);
+    ids.fold(Copy::of(run), |copy, id| {
+        copy.condition(id, "Ready", false).condition(id, "ContainersReady", false)
+    })
+    .done()
+}
+
+fn ready_anew(run: &Timeline<'_>) -> Option<History> {
+    let (course, id) =
+        of_kind(run, ProbeKind::Readiness).filter(|course| course.attempt.number > 0).find_map(|course| {
+            let first = course.probes.first()?;
+            let (revision, status) = shown(&course).next()?;
+            let early = run.clocks.order(&revision.at, &first.at) == Order::Before && !status.ready;
+            early.then_some((course, revision.id))
+        })?;
+    all_say(run, &course.container.name, &[id], "ready", true)
+}
+
+fn ready_dead(run: &Timeline<'_>) -> Option<History> {
+    let (name, id) =
+        courses(run).filter(|course| course.spec.kind == ProbeKind::Readiness).find_map(|course| {
+            let dead = |revision: &&Revision<'_>| {
+                let status = revision.container(&course.container.name);
+                status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
+            };
+            let id = course.pod.revisions.iter().find(dead)?.id;
+            Some((course.container.name.clone(), id))
+        })?;
+    all_say(run, &name, &[id], "ready", true)
+}
+
+/// A revision comes after each probe that differs from the one before in its number only.
+fn chatty(run: &Timeline<'_>) -> Option<History> {
+    let course = passing(run, 7 * SECOND).filter(|course| course.probes.len() > 8)?;
+    let model = shown(&course).rfind(|(_, status)| status.ready)?.0.id;
+    let event = run.history.get(model)?;
+    let later = course
+        .probes
+        .iter()
+        .filter_map(|probe| run.history.get(probe.id))
+        .filter(|heard| heard.us > event.us);
+    later
+        .fold(Copy::of(run), |copy, heard| copy.with(super::copy::revised(event, heard.us + SECOND / 10)))
+        .done()
+}
