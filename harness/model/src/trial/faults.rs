@@ -741,6 +741,7 @@ impl<'s> Scene<'s> {
             promised: self.promised,
             subject: self.stand.subject.clone(),
             case: Case {
+                workloads: BTreeMap::new(),
                 name: CaseName(format!("try/{}", self.fault.word())),
                 story: self.fault.story().to_owned(),
                 judges: Vec::new(),

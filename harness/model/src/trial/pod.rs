@@ -266,7 +266,7 @@ impl Stand {
             pod: CasePod {
                 pod: json!({ "metadata": { "labels": { LABEL.0: LABEL.1 } }, "spec": made }),
                 target,
-                later: false,
+                ..CasePod::default()
             },
             notes: making.notes,
         };
