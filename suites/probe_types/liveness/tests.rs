@@ -3,6 +3,7 @@
 mod graceful;
 mod left_alone;
 mod restart;
+mod sidecar;
 
 use probity_model::compose::{Composer, Told};
 use probity_model::history::Did;
