@@ -271,7 +271,7 @@ defects! {
     SuccessesCountedInAll,
     /// One success is enough (`probe.success-threshold.first-start`, `probe.success-threshold.readiness`).
     SuccessThresholdIgnored,
-    /// A restarted container is ready at once (`probe.success-threshold.after-restart`).
+    /// A restarted container is ready at once (`probe.success-threshold.after-restart`, `probe.readiness.starts-unready`).
     ReadyAtOnceAfterRestart,
     /// Failures are counted in all (`probe.failure-threshold.consecutive`).
     FailuresCountedInAll,

@@ -104,7 +104,10 @@ impl World<'_> {
         if !running || !container.view.started {
             return false;
         }
-        if container.results.get(ProbeKind::Readiness, &container.view.id) == Some(Some(true)) {
+        let result = container.results.get(ProbeKind::Readiness, &container.view.id);
+        let again =
+            container.attempt() > 0 && result.is_none() && container.probe(ProbeKind::Readiness).is_some();
+        if result == Some(Some(true)) || (again && self.has(Defect::ReadyAtOnceAfterRestart)) {
             return true;
         }
         if container.workers.iter().any(|worker| worker.kind == ProbeKind::Readiness && !worker.stopped) {
