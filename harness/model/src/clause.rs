@@ -257,3 +257,35 @@ impl Catalogue {
         self.clauses.iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn clause(more: &str) -> Result<Clause, String> {
+        let text =
+            format!("- {{ id: a.b, says: x, tested: y, source: {{ document: d, edition: '1' }}, {more} }}");
+        let mut catalogue = Catalogue::default();
+        catalogue.add_chapter("clauses", &text).map_err(|problem| problem.to_string())?;
+        Ok(catalogue.iter().next().unwrap().clone())
+    }
+
+    #[test]
+    fn advice_needs_no_reason_for_what_it_cannot_have() {
+        assert!(clause("level: advice, untestable: z").is_ok());
+        let refused = clause("level: advice, untestable: z, without-case: w").unwrap_err();
+        assert!(refused.contains("`untestable` says it all"), "{refused}");
+        assert!(clause("level: must, without-case: w, without-defect: v").is_ok());
+    }
+
+    #[test]
+    fn versions_are_told_where_there_are_bounds() {
+        let versions = |more: &str| clause(&format!("level: must{more}")).unwrap().versions();
+        assert_eq!(versions(""), None);
+        assert_eq!(versions(", since: '1.20'").unwrap(), "since 1.20");
+        assert_eq!(versions(", until: '1.30'").unwrap(), "until 1.30");
+        assert_eq!(versions(", since: '1.20', until: '1.30'").unwrap(), "1.20 to 1.30");
+    }
+}
