@@ -297,3 +297,13 @@ fn a_restart_of_the_kubelet_leaves_what_is_shown_alone() {
     assert_eq!(verdict(&kubelet_restarted(20.0, false).done(), KEPT), "violated");
     assert_eq!(verdict(&kubelet_restarted(6.0, false).done(), KEPT), "inconclusive");
 }
+
+#[test]
+fn a_container_that_a_restart_of_the_kubelet_stops_and_starts_again_is_a_violation() {
+    let mut run = kubelet_restarted(20.0, true);
+    run.signal(35.0, "SIGTERM");
+    run.left(35.1);
+    run.start(35.5, 1);
+    run.running(36.0, true, true, 1);
+    assert_eq!(verdict(&run.done(), KEPT), "violated");
+}
