@@ -53,14 +53,17 @@ impl World<'_> {
     /// A run out of turn; the ticker begins anew.
     pub(crate) fn poke(&mut self, at: At, kind: ProbeKind) {
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let keeps_beat = self.has(Defect::TriggerKeepsTheBeat);
         let Some(worker) = self.worker(at, kind) else { return };
         if worker.busy || worker.asleep {
             worker.trigger = true;
             return;
         }
-        worker.generation += 1;
-        let generation = worker.generation;
-        self.later(period, Act::Tick(at, kind, generation));
+        if !keeps_beat {
+            worker.generation += 1;
+            let generation = worker.generation;
+            self.later(period, Act::Tick(at, kind, generation));
+        }
         self.do_probe(at, kind);
     }
 
@@ -86,6 +89,9 @@ impl World<'_> {
         let age = self.now.div_euclid(SECOND) - since.div_euclid(SECOND);
         let waited = (self.now - since.div_euclid(SECOND) * SECOND) / SECOND;
         if age.min(waited) < self.setting_of(at, kind, "initialDelaySeconds") || self.is_held_back(at, kind) {
+            return;
+        }
+        if self.waits_for_another(at) {
             return;
         }
         if let Some(worker) = self.worker(at, kind) {
@@ -114,7 +120,8 @@ impl World<'_> {
         if kind == ProbeKind::Startup && started {
             self.set_result(at, kind, id, Some(true));
         }
-        if !survived {
+        let carried = kind == ProbeKind::Readiness && self.has(Defect::ReadinessOutlivesLife);
+        if !survived && !carried {
             self.set_result(at, kind, id, initial);
         }
     }
@@ -146,10 +153,16 @@ impl World<'_> {
     pub(super) fn conclude(&mut self, at: At, kind: ProbeKind, id: &str, passed: Option<bool>) {
         if let Some(passed) = passed {
             self.count_result(at, kind, passed);
+            let passed = self.taken_for(at, kind, passed);
             self.count(at, kind, id, passed);
         }
+        if self.has(Defect::EachProbeWritesStatus) {
+            self.show_again(at.pod);
+        }
+        let goes_on = self.has(Defect::LivenessGoesOnAfterFailure) && kind == ProbeKind::Liveness;
         let Some(worker) = self.worker(at, kind) else { return };
         worker.busy = false;
+        worker.hold &= !goes_on;
         if std::mem::take(&mut worker.trigger) {
             self.later(0, Act::Poke(at, kind));
         } else if std::mem::take(&mut worker.backlog) {
@@ -209,6 +222,9 @@ impl World<'_> {
                 (ProbeKind::Startup, Some(started)) => self.set_started(at, started),
                 _ => {}
             }
+        }
+        if to == Some(false) {
+            self.failed_in_termination(at, kind);
         }
         self.touch(at.pod);
         let delay = self.between(2 * MS, 12 * MS);
