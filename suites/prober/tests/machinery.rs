@@ -242,6 +242,19 @@ fn liveness_ends_with_the_deletion_of_the_pod() {
 }
 
 #[test]
+fn what_was_under_way_and_erred_is_still_tried_again() {
+    let mut live = http("/live", 8080, 1);
+    live["timeoutSeconds"] = json!(1);
+    let mut run = one(STOPS, &json!({ "livenessProbe": live }));
+    let error = Some("the plan closes the connection here".to_owned());
+    run.http(4.9, &Told { took: 1.0, error, ..Told::get("/live", 200) });
+    delete(&mut run, 5.0);
+    run.signal(5.3, "SIGTERM");
+    run.probe(6.9, "/live", 200);
+    assert_ne!(verdict(&run.done(), STOPS), "violated");
+}
+
+#[test]
 fn nothing_starts_again_in_a_deleted_pod() {
     let mut run = deleted();
     run.left(6.0).start(7.0, 1);
