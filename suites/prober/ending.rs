@@ -70,7 +70,9 @@ fn judge_silence(
         .probes_of(spec.kind)
         .filter(|probe| probe.at.at.lo > stop.at.hi && peer(attempt, probe) == peer(attempt, last))
         .last();
-    let slack = clause.slack_us();
+    // What was under way and erred, such as a body that broke off, is tried twice more, each time for its whole timeout.
+    let tries = if outcome(attempt, spec, last) == Outcome::Unclear { 2 } else { 0 };
+    let slack = clause.slack_us() + tries * spec.timeout;
     if let Some(after) = after {
         let quantity = format!("from the stop signal to the last {} probe", spec.kind.word());
         let ends = ((stop_id, stop), (after.id, &after.at));

@@ -27,7 +27,7 @@ enum Kind {
     Error,
 }
 
-/// What does not succeed is tried three times at once; upstream does so only with errors.
+/// What errs is tried three times at once, and what fails is not tried again.
 fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if node_was_touched(run) {
         return;
@@ -99,10 +99,7 @@ fn judge_burst(run: &Timeline<'_>, course: &Course<'_, '_>, range: std::ops::Ran
         tries.len()
     );
     match (first, tries.len()) {
-        (_, TRIES) => seen.fine(events),
-        (Kind::Failure, 1) => {
-            seen.diverges("a failure counted at the first try".to_owned(), events);
-        }
+        (Kind::Error, TRIES) | (Kind::Failure, 1) => seen.fine(events),
         // The kubelet may have begun to stop the container between two tries.
         _ if course.attempt.stop_signal().is_some_and(|(_, at)| near(run, course, &range, at)) => {
             seen.doubt(Doubt::Ambiguous, format!("{facts}, shortly before the stop signal"), events);

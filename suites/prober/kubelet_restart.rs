@@ -8,7 +8,7 @@ use probity_model::timeline::{
 };
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::reading::kill::before_deletion;
+use crate::reading::kill::{before_deletion, exited_by_itself};
 use crate::reading::tolerance::{Outcome, outcome};
 
 pub(super) const JUDGES: &[Judge] =
@@ -93,8 +93,8 @@ fn judge_container(
     }
 }
 
-/// The first sign after an instant that the container itself is not as it was: an answer that is no success, a signal,
-/// or its end.
+/// The first sign after an instant that the container itself is not as it was: an answer that is no success, or an end
+/// that it came to by itself.
 fn trouble(run: &Timeline<'_>, container: &ContainerLife<'_>, from: &Stamp) -> Option<Stamp> {
     let mut signs = Vec::new();
     for attempt in &container.attempts {
@@ -106,8 +106,9 @@ fn trouble(run: &Timeline<'_>, container: &ContainerLife<'_>, from: &Stamp) -> O
                 .filter(|probe| probe.can_be(kind) && outcome(attempt, spec, probe) != Outcome::Passed);
             signs.extend(bad.map(|probe| probe.at.clone()));
         }
-        signs.extend(attempt.signals().map(|(_, at, _)| at.clone()));
-        signs.extend(attempt.ended.iter().map(|(_, at)| at.clone()));
+        // A stop without a reason is what must not come, and no trouble of the container's own.
+        let own = exited_by_itself(attempt).map(|(_, at, _)| at);
+        signs.extend(own.cloned());
     }
     let after = signs.into_iter().filter(|at| run.clocks.order(from, at) == Order::Before);
     after.min_by_key(|at| run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))

@@ -242,6 +242,19 @@ fn liveness_ends_with_the_deletion_of_the_pod() {
 }
 
 #[test]
+fn what_was_under_way_and_erred_is_still_tried_again() {
+    let mut live = http("/live", 8080, 1);
+    live["timeoutSeconds"] = json!(1);
+    let mut run = one(STOPS, &json!({ "livenessProbe": live }));
+    let error = Some("the plan closes the connection here".to_owned());
+    run.http(4.9, &Told { took: 1.0, error, ..Told::get("/live", 200) });
+    delete(&mut run, 5.0);
+    run.signal(5.3, "SIGTERM");
+    run.probe(6.9, "/live", 200);
+    assert_ne!(verdict(&run.done(), STOPS), "violated");
+}
+
+#[test]
 fn nothing_starts_again_in_a_deleted_pod() {
     let mut run = deleted();
     run.left(6.0).start(7.0, 1);
@@ -296,4 +309,14 @@ fn a_restart_of_the_kubelet_leaves_what_is_shown_alone() {
     assert_eq!(verdict(&kubelet_restarted(20.0, true).done(), KEPT), "holds");
     assert_eq!(verdict(&kubelet_restarted(20.0, false).done(), KEPT), "violated");
     assert_eq!(verdict(&kubelet_restarted(6.0, false).done(), KEPT), "inconclusive");
+}
+
+#[test]
+fn a_container_that_a_restart_of_the_kubelet_stops_and_starts_again_is_a_violation() {
+    let mut run = kubelet_restarted(20.0, true);
+    run.signal(35.0, "SIGTERM");
+    run.left(35.1);
+    run.start(35.5, 1);
+    run.running(36.0, true, true, 1);
+    assert_eq!(verdict(&run.done(), KEPT), "violated");
 }

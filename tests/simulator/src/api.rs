@@ -37,6 +37,13 @@ impl World<'_> {
         self.touch_budgets();
     }
 
+    /// A pod is written although nothing about it changed.
+    pub(crate) fn show_again(&mut self, pod: usize) {
+        if !self.pods[pod].gone {
+            self.show_pod(pod, Change::Modified);
+        }
+    }
+
     /// A pod is created.
     pub(crate) fn admit(&mut self, key: &str, mut object: Value) {
         self.fill_defaults(&mut object);

@@ -411,8 +411,26 @@ defects! {
     CountsReadinessOnly,
     /// Successes are counted as failures and the other way round (`prober.metrics.agree-with-witness`).
     CountsUnderTheOtherResult,
-    /// Tries that err are counted as failures (`prober.metrics.agree-with-witness`).
-    CountsErrorsAsFailures,
+    /// A probe of a pod waits while another one of it is under way (`prober.worker.one-per-kind`).
+    OneWorkerPerPod,
+    /// A probe of a container waits while another one of it is under way (`prober.worker.one-per-kind`).
+    OneWorkerPerContainer,
+    /// A run out of turn leaves the beat as it was (`prober.worker.manual-trigger`).
+    TriggerKeepsTheBeat,
+    /// Readiness is carried over into a new life (`prober.worker.new-container-resets-result`).
+    ReadinessOutlivesLife,
+    /// A liveness probe that failed for good comes to no halt (`prober.worker.onhold-after-liveness-failure`).
+    LivenessGoesOnAfterFailure,
+    /// A container that does not run keeps its readiness (`prober.worker.non-running-sets-failure`).
+    NotRunningStaysReady,
+    /// A sidecar that fails its liveness probe in a deleted pod is started again (`prober.termination.sidecar-liveness`).
+    SidecarRestartsInTermination,
+    /// Each probe writes the pod's status (`prober.result.published-on-change`).
+    EachProbeWritesStatus,
+    /// A failure is tried once more (`prober.retry.three-on-error`).
+    FailuresTriedTwice,
+    /// What erred is not tried again (`prober.retry.three-on-error`).
+    ErrorsTriedOnce,
     /// Counters stay when their pod is gone (`prober.termination.remove-all`).
     CountersOutliveTheirPod,
     /// After a restart of the kubelet all probes come in one instant (`prober.worker.restart-jitter`).
@@ -441,6 +459,12 @@ defects! {
     ApiRefusesSleepOfNothing,
 
     // Scenarios: what follows when something goes wrong.
+    /// Readiness waits for all ports of a container (`scenario.readiness.mgmt-port-decoupled`).
+    ReadinessNeedsAllPorts,
+    /// Of two pods with containers of one name the wrong one is killed (`scenario.liveness.overload-cascade`).
+    KillsByNameOnly,
+    /// A budget that allows no disruption keeps a container from being killed (`scenario.liveness.ignores-pdb`).
+    KillsAskTheBudget,
     /// The runtime reaps what a container's first process does not (`scenario.exec.zombies`).
     RuntimeReapsOrphans,
     /// Zombies stay although the first process reaps them (`scenario.exec.zombies`).

@@ -12,6 +12,7 @@ mod stop;
 mod sync;
 mod url;
 mod worker;
+mod wrong;
 
 pub(crate) use http::Leg;
 pub(crate) use prober::{Back, Flight, Run};

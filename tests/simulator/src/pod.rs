@@ -195,6 +195,11 @@ impl Results {
         self.0.get(&kind).filter(|(of, _)| of == id).map(|(_, result)| *result)
     }
 
+    /// The last result, whichever life it is of.
+    pub(crate) fn last(&self, kind: ProbeKind) -> Option<bool> {
+        self.0.get(&kind)?.1
+    }
+
     /// Sets a result; whether that changed anything.
     pub(crate) fn set(&mut self, kind: ProbeKind, id: &str, to: Option<bool>) -> bool {
         let new = (id.to_owned(), to);

@@ -17,7 +17,10 @@ use probity_model::{Case, History};
 use probity_simulator::{Defect, simulate};
 
 /// Clauses that notice no planted defect, and why that is so.
-const BLIND: &[(&str, &str)] = &[];
+const BLIND: &[(&str, &str)] = &[
+    ("scenario.rollout.blocked-by-unready", "no case can have workloads yet"),
+    ("scenario.rollout.blocked-by-crashloop", "no case can have workloads yet"),
+];
 
 /// The seeds of the matrix: what one of them shows counts.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=2;

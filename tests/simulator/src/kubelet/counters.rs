@@ -21,15 +21,6 @@ impl World<'_> {
         *counter += times;
     }
 
-    /// Counts a try of a probe that erred.
-    pub(super) fn count_error(&mut self, at: At, kind: ProbeKind) {
-        if self.has(Defect::CountsErrorsAsFailures)
-            && let Some(worker) = self.worker(at, kind)
-        {
-            worker.failed += 1;
-        }
-    }
-
     /// The kubelet is asked for its counters of the case's pods.
     pub(crate) fn measure(&mut self) {
         let keeps = self.has(Defect::CountersOutliveTheirPod);

@@ -17,7 +17,7 @@ impl World<'_> {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
             if let Some(kind) = self.condemned(at) {
-                self.kill_by_probe(at, kind);
+                self.kill_by_probe(self.victim(at), kind);
                 if self.has(Defect::RestartsWholePod) {
                     for other in (0..self.pods[pod].containers.len()).filter(|other| *other != container) {
                         self.kill_by_probe(At { pod, container: other }, kind);
@@ -36,7 +36,8 @@ impl World<'_> {
     /// The probe whose result asks for a container's end.
     fn condemned(&self, at: At) -> Option<ProbeKind> {
         let container = &self.pods[at.pod].containers[at.container];
-        if !container.is_running() || container.kind == Kind::Init {
+        let spared = self.has(Defect::KillsAskTheBudget) && self.forbidding(at.pod).is_some();
+        if !container.is_running() || container.kind == Kind::Init || spared {
             return None;
         }
         let failed = |kind| container.results.get(kind, &container.view.id) == Some(Some(false));
@@ -89,7 +90,8 @@ impl World<'_> {
 
     /// A container starts.
     pub(crate) fn start(&mut self, at: At) {
-        if self.pods[at.pod].deleted.is_some() || self.pods[at.pod].gone {
+        let goes = self.pods[at.pod].deleted.is_some() && !self.comes_back_in_termination(at);
+        if goes || self.pods[at.pod].gone {
             return;
         }
         let now = self.now;

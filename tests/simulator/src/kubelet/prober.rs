@@ -138,12 +138,20 @@ impl World<'_> {
                 let next = Run { tries: run.tries + 1, deadline, leg: Leg::default(), ..run };
                 self.later(0, Act::Probe(Box::new(next)));
             }
+            Outcome::Failed(_) if run.tries == 0 && self.has(Defect::FailuresTriedTwice) => {
+                let deadline = self.now + self.timeout(run.at, run.kind);
+                self.later(0, Act::Probe(Box::new(Run { tries: 1, deadline, leg: Leg::default(), ..run })));
+            }
             outcome => self.finish(&run, outcome),
         }
     }
 
     fn tries(&self) -> u32 {
-        if self.has(Defect::ShortBodyTriedSixTimes) { 2 * TRIES } else { TRIES }
+        match () {
+            () if self.has(Defect::ShortBodyTriedSixTimes) => 2 * TRIES,
+            () if self.has(Defect::ErrorsTriedOnce) => 1,
+            () => TRIES,
+        }
     }
 
     /// Tells what a run came to, and hands it to the worker.

@@ -177,6 +177,10 @@ impl World<'_> {
         let killed = container.killing;
         if self.pods[at.pod].deleted.is_some() {
             self.pods[at.pod].containers[at.container].killing = None;
+            if killed.is_some() && self.comes_back_in_termination(at) {
+                self.later(super::wrong::SOON, Act::Start(at));
+                return;
+            }
             self.stop_helpers(at.pod);
             self.go_if_all_ended(at.pod);
         } else if let Some(kind) = killed {

@@ -101,8 +101,15 @@ impl World<'_> {
             return matches!(&container.state, State::Ended(ended) if ended.code == 0);
         }
         let running = matches!(container.view.state, State::Running(_));
+        if !running && self.has(Defect::NotRunningStaysReady) {
+            return container.results.last(ProbeKind::Readiness) == Some(true);
+        }
         if !running || !container.view.started {
             return false;
+        }
+        let carried = container.results.last(ProbeKind::Readiness) == Some(true);
+        if carried && self.has(Defect::ReadinessOutlivesLife) {
+            return true;
         }
         let result = container.results.get(ProbeKind::Readiness, &container.view.id);
         let again =

@@ -65,14 +65,17 @@ impl World<'_> {
     /// A run out of turn; the ticker begins anew.
     pub(crate) fn poke(&mut self, at: At, kind: ProbeKind) {
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let keeps_beat = self.has(Defect::TriggerKeepsTheBeat);
         let Some(worker) = self.worker(at, kind) else { return };
         if worker.busy || worker.asleep {
             worker.trigger = true;
             return;
         }
-        worker.generation += 1;
-        let generation = worker.generation;
-        self.later(period, Act::Tick(at, kind, generation));
+        if !keeps_beat {
+            worker.generation += 1;
+            let generation = worker.generation;
+            self.later(period, Act::Tick(at, kind, generation));
+        }
         self.do_probe(at, kind);
     }
 
@@ -98,6 +101,9 @@ impl World<'_> {
         let age = self.now.div_euclid(SECOND) - since.div_euclid(SECOND);
         let waited = (self.now - since.div_euclid(SECOND) * SECOND) / SECOND;
         if age.min(waited) < self.delay(at, kind) || self.is_held_back(at, kind) {
+            return;
+        }
+        if self.waits_for_another(at) {
             return;
         }
         let late = self.has(Defect::FirstProbeAPeriodLate) && kind != ProbeKind::Readiness;
@@ -133,7 +139,8 @@ impl World<'_> {
         if kind == ProbeKind::Startup && started {
             self.set_result(at, kind, id, Some(true));
         }
-        if !survived {
+        let carried = kind == ProbeKind::Readiness && self.has(Defect::ReadinessOutlivesLife);
+        if !survived && !carried {
             self.set_result(at, kind, id, initial);
         }
     }
@@ -196,12 +203,18 @@ impl World<'_> {
     pub(super) fn conclude(&mut self, at: At, kind: ProbeKind, id: &str, passed: Option<bool>) {
         if let Some(passed) = passed {
             self.count_result(at, kind, passed);
+            let passed = self.taken_for(at, kind, passed);
             self.count(at, kind, id, passed);
+        }
+        if self.has(Defect::EachProbeWritesStatus) {
+            self.show_again(at.pod);
         }
         let drifts = self.has(Defect::PeriodAfterAnswer);
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let goes_on = self.has(Defect::LivenessGoesOnAfterFailure) && kind == ProbeKind::Liveness;
         let Some(worker) = self.worker(at, kind) else { return };
         worker.busy = false;
+        worker.hold &= !goes_on;
         if drifts {
             worker.generation += 1;
             let generation = worker.generation;
@@ -285,6 +298,9 @@ impl World<'_> {
                 (ProbeKind::Startup, Some(started)) => self.set_started(at, started),
                 _ => {}
             }
+        }
+        if to == Some(false) {
+            self.failed_in_termination(at, kind);
         }
         self.touch(at.pod);
         let delay = self.between(2 * MS, 12 * MS);

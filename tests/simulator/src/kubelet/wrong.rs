@@ -1,0 +1,69 @@
+//! Ways of a defective kubelet that are more than a condition in passing: workers that wait for each other, readiness
+//! that looks at all ports, kills that hit somebody else, and sidecars that come back in a pod that goes.
+
+use probity_model::timeline::ProbeKind;
+use probity_script::answer::ListenState;
+
+use crate::Defect;
+use crate::pod::Kind;
+use crate::world::{At, LifeAt, MS, World};
+
+impl World<'_> {
+    /// Whether a probe waits because another one is under way.
+    pub(super) fn waits_for_another(&self, at: At) -> bool {
+        let (pod, container) = (self.has(Defect::OneWorkerPerPod), self.has(Defect::OneWorkerPerContainer));
+        let mut others = self.pods[at.pod].containers.iter().enumerate();
+        others.any(|(place, other)| {
+            (pod || (container && place == at.container)) && other.workers.iter().any(|worker| worker.busy)
+        })
+    }
+
+    /// What a result is taken for.
+    pub(super) fn taken_for(&self, at: At, kind: ProbeKind, passed: bool) -> bool {
+        passed
+            && !(kind == ProbeKind::Readiness
+                && self.has(Defect::ReadinessNeedsAllPorts)
+                && self.has_shut(at))
+    }
+
+    /// Whether a port of the container's process is shut.
+    fn has_shut(&self, at: At) -> bool {
+        let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
+        let names = self.life(life).map(|life| life.plan.listeners.keys().cloned().collect::<Vec<_>>());
+        names.into_iter().flatten().any(|name| self.door(life, &name) != ListenState::Open)
+    }
+
+    /// Who is killed when a container is condemned.
+    pub(super) fn victim(&self, at: At) -> At {
+        if !self.has(Defect::KillsByNameOnly) {
+            return at;
+        }
+        let name = &self.pods[at.pod].containers[at.container].name;
+        let others = (at.pod + 1..self.pods.len()).chain(0..at.pod);
+        let mut places = others.filter_map(|pod| {
+            let mut containers = self.pods[pod].containers.iter();
+            let container = containers.position(|other| other.name == *name && other.is_running())?;
+            self.pods[pod].deleted.is_none().then_some(At { pod, container })
+        });
+        places.nth(1).unwrap_or(at)
+    }
+
+    /// A liveness probe failed for good in a pod that goes.
+    pub(super) fn failed_in_termination(&mut self, at: At, kind: ProbeKind) {
+        if self.comes_back_in_termination(at) && kind == ProbeKind::Liveness {
+            self.kill_by_probe(at, kind);
+        }
+    }
+
+    /// Whether a container comes back although its pod goes.
+    pub(super) fn comes_back_in_termination(&self, at: At) -> bool {
+        let of = &self.pods[at.pod];
+        self.has(Defect::SidecarRestartsInTermination)
+            && of.deleted.is_some()
+            && !of.gone
+            && of.containers[at.container].kind == Kind::Sidecar
+    }
+}
+
+/// How soon a container comes back although its pod goes.
+pub(super) const SOON: i64 = 200 * MS;
