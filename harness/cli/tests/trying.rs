@@ -98,8 +98,13 @@ fn what_cannot_be_meant_is_refused_at_its_place() {
 
 #[test]
 fn of_several_workloads_one_must_be_chosen() {
-    let two = format!("{GOOD}---\nkind: Pod\nmetadata: {{ name: other }}\nspec: {{ containers: [{{ name: c }}] }}\n");
-    refused(&plan(&two, &[]), "pod.yaml: several workloads fit; choose one by --workload: Deployment/web, Pod/other");
+    let two = format!(
+        "{GOOD}---\nkind: Pod\nmetadata: {{ name: other }}\nspec: {{ containers: [{{ name: c }}] }}\n"
+    );
+    refused(
+        &plan(&two, &[]),
+        "pod.yaml: several workloads fit; choose one by --workload: Deployment/web, Pod/other",
+    );
     let said = plan(&two, &["--workload", "other"]);
     assert_eq!(said.status, 0, "{}", said.err);
     assert!(said.out.contains("no probe: nobody asks it anything"), "{}", said.out);
