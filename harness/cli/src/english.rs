@@ -3,6 +3,7 @@
 
 use probity_model::Case;
 use probity_model::case::Workload;
+use probity_model::promise::{self, Failing, Promise};
 use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_script::{Plan, Script};
 use serde::Serialize;
@@ -108,8 +109,8 @@ fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
         if gated && probe.kind != ProbeKind::Startup { ", and not before startup succeeded" } else { "" };
     line(format!(
         "first one {} to {} after the container's start{gate}",
-        whole(probe.initial_delay),
-        whole(probe.initial_delay + probe.period)
+        whole(promise::first_probe(probe).span.lo),
+        whole(promise::first_probe(probe).span.hi)
     ));
     let effect = match probe.kind {
         ProbeKind::Startup | ProbeKind::Liveness => "killed",
@@ -118,7 +119,7 @@ fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     line(format!(
         "{effect} after {} in a row: {} after the trouble begins, up to {} later if the answers hang",
         count(probe.failures, "failure"),
-        range(probe.failures, probe.period),
+        range(&promise::failures(probe, Failing::AtOnce)),
         whole(probe.timeout)
     ));
     let effect = match probe.kind {
@@ -129,7 +130,7 @@ fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     line(format!(
         "{effect} after {} in a row: {} after the trouble ends",
         count(probe.successes, "success"),
-        range(probe.successes, probe.period)
+        range(&promise::successes(probe))
     ));
     if let Some(grace) = probe.grace {
         line(format!("when killed for it, it has {} to end", whole(grace)));
@@ -138,8 +139,8 @@ fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
 }
 
 /// When the last of so many answers in a row comes, from the moment at which they turn.
-fn range(times: i64, period: i64) -> String {
-    format!("{} to {}", whole((times - 1) * period), whole(times * period))
+fn range(promise: &Promise) -> String {
+    format!("{} to {}", whole(promise.span.lo), whole(promise.span.hi))
 }
 
 fn whole(us: i64) -> String {

@@ -16,3 +16,6 @@ pub use faults::{Expected, Fault, Promised, Quantity, Trial, trial};
 pub use outcome::{Observed, Outcome, Row, Standing};
 pub use pod::{Note, Stand, Traffic, What, Workload};
 pub use remarks::{Remark, remarks};
+
+#[cfg(test)]
+mod tests;

@@ -131,7 +131,8 @@ impl<'t, 'h> Scene<'t, 'h> {
         Some(scene)
     }
 
-    /// The client's requests that ended after the onset, by their beginning.
+    /// The client's requests that ended after the onset, by their beginning. Those before the first good answer are left
+    /// out: it takes a Service a moment to be in force.
     fn called(&self) -> Vec<Called> {
         let attempts = self.run.pod("client").and_then(|pod| pod.container("client"));
         let lines =
@@ -146,9 +147,10 @@ impl<'t, 'h> Scene<'t, 'h> {
                 }),
                 _ => None,
             })
-            .filter(|call| self.after_onset(&call.ended))
             .collect();
         calls.sort_by_key(|call| call.began.at.lo);
+        let mut calls: Vec<Called> = calls.into_iter().skip_while(|call| !call.good).collect();
+        calls.retain(|call| self.after_onset(&call.ended));
         calls
     }
 
