@@ -2,7 +2,7 @@
 //! holds without a startup probe.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Bound, seconds};
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{ContainerKind, Handler, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -126,6 +126,21 @@ pub(super) fn absent_is_started(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                     let finding =
                         format!("without a startup probe, `started` was not true within {}", seconds(slack));
                     seen.violated(finding, [*first_id]);
+                }
+                None if number < lives && !node_was_touched(run) => {
+                    // The revision that followed the last of this life: what it was before, the API would have said.
+                    let last = shown.last().map(|(id, ..)| *id);
+                    let next = pod.revisions.iter().find(|next| Some(next.id) > last);
+                    let Some(next) = next.filter(|next| before_deletion(run, pod, &next.at)) else {
+                        continue;
+                    };
+                    let bound = Bound::at_most(slack, seconds(slack));
+                    let quantity =
+                        "from the first sight of the running container to its end, without `started: true`";
+                    let ends = ((*first_id, first), (next.id, &next.at));
+                    let measured = run.measure(quantity, &pod.node, ends.0, ends.1, bound);
+                    let missed = measured.filter(|measured| measured.fit() == Fit::Missed);
+                    missed.into_iter().for_each(|measured| seen.measure(measured));
                 }
                 None => {}
             }

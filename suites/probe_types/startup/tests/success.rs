@@ -66,6 +66,15 @@ mod absent_means_started {
     }
 
     #[test]
+    fn a_life_that_ended_without_is_a_violation_if_it_was_long() {
+        for (end, word) in [(9.0, "violated"), (3.0, "holds")] {
+            let mut run = unprobed();
+            run.running(1.5, true, false, 0).running(end, true, true, 1);
+            assert_eq!(verdict(&run.done(), CLAUSE), word);
+        }
+    }
+
+    #[test]
     fn started_late_is_a_violation() {
         let mut run = unprobed();
         run.running(1.5, true, false, 0).running(9.0, true, true, 0);

@@ -173,6 +173,7 @@ impl<'s> Scene<'s> {
             promised: self.promised,
             subject: self.stand.subject.clone(),
             case: Case {
+                workloads: BTreeMap::new(),
                 name,
                 story: self.fault.story().to_owned(),
                 judges: Vec::new(),
