@@ -1,6 +1,6 @@
 //! Rollouts: an update whose pods never become available goes no further, and the old ones go on serving.
 //!
-//! Judged from the revisions of the Deployment and of its pods. Which pods are new is told by the label that the
+//! Judged from the revisions of the Deployment, of its ReplicaSets and of its pods. Which pods are new is told by the label that the
 //! Deployment's controller gives them; that they fail for their own sake, by their targets' own answers.
 
 use probity_model::clocks::Stamp;
@@ -62,13 +62,17 @@ fn update<'t, 'h>(
         return None;
     }
     let selector = own.first()?.2.object.get("spec")?.get("selector")?.get("matchLabels")?.as_object()?;
-    let ours =
-        run.pods.iter().filter(|pod| selector.iter().all(|(key, value)| label(pod, key) == Some(value)));
+    let ours = run
+        .pods
+        .iter()
+        .filter(|pod| !pod.revisions.is_empty())
+        .filter(|pod| selector.iter().all(|(key, value)| label(pod, key) == Some(value)));
     let (began, us, _) = *after.first()?;
-    let (old, new): (Vec<_>, Vec<_>) =
-        ours.partition(|pod| pod.revisions.first().is_some_and(|first| first.id < *began));
-    let version = label(old.first()?, VERSION)?;
-    let is_new = new.iter().all(|pod| label(pod, VERSION).is_some_and(|of| of != version));
+    // Pods and their Deployment come by different watches: the first new pod may be heard of before the update.
+    let first = |pod: &&PodLife<'_>| pod.revisions.first().map(|first| first.id);
+    let version = label(ours.clone().min_by_key(first)?, VERSION)?;
+    let (old, new): (Vec<_>, Vec<_>) = ours.partition(|pod| label(pod, VERSION) == Some(version));
+    let is_new = new.iter().all(|pod| label(pod, VERSION).is_some());
     let revisions = after.iter().map(|(id, us, sighting)| (*id, *us, &sighting.object)).collect();
     (is_new && !new.is_empty()).then(|| Update {
         began: *began,

@@ -6,6 +6,9 @@
 //! what is heard of one before that waits for it. Nothing is ever dropped in silence: what belongs to no open case is
 //! counted.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

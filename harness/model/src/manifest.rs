@@ -4,6 +4,9 @@
 //! be heard, and the settings of restricted Pod Security where the pod says nothing of its own. What is sent is part
 //! of the history.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use probity_script::Plan;

@@ -1,6 +1,8 @@
 //! Whether what a step waits for has come. A pure question about the history so far.
 
 mod crew;
+#[cfg(test)]
+mod tests;
 
 use probity_script::Endpoint;
 use probity_script::witness::{Entry, Fact};

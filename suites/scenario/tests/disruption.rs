@@ -173,6 +173,26 @@ mod rollout {
     }
 
     #[test]
+    fn a_new_pod_that_is_heard_of_before_the_update_is_new() {
+        let mut run = Composer::new(&[UNREADY]);
+        deployment(&mut run, 0.2, 1, 2, "");
+        for (name, version) in [("old", "one"), ("new", "two")] {
+            let labels = json!({ "app": "web", "pod-template-hash": version });
+            labelled(
+                &mut run,
+                name,
+                &labels,
+                &target(&json!({ "readinessProbe": http("/ready", 1, 3) }), &json!({})),
+            );
+        }
+        deployment(&mut run, 2.0, 2, 2, "");
+        probes(&mut run, 7, 10, "/ready", 503);
+        run.of("old", "target").running(8.0, true, true, 0);
+        deployment(&mut run, 26.0, 2, 2, "ProgressDeadlineExceeded");
+        assert_eq!(verdict(&run.done(), UNREADY), "holds");
+    }
+
+    #[test]
     fn restarts_too_quick_to_be_seen_diverge() {
         assert_eq!(verdict(&counted(3).done(), CRASHES), "diverges");
     }

@@ -129,3 +129,12 @@ fn the_manifests_grant_every_rule() {
     }
     assert!(!rbac_yaml(Some("mine")).contains("resources: [\"namespaces\"]"));
 }
+
+#[tokio::test]
+async fn a_workload_that_may_not_be_made_is_known_by_its_kind() {
+    let rule = RULES.iter().find(|rule| rule.resource == "deployments").unwrap();
+    let (rights, _fake) = rights(Some(rule), Listing::Complete).await;
+    let said = rights.lacking_for("Deployment").unwrap();
+    assert!(said.contains("deployments.apps") && said.contains("create"), "{said}");
+    assert_eq!((rights.lacking_for("StatefulSet"), rights.lacking_for("Pod")), (None, None));
+}

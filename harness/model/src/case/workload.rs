@@ -145,3 +145,99 @@ pub(super) fn unknown(key: &str, workloads: &BTreeMap<String, Workload>) -> Stri
     let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
     format!("the case has no workload `{key}`{hint}")
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::Workload;
+    use crate::Case;
+
+    const GOOD: &str = "\
+case: a/b
+story: because
+workloads:
+  web:
+    workload:
+      spec:
+        replicas: 3
+        template:
+          spec:
+            containers: [{ name: target }]
+    target:
+      target: { listeners: { web: { port: 8080, paths: { /ready: 200 } } } }
+steps:
+  - wait: { workload: web, available: 3 }
+  - update: { workload: web, target: { target: { listeners: { web: { port: 8080, paths: { /ready: 503 } } } } } }
+  - wait: { workload: web, new: true, all: true, ready: false }
+";
+
+    fn refused(from: &str, to: &str) -> String {
+        assert!(GOOD.contains(from), "{from}");
+        Case::read("a.yaml", &GOOD.replace(from, to)).unwrap_err().line()
+    }
+
+    #[test]
+    fn a_case_of_a_workload_alone_is_read() {
+        let case = Case::read("a.yaml", GOOD).unwrap().remove(0);
+        assert_eq!((case.workloads["web"].kind(), case.pods.len(), case.steps.len()), ("Deployment", 0, 3));
+        assert!(case.plans("web").unwrap().contains_key("target") && case.plans("wob").is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_at_its_place() {
+        let said = refused("    target:\n      target:", "    target:\n      tarket:");
+        assert_eq!(
+            said,
+            "a.yaml, line 12, column 7: the template has no container `tarket`; the nearest is `target`"
+        );
+        let said =
+            refused("      spec:\n        replicas", "      kind: Deploymint\n      spec:\n        replicas");
+        assert_eq!(
+            said,
+            "a.yaml, line 6, column 13: `Deploymint` is no kind of workload that can stand here; the nearest is `Deployment`"
+        );
+        let said = refused("        template:\n          spec:", "        templite:\n          spec:");
+        assert_eq!(said, "a.yaml, line 5, column 5: a workload needs a `spec` with a `template`");
+        let said = refused("            containers: [{ name: target }]", "            containers: []");
+        assert!(said.starts_with("a.yaml, line 9, column 11: a template needs at least one"), "{said}");
+        let said = refused("    target:\n      target:", "    tarket:\n      target:");
+        assert!(said.starts_with("a.yaml, line 11, column 5: "), "{said}");
+        let said =
+            refused("steps:", "pods: { web: { pod: { spec: { containers: [{ name: c }] } } } }\nsteps:");
+        assert!(said.starts_with("a.yaml, line 4, column 3: a pod has the key `web` too"), "{said}");
+    }
+
+    #[test]
+    fn steps_that_mean_nothing_are_told_at_their_place() {
+        let wait = "wait: { workload: web, available: 3 }";
+        let said = refused(wait, "wait: { workload: wib, available: 3 }");
+        assert_eq!(said, "a.yaml, line 14, column 5: the case has no workload `wib`; the nearest is `web`");
+        let said = refused(wait, "wait: { workload: web, pod: web }");
+        assert_eq!(said, "a.yaml, line 14, column 5: write either `pod` or `workload`");
+        let said = refused(wait, "wait: { available: 3 }");
+        assert!(said.ends_with("`available` is said of a workload: say which one by `workload`"), "{said}");
+        let said = refused(wait, "wait: { ready: true }");
+        assert!(said.ends_with("the case has no pods of its own that this could mean"), "{said}");
+        let said = refused(wait, "update: { workload: web }");
+        assert!(said.ends_with("an update needs a new plan under `target`, or a `patch`"), "{said}");
+        let said = refused(wait, "update: { workload: web, target: { targit: {} } }");
+        assert!(said.ends_with("`targit` is no target of workload `web`; the nearest is `target`"), "{said}");
+        let said = refused(wait, "wait: { workload: web, container: other, ready: true }");
+        assert!(said.ends_with("the template of workload `web` has no container `other`"), "{said}");
+    }
+
+    #[test]
+    fn room_is_for_all_pods_that_a_rollout_may_have() {
+        let most = |workload| Workload { workload, ..Workload::default() }.most_pods();
+        let surge = |surge| {
+            most(json!({ "spec": { "replicas": 4, "strategy": { "rollingUpdate": { "maxSurge": surge } } } }))
+        };
+        assert_eq!((surge(json!(2)), surge(json!("30%")), surge(json!(null))), (6, 6, 5));
+        assert_eq!(most(json!({ "spec": {} })), 2, "one pod, and one that takes its place");
+        assert_eq!(most(json!({ "spec": { "replicas": 4, "strategy": { "type": "Recreate" } } })), 4);
+        assert_eq!(most(json!({ "kind": "StatefulSet", "spec": { "replicas": 4 } })), 4);
+    }
+}

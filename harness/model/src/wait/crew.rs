@@ -43,19 +43,21 @@ impl<'a> Crew<'a> {
 
     /// The names of its pods, in the order of their coming.
     pub(super) fn pods(&self, wait: &Wait) -> Vec<&'a str> {
-        let mut pods: Vec<(&'a str, bool)> = Vec::new();
+        // Each with when it was seen first, and whether it is gone.
+        let mut pods: Vec<(&'a str, i64, bool)> = Vec::new();
         for (us, sighting) in self.sightings().filter(|(_, sighting)| self.owns(sighting)) {
             let name = sighting.name.as_str();
             let gone = sighting.change == Change::Deleted;
-            match pods.iter_mut().find(|(known, _)| *known == name) {
-                Some(known) => known.1 = gone,
-                None if wait.new.is_none_or(|new| new == self.is_new(us)) => pods.push((name, gone)),
-                None => {}
+            match pods.iter_mut().find(|(known, ..)| *known == name) {
+                Some(known) => known.2 = gone,
+                None => pods.push((name, us, gone)),
             }
         }
         // Who waits for pods to be gone means those that were there.
-        pods.retain(|(_, gone)| wait.gone.is_some() || !gone);
-        pods.into_iter().map(|(name, _)| name).collect()
+        pods.retain(|(_, us, gone)| {
+            wait.new.is_none_or(|new| new == self.is_new(*us)) && (wait.gone.is_some() || !gone)
+        });
+        pods.into_iter().map(|(name, ..)| name).collect()
     }
 
     fn owns(&self, sighting: &Sighting) -> bool {
