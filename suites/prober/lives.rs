@@ -119,7 +119,9 @@ fn halts_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         for (life, spec, spent) in all_spent(run, kind) {
             let by_hand = matches!(spec.handler, Handler::Exec { .. })
                 && run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Executed { .. }));
-            if known_as_new(life, &spent) && !by_hand {
+            // A success whose line was lost would have begun the count anew.
+            let whole = life.2.holes.is_empty();
+            if known_as_new(life, &spent) && !by_hand && whole {
                 seen.applies();
                 judge_halt(run, life, spec, &spent, seen);
             }

@@ -11,7 +11,7 @@ use probity_model::timeline::{
     Attempt, ContainerKind, ContainerLife, PodLife, ProbeKind, ProbeSpec, Revision, State,
 };
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, EventId, Interval, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
@@ -26,6 +26,12 @@ const TO_START: i64 = 15 * SECOND;
 
 /// A deletion that the harness did not ask for was sighted at most so much later than the kubelet knew of it.
 const LATE_SIGHT: i64 = 2 * SECOND;
+
+/// So long after its start a life is new to the kubelet on a busy node.
+const YOUNG: i64 = 3 * SECOND;
+/// So much later than otherwise a new life's kill comes there: containers' starts took up to three seconds in runs on
+/// two busy cores, and the kubelet's next list of them as long again.
+const TO_SETTLE: i64 = 6 * SECOND;
 
 /// A life of a container, with both.
 pub(crate) type Life<'t, 'h> = (&'t PodLife<'h>, &'t ContainerLife<'h>, &'t Attempt<'h>);
@@ -104,6 +110,16 @@ pub(crate) fn allowance(pod: &PodLife<'_>, container: &ContainerLife<'_>, clause
     (slack, seconds(slack))
 }
 
+/// How much later a stop signal may come to a life that has only just begun, on a node that is held up: the kubelet is
+/// done with starting it, and has a list of containers that shows it, long after its process and its first probe.
+fn unsettled(run: &Timeline<'_>, attempt: &Attempt<'_>, used_up: &Stamp) -> i64 {
+    let began = &attempt.began.1;
+    let young = attempt.number > 0 && used_up.at.lo - began.at.hi < YOUNG;
+    let until = used_up.at.plus(Interval::point(YOUNG));
+    let until = Stamp { clock: used_up.clock.clone(), at: until };
+    if young && run.noise_between(&attempt.node, began, &until) > 0 { TO_SETTLE } else { 0 }
+}
+
 /// What became of a life whose probe used up its tolerance at this instant.
 pub(crate) fn stop_after<'t>(
     run: &Timeline<'_>,
@@ -112,6 +128,7 @@ pub(crate) fn stop_after<'t>(
     used_up: &Stamp,
     allowed: i64,
 ) -> Stop<'t> {
+    let allowed = allowed + unsettled(run, attempt, used_up);
     if let Some((id, at)) = attempt.stop_signal() {
         let lawful = at.at.lo >= used_up.at.lo && before_deletion(run, pod, at);
         return if lawful { Stop::Came(id, at) } else { Stop::Moot };
@@ -146,7 +163,13 @@ pub(crate) fn judge_stop<'t>(
     match stop_after(run, pod, attempt, &spent.at, allowed) {
         Stop::Came(id, at) => {
             let quantity = format!("from the last of {count} failures in a row to the stop signal");
-            let bound = Bound::at_most(allowed, formula);
+            let bound = match unsettled(run, attempt, &spent.at) {
+                0 => Bound::at_most(allowed, formula),
+                late => Bound::at_most(
+                    allowed + late,
+                    format!("{formula} + {} for a new life in noise", seconds(late)),
+                ),
+            };
             if let Some(measured) =
                 run.measure(quantity, &attempt.node, (last.id, &spent.at), (id, at), bound)
             {

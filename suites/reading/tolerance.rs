@@ -35,10 +35,20 @@ pub(crate) fn outcome(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>
     }
 }
 
+/// Whether the other side went before there was an answer: on a busy node a probe arrives late, and is given up the sooner.
+fn given_up(attempt: &Attempt<'_>, probe: &Probe<'_>) -> bool {
+    let answer = attempt.request(probe).and_then(|asked| asked.answer.as_ref());
+    answer.is_some_and(|(_, _, answer)| {
+        answer.written == 0 && answer.error.as_deref().is_some_and(|why| why.contains("gave up"))
+    })
+}
+
 /// Whether the probe ended by the timeout: nothing came, or nothing came in time.
 pub(crate) fn timed_out(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> bool {
     match &probe.settled {
-        Some((_, settled)) => settled.at.hi - probe.at.at.lo >= spec.timeout - NEAR,
+        Some((_, settled)) => {
+            settled.at.hi - probe.at.at.lo >= spec.timeout - NEAR || given_up(attempt, probe)
+        }
         None => unanswered(attempt, spec, probe),
     }
 }

@@ -148,8 +148,8 @@ fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// `minReadySeconds` although its liveness probe had it stopped meanwhile; with the revision that showed the pod ready.
 fn counted(run: &Timeline<'_>, update: &Update<'_, '_>, killed: &[EventId]) -> Option<(EventId, EventId)> {
     let (_, _, object) = update.revisions.last()?;
-    // Times in a status are cut to seconds, and the controllers reckon by them.
-    let wanted = number(object, ["spec", "minReadySeconds"], 0) * 1_000_000 - 1_000_000;
+    // The controllers reckon by a time in the status, which is cut to seconds and reaches us a second later at times.
+    let wanted = number(object, ["spec", "minReadySeconds"], 0) * 1_000_000 - 2_000_000;
     let of_version = |pod: &PodLife<'_>, sighting: &Sighting| {
         let version = label(pod, VERSION);
         let same = sighting.object.get("metadata").and_then(|of| of.get("labels")?.get(VERSION)) == version;

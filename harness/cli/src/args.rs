@@ -146,7 +146,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) keep: bool,
     /// How many pods start at the same time on a node
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) starts: u32,
     /// How many pods are there at the same time; as many as the nodes take if not said
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]

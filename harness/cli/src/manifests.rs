@@ -224,6 +224,6 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
         let found = of_text("f.yaml", TWO).unwrap().choose(Some("two")).unwrap();
         let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
-        assert!(said.starts_with("f.yaml, line 12, column 55: a container has no field `imag`"), "{said}");
+        assert!(said.starts_with("f.yaml, line 12, column 59: a container has no field `imag`"), "{said}");
     }
 }

@@ -228,6 +228,7 @@ impl World<'_> {
             }
         }
         let reply = missing.as_ref().unwrap_or(reply);
+        let waited = from;
         let from = from + reply.delay.map_or(0, micros);
         if let Some(raw) = &reply.raw {
             if from > call.deadline {
@@ -249,8 +250,8 @@ impl World<'_> {
             self.dump(line.door.life, from);
         }
         let status = head.status.to_string();
-        if line.from > call.deadline && reply.delay.is_none() {
-            // Who waited for a worker is answered in his turn, also if nobody reads that any more.
+        if waited > call.deadline && reply.delay.is_none() {
+            // Who waited for a worker or another service is answered then, also if nobody reads that any more.
             self.answered(line, endpoint, step, &status, from, 120, None);
             self.end(&line.door, line.conn, from + MS / 4, Ending::WeClosed, None);
             return (call.deadline, Answer::TimedOut { connected: true });
