@@ -3,10 +3,10 @@
 //! Judged from the revisions of the Deployment, of its ReplicaSets and of its pods. Which pods are new is told by the label that the
 //! Deployment's controller gives them; that they fail for their own sake, by their targets' own answers.
 
-use probity_model::clocks::Stamp;
+use probity_model::clocks::{Clock, Stamp};
 use probity_model::history::{Happening, Sighting};
 use probity_model::measure::{Bound, Interval, seconds};
-use probity_model::timeline::{ContainerKind, PodLife, ProbeKind};
+use probity_model::timeline::{ContainerKind, PodLife, ProbeKind, Revision};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
@@ -148,8 +148,8 @@ fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// `minReadySeconds` although its liveness probe had it stopped meanwhile; with the revision that showed the pod ready.
 fn counted(run: &Timeline<'_>, update: &Update<'_, '_>, killed: &[EventId]) -> Option<(EventId, EventId)> {
     let (_, _, object) = update.revisions.last()?;
-    // The controllers reckon by a time in the status, which is cut to seconds and reaches us a second later at times.
-    let wanted = number(object, ["spec", "minReadySeconds"], 0) * 1_000_000 - 2_000_000;
+    // Times in a status are cut to seconds, and the controllers reckon by them.
+    let wanted = number(object, ["spec", "minReadySeconds"], 0) * 1_000_000 - 1_000_000;
     let of_version = |pod: &PodLife<'_>, sighting: &Sighting| {
         let version = label(pod, VERSION);
         let same = sighting.object.get("metadata").and_then(|of| of.get("labels")?.get(VERSION)) == version;
@@ -170,9 +170,18 @@ fn counted(run: &Timeline<'_>, update: &Update<'_, '_>, killed: &[EventId]) -> O
         let first = *ready.peek()?;
         let unbroken = ready.all(|revision| revision.is("Ready") == Some(true));
         let stopped = killed.iter().any(|stop| first.id < *stop && *stop < counted);
-        (unbroken && stopped && at - first.at.at.lo >= wanted).then_some(first.id)
+        (unbroken && stopped && at - ready_since(run, pod, first) >= wanted).then_some(first.id)
     })?;
     Some((shown, counted))
+}
+
+/// When a pod became ready by its status, which may have taken its time to reach us; in the harness's time.
+fn ready_since(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> i64 {
+    let written = revision.turned("Ready").and_then(|second| {
+        let clock = Clock::Wall(pod.node.clone());
+        run.clocks.on_harness(&Stamp { clock, at: Interval::point(second.saturating_mul(1_000_000)) })
+    });
+    written.map_or(revision.at.at.lo, |at| at.lo)
 }
 
 /// A container without a readiness probe is ready whenever it runs.

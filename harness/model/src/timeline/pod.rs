@@ -138,6 +138,13 @@ impl<'h> Revision<'h> {
         Some(self.condition(condition)?.get("status")?.as_str()? == "True")
     }
 
+    /// The second in which a condition became what it is, by the clock of whoever wrote it.
+    #[must_use]
+    pub fn turned(&self, condition: &str) -> Option<i64> {
+        let at = self.condition(condition)?.get("lastTransitionTime")?.as_str()?;
+        at.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
+    }
+
     /// A container's status, whichever list it is in.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<ContainerSeen<'h>> {
