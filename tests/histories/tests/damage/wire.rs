@@ -153,8 +153,10 @@ fn facts(
     which: impl Fn(&Course<'_, '_>) -> bool,
     change: impl Fn(&mut Fact),
 ) -> Option<History> {
-    let course = courses(run).filter(which).find(|course| course.probes.len() > 1)?;
-    let ids = course.exchange(course.probes[1]);
+    // The second if there is one: what only a first probe may look like would excuse it.
+    let found = courses(run).filter(which).filter(|course| !course.probes.is_empty());
+    let course = found.max_by_key(|course| course.probes.len().min(2))?;
+    let ids = course.exchange(course.probes.get(1).or(course.probes.first())?);
     ids.into_iter().fold(Copy::of(run), |copy, id| copy.line(id, |line| change(&mut line.fact))).done()
 }
 
@@ -164,7 +166,7 @@ fn tcp(run: &Timeline<'_>, change: impl Fn(&mut Fact)) -> Option<History> {
 
 fn tls(run: &Timeline<'_>, change: impl Fn(&mut Fact)) -> Option<History> {
     let over_http2 = |course: &Course<'_, '_>| {
-        let asked = course.probes.get(1).and_then(|probe| course.attempt.request(probe));
+        let asked = course.probes.first().and_then(|probe| course.attempt.request(probe));
         asked.is_some_and(|asked| asked.request.protocol == "HTTP/2" && asked.request.service.is_none())
     };
     facts(run, over_http2, change)
