@@ -5,9 +5,10 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test's helper fails the test")]
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -64,20 +65,23 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// A port that was free a moment ago, for TCP and for UDP.
+/// A port that nobody has, for TCP and for UDP, outside the range from which the system gives out its own: there, a
+/// connection of a test beside this one could take it before it is bound.
 ///
 /// # Panics
-/// If the system has none.
+/// If there is none.
 #[must_use]
 pub fn free_port() -> u16 {
-    for _ in 0..100 {
-        let listener = TcpListener::bind("0.0.0.0:0").expect("a free port");
-        let port = listener.local_addr().expect("a bound socket has an address").port();
-        if UdpSocket::bind(("0.0.0.0", port)).is_ok() {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 12_000 + u16::try_from(std::process::id() % 16_000).unwrap_or(0);
+    for _ in 0..1000 {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        let any = (Ipv4Addr::UNSPECIFIED, port);
+        if TcpListener::bind(any).is_ok() && UdpSocket::bind(any).is_ok() {
             return port;
         }
     }
-    panic!("no port is free for both TCP and UDP")
+    panic!("no free port between {first} and {}", first + 1000);
 }
 
 impl Program {

@@ -255,18 +255,3 @@ fn program() -> PathBuf {
         )
     })
 }
-
-/// A port that nobody has, outside the range from which the system gives out its own.
-#[must_use]
-pub fn free_port() -> u16 {
-    use std::sync::atomic::{AtomicU16, Ordering};
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 12_000 + u16::try_from(std::process::id() % 16_000).unwrap_or(0);
-    for _ in 0..1000 {
-        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
-        if std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok() {
-            return port;
-        }
-    }
-    panic!("no free port between {first} and {}", first + 1000);
-}

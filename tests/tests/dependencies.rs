@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use probity_script::Fact;
 use probity_script::witness::Call;
-use probity_tests::target::{Target, free_port};
+use probity_tests::program::free_port;
+use probity_tests::target::Target;
 use probity_tests::wire::{Wire, ask, get};
 
 /// How many requests have arrived.

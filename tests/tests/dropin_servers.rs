@@ -20,6 +20,7 @@ fn netexec(flags: &[&str]) -> (Program, u16, u16) {
     let (http_flag, udp_flag) = (format!("--http-port={http}"), format!("--udp-port={udp}"));
     let mut program = start(&[&["netexec", &http_flag, &udp_flag], flags].concat(), &[]);
     program.wait_for_port(http);
+    program.wait_for_line("Started UDP server");
     (program, http, udp)
 }
 

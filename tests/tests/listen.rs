@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use probity_script::Fact;
-use probity_tests::target::{Target, free_port};
+use probity_tests::program::free_port;
+use probity_tests::target::Target;
 use probity_tests::wire::{Wire, ask, get};
 
 const SECOND: Duration = Duration::from_secs(1);

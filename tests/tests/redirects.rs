@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use probity_tests::target::{Target, free_port};
+use probity_tests::program::free_port;
+use probity_tests::target::Target;
 use probity_tests::wire::{Reply, Wire, ask, get};
 
 /// Follows relative redirects until something else is answered, or so many requests have been made.

@@ -22,11 +22,16 @@ const CLAUSE: &str = "probe.startup.gates-liveness";
 /// A container whose startup probe succeeds at 3 s and that is asked for its health at `live`, in a case that expects
 /// no restart.
 fn history(live: f64) -> History {
-    let probe = |path: &str| json!({ "httpGet": { "path": path, "port": 8080, "scheme": "HTTP" }, "periodSeconds": 1 });
+    let probe = |path: &str| {
+        json!({
+            "httpGet": { "path": path, "port": 8080, "scheme": "HTTP" },
+            "periodSeconds": 1, "timeoutSeconds": 1, "successThreshold": 1, "failureThreshold": 3,
+        })
+    };
     let container =
         json!({ "name": "target", "startupProbe": probe("/start"), "livenessProbe": probe("/live") });
     let mut run = Composer::new(&[CLAUSE]);
-    run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
+    run.create(0.0, &json!({ "containers": [container], "terminationGracePeriodSeconds": 30 })).start(1.0, 0);
     let mut probes = [(2.0, "/start", 503), (3.0, "/start", 200), (live, "/live", 200)];
     probes.sort_by(|a, b| a.0.total_cmp(&b.0));
     for (at, path, status) in probes {
