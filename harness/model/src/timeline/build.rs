@@ -7,13 +7,14 @@ use probity_script::witness::{Entry, Fact};
 use serde_json::Value;
 
 use super::Timeline;
-use super::attempt::{Asked, Attempt, Connection, Executed, Line};
+use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
 use super::pod::{ContainerLife, PodLife, Revision};
 use super::probes::probes;
 use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Change, Did, Event, Gap, Happening, Heard, Listener, Noise, Sighting, Source};
+use crate::measure::Interval;
 use crate::{EventId, History};
 
 /// The label that holds a pod's key in its case.
@@ -74,7 +75,36 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
             container.attempts.sort_by_key(|attempt| (attempt.number, attempt.began.1.at.lo));
         }
     }
+    let earliest = made(&timeline);
+    for (probe, at) in connection_probes(&mut timeline.pods).zip(earliest) {
+        probe.at.at = Interval::new(at, probe.at.at.hi);
+    }
     timeline
+}
+
+/// When each connection that was a probe can have been made at the earliest. The kernel makes it at once, and that is all
+/// that a TCP probe asks for; the target hears of it when it is its turn, which is later if the node is held up.
+fn made(timeline: &Timeline<'_>) -> Vec<i64> {
+    let all = timeline.pods.iter().flat_map(|pod| {
+        pod.containers.iter().flat_map(|of| &of.attempts).flat_map(move |life| {
+            life.probes.iter().filter(|probe| is_connection(probe)).map(move |probe| (life, probe))
+        })
+    });
+    let second = Interval::point(1_000_000);
+    all.map(|(life, probe)| {
+        let before = Stamp { clock: probe.at.clock.clone(), at: probe.at.at.minus(second) };
+        probe.at.at.lo - timeline.noise_between(&life.node, &before, &probe.at)
+    })
+    .collect()
+}
+
+fn connection_probes<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mut Probe<'h>> {
+    let lives = pods.iter_mut().flat_map(|pod| pod.containers.iter_mut().flat_map(|of| &mut of.attempts));
+    lives.flat_map(|life| life.probes.iter_mut().filter(|probe| is_connection(probe)))
+}
+
+fn is_connection(probe: &Probe<'_>) -> bool {
+    matches!(probe.through, Through::Connection(_))
 }
 
 /// The watch may show a pod before the answer to its creation is there, so the deed may come second.
