@@ -1,7 +1,7 @@
 //! The timeout: a probe that has no answer by then is given up, at that time, and one that has it in time is not.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::{Bound, seconds};
+use probity_model::measure::{Bound, Interval, seconds};
 use probity_model::timeline::{Asked, Handler, Probe, ProbeKind};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -10,8 +10,8 @@ use super::course::{Course, SECOND, courses};
 use crate::reading::kill::before_deletion;
 use crate::reading::tolerance::NEAR;
 
-/// A probe's clock starts before the target sees it, by the time that a connection takes.
-const TO_CONNECT: i64 = SECOND / 2;
+/// A probe's clock starts before the target sees it, by the time that a connection takes where nobody is held up.
+const TO_CONNECT: i64 = 150_000;
 
 /// HTTP probes.
 pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -99,7 +99,8 @@ fn judge_wait(
     seen: &mut Seen,
 ) {
     let (timeout, slack) = (course.spec.timeout, clause.slack_us());
-    let late = run.noise_between(&course.attempt.node, &probe.at, at);
+    let before = Stamp { clock: probe.at.clock.clone(), at: probe.at.at.minus(Interval::point(SECOND)) };
+    let late = run.noise_between(&course.attempt.node, &before, at);
     let most = Bound::at_most(timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
     let least = timeout - TO_CONNECT - late;
     let formula = format!("timeoutSeconds - {} - {} of noise", seconds(TO_CONNECT), seconds(late));
@@ -140,8 +141,8 @@ fn judge_full(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, seen
         format!("failureThreshold × periodSeconds + timeoutSeconds + {}", seconds(slack)),
     )
     .and_at_least(
-        (spec.failures - 1) * pace + spec.timeout - TO_CONNECT,
-        format!("(failureThreshold - 1) × periodSeconds + timeoutSeconds - {}", seconds(TO_CONNECT)),
+        (spec.failures - 1) * pace + spec.timeout - SECOND / 2,
+        "(failureThreshold - 1) × periodSeconds + timeoutSeconds - 0.5 s".to_owned(),
     );
     let quantity = "from a port's taking no more connections to the stop signal";
     let ends = ((full.id, &full.at), (id, stop));

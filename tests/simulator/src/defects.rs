@@ -265,6 +265,8 @@ defects! {
     TimeoutAlways1s,
     /// Every timeout is twice as long (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
     TimeoutTwice,
+    /// A fifth of every timeout is lost (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
+    TimeoutShort,
     /// The next probe does not wait for the one under way (`probe.timeout.longer-than-period`).
     ProbesOverlap,
     /// Successes are counted in all (`probe.success-threshold.readiness`).

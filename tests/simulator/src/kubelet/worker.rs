@@ -185,6 +185,7 @@ impl World<'_> {
         match () {
             () if self.has(Defect::TimeoutAlways1s) => SECOND,
             () if self.has(Defect::TimeoutTwice) => 2 * timeout,
+            () if self.has(Defect::TimeoutShort) => timeout / 5 * 4,
             () => timeout,
         }
     }
