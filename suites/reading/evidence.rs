@@ -136,8 +136,9 @@ pub(crate) fn said<'t, 'h>(
 /// target and kubelet does not matter; a failure must have been complete before anyone gave up, or nothing at all.
 fn outcome(attempt: &Attempt<'_>, probe: &Probe<'_>, spec: &ProbeSpec) -> Outcome {
     let Some((_, settled)) = &probe.settled else { return Outcome::Unknown };
-    let took = settled.at.lo.saturating_sub(probe.at.at.lo);
-    let (in_time, timed_out) = (took <= spec.timeout / 2, took >= spec.timeout / 10 * 9);
+    let least = settled.at.lo.saturating_sub(probe.at.at.hi);
+    let most = settled.at.hi.saturating_sub(probe.at.at.lo);
+    let (in_time, timed_out) = (most <= spec.timeout / 2, least >= spec.timeout / 10 * 9);
     let patient = spec.timeout >= START_OF_A_COMMAND;
     let known = |known: bool, outcome| if known { outcome } else { Outcome::Unknown };
     match probe.through {

@@ -194,7 +194,7 @@ fn probed(pod: &PodLife<'_>) -> bool {
 
 /// The stop signals of new pods whose liveness probe had used up its tolerance, one for each pod.
 fn killed(update: &Update<'_, '_>) -> Vec<EventId> {
-    let of_pod = |pod: &&PodLife<'_>| {
+    let of_pod = |pod: &PodLife<'_>| {
         main_lives(pod).find_map(|(spec, attempt)| {
             exhausted(attempt, spec)?;
             attempt.stop_signal().map(|(id, _)| id)

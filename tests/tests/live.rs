@@ -214,3 +214,58 @@ fn a_pod_from_a_bug_report_with_nothing_but_a_plan_gets_every_applicable_clause_
     }
     assert!(held.len() >= 6, "{held:#?}");
 }
+
+/// A Deployment as people have it, with an image that no node has.
+const SHOP: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: { name: shop }
+spec:
+  replicas: 3
+  selector: { matchLabels: { app: shop } }
+  template:
+    metadata: { labels: { app: shop } }
+    spec:
+      terminationGracePeriodSeconds: 10
+      containers:
+        - name: web
+          image: registry.example/shop:1
+          ports: [{ name: http, containerPort: 8080 }]
+          readinessProbe: { httpGet: { path: /ready, port: http }, periodSeconds: 1, failureThreshold: 2, timeoutSeconds: 2 }
+          livenessProbe: { grpc: { port: 9090 }, periodSeconds: 3, failureThreshold: 3, timeoutSeconds: 2 }
+          lifecycle: { preStop: { sleep: { seconds: 3 } } }
+";
+
+#[test]
+#[ignore = "needs the cluster of ci/live"]
+fn the_settings_of_a_deployment_are_tried_and_do_what_they_promise() {
+    let cluster = Cluster::given();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("shop.yaml"), folder.path().join("run"));
+    fs::write(&file, SHOP).unwrap();
+    let output = probity()
+        .arg("try")
+        .arg(&file)
+        .arg("--kubeconfig")
+        .arg(cluster.kubeconfig())
+        .args(["--context", "probity-cluster", "--image", "probity.local/agnhost-rs:dev"])
+        .args(["--pull-policy", "Never", "--json", "--faults", "calm,hang,slow-shutdown", "--out"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let row = |fault: &str, quantity: &str| {
+        let faults = told["faults"].as_array().cloned().unwrap_or_default();
+        let fault = faults.into_iter().find(|of| of["fault"] == fault).unwrap_or_default();
+        let rows = fault["rows"].as_array().cloned().unwrap_or_default();
+        rows.into_iter().find(|row| row["quantity"] == quantity).unwrap_or_default()
+    };
+    // On a machine that is busy a promise may be undecided; none may be broken.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
+    assert_eq!(told["violations"], serde_json::json!([]), "{}", said(&output));
+    assert_eq!(row("calm", "restarts")["observed"]["times"], 0, "{told:#}");
+    assert_eq!(row("hang", "restarts")["observed"]["times"], 1, "{told:#}");
+    assert!(row("hang", "out of service after")["observed"]["span"]["toUs"].is_i64(), "{told:#}");
+    assert_eq!(cluster.remains(), Vec::<String>::new());
+    let judged = probity().arg("judge").arg(out.join("history/try/hang.jsonl.zst")).output().unwrap();
+    assert!(matches!(judged.status.code(), Some(0 | 3)), "{}", said(&judged));
+}

@@ -24,6 +24,9 @@ pub enum Need {
     ToMakeNamespaces,
     /// Without it some cases are skipped or some facts unknown.
     Optional,
+    /// Like `Optional`, but it opens more than its cases use: it is granted only by hand, and nothing is said without it
+    /// but by those cases.
+    ByHand,
 }
 
 /// A right.
@@ -137,6 +140,13 @@ pub const RULES: &[Rule] = &[
         Need::Optional,
         "to know the kubelets' versions and to run a metronome on each node",
     ),
+    wide(
+        "nodes/proxy",
+        &["get"],
+        Need::ByHand,
+        "to run cases that read a kubelet's own counters of probes (it opens the kubelet's whole API, commands in pods \
+         included)",
+    ),
 ];
 
 /// A right that is not there.
@@ -171,6 +181,13 @@ pub struct Rights {
 }
 
 impl Rights {
+    /// What is missing of a rule for the whole cluster, in words.
+    #[must_use]
+    pub fn lacking(&self, resource: &str) -> Option<String> {
+        let wide = |missing: &&Missing| !missing.rule.namespaced && missing.rule.resource == resource;
+        self.missing.iter().find(wide).map(Missing::in_words)
+    }
+
     /// Whether all verbs of the rule for this resource are allowed. What no rule speaks of is.
     #[must_use]
     pub fn allow(&self, resource: &str) -> bool {
@@ -195,7 +212,7 @@ impl Rights {
         let needed = |need: Need| match need {
             Need::Always => true,
             Need::ToMakeNamespaces => makes_namespaces,
-            Need::Optional => false,
+            Need::Optional | Need::ByHand => false,
         };
         let missing: Vec<Missing> =
             self.missing.iter().filter(|missing| needed(missing.rule.need)).cloned().collect();

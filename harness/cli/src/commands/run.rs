@@ -102,6 +102,10 @@ async fn lacking(ground: &Ground, rights: &Rights, cases: &[Case]) -> BTreeMap<C
         if let Some(missing) = kinds.filter_map(|kind| rights.lacking_for(kind)).next() {
             lacking.insert(case.name.clone(), format!("it makes a workload, and we may not {missing}"));
         }
+        let proxied = case.needs.contains(&Need::NodesProxy).then(|| rights.lacking("nodes/proxy")).flatten();
+        if let Some(missing) = proxied {
+            lacking.insert(case.name.clone(), format!("it needs nodes-proxy, and we may not {missing}"));
+        }
     }
     // Where nodes may not be read nobody knows how many there are, so those who need several are left out as well.
     let needy: Vec<&Case> = cases.iter().filter(|case| case.needs.contains(&Need::MultiNode)).collect();

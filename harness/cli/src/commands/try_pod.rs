@@ -197,7 +197,7 @@ impl Attempt<'_> {
             pull_policy: self.args.pull_policy.clone(),
             node_command: None,
             keep: self.args.keep,
-            starts: 4,
+            starts: 2,
             pods: None,
         }
     }

@@ -9,7 +9,8 @@ use super::{Need, RULES, Rule};
 pub fn rbac_yaml(namespace: Option<&str>) -> String {
     let home = namespace.unwrap_or("probity");
     let mut yaml = String::from(
-        "# The rights that a run of probity uses, and what for. Lines marked optional may be left out.\n",
+        "# The rights that a run of probity uses, and what for. Lines marked optional may be left out.\n\
+         # What is commented out opens more than its cases use: grant it only where that does no harm.\n",
     );
     if namespace.is_none() {
         let _ = write!(yaml, "apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {home} }}\n---\n");
@@ -19,8 +20,9 @@ pub fn rbac_yaml(namespace: Option<&str>) -> String {
         "apiVersion: v1\nkind: ServiceAccount\nmetadata: {{ name: probity, namespace: {home} }}\n"
     );
     let inside = RULES.iter().filter(|rule| rule.namespaced);
-    let wide =
-        RULES.iter().filter(|rule| !rule.namespaced && (namespace.is_none() || rule.need == Need::Optional));
+    let wide = RULES
+        .iter()
+        .filter(|rule| !rule.namespaced && (namespace.is_none() || rule.need != Need::ToMakeNamespaces));
     if namespace.is_some() {
         role(&mut yaml, "Role", home, inside);
         role(&mut yaml, "ClusterRole", home, wide);
@@ -37,11 +39,15 @@ fn role<'r>(yaml: &mut String, kind: &str, home: &str, rules: impl Iterator<Item
         "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata: {{ name: probity{place} }}\nrules:\n"
     );
     for rule in rules {
-        let optional = if rule.need == Need::Optional { "optional: " } else { "" };
-        let _ = writeln!(yaml, "  # {optional}{}", rule.purpose);
+        let (word, mark) = match rule.need {
+            Need::Always | Need::ToMakeNamespaces => ("", ""),
+            Need::Optional => ("optional: ", ""),
+            Need::ByHand => ("by hand: ", "# "),
+        };
+        let _ = writeln!(yaml, "  # {word}{}", rule.purpose);
         let _ = writeln!(
             yaml,
-            "  - {{ apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [{}] }}",
+            "  {mark}- {{ apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [{}] }}",
             rule.group,
             rule.resource,
             rule.verbs.join(", ")

@@ -64,13 +64,23 @@ async fn each_missing_right_is_named_with_its_purpose_and_nothing_was_created() 
             fake.asked().iter().all(|asked| [RULES_REVIEW, ACCESS_REVIEW].contains(&asked.path.as_str()))
         );
         let demanded = rights.demand(true);
-        if rule.need == Need::Optional {
-            assert!(demanded.is_ok());
-            assert!(rights.shortcomings()[0].contains(rule.purpose));
-        } else {
-            let words = demanded.unwrap_err().to_string();
-            assert!(words.contains(rule.resource) && words.contains(rule.purpose), "{words}");
-            assert!(words.contains("probity rbac"), "{words}");
+        match rule.need {
+            Need::Optional => {
+                assert!(demanded.is_ok());
+                assert!(rights.shortcomings()[0].contains(rule.purpose));
+            }
+            Need::ByHand => {
+                assert!(
+                    demanded.is_ok() && rights.shortcomings().is_empty(),
+                    "told by the cases that need it"
+                );
+                assert!(rights.lacking(rule.resource).unwrap().contains(rule.purpose));
+            }
+            Need::Always | Need::ToMakeNamespaces => {
+                let words = demanded.unwrap_err().to_string();
+                assert!(words.contains(rule.resource) && words.contains(rule.purpose), "{words}");
+                assert!(words.contains("probity rbac"), "{words}");
+            }
         }
     }
 }
@@ -128,6 +138,10 @@ fn the_manifests_grant_every_rule() {
         }
     }
     assert!(!rbac_yaml(Some("mine")).contains("resources: [\"namespaces\"]"));
+    assert!(
+        rbac_yaml(None).contains("  # - { apiGroups: [\"\"], resources: [\"nodes/proxy\"]"),
+        "only by hand"
+    );
 }
 
 #[tokio::test]

@@ -75,36 +75,42 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
             container.attempts.sort_by_key(|attempt| (attempt.number, attempt.began.1.at.lo));
         }
     }
-    let earliest = made(&timeline);
-    for (probe, at) in connection_probes(&mut timeline.pods).zip(earliest) {
-        probe.at.at = Interval::new(at, probe.at.at.hi);
+    let held_up = held_up(&timeline);
+    for (probe, held_up) in probes_of(&mut timeline.pods).zip(held_up) {
+        back_date(probe, held_up);
     }
     timeline
 }
 
-/// When each connection that was a probe can have been made at the earliest. The kernel makes it at once, and that is all
-/// that a TCP probe asks for; the target hears of it when it is its turn, which is later if the node is held up.
-fn made(timeline: &Timeline<'_>) -> Vec<i64> {
-    let all = timeline.pods.iter().flat_map(|pod| {
-        pod.containers.iter().flat_map(|of| &of.attempts).flat_map(move |life| {
-            life.probes.iter().filter(|probe| is_connection(probe)).map(move |probe| (life, probe))
-        })
+/// For how long the node was held up in the second before each probe was settled.
+fn held_up(timeline: &Timeline<'_>) -> Vec<i64> {
+    let lives = timeline.pods.iter().flat_map(|pod| pod.containers.iter().flat_map(|of| &of.attempts));
+    let settled = lives.flat_map(|life| {
+        life.probes.iter().map(move |probe| (life, probe.settled.as_ref().map_or(&probe.at, |(_, at)| at)))
     });
     let second = Interval::point(1_000_000);
-    all.map(|(life, probe)| {
-        let before = Stamp { clock: probe.at.clock.clone(), at: probe.at.at.minus(second) };
-        probe.at.at.lo - timeline.noise_between(&life.node, &before, &probe.at)
-    })
-    .collect()
+    let noise = settled.map(|(life, at)| {
+        let before = Stamp { clock: at.clock.clone(), at: at.at.minus(second) };
+        timeline.noise_between(&life.node, &before, at)
+    });
+    noise.collect()
 }
 
-fn connection_probes<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mut Probe<'h>> {
+fn probes_of<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mut Probe<'h>> {
     let lives = pods.iter_mut().flat_map(|pod| pod.containers.iter_mut().flat_map(|of| &mut of.attempts));
-    lives.flat_map(|life| life.probes.iter_mut().filter(|probe| is_connection(probe)))
+    lives.flat_map(|life| &mut life.probes)
 }
 
-fn is_connection(probe: &Probe<'_>) -> bool {
-    matches!(probe.through, Through::Connection(_))
+/// A target that is held up writes down late what was done at once: a connection is made by the kernel, which is all that
+/// a TCP probe asks for, and an answer is sent before its line is written.
+fn back_date(probe: &mut Probe<'_>, held_up: i64) {
+    if matches!(probe.through, Through::Connection(_)) {
+        probe.at.at = Interval::new(probe.at.at.lo - held_up, probe.at.at.hi);
+    }
+    if let Some((_, settled)) = &mut probe.settled {
+        let earliest = (settled.at.lo - held_up).max(probe.at.at.lo);
+        settled.at = Interval::new(earliest.min(settled.at.lo), settled.at.hi);
+    }
 }
 
 /// The watch may show a pod before the answer to its creation is there, so the deed may come second.
