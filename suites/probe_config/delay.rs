@@ -190,13 +190,16 @@ pub(super) fn readiness_comes_early(run: &Timeline<'_>, clause: &Clause, seen: &
             event.container == Some(course.container.name.as_str()) && event.reason == "Unhealthy"
         });
         let Some(first) = course.probes.first() else { continue };
+        let open = ungated(run, &course, first);
+        let since = open.as_ref().and_then(|(_, open)| run.clocks.between(open, &first.at));
+        let late = since.is_none_or(|since| since.hi > clause.slack_us());
         // A probe that found the port still closed is not seen, and the next one may take its period.
-        if refused && course.outcome(first) == Outcome::Passed || !before_deletion(run, course.pod, &first.at)
-        {
+        let excused = refused && late && course.outcome(first) == Outcome::Passed;
+        if excused || !before_deletion(run, course.pod, &first.at) {
             continue;
         }
         seen.applies();
-        if let Some(open) = ungated(run, &course, first) {
+        if let Some(open) = open {
             let bound = Bound::at_most(clause.slack_us(), "the clause's slack");
             judge_most(run, &course, open, first, bound, seen);
         }

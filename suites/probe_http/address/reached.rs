@@ -76,17 +76,18 @@ fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<(EventId, &'t Stamp)> {
 /// When a port was opened to the pod's network; none if that ever changed.
 fn opened<'t>(attempt: &'t Attempt<'_>, port: u16) -> Option<(EventId, &'t Stamp)> {
     let mut states = attempt.lines.iter().filter_map(|line| match &line.line.fact {
-        Fact::Listening(listening) => {
-            let (host, of) = listening.address.rsplit_once(':')?;
-            (of.parse() == Ok(port)).then_some((line, host, listening.state.as_str()))
-        }
+        Fact::Listening(listening) => Some((line, listening)),
         _ => None,
     });
-    let (line, host, state) = states.next()?;
+    let (line, host, first) = states.find_map(|(line, listening)| {
+        let (host, of) = listening.address.rsplit_once(':')?;
+        (of.parse() == Ok(port)).then_some((line, host, listening))
+    })?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let local = host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    let stays = states.all(|(.., state)| state == "open");
-    (state == "open" && stays && !local).then_some((line.id, &line.at))
+    // A port that closes has no address any more, only its listener's name.
+    let stays = states.all(|(_, later)| later.listener != first.listener || later.state == "open");
+    (first.state == "open" && stays && !local).then_some((line.id, &line.at))
 }
 
 /// Until when probes are due: the end of the process, of the pod, or of the case.
@@ -177,6 +178,21 @@ pub(in crate::probe_http) mod tests {
     fn a_starved_node_makes_doubt_of_it() {
         let mut run = listening(NAME, &json!({ "path": "/ready", "port": "web" }));
         run.noise(2.0, 20.0).running(20.0, false, true, 0);
+        assert_eq!(verdict(&run.done(), NAME), "inconclusive");
+    }
+
+    #[test]
+    fn a_port_that_closed_again_shows_nothing() {
+        let mut run = listening(NAME, &json!({ "path": "/ready", "port": "web" }));
+        run.fact(
+            3.0,
+            Fact::Listening(Listening {
+                listener: "web".to_owned(),
+                address: String::new(),
+                state: "closed".to_owned(),
+            }),
+        );
+        run.running(60.0, false, true, 0);
         assert_eq!(verdict(&run.done(), NAME), "inconclusive");
     }
 
