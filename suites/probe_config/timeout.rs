@@ -13,6 +13,9 @@ use crate::reading::tolerance::NEAR;
 /// A probe's clock starts before the target sees it, by the time that a connection takes where nobody is held up.
 const TO_CONNECT: i64 = 150_000;
 
+/// A kill is done by the pod's worker, which took up to three seconds to come to it in runs that kept both cores busy.
+const TO_STOP: i64 = 2 * SECOND;
+
 /// HTTP probes.
 pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_requests(run, clause, seen, |handler| matches!(handler, Handler::Http { .. }));
@@ -134,7 +137,7 @@ fn judge_full(run: &Timeline<'_>, clause: &Clause, course: &Course<'_, '_>, seen
     else {
         return;
     };
-    let (spec, slack) = (course.spec, clause.slack_us());
+    let (spec, slack) = (course.spec, clause.slack_us() + TO_STOP);
     let pace = spec.period.max(spec.timeout);
     let bound = Bound::at_most(
         spec.failures * pace + spec.timeout + slack,
