@@ -60,13 +60,24 @@ fn the_matrix_is_what_is_checked_in() {
         std::fs::write(file(), text()).unwrap();
     }
     let known = std::fs::read_to_string(file()).unwrap_or_default();
-    let changed: Vec<_> =
-        text().lines().filter(|line| !known.lines().any(|old| old == *line)).map(str::to_owned).collect();
+    let (old, new) = (pairs(&known), pairs(&text()));
+    let gone = old.difference(&new).map(|pair| format!("- {pair}"));
+    let come = new.difference(&old).map(|pair| format!("+ {pair}"));
     assert!(
         known == text(),
-        "the matrix changed; look at it, and write it by PROBITY_MATRIX=write if that is meant. New lines:\n{}",
-        changed.join("\n")
+        "the matrix changed; look at it, and write it by PROBITY_MATRIX=write if that is meant:\n{}",
+        gone.chain(come).collect::<Vec<_>>().join("\n")
     );
+}
+
+/// Each clause of a matrix with the defect that it stands under.
+fn pairs(matrix: &str) -> BTreeSet<String> {
+    let blocks = matrix.split("\n\n").filter_map(|block| block.split_once('\n'));
+    blocks
+        .flat_map(|(defect, clauses)| {
+            clauses.lines().map(move |clause| format!("{defect}: {}", clause.trim()))
+        })
+        .collect()
 }
 
 #[test]
