@@ -38,9 +38,18 @@ fn judge_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: impl
         for probe in &course.probes {
             let Some(asked) = course.attempt.request(probe) else { continue };
             if undisturbed(run, &course, asked) {
-                judge_answer(run, clause, &course, (probe, asked), seen);
+                judge_answer(run, clause, &course, (start(&course, probe, asked), asked), seen);
             }
         }
+    }
+}
+
+/// Where a probe's clock is first seen to run: at its connection, when it made one. Between that and its request, both
+/// sides may have been held up.
+fn start(course: &Course<'_, '_>, probe: &Probe<'_>, asked: &Asked<'_>) -> (EventId, Stamp) {
+    match course.attempt.connection(asked).filter(|_| asked.request.nth == 1) {
+        Some(connection) => (connection.id, connection.at.clone()),
+        None => (probe.id, probe.at.clone()),
     }
 }
 
@@ -55,22 +64,22 @@ fn judge_answer(
     run: &Timeline<'_>,
     clause: &Clause,
     course: &Course<'_, '_>,
-    (probe, asked): (&Probe<'_>, &Asked<'_>),
+    (start, asked): ((EventId, Stamp), &Asked<'_>),
     seen: &mut Seen,
 ) {
     let Some((id, at, answer)) = &asked.answer else { return };
     let timeout = course.spec.timeout;
-    let took = at.at.hi - probe.at.at.lo;
+    let took = at.at.hi - start.1.at.lo;
     match &answer.error {
         None if took < timeout - NEAR => {
             if took > timeout / 4 {
-                seen.fine([probe.id, *id]);
+                seen.fine([start.0, *id]);
             }
         }
         None if works_on(course, asked) => {}
-        None => judge_wait(run, clause, course, probe, (*id, at), false, seen),
+        None => judge_wait(run, clause, course, &start, (*id, at), false, seen),
         Some(why) if why.contains("gave up") && answer.written == 0 => {
-            judge_wait(run, clause, course, probe, (*id, at), true, seen);
+            judge_wait(run, clause, course, &start, (*id, at), true, seen);
         }
         Some(_) => {}
     }
@@ -96,13 +105,13 @@ fn judge_wait(
     run: &Timeline<'_>,
     clause: &Clause,
     course: &Course<'_, '_>,
-    probe: &Probe<'_>,
+    (from, since): &(EventId, Stamp),
     (id, at): (EventId, &Stamp),
     given_up: bool,
     seen: &mut Seen,
 ) {
     let (timeout, slack) = (course.spec.timeout, clause.slack_us());
-    let before = Stamp { clock: probe.at.clock.clone(), at: probe.at.at.minus(Interval::point(SECOND)) };
+    let before = Stamp { clock: since.clock.clone(), at: since.at.minus(Interval::point(SECOND)) };
     let late = run.noise_between(&course.attempt.node, &before, at);
     let most = Bound::at_most(timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
     let least = timeout - TO_CONNECT - late;
@@ -112,7 +121,7 @@ fn judge_wait(
         false => ("to an answer that was still taken", most),
     };
     let quantity = format!("from the arrival of {} {what}", course.words());
-    let ends = ((probe.id, &probe.at), (id, at));
+    let ends = ((*from, since), (id, at));
     let Some(measured) = run.measure(quantity, &course.attempt.node, ends.0, ends.1, bound) else { return };
     // An answer about as late as the timeout may have been taken or not.
     if given_up || measured.observed.lo > timeout + slack {
