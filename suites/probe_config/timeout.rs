@@ -114,10 +114,14 @@ fn judge_wait(
     let before = Stamp { clock: since.clock.clone(), at: since.at.minus(Interval::point(SECOND)) };
     let late = run.noise_between(&course.attempt.node, &before, at);
     let most = Bound::at_most(timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
+    // A node that was held up that long may have held the connection up for longer than its stalls tell: they are those
+    // of one thread, and what waits for that thread comes after it.
+    let dated = late <= TO_CONNECT;
     let least = timeout - TO_CONNECT - late;
     let formula = format!("timeoutSeconds - {} - {} of noise", seconds(TO_CONNECT), seconds(late));
     let (what, bound) = match given_up {
-        true => ("to its being given up", most.and_at_least(least, formula)),
+        true if dated => ("to its being given up", most.and_at_least(least, formula)),
+        true => ("to its being given up", most),
         false => ("to an answer that was still taken", most),
     };
     let quantity = format!("from the arrival of {} {what}", course.words());

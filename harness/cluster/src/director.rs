@@ -18,6 +18,7 @@ use crate::books::{Book, Books};
 use crate::connect::Ground;
 use crate::forward::Door;
 use crate::schedule::Slots;
+use crate::turns::Turn;
 use crate::{Progress, Zero};
 
 /// How long a wait takes at most, if the case does not say.
@@ -65,6 +66,8 @@ pub(crate) struct Director<'c> {
     pub(crate) setting: Setting,
     pub(crate) book: Book,
     pub(crate) doors: BTreeMap<(String, String), Door>,
+    /// Whether the case has pods, or has had.
+    begun: bool,
 }
 
 /// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
@@ -84,7 +87,7 @@ pub async fn direct(stage: Stage, case: Case, setting: Setting) -> i64 {
         ..Header::default()
     };
     let book = stage.books.open(&case.name.slug(), header);
-    let mut director = Director { stage, case: &case, setting, book, doors: BTreeMap::new() };
+    let mut director = Director { stage, case: &case, setting, book, doors: BTreeMap::new(), begun: false };
     let cut = director.play().await;
     director.fill_holes().await;
     let why = match &cut {
@@ -167,11 +170,17 @@ impl Director<'_> {
         Ok(order)
     }
 
+    /// The turn of so many more pods to start.
+    async fn turn(&mut self, pods: u64) -> Option<Turn> {
+        let fresh = !std::mem::replace(&mut self.begun, true);
+        self.stage.slots.start(self.case, fresh, pods).await
+    }
+
     /// Creates a pod, and waits until its containers began to run: starts are what loads a node.
     pub(crate) async fn place_pod(&mut self, key: &str) -> Result<(), Cut> {
         let Some(pod) = self.case.pods.get(key) else { return Ok(()) };
         self.learn_addresses(manifest::placeholders(pod)).await?;
-        let turn = self.stage.slots.start(1).await;
+        let turn = self.turn(1).await;
         let name = pod_name(self.case, key);
         self.book.own_pod(&name);
         let began = self.stage.zero.us();
@@ -189,7 +198,7 @@ impl Director<'_> {
         let case = self.case;
         let Some(workload) = case.workloads.get(key) else { return Ok(()) };
         self.learn_addresses(manifest::placeholders_in(&workload.workload, &workload.target)).await?;
-        let turn = self.stage.slots.start(workload.replicas()).await;
+        let turn = self.turn(workload.replicas()).await;
         let (kind, name) = (workload.kind().to_owned(), object_name(case, key));
         self.book.expect_pods(&format!("{name}-"));
         let began = self.stage.zero.us();

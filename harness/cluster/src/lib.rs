@@ -29,6 +29,7 @@ pub mod send;
 mod steady;
 mod steps;
 pub mod ticker;
+pub mod turns;
 pub mod usage;
 pub mod watch;
 pub mod zero;

@@ -1,9 +1,10 @@
-//! The order of a run: all cases at once, as far as the nodes bear it, the longest first.
+//! The order of a run: all cases at once, as far as the nodes bear it, the longest first, each as a whole.
 //!
 //! Cases wait most of their time, so what limits a run is not their number but two things: how many pods the nodes
 //! take, and how many containers can start at the same time before they delay each other. Both are slots here. Cases
 //! that must be alone run after all others, one by one.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Zero;
 use crate::books::Books;
+use crate::turns::{Precedence, Turn, Turns};
 
 /// How long noise holds new pods back at most: a noisy machine must not stop a run.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -24,7 +26,7 @@ const YOUNG_US: i64 = 400_000;
 pub struct Slots {
     pods: Arc<Semaphore>,
     all_pods: u32,
-    starts: Arc<Semaphore>,
+    starts: Turns,
     all_starts: u32,
     books: Books,
     zero: Zero,
@@ -35,18 +37,13 @@ pub struct Room {
     _pods: OwnedSemaphorePermit,
 }
 
-/// Pods are starting as long as this lives.
-pub struct Start {
-    _start: OwnedSemaphorePermit,
-}
-
 impl Slots {
     /// Slots for so many pods at once, and so many starting at the same time.
     #[must_use]
     pub fn new(pods: u32, starts: u32, books: Books, zero: Zero) -> Self {
-        let semaphore = |slots: u32| Arc::new(Semaphore::new(slots.max(1) as usize));
         let (all_pods, all_starts) = (pods.max(1), starts.max(1));
-        Self { pods: semaphore(pods), all_pods, starts: semaphore(starts), all_starts, books, zero }
+        let pods = Arc::new(Semaphore::new(all_pods as usize));
+        Self { pods, all_pods, starts: Turns::new(all_starts), all_starts, books, zero }
     }
 
     /// Waits for room for the pods of a case. A case that wants more than there is gets all there is.
@@ -56,16 +53,17 @@ impl Slots {
         Some(Room { _pods: pods })
     }
 
-    /// Waits for the turn of so many more pods to start, a little longer while the node is held up. Who wants more than
-    /// may start at a time gets all turns there are.
-    pub async fn start(&self, pods: u64) -> Option<Start> {
+    /// Waits for the turn of so many more pods of a case to start, a little longer while the node is held up. Who wants
+    /// more than may start at a time gets all turns there are.
+    pub async fn start(&self, case: &Case, fresh: bool, pods: u64) -> Option<Turn> {
         let wanted = u32::try_from(pods).unwrap_or(u32::MAX).clamp(1, self.all_starts);
-        let start = Arc::clone(&self.starts).acquire_many_owned(wanted).await.ok()?;
+        let precedence = Precedence { fresh, takes_us: Reverse(case.forecast().micros()) };
+        let turn = self.starts.take(wanted, precedence).await?;
         let began = tokio::time::Instant::now();
         while began.elapsed() < PATIENCE && self.zero.us() - self.books.last_noise_us() < YOUNG_US {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        Some(Start { _start: start })
+        Some(turn)
     }
 }
 
