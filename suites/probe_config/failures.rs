@@ -10,7 +10,6 @@ use probity_script::witness::Fact;
 
 use super::course::{Course, SECOND, courses};
 use super::grace::only_its_probe;
-use super::period::held_up;
 use crate::reading::evidence::{last_event, lives};
 use crate::reading::kill::{all_spent, judge_stop, next_life, watched_for};
 use crate::reading::tolerance::{Outcome, exhausted};
@@ -125,15 +124,12 @@ fn not_before(run: &Timeline<'_>, course: &Course<'_, '_>, seen: &mut Seen) {
     }
     // Only a success that was held up on its way makes the time after it seem short. By up to a second that happens
     // unnoticed; but that a failure is missing too, as it left no trace, is one chance too many.
-    let late = held_up(run, course, (last, stop));
     let since =
         course.probes.iter().filter(|probe| probe.at.at.lo > last.at.at.hi && probe.at.at.hi < stop.at.lo);
     let enough = i64::try_from(since.count()).is_ok_and(|count| count >= course.spec.failures);
     let spare = if enough { SECOND } else { SECOND.min(course.spec.period / 2) };
-    let least = course.spec.failures * course.spec.period - spare - late;
-    let formula =
-        format!("failureThreshold × periodSeconds - {} - {} of noise", seconds(spare), seconds(late));
-    let bound = Bound::at_least(least, formula);
+    let least = course.spec.failures * course.spec.period - spare;
+    let bound = Bound::at_least(least, format!("failureThreshold × periodSeconds - {}", seconds(spare)));
     let quantity = format!("from the last success of {} to the stop signal", course.words());
     let ends = ((last.id, &last.at), (id, stop));
     if let Some(measured) = run.measure(quantity, &course.attempt.node, ends.0, ends.1, bound) {

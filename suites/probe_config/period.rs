@@ -1,16 +1,12 @@
 //! How probes of one kind follow each other: every period, never later while a container is not ready, and never two at
 //! a time.
 
-use probity_model::clocks::Stamp;
-use probity_model::measure::{Bound, Interval, Measurement, seconds};
+use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::course::{Course, SECOND, courses, distribution};
+use super::course::{Course, courses, distribution};
 use crate::reading::tolerance::{NEAR, Outcome, resulted};
-
-/// Noise so long before a probe may have held it up.
-const BEFORE: i64 = 2 * SECOND;
 
 type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 
@@ -47,9 +43,7 @@ fn judge_worst(
         seen_some(measured(run, course, "the longest time", longest, bound), seen);
     }
     if let Some(shortest) = pairs.iter().min_by_key(span) {
-        let late = held_up(run, course, (shortest.0, &shortest.1.at));
-        let formula = format!("periodSeconds - {} - {} of noise", seconds(slack), seconds(late));
-        let bound = Bound::at_least(period - slack - late, formula);
+        let bound = Bound::at_least(period - slack, format!("periodSeconds - {}", seconds(slack)));
         seen_some(measured(run, course, "the shortest time", shortest, bound), seen);
     }
 }
@@ -71,13 +65,6 @@ fn measured(
     run.measure(quantity, &course.attempt.node, (a.id, &a.at), (b.id, &b.at), bound)
 }
 
-/// For how long the first of two may have been held up: then the second seems early.
-pub(super) fn held_up(run: &Timeline<'_>, course: &Course<'_, '_>, (a, b): (&Probe<'_>, &Stamp)) -> i64 {
-    let from = a.at.at.minus(Interval::point(BEFORE));
-    let from = Stamp { clock: a.at.clock.clone(), at: from };
-    run.noise_between(&course.attempt.node, &from, b)
-}
-
 /// Over all neighbours in a row, the time is that of so many periods.
 fn judge_drift(
     run: &Timeline<'_>,
@@ -91,13 +78,10 @@ fn judge_drift(
     let (Some(first), Some(last)) = (longest.first(), longest.last()) else { return };
     let Ok(count) = i64::try_from(longest.len()) else { return };
     let whole = (first.0, last.1);
-    let (slack, late) = (clause.slack_us(), held_up(run, course, (whole.0, &whole.1.at)));
-    let periods = count * course.spec.period;
-    let (words, noise) = (seconds(slack), seconds(late));
-    let bound = Bound::at_most(periods + slack, format!("{count} × periodSeconds + {words}")).and_at_least(
-        periods - slack - late,
-        format!("{count} × periodSeconds - {words} - {noise} of noise"),
-    );
+    let (slack, periods) = (clause.slack_us(), count * course.spec.period);
+    let words = seconds(slack);
+    let bound = Bound::at_most(periods + slack, format!("{count} × periodSeconds + {words}"))
+        .and_at_least(periods - slack, format!("{count} × periodSeconds - {words}"));
     seen_some(measured(run, course, "the whole time", &whole, bound), seen);
 }
 

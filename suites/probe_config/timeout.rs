@@ -1,7 +1,7 @@
 //! The timeout: a probe that has no answer by then is given up, at that time, and one that has it in time is not.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::{Bound, Interval, seconds};
+use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{Asked, Handler, Probe, ProbeKind};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -111,16 +111,13 @@ fn judge_wait(
     seen: &mut Seen,
 ) {
     let (timeout, slack) = (course.spec.timeout, clause.slack_us());
-    let before = Stamp { clock: since.clock.clone(), at: since.at.minus(Interval::point(SECOND)) };
-    let late = run.noise_between(&course.attempt.node, &before, at);
     let most = Bound::at_most(timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
+    let formula = format!("timeoutSeconds - {}", seconds(TO_CONNECT));
     // A node that was held up that long may have held the connection up for longer than its stalls tell: they are those
     // of one thread, and what waits for that thread comes after it.
-    let dated = late <= TO_CONNECT;
-    let least = timeout - TO_CONNECT - late;
-    let formula = format!("timeoutSeconds - {} - {} of noise", seconds(TO_CONNECT), seconds(late));
+    let dated = run.held_up_at(&course.attempt.node, since) <= TO_CONNECT;
     let (what, bound) = match given_up {
-        true if dated => ("to its being given up", most.and_at_least(least, formula)),
+        true if dated => ("to its being given up", most.and_at_least(timeout - TO_CONNECT, formula)),
         true => ("to its being given up", most),
         false => ("to an answer that was still taken", most),
     };

@@ -104,10 +104,11 @@ fn judge_counter(
                     continue;
                 }
                 let done = resulted(spec, probe);
-                let outside = run.clocks.order(&later(&done, LATE), &before.from) == Order::Before
+                let counted = later(&done, LATE + run.held_up_at(&pod.node, &done));
+                let outside = run.clocks.order(&counted, &before.from) == Order::Before
                     || run.clocks.order(&after.to, &probe.at) == Order::Before;
                 let inside = run.clocks.order(&before.to, &probe.at) == Order::Before
-                    && run.clocks.order(&later(&done, LATE), &after.from) == Order::Before;
+                    && run.clocks.order(&counted, &after.from) == Order::Before;
                 surely += i64::from(inside);
                 perhaps += i64::from(!outside);
                 events.extend((!outside).then_some(probe.id));
@@ -129,7 +130,7 @@ fn judge_counter(
     }
 }
 
-/// From the answer to the rise of the counter passes no more.
+/// From the answer to the rise of the counter passes no more, unless the node is held up.
 const LATE: i64 = 500_000;
 
 fn later(stamp: &Stamp, by: i64) -> Stamp {

@@ -15,7 +15,7 @@ use probity_model::{Clause, EventId, Interval, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use crate::reading::tolerance::{Exhausted, NEAR, exhausted};
+use crate::reading::tolerance::{Exhausted, NEAR, exhausted, peer};
 
 const SECOND: i64 = 1_000_000;
 /// The first delay between restarts; it doubles with each, up to [`LONGEST_BACK_OFF`].
@@ -197,18 +197,22 @@ pub(crate) fn judge_stop<'t>(
     None
 }
 
-/// The probe that came though the ones before had used up the tolerance; a kubelet that was restarted counts anew.
+/// The probe that came though the ones before had used up the tolerance. A kubelet that was restarted counts anew, and one
+/// that was held up may have heard an answer that the target took for too late.
 fn one_too_many(
     run: &Timeline<'_>,
     (pod, _, attempt): Life<'_, '_>,
     spent: &Exhausted<'_, '_>,
 ) -> Option<EventId> {
-    let kind = spent.failures.first()?.kinds.first().copied()?;
+    let last = spent.failures.last()?;
+    let kind = last.kinds.first().copied()?;
     let stop = attempt.stop_signal().map_or(i64::MAX, |(_, at)| at.at.lo);
     let more = attempt
         .probes_of(kind)
-        .find(|probe| probe.at.at.lo > spent.at.at.hi + NEAR && probe.at.at.hi < stop)?;
-    (before_deletion(run, pod, &more.at) && !node_was_touched(run)).then_some(more.id)
+        .find(|probe| probe.at.at.lo > spent.at.at.hi + NEAR && probe.at.at.hi < stop)
+        .filter(|probe| peer(attempt, probe) == peer(attempt, last))?;
+    let calm = run.noise_between(&attempt.node, &last.at, &more.at) == 0;
+    (calm && before_deletion(run, pod, &more.at) && !node_was_touched(run)).then_some(more.id)
 }
 
 /// Whether the harness did something to a node: a kubelet that starts afresh looks at everything anew.

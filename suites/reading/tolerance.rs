@@ -25,11 +25,12 @@ pub(crate) enum Outcome {
 
 /// What a kubelet makes of this probe.
 pub(crate) fn outcome(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> Outcome {
-    let took = probe.settled.as_ref().map(|(_, settled)| settled.at.hi - probe.at.at.lo);
+    // An answer is written down after it was sent, on a node that is held up long after.
+    let took = probe.settled.as_ref().map(|(_, settled)| settled.at.minus(probe.at.at));
     match (probe.passed, took) {
         (Some(false), _) => Outcome::Failed,
-        (_, Some(took)) if took > spec.timeout + NEAR => Outcome::Failed,
-        (Some(true), Some(took)) if took < spec.timeout - NEAR => Outcome::Passed,
+        (_, Some(took)) if took.lo > spec.timeout + NEAR => Outcome::Failed,
+        (Some(true), Some(took)) if took.hi < spec.timeout - NEAR => Outcome::Passed,
         (None, None) if unanswered(attempt, spec, probe) => Outcome::Failed,
         _ => Outcome::Unclear,
     }

@@ -155,8 +155,8 @@ fn finding(clause: Option<&Clause>, judgement: &Judgement, history: &History, ag
     let mut lines = Vec::new();
     if let Some(clause) = clause {
         lines.push(("promised", clause.says.clone()));
-        if let (Verdict::Diverges { .. }, Some(actual)) = (&judgement.verdict, &clause.actual) {
-            lines.push(("known", actual.clone()));
+        if let (Verdict::Diverges { .. }, Some(known)) = (&judgement.verdict, clause.known()) {
+            lines.push(("known", known));
         }
     }
     lines.push(("seen", judgement.verdict.sentence().to_owned()));

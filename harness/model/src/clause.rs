@@ -113,6 +113,9 @@ pub struct Clause {
     /// Where upstream is known to do otherwise: what it does. Such behaviour comes out as `diverges`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
+    /// The first minor version of a kubelet that is known to do so: an older one has no such excuse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual_since: Option<String>,
     /// The first minor version of Kubernetes that it holds for, such as `"1.20"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
@@ -163,16 +166,34 @@ impl Clause {
     /// Whether it is promised for a minor version such as `1.36`.
     #[must_use]
     pub fn holds_for(&self, version: &str) -> bool {
-        let minor = |text: &str| -> Option<(u32, u32)> {
-            let mut parts = text.trim_start_matches('v').split('.');
-            let digits =
-                |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
-            Some((digits(parts.next()?)?, digits(parts.next()?)?))
-        };
         let Some(version) = minor(version) else { return true };
         self.since.as_deref().and_then(minor).is_none_or(|since| since <= version)
             && self.until.as_deref().and_then(minor).is_none_or(|until| version <= until)
     }
+
+    /// What upstream is known to do instead, with the kubelets that do.
+    #[must_use]
+    pub fn known(&self) -> Option<String> {
+        let actual = self.actual.as_deref()?;
+        Some(match &self.actual_since {
+            Some(since) => format!("kubelets from {since} on, {actual}"),
+            None => actual.to_owned(),
+        })
+    }
+
+    /// Whether a kubelet of this version is known to do otherwise, as `actual` says.
+    #[must_use]
+    pub fn excuses(&self, version: &str) -> bool {
+        let since = self.actual_since.as_deref().and_then(minor);
+        minor(version).zip(since).is_none_or(|(version, since)| since <= version)
+    }
+}
+
+/// Major and minor of a version such as `v1.36.3` or `1.36`.
+fn minor(version: &str) -> Option<(u32, u32)> {
+    let digits = |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+    let mut parts = version.trim_start_matches('v').split('.');
+    Some((digits(parts.next()?)?, digits(parts.next()?)?))
 }
 
 /// A span of a document in microseconds, as judges count.
@@ -229,6 +250,10 @@ impl Catalogue {
             if self.index.contains_key(&clause.id) {
                 return refuse(format!("the clause `{}` is there already", clause.id), "id");
             }
+            if clause.actual_since.is_some() && clause.actual.is_none() {
+                let why = "since when a kubelet does what? `actual` is missing".to_owned();
+                return refuse(why, "actual-since");
+            }
             if (clause.level == Level::Advice) != clause.untestable.is_some() {
                 let why = "advice, and nothing else, says in `untestable` why it has no judge".to_owned();
                 return refuse(why, "level");
@@ -278,6 +303,16 @@ mod tests {
         let refused = clause("level: advice, untestable: z, without-case: w").unwrap_err();
         assert!(refused.contains("`untestable` says it all"), "{refused}");
         assert!(clause("level: must, without-case: w, without-defect: v").is_ok());
+    }
+
+    #[test]
+    fn a_kubelet_older_than_the_catalogued_behaviour_is_not_excused() {
+        let known = clause("level: must, actual: otherwise, actual-since: '1.35'").unwrap();
+        let excused = |version| known.excuses(version);
+        assert!(excused("v1.35.4") && excused("v1.36.0+vendor") && !excused("v1.34.9"));
+        assert!(excused(""), "where the version is not known the behaviour is");
+        assert!(clause("level: must, actual: otherwise").unwrap().excuses("v1.20.0"));
+        assert!(clause("level: must, actual-since: '1.35'").unwrap_err().contains("`actual` is missing"));
     }
 
     #[test]

@@ -122,7 +122,10 @@ impl Registry {
             Some((Verdict::Inconclusive { doubt: Doubt::Unseen, .. }, found)) => {
                 judgement(unseen(timeline), found)
             }
-            Some((verdict, found)) => judgement(doubt_by_gaps(verdict, timeline), found),
+            Some((verdict, found)) => {
+                let verdict = without_excuse(verdict, clause, timeline);
+                judgement(doubt_by_gaps(verdict, timeline), found)
+            }
         }
     }
 
@@ -150,6 +153,26 @@ fn unseen(timeline: &Timeline<'_>) -> Verdict {
                 "what the clause speaks of did not occur, though the case was written for it".to_owned();
             Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }
         }
+    }
+}
+
+/// What newer kubelets are known to do is a violation of an older one.
+fn without_excuse(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
+    let header = &timeline.history.header;
+    let mut kubelets = header.nodes.values().map(|node| node.kubelet.as_str()).peekable();
+    let excused = match kubelets.peek() {
+        Some(_) => kubelets.any(|kubelet| clause.excuses(kubelet)),
+        None => clause.excuses(&header.server),
+    };
+    match verdict {
+        Verdict::Diverges { finding, evidence } if !excused => {
+            let since = clause.actual_since.as_deref().unwrap_or_default();
+            Verdict::Violated {
+                finding: format!("{finding}; that is known of kubelets from {since} on only"),
+                evidence,
+            }
+        }
+        verdict => verdict,
     }
 }
 

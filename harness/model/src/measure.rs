@@ -96,6 +96,16 @@ impl Bound {
     pub fn and_at_least(self, value: i64, formula: impl Into<String>) -> Self {
         Self { lower: Some(Limit { value, formula: formula.into() }), ..self }
     }
+
+    /// The same with a lower end that is so much lower.
+    #[must_use]
+    pub fn eased(mut self, by: i64) -> Self {
+        if let Some(limit) = self.lower.as_mut().filter(|_| by > 0) {
+            limit.value = limit.value.saturating_sub(by);
+            limit.formula = format!("{} - {} of noise", limit.formula, seconds(by));
+        }
+        self
+    }
 }
 
 /// What a quantity is counted in.
@@ -141,7 +151,8 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// How it lies to its bound. Noise delays and never hastens, so it excuses an upper bound and never a lower one.
+    /// How it lies to its bound. Noise meanwhile delays and never hastens, so it excuses an upper bound and never a lower
+    /// one; for the noise before it, see [`Bound::eased`].
     #[must_use]
     pub fn fit(&self) -> Fit {
         let lower = self.bound.lower.as_ref().map_or(Fit::Met, |limit| {

@@ -18,6 +18,11 @@ use crate::history::{Deed, Gap, Listener, Noise, Tried};
 use crate::measure::{Bound, Interval, Measurement, Unit};
 use crate::{EventId, History};
 
+/// Noise so long before an instant may have held up what was written down then.
+const BEFORE: i64 = 2_000_000;
+/// And so long after it: what waits for a thread that is held up comes in bursts.
+const AFTER: i64 = 1_000_000;
+
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
 pub use pod::{ContainerLife, ContainerSeen, PodLife, Revision, State};
@@ -116,6 +121,9 @@ impl<'h> Timeline<'h> {
     }
 
     /// Measures the time between two stamps on a node. None if the clocks cannot be compared at all.
+    ///
+    /// What is written down late makes the time after it seem short, so a lower bound gives way to the noise around its
+    /// beginning.
     #[must_use]
     pub fn measure(
         &self,
@@ -129,10 +137,17 @@ impl<'h> Timeline<'h> {
             quantity: quantity.into(),
             unit: Unit::Us,
             observed: self.clocks.between(from, to)?,
-            bound,
+            bound: bound.eased(self.held_up_at(node, from)),
             noise: self.noise_between(node, from, to),
             events: vec![from_id, to_id],
         })
+    }
+
+    /// For how long a node was held up around an instant: what was written down then may be as old, or as late.
+    #[must_use]
+    pub fn held_up_at(&self, node: &str, at: &Stamp) -> i64 {
+        let around = |by: i64| Stamp { clock: at.clock.clone(), at: at.at.plus(Interval::point(by)) };
+        self.noise_between(node, &around(-BEFORE), &around(AFTER))
     }
 
     /// The stamp of an event on the harness's clock: when it was heard.

@@ -15,6 +15,8 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use crate::reading::kill::{Life, before_deletion, exited_by_itself, has_hook};
 use crate::reading::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted, strangers};
 
+const SECOND: i64 = 1_000_000;
+
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {
     /// The probe.
@@ -190,8 +192,20 @@ pub(super) fn judge_early(
             seen.diverges(finding, events);
         }
         Some(Fit::Undecided) => seen.doubt(Doubt::Straddles, finding, events),
+        Some(Fit::Missed) | None if disordered(run, attempt, startup, at) => {
+            let why = format!("{finding}, but the node was held up, and the target may have told it late");
+            seen.doubt(Doubt::TooClose, why, events);
+        }
         Some(Fit::Missed) | None => seen.violated(finding, events),
     }
+}
+
+/// Whether the success may have been written down only after what followed from it.
+fn disordered(run: &Timeline<'_>, attempt: &Attempt<'_>, startup: &ProbeSpec, at: &Stamp) -> bool {
+    opening(attempt, startup).is_some_and(|opening| {
+        let near = run.clocks.between(at, &opening.at).is_some_and(|span| span.lo < SECOND);
+        near && run.held_up_at(&attempt.node, &opening.at) > 0
+    })
 }
 
 /// How an instant lies to the span in which a life can have inherited `started`; none if there was nothing to inherit.

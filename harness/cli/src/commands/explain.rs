@@ -57,8 +57,8 @@ fn of_clause(dossier: &Dossier<'_>) -> String {
         part("versions", &versions);
     }
     part("tested", &clause.tested);
-    if let Some(actual) = &clause.actual {
-        part("actual", actual);
+    if let Some(known) = clause.known() {
+        part("actual", &known);
     }
     if let Some(slack) = &clause.slack {
         part("slack", &format!("{}: {}", slack.by, slack.because));

@@ -56,8 +56,8 @@ fn entry(shelf: &Shelf<'_>, dossier: &Dossier<'_>) -> String {
         text += &format!("\n**{name}**{gap}{said}\n");
     };
     part("Source:", &source(shelf, dossier));
-    if let Some(actual) = &clause.actual {
-        part("Known divergence:", &shelf.sentences(actual));
+    if let Some(known) = clause.known() {
+        part("Known divergence:", &shelf.sentences(&known));
     }
     if let Some(why) = &clause.untestable {
         part("Not judged:", &shelf.sentences(why));

@@ -69,9 +69,9 @@ fn divergences(shelf: &Shelf<'_>) -> String {
         known.len()
     );
     for dossier in known {
-        let actual = dossier.clause.actual.as_deref().unwrap_or_default();
+        let known = dossier.clause.known().unwrap_or_default();
         let link = shelf.clause(&dossier.clause.id).unwrap_or_default();
-        text += &format!("| {link} | {} |\n", shelf.sentences(actual));
+        text += &format!("| {link} | {} |\n", shelf.sentences(&known));
     }
     text
 }
