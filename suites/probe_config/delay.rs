@@ -47,7 +47,13 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 course.words(),
                 seconds(after.hi)
             );
-            seen.diverges(finding, [id, straggler.id]);
+            let before =
+                course.container.attempts.iter().rfind(|life| life.number + 1 == course.attempt.number);
+            let killed = before.is_some_and(|before| before.stop_signal().is_some());
+            match course.spec.kind {
+                ProbeKind::Readiness if killed => seen.diverges(finding, [id, straggler.id]),
+                _ => seen.violated(finding, [id, straggler.id]),
+            }
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{Attempt, Executed, Handler, ProbeSpec, Through};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Dump, Fact};
 
 use crate::reading::answers::{Answer, of_others};
+use crate::reading::http::course::Course;
 use crate::reading::in_vain::{Comes, InVain};
 
 /// The namespaces that every process of a container has in common.
@@ -41,6 +43,37 @@ pub(super) fn timeout_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             let late = answers.told(exchange)? == &Answer::TooLate;
             late.then(|| (false, "took longer than the timeout".to_owned()))
         });
+        judge_given_up(run, &answers.course, seen);
+    }
+}
+
+/// The runtime starts a process to kill another, which took up to two seconds where both cores were busy.
+const TO_GIVE_UP: i64 = 3_000_000;
+
+/// A command that is too late is not left running: the runtime ends it.
+fn judge_given_up(run: &Timeline<'_>, course: &Course<'_, '_>, seen: &mut Seen) {
+    let (attempt, spec) = (course.attempt, course.probe);
+    let commands = attempt.probes_of(spec.kind).filter_map(|probe| match probe.through {
+        Through::Command(at) => attempt.commands.get(at),
+        _ => None,
+    });
+    for command in commands {
+        let Some((id, at, ended)) = &command.ended else { continue };
+        let stopped = attempt.stop_signal().is_some_and(|(_, stop)| stop.at.lo <= at.at.hi);
+        if ended.exit.is_some() || stopped {
+            continue;
+        }
+        let words = seconds(TO_GIVE_UP);
+        let bound =
+            Bound::at_most(spec.timeout + TO_GIVE_UP, format!("timeoutSeconds + {words} for the runtime"));
+        let of = format!("{}/{}", course.pod.key, course.container.name);
+        let quantity = format!("how long a {} command of {of} ran until it was ended", spec.kind.word());
+        let ends = ((command.id, &command.at), (*id, at));
+        match run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
+            Some(measured) if measured.fit() == Fit::Met => seen.note(measured),
+            Some(measured) => seen.measure(measured),
+            None => {}
+        }
     }
 }
 
@@ -206,6 +239,13 @@ mod tests {
         assert_eq!(scene.at(12.0), "holds");
         assert_eq!(hangs(3.0).at(20.0), "violated");
         assert_eq!(hangs(3.0).at(3.5), "inconclusive");
+    }
+
+    #[test]
+    fn a_command_is_not_left_running_long_after_the_timeout() {
+        let mut scene = hangs(7.0);
+        scene.killed(7.2);
+        assert_eq!(scene.at(12.0), "violated");
     }
 
     #[test]

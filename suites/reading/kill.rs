@@ -289,8 +289,21 @@ pub(crate) fn judge_restart(
     (ended_id, ended): (EventId, &Stamp),
     seen: &mut Seen,
 ) {
+    let doubled = u32::try_from(attempt.number).map_or(i64::MAX, |number| 1 << number.min(10));
+    let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
+    let allowed = pod.grace() + back_off + TO_START;
     if let Some(next) = next_life(pod, container, attempt.number) {
         seen.fine([ended_id, next]);
+        if let Some(life) = container.attempts.iter().find(|life| life.number == attempt.number + 1) {
+            let formula =
+                format!("the grace period + {} of back-off + {}", seconds(back_off), seconds(TO_START));
+            let quantity = format!("from the end of life {} to the next", attempt.number + 1);
+            let ends = ((ended_id, ended), (life.began.0, &life.began.1));
+            let bound = Bound::at_most(allowed, formula);
+            if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
+                seen.measure(measured);
+            }
+        }
         return;
     }
     let policy = policy(pod, container);
@@ -298,9 +311,6 @@ pub(crate) fn judge_restart(
     if policy == "OnFailure" && attempt.number > 0 {
         return;
     }
-    let doubled = u32::try_from(attempt.number).map_or(i64::MAX, |number| 1 << number.min(10));
-    let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
-    let allowed = pod.grace() + back_off + TO_START;
     match over(pod).filter(|(revision, _)| before_deletion(run, pod, &revision.at)) {
         // A sidecar is not started again once the pod is done with its work.
         Some((_, from_outside)) if from_outside || container.kind != ContainerKind::Main => {}

@@ -216,7 +216,7 @@ pub struct Source {
     pub anchor: Option<String>,
 }
 
-/// The lateness that a clause allows to its upper bounds. Lower bounds get none.
+/// The lateness that a clause allows to its upper bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

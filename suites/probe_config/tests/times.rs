@@ -58,10 +58,17 @@ fn each_life_has_the_delay_again() {
     assert_eq!(first(AGAIN, 1, 5.5), "inconclusive");
 }
 
-/// A readiness probe with a delay of four seconds, restarted at 10 s; the API shows the new life then.
+/// A readiness probe with a delay of four seconds, restarted at 10 s after a kill; the API shows the new life then.
 fn restarted(clause: &str, shown: f64, at: &[f64]) -> &'static str {
+    after(true, clause, shown, at)
+}
+
+fn after(kill: bool, clause: &str, shown: f64, at: &[f64]) -> &'static str {
     let mut run = pod(clause, json!({ "readinessProbe": http(json!({ "initialDelaySeconds": 4 })) }));
     run.probe(5.5, "/p", 200);
+    if kill {
+        run.signal(7.9, "SIGTERM");
+    }
     run.left(8.0);
     run.start(10.0, 1);
     let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
@@ -80,6 +87,7 @@ fn restarted(clause: &str, shown: f64, at: &[f64]) -> &'static str {
 fn what_comes_before_a_new_life_is_shown_belongs_to_the_life_before() {
     assert_eq!(restarted(AGAIN, 10.5, &[14.5]), "holds");
     assert_eq!(restarted(AGAIN, 11.5, &[10.6, 15.5]), "diverges");
+    assert_eq!(after(false, AGAIN, 11.5, &[10.6, 15.5]), "violated", "only after a kill is it known");
     assert_eq!(restarted(DELAY, 11.5, &[10.6, 15.5]), "holds");
     assert_eq!(restarted(AGAIN, 10.5, &[11.6, 14.5]), "violated");
     assert_eq!(restarted(DELAY, 10.5, &[11.6, 14.5]), "violated");

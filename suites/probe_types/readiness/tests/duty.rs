@@ -76,11 +76,11 @@ mod backend_dependency {
         run.fact(f64::from(second) + 0.005, Fact::Call(call));
     }
 
-    /// The backend is away from 4 s to 10 s; the front end is shown as not ready at `down`, and ready at 10.3 s.
+    /// The backend is away from 4 s to 12 s; the front end is shown as not ready at `down`, and ready at 12.3 s.
     fn judged(down: Option<u16>, stopped: bool) -> &'static str {
         let mut run = ready_from_two(CLAUSE, &ready_and_live());
-        for second in 4..15 {
-            let there = second >= 10;
+        for second in 4..17 {
+            let there = second >= 12;
             call(&mut run, second, there);
             ask(&mut run, second, there);
             if down == Some(second) {
@@ -89,8 +89,8 @@ mod backend_dependency {
             if second == 8 && stopped {
                 run.signal(8.5, "SIGTERM");
             }
-            if second == 10 && down.is_some() {
-                run.running(10.3, true, true, 0);
+            if second == 12 && down.is_some() {
+                run.running(12.3, true, true, 0);
             }
         }
         verdict(&run.done(), CLAUSE)
