@@ -2,13 +2,13 @@
 //! nothing.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::course::{Course, SECOND, courses};
+use super::course::{Course, SECOND, courses, distribution};
 use super::grace::only_its_probe;
 use crate::reading::evidence::{last_event, lives};
 use crate::reading::kill::{all_spent, judge_stop, next_life, watched_for};
@@ -192,31 +192,36 @@ pub(super) fn detected_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         if course.is_command() || course.spec.kind == ProbeKind::Startup {
             continue;
         }
-        for line in &course.attempt.lines {
-            if matches!(&line.line.fact, Fact::Change(_)) {
-                judge_window(run, clause, &course, (line.id, &line.at), seen);
-            }
+        let changes = course.attempt.lines.iter().filter(|line| matches!(&line.line.fact, Fact::Change(_)));
+        let windows: Vec<Measurement> = changes
+            .filter_map(|line| judge_window(run, clause, &course, (line.id, &line.at), seen))
+            .collect();
+        let spans = windows.iter().map(|window| window.observed.hi).collect();
+        let events = windows.iter().flat_map(|window| window.events.first().copied()).collect();
+        let what = format!("from the fault to the last failure of {}", course.words());
+        if let Some(measured) = distribution(&what, spans, events).filter(|_| windows.len() > 1) {
+            seen.note(measured);
         }
     }
 }
 
-/// A change after which all probes fail, and before which they did not.
+/// A change after which all probes fail, and before which they did not: how long it took until the last that it takes.
 fn judge_window(
     run: &Timeline<'_>,
     clause: &Clause,
     course: &Course<'_, '_>,
     (id, at): (EventId, &Stamp),
     seen: &mut Seen,
-) {
-    let Ok(wanted) = usize::try_from(course.spec.failures) else { return };
+) -> Option<Measurement> {
+    let wanted = usize::try_from(course.spec.failures).ok()?;
     let (before, after): (Vec<_>, Vec<_>) =
         course.probes.iter().copied().partition(|probe| probe.at.at.lo < at.at.lo);
     let was_well = before.last().is_some_and(|probe| course.outcome(probe) == Outcome::Passed);
     let failures: Vec<_> =
         after.iter().take_while(|probe| course.outcome(probe) == Outcome::Failed).take(wanted).collect();
-    let Some(last) = failures.last().filter(|_| was_well && failures.len() == wanted) else { return };
+    let last = failures.last().filter(|_| was_well && failures.len() == wanted)?;
     if !course.watched(run, at, &last.at) {
-        return;
+        return None;
     }
     let (spec, slack) = (course.spec, clause.slack_us());
     let pace = spec.period.max(spec.timeout);
@@ -229,7 +234,7 @@ fn judge_window(
     let bound = bound.and_at_least(least, format!("(failureThreshold - 1) × periodSeconds - {words}"));
     let quantity = format!("from the fault to the last failure of {} that it takes", course.words());
     let ends = ((id, at), (last.id, &last.at));
-    if let Some(measured) = run.measure(quantity, &course.attempt.node, ends.0, ends.1, bound) {
-        seen.measure(measured);
-    }
+    let measured = run.measure(quantity, &course.attempt.node, ends.0, ends.1, bound)?;
+    seen.measure(measured.clone());
+    Some(measured)
 }

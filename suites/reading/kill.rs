@@ -201,7 +201,7 @@ pub(crate) fn judge_stop<'t>(
 /// that was held up may have heard an answer that the target took for too late.
 fn one_too_many(
     run: &Timeline<'_>,
-    (pod, _, attempt): Life<'_, '_>,
+    (pod, container, attempt): Life<'_, '_>,
     spent: &Exhausted<'_, '_>,
 ) -> Option<EventId> {
     let last = spent.failures.last()?;
@@ -211,7 +211,7 @@ fn one_too_many(
         .probes_of(kind)
         .find(|probe| probe.at.at.lo > spent.at.at.hi + NEAR && probe.at.at.hi < stop)
         .filter(|probe| peer(attempt, probe) == peer(attempt, last))?;
-    let calm = run.noise_between(&attempt.node, &last.at, &more.at) == 0;
+    let calm = run.noise_between(&attempt.node, &last.at, &more.at) <= container.probe(kind)?.timeout / 2;
     (calm && before_deletion(run, pod, &more.at) && !node_was_touched(run)).then_some(more.id)
 }
 

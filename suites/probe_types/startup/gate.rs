@@ -15,8 +15,6 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use crate::reading::kill::{Life, before_deletion, exited_by_itself, has_hook};
 use crate::reading::tolerance::{NEAR, Outcome, leaves_a_trace, outcome, resulted, strangers};
 
-const SECOND: i64 = 1_000_000;
-
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {
     /// The probe.
@@ -200,11 +198,11 @@ pub(super) fn judge_early(
     }
 }
 
-/// Whether the success may have been written down only after what followed from it.
+/// Whether the node was held up for so long that the success may have been written down only after what followed from it.
 fn disordered(run: &Timeline<'_>, attempt: &Attempt<'_>, startup: &ProbeSpec, at: &Stamp) -> bool {
     opening(attempt, startup).is_some_and(|opening| {
-        let near = run.clocks.between(at, &opening.at).is_some_and(|span| span.lo < SECOND);
-        near && run.held_up_at(&attempt.node, &opening.at) > 0
+        let early = run.clocks.between(at, &opening.at).map_or(i64::MAX, |span| span.lo);
+        early <= run.held_up_at(&attempt.node, &opening.at)
     })
 }
 

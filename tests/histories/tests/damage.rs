@@ -28,6 +28,8 @@ mod pods;
 mod probes;
 #[path = "damage/requests.rs"]
 mod requests;
+#[path = "damage/rollouts.rs"]
+mod rollouts;
 #[path = "damage/statuses.rs"]
 mod statuses;
 #[path = "damage/wire.rs"]
@@ -81,6 +83,7 @@ const GROUPS: &[(&str, &[Damage])] = &[
     ("statuses", statuses::ALL),
     ("pods", pods::ALL),
     ("cluster", cluster::ALL),
+    ("rollouts", rollouts::ALL),
     ("api", api::ALL),
 ];
 

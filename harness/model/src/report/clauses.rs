@@ -34,7 +34,7 @@ pub(super) fn of_clause(
         level: clause.level,
         text: clause.says.clone(),
         source: clause.source.clone(),
-        actual: clause.actual.clone(),
+        actual: clause.known(),
         verdict: word,
         reason: verdict.and_then(Reason::of),
         finding: verdict.map(|verdict| verdict.sentence().to_owned()).unwrap_or_default(),
