@@ -8,7 +8,7 @@ use std::path::Path;
 use probity_cluster::Refusal;
 use probity_document as document;
 use probity_model::trial::Workload;
-use probity_script::problem::{Problem, nearest, pin};
+use probity_script::problem::{Problem, nearest, pin, unpin};
 use serde_json::Value;
 
 use crate::exit::Failure;
@@ -61,20 +61,15 @@ fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
     let documents = documents(text);
     for text in &documents {
         let value: Value = document::read(source, "manifest", text)?;
-        let misfit = |why: String| Failure::from(Box::new(document::misfit(source, text, &why)));
-        match Workload::of(&value).map_err(misfit)? {
-            Some(workload) => found.workloads.push((workload, text.clone())),
-            None => {
-                let name = value["metadata"]["name"].as_str().unwrap_or("without a name");
-                found.others.push(format!("{} {name}", value["kind"].as_str().unwrap_or_default()));
-            }
+        for (path, object) in objects(value, Vec::new()) {
+            found.take(&object, &path, text)?;
         }
     }
     if documents.is_empty() {
         return Err(Failure::wrong_use(format!("{source}: the manifest is empty")));
     }
     if found.workloads.is_empty() {
-        let others = found.others.join(", ");
+        let others = if found.others.is_empty() { "empty lists".to_owned() } else { found.others.join(", ") };
         let why = format!(
             "there is no pod in it, only {others}; a Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob is wanted"
         );
@@ -83,26 +78,76 @@ fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
     Ok(found)
 }
 
-/// The documents of a text that are not empty, each behind as many empty lines as stand before it.
+/// The objects of a document, each with the path to it: the items of a list, and else the document itself.
+fn objects(mut document: Value, path: Vec<String>) -> Vec<(Vec<String>, Value)> {
+    let kind = document["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
+    let (Some(kind), Some(items)) = (kind, document.get_mut("items").map(Value::take)) else {
+        return vec![(path, document)];
+    };
+    let Value::Array(items) = items else {
+        document["items"] = items;
+        return vec![(path, document)];
+    };
+    let inside = |(at, mut item): (usize, Value)| {
+        // In a typed list the items need not say again what they are.
+        if let Some(fields) = item.as_object_mut().filter(|_| !kind.is_empty()) {
+            fields.entry("kind").or_insert_with(|| kind.clone().into());
+        }
+        let path = path.iter().cloned().chain(["items".to_owned(), at.to_string()]).collect();
+        objects(item, path)
+    };
+    items.into_iter().enumerate().flat_map(inside).collect()
+}
+
+/// The documents of a text that are not empty, each behind as many empty lines as stand before it. A separator with
+/// something behind it belongs to its document.
 fn documents(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for (at, line) in text.lines().enumerate() {
-        let next = line == "---" || line.starts_with("--- ") || line.starts_with("---\t");
+        let next = separates(line);
         if next {
             documents.push("\n".repeat(at));
         }
         if let Some(document) = documents.last_mut() {
-            *document += if next { "" } else { line };
+            *document += if next && !says(line) { "" } else { line };
             *document += "\n";
         }
     }
-    let says = |text: &String| {
-        text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-    };
-    documents.into_iter().filter(says).collect()
+    documents.into_iter().filter(|text| text.lines().any(says)).collect()
+}
+
+fn separates(line: &str) -> bool {
+    line == "---" || line.starts_with("--- ") || line.starts_with("---\t")
+}
+
+/// Whether a line says something besides comments and a separator.
+fn says(line: &str) -> bool {
+    let line = if separates(line) { &line[3..] } else { line };
+    !line.trim().is_empty() && !line.trim_start().starts_with('#')
 }
 
 impl Manifests {
+    /// Takes up an object of the file.
+    fn take(&mut self, object: &Value, path: &[String], text: &str) -> Result<(), Failure> {
+        let misfit = |why: String| {
+            let (sentence, inside) = unpin(&why);
+            let path: Vec<&String> = path.iter().chain(&inside).collect();
+            let why = if path.is_empty() { why.clone() } else { pin(sentence, &path) };
+            Failure::from(Box::new(document::misfit(&self.source, text, &why)))
+        };
+        match Workload::of(object).map_err(misfit)? {
+            Some(mut workload) => {
+                workload.path.splice(0..0, path.iter().cloned());
+                self.workloads.push((workload, text.to_owned()));
+            }
+            None => {
+                let name = object["metadata"]["name"].as_str().unwrap_or("without a name");
+                self.others.push(format!("{} {name}", object["kind"].as_str().unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+
     /// The workload of this name, or the only one.
     ///
     /// # Errors
@@ -225,5 +270,41 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
         let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
         assert!(said.starts_with("f.yaml, line 12, column 59: a container has no field `imag`"), "{said}");
+    }
+
+    #[test]
+    fn what_stands_behind_a_separator_belongs_to_its_document() {
+        let text = "--- # a comment\n--- { kind: Pod, metadata: { name: one }, spec: { containers: [{ imag: x }] } }\n---\n";
+        let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
+        assert_eq!(found.words(), "the Pod one");
+        let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
+        let said = found.misfit(&why).to_string();
+        assert!(said.starts_with("f.yaml, line 2, column 64: a container needs a `name`"), "{said}");
+    }
+
+    #[test]
+    fn the_items_of_a_list_are_documents_of_their_own_at_their_places() {
+        let text = "\
+kind: List
+items:
+  - { kind: Service, metadata: { name: web } }
+  - kind: Pod
+    metadata: { name: one }
+    spec: { containers: [{ name: c, imag: x }] }
+";
+        let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
+        assert_eq!((found.words().as_str(), found.others.len()), ("the Pod one", 1));
+        let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
+        let said = found.misfit(&why).to_string();
+        assert!(said.starts_with("f.yaml, line 6, column 43: a container has no field `imag`"), "{said}");
+        let wrong =
+            of_text("f.yaml", "kind: List\nitems:\n  - { metadata: {} }\n").err().unwrap().to_string();
+        assert!(wrong.starts_with("f.yaml, line 3, column 5: there is no `kind`"), "{wrong}");
+        let typed = text
+            .replace("kind: List", "kind: PodList")
+            .replace("  - kind: Pod\n    metadata", "  - metadata");
+        assert_eq!(of_text("f.yaml", &typed).unwrap().choose(None).unwrap().words(), "the Pod one");
+        let none = of_text("f.yaml", "kind: List\nitems: []\n").err().unwrap().to_string();
+        assert!(none.contains("there is no pod in it, only empty lists"), "{none}");
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use probity_model::Case;
 use probity_model::case::{CasePod, ONLY, Workload};
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
+use probity_model::trial::plain_path;
 use probity_script::{Listener, Plan, Protocol};
 use serde_json::Value;
 
@@ -196,8 +197,7 @@ pub(crate) fn unanswered(plan: &Plan, handler: &Handler) -> Option<String> {
     };
     match handler {
         Handler::Http { path, .. } => speaks(Protocol::Http).or_else(|| {
-            let plain = path.split(['?', '#']).next().unwrap_or_default();
-            let plain = if plain.starts_with('/') { plain.to_owned() } else { format!("/{plain}") };
+            let plain = plain_path(path);
             let known = listener.paths.contains_key(&plain) || listener.paths.contains_key("*");
             (!known).then(|| format!("listener `{name}` has no path {plain}, so the answer is 404"))
         }),

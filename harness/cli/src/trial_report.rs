@@ -1,6 +1,7 @@
 //! What a trial came to, for people and for programs: the pod that ran, each fault with promise and observation side by
 //! side, remarks, and what the kubelet itself did against its promises.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use probity_model::measure::Interval;
@@ -9,7 +10,7 @@ use probity_model::report::Word;
 use probity_model::trial::{
     Expected, Observed, Outcome, Promised, Quantity, Remark, Row, Stand, Standing, Trial, What,
 };
-use probity_model::{History, Registry};
+use probity_model::{History, LogLine, Registry};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -37,13 +38,15 @@ pub(crate) struct Of<'a> {
 /// What the run of the faults told beside their outcomes.
 pub(crate) struct Told<'a> {
     folder: &'a Path,
+    /// Why faults did not run, by their cases.
+    not_run: BTreeMap<String, String>,
     /// Findings of the clauses' judges that are the kubelet's doing.
     violations: Vec<(String, String)>,
 }
 
 impl<'a> Told<'a> {
     /// Judges the histories by the book.
-    pub(crate) fn of(registry: &Registry, folder: &'a Path, histories: &[History]) -> Self {
+    pub(crate) fn of(registry: &Registry, folder: &'a Path, log: &[LogLine], histories: &[History]) -> Self {
         let mut violations = Vec::new();
         for history in histories {
             let found = CaseVerdicts::of(registry, history);
@@ -53,7 +56,13 @@ impl<'a> Told<'a> {
             let told = found.findings(registry, history, &path.display().to_string(), &[Word::Violated]);
             violations.extend(ids.zip(told));
         }
-        Self { folder, violations }
+        let not_run = log.iter().filter_map(|line| match line {
+            LogLine::CaseSkipped { case, why, .. } | LogLine::CaseBroken { case, why } => {
+                Some((case.0.clone(), why.clone()))
+            }
+            _ => None,
+        });
+        Self { folder, not_run: not_run.collect(), violations }
     }
 }
 
@@ -99,16 +108,18 @@ fn settings(stand: &Stand) -> String {
     let mut text = String::new();
     for probe in &stand.probes {
         let second = |us: i64| us / 1_000_000;
+        let grace = probe.grace.map(|us| format!(", terminationGracePeriodSeconds {}", second(us)));
         text += &format!(
             "  {:<9} {}: initialDelaySeconds {}, periodSeconds {}, timeoutSeconds {}, successThreshold {}, \
-             failureThreshold {}\n",
+             failureThreshold {}{}\n",
             probe.kind.word(),
             crate::pods::asks(&probe.handler),
             second(probe.initial_delay),
             second(probe.period),
             second(probe.timeout),
             probe.successes,
-            probe.failures
+            probe.failures,
+            grace.unwrap_or_default()
         );
     }
     if stand.probes.is_empty() {
@@ -165,6 +176,9 @@ fn table(of: &Of<'_>, trial: &Trial, outcome: Option<&Outcome>) -> String {
     if !ran {
         text +=
             &format!("  takes up to {} = {}\n", clock(trial.takes.span.hi / 1_000_000), trial.takes.formula);
+    }
+    if let (None, Some(why)) = (outcome, of.run.and_then(|run| run.not_run.get(&trial.case.name.0))) {
+        text += &format!("  not run: {why}\n");
     }
     for line in say::table(&rows).lines() {
         text += &format!("  {line}\n");
@@ -286,6 +300,9 @@ pub(crate) fn json(of: &Of<'_>) -> Value {
             "takes": { "us": trial.takes.span.hi, "formula": trial.takes.formula },
             "rows": rows.collect::<Vec<_>>(),
         });
+        if let (None, Some(why)) = (outcome, of.run.and_then(|run| run.not_run.get(&trial.case.name.0))) {
+            fault["notRun"] = json!(why);
+        }
         if let (Some(run), Some(outcome)) = (of.run, outcome) {
             fault["history"] = json!(file(run.folder, &trial.case.name.0).display().to_string());
             fault["requests"] = json!(outcome.requests);
@@ -314,4 +331,38 @@ pub(crate) fn json(of: &Of<'_>) -> Value {
         "remarks": of.remarks.iter().map(remark).collect::<Vec<_>>(),
         "violations": of.run.map(|run| run.violations.iter().map(violation).collect::<Vec<_>>()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use probity_model::CaseName;
+    use probity_model::trial::{Fault, trial};
+
+    use super::*;
+
+    #[test]
+    fn a_fault_that_did_not_run_is_told_with_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pod.yaml");
+        std::fs::write(&path, "{ kind: Pod, spec: { containers: [{ name: c }] } }\n").unwrap();
+        let found = crate::manifests::read(&path).unwrap().choose(None).unwrap();
+        let stand = Stand::of(&found.workload).unwrap();
+        let trials = [trial(&stand, Fault::Hang, 1).unwrap()];
+        let (case, why) = (CaseName("try/hang".to_owned()), "the node is full".to_owned());
+        let log = [LogLine::CaseBroken { case, why }];
+        let told = Told::of(&crate::book::registry().unwrap(), folder.path(), &log, &[]);
+        let of = Of {
+            found: &found,
+            stand: &stand,
+            trials: &trials,
+            outcomes: &[],
+            remarks: Vec::new(),
+            run: Some(&told),
+        };
+        let said = text(&of);
+        assert!(said.contains("  not run: the node is full\n"), "{said}");
+        assert_eq!(json(&of)["faults"][0]["notRun"], "the node is full");
+    }
 }

@@ -81,3 +81,15 @@ fn pages_that_are_not_what_the_code_says_are_named_and_other_files_are_left_alon
     assert!(changed.err.contains("probe_tcp.md differs from line 3 on"), "{}", changed.err);
     assert!(changed.err.contains("run ci/book") && !changed.err.contains("README.md"), "{}", changed.err);
 }
+
+#[test]
+fn pages_of_somebody_else_are_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let mine = write(folder.path(), "README.md", "# Mine\n");
+    let said = probity(&["book", path]);
+    assert_eq!(said.status, 2, "{}", said.err);
+    assert!(said.err.contains("README.md would be written over"), "{}", said.err);
+    assert_eq!(std::fs::read_to_string(mine).unwrap(), "# Mine\n");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was written");
+}

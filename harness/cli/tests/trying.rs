@@ -125,3 +125,19 @@ fn an_unknown_fault_is_refused_with_the_nearest_one() {
     assert_eq!(said.status, 2);
     assert!(said.err.contains("did you mean `hang`?"), "{}", said.err);
 }
+
+#[test]
+fn spans_of_nothing_are_refused_with_a_sentence() {
+    for flag in ["--slow-start", "--span"] {
+        let said = plan(GOOD, &[flag, "0s"]);
+        assert_eq!(said.status, 2);
+        assert!(said.err.contains("it must be longer than 0s"), "{}", said.err);
+    }
+}
+
+#[test]
+fn the_settings_of_a_probe_tell_its_own_grace() {
+    let said = plan(&GOOD.replace("port: http } }", "port: http }, terminationGracePeriodSeconds: 7 }"), &[]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(said.out.contains("failureThreshold 3, terminationGracePeriodSeconds 7\n"), "{}", said.out);
+}

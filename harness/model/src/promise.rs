@@ -5,7 +5,7 @@
 //! settings, so it is not in here: whoever compares an observation allows for it and says so.
 
 use crate::measure::{Interval, seconds};
-use crate::timeline::ProbeSpec;
+use crate::timeline::{Handler, ProbeSpec};
 
 const SECOND: i64 = 1_000_000;
 
@@ -98,12 +98,7 @@ pub fn failures(probe: &ProbeSpec, failing: Failing) -> Promise {
             Promise::new((probe.failures - 1) * probe.period, probe.failures * probe.period, formula)
         }
         Failing::ByTimeout => {
-            // A probe that outlasts its period delays the next one.
-            let (pace, word) = if probe.timeout > probe.period {
-                (probe.timeout, "timeoutSeconds")
-            } else {
-                (probe.period, "periodSeconds")
-            };
+            let (pace, word) = pace(probe);
             let lo = (probe.failures - 1) * pace + probe.timeout;
             let formula =
                 format!("(failureThreshold - 1) × {word} + timeoutSeconds, and periodSeconds more at most");
@@ -126,13 +121,34 @@ pub fn successes(probe: &ProbeSpec) -> Promise {
 }
 
 /// How long a container may take to answer well before this probe ends it, from its start: shorter than the least it
-/// always survives, longer than the most never.
+/// always survives, longer than the most never. A closed port refuses at once, but a gRPC dial tries again until its
+/// time is out.
 #[must_use]
 pub fn patience(probe: &ProbeSpec) -> Promise {
-    let lo = probe.initial_delay + (probe.failures - 1) * probe.period;
     let delay = if probe.initial_delay == 0 { "" } else { "initialDelaySeconds + " };
-    let formula = format!("{delay}(failureThreshold - 1) × periodSeconds, and periodSeconds more at most");
-    Promise::new(lo, lo + probe.period, formula)
+    if !matches!(probe.handler, Handler::Grpc { .. }) {
+        let lo = probe.initial_delay + (probe.failures - 1) * probe.period;
+        let formula =
+            format!("{delay}(failureThreshold - 1) × periodSeconds, and periodSeconds more at most");
+        return Promise::new(lo, lo + probe.period, formula);
+    }
+    let (pace, word) = pace(probe);
+    let lo = probe.initial_delay + (probe.failures - 1) * pace;
+    let formula = format!(
+        "{delay}(failureThreshold - 1) × {word}, and periodSeconds + timeoutSeconds more at most (a gRPC dial waits for \
+         its port until timeoutSeconds)"
+    );
+    Promise::new(lo, lo + probe.period + probe.timeout, formula)
+}
+
+/// How long it is from one probe to the next if each takes until its timeout, and which field says so: a probe that
+/// outlasts its period delays the next one.
+fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
+    if probe.timeout > probe.period {
+        (probe.timeout, "timeoutSeconds")
+    } else {
+        (probe.period, "periodSeconds")
+    }
 }
 
 /// When a container is ready, from its start, if it answers well once `boot` has gone by.
@@ -167,11 +183,15 @@ pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i
             Promise { span: successes(probe).span.plus(Interval::point(from)), formula }
         }
         (Some(started), Some(probe)) => {
-            let delay = if probe.initial_delay == 0 { "" } else { "initialDelaySeconds + " };
+            // Both delays count from the start of the container, so they go by together.
+            let delay = match probe.initial_delay {
+                0 => "",
+                _ => " and not before initialDelaySeconds (readiness)",
+            };
             let lo = started.span.lo.max(probe.initial_delay) + successes(probe).span.lo;
-            let hi = started.span.hi + probe.initial_delay + successes(probe).span.hi;
+            let hi = started.span.hi.max(probe.initial_delay) + successes(probe).span.hi;
             let formula = format!(
-                "{}, then {delay}successThreshold × periodSeconds at most (readiness)",
+                "{}{delay}, then successThreshold × periodSeconds at most (readiness)",
                 started.formula
             );
             Promise::new(lo, hi, formula)
@@ -272,7 +292,21 @@ mod tests {
         assert_eq!(span(&patience(&probe)), (12, 17));
         assert_eq!(span(&first_probe(&probe)), (2, 7));
         assert_eq!(span(&ready(None, Some(&probe), 9 * SECOND)), (9, 14));
-        assert_eq!(span(&ready(Some(&probe), Some(&probe), 0)), (2, 14));
+        assert_eq!(span(&ready(Some(&probe), Some(&probe), 0)), (2, 12));
+        let late = all([9, 5, 1, 1, 3]);
+        assert_eq!(span(&ready(Some(&probe), Some(&late), 0)), (9, 14), "the longer delay counts, not both");
+    }
+
+    #[test]
+    fn a_grpc_probe_has_patience_for_its_timeouts_too() {
+        let grpc = |period: i64, timeout: i64| {
+            let probe = json!({ "grpc": { "port": 80 }, "periodSeconds": period, "timeoutSeconds": timeout });
+            ProbeSpec::of(&json!({ "livenessProbe": probe }), ProbeKind::Liveness).unwrap()
+        };
+        assert_eq!(span(&patience(&grpc(5, 1))), (10, 16));
+        assert_eq!(span(&patience(&grpc(2, 5))), (10, 17), "the timeout sets the pace");
+        let said = patience(&grpc(2, 5)).formula;
+        assert!(said.contains("× timeoutSeconds") && said.contains("a gRPC dial waits"), "{said}");
     }
 
     #[test]

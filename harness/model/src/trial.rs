@@ -14,7 +14,7 @@ mod remarks;
 
 pub use faults::{Expected, Fault, Promised, Quantity, Trial, trial};
 pub use outcome::{Observed, Outcome, Row, Standing};
-pub use pod::{Note, Stand, Traffic, What, Workload};
+pub use pod::{Note, Stand, Traffic, What, Workload, plain_path};
 pub use remarks::{Remark, remarks};
 
 #[cfg(test)]

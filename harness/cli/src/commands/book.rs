@@ -19,6 +19,7 @@ pub(crate) fn run(args: &BookArgs) -> Result<Exit, Failure> {
     if args.check {
         return compare(&args.folder, &pages, &there);
     }
+    spare(&args.folder, &pages, &there)?;
     let failed =
         |path: &Path, error: &std::io::Error| Failure::failed(format!("{}: {error}", path.display()));
     fs::create_dir_all(&args.folder).map_err(|error| failed(&args.folder, &error))?;
@@ -31,6 +32,25 @@ pub(crate) fn run(args: &BookArgs) -> Result<Exit, Failure> {
         fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
     }
     say::out(&format!("{}: {} pages\n", args.folder.display(), pages.len()))
+}
+
+/// Refuses to write over files that somebody else made. Nothing is written then.
+fn spare(
+    folder: &Path,
+    pages: &BTreeMap<String, String>,
+    there: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    let not_ours = |name: &&String| !there.contains_key(*name) && folder.join(name).exists();
+    let others: Vec<&str> = pages.keys().filter(not_ours).map(String::as_str).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::wrong_use(format!(
+        "{}: {} would be written over, and was not made by `probity book`; choose another folder, or move it away. \
+         Nothing was written",
+        folder.display(),
+        others.join(", ")
+    )))
 }
 
 /// The pages in a folder that were made by this program: whatever else lies there is left alone.

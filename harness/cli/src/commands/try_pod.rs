@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use clap::Args;
-use probity_cluster::{Ground, RunError, RunOptions, Zero, connect, rehearse, rights, schedule};
+use probity_cluster::{Ground, Rights, RunError, RunOptions, Zero, connect, rehearse, rights, schedule};
 use probity_model::report::Undecided;
 use probity_model::run_log::{Planned, RunFacts};
 use probity_model::trial::{self, Fault, Outcome, Stand, Trial};
@@ -57,10 +57,10 @@ pub(crate) struct TryArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fault)]
     pub(crate) faults: Vec<Fault>,
     /// How long the application takes to start in the fault slow-start
-    #[arg(long, value_name = "SPAN", default_value = "20s")]
+    #[arg(long, value_name = "SPAN", default_value = "20s", value_parser = some_time)]
     pub(crate) slow_start: Span,
     /// How long a fault may take at most; a file whose settings need more is refused
-    #[arg(long, value_name = "SPAN", default_value = "5m")]
+    #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = some_time)]
     pub(crate) span: Span,
     /// Only say what would be tried, what is promised and how long it takes, without a cluster
     #[arg(long)]
@@ -80,6 +80,12 @@ pub(crate) struct TryArgs {
     /// Leave everything on the cluster, to look at
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+/// A span that is longer than none: of none there would be nothing to try.
+fn some_time(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    if span == Span::default() { Err("it must be longer than 0s".to_owned()) } else { Ok(span) }
 }
 
 fn fault(word: &str) -> Result<Fault, String> {
@@ -111,6 +117,24 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
         return attempt.say(&[], None);
     }
     attempt.perform()
+}
+
+/// Demands the rights to a Service, where clients call through one: without them every such fault would fail in the
+/// middle of the run.
+fn demand_service(rights: &Rights, trials: &[Trial]) -> Result<(), Failure> {
+    if trials.iter().all(|trial| trial.case.objects.is_empty()) {
+        return Ok(());
+    }
+    let missing: Vec<String> =
+        ["Service", "EndpointSlice"].iter().filter_map(|kind| rights.lacking_for(kind)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::wrong_use(format!(
+        "clients call the pod through a Service, and we may not\n  {}\nnothing was created; `probity rbac` prints all \
+         rights that are needed, and --faults slow-start needs no Service",
+        missing.join("\n  ")
+    )))
 }
 
 /// All that is known before a cluster is asked.
@@ -208,6 +232,7 @@ impl Attempt<'_> {
         let namespace = options.namespace.as_deref().unwrap_or(&options.run);
         let rights = rights::check(&ground, namespace).await.map_err(|error| of_cluster(&error))?;
         rights.demand(options.namespace.is_none()).map_err(|error| of_cluster(&error))?;
+        demand_service(&rights, &self.trials)?;
         // All faults have the same pod, so the first case is enough.
         let cases: Vec<Case> = self.cases().into_iter().take(1).collect();
         match rehearse(&ground, options, &cases).await {
@@ -300,7 +325,7 @@ impl Attempt<'_> {
                 Some(Outcome::of(trial, history))
             })
             .collect();
-        let trials = Trials::of(&registry, folder, &histories);
+        let trials = Trials::of(&registry, folder, &log, &histories);
         self.say(&outcomes, Some(&trials))?;
         if let Some(why) = fell {
             return Err(Failure::failed(why));
@@ -316,5 +341,44 @@ impl Attempt<'_> {
             (true, _) if interrupted => Exit::Interrupted,
             (true, exit) => exit,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use probity_cluster::rights::{Missing, RULES};
+    use probity_model::trial::Workload;
+    use serde_json::json;
+
+    use super::*;
+
+    fn trials(faults: &[Fault]) -> Vec<Trial> {
+        let pod = json!({ "kind": "Pod", "spec": { "containers": [{ "name": "c" }] } });
+        let stand = Stand::of(&Workload::of(&pod).unwrap().unwrap()).unwrap();
+        faults.iter().map(|fault| trial::trial(&stand, *fault, 1_000_000).unwrap()).collect()
+    }
+
+    #[test]
+    fn without_the_rights_to_a_service_nothing_begins_that_needs_one() {
+        for resource in ["services", "endpointslices"] {
+            let rule = *RULES.iter().find(|rule| rule.resource == resource).unwrap();
+            let rights = Rights { missing: vec![Missing { rule, verbs: vec!["list"] }] };
+            let said = demand_service(&rights, &trials(&[Fault::SlowStart, Fault::Hang])).unwrap_err();
+            assert_eq!(said.exit, Exit::Usage);
+            let said = said.to_string();
+            assert!(said.contains(&format!("list {resource}")) && said.contains("`probity rbac`"), "{said}");
+            assert!(said.contains("nothing was created"), "{said}");
+            assert!(demand_service(&rights, &trials(&[Fault::SlowStart])).is_ok());
+        }
+        assert!(demand_service(&Rights::default(), &trials(&[Fault::Hang])).is_ok());
+    }
+
+    #[test]
+    fn a_span_of_nothing_is_refused() {
+        assert!(some_time("0s").unwrap_err().contains("longer than 0s"));
+        assert!(some_time("1x").is_err());
+        assert_eq!(some_time("90s").unwrap().micros(), 90_000_000);
     }
 }

@@ -6,6 +6,7 @@
 
 use super::faults::{Expected, Fault, Promised, Quantity, Trial};
 use crate::clocks::Stamp;
+use crate::history::{Did, Happening};
 use crate::measure::{Bound, Fit, Interval, Measurement, Unit};
 use crate::timeline::{Attempt, PodLife, Revision};
 use crate::{EventId, History, Timeline};
@@ -68,7 +69,10 @@ impl Outcome {
     #[must_use]
     pub fn of(trial: &Trial, history: &History) -> Self {
         let run = Timeline::of(history);
-        let scene = Scene::of(&run, trial);
+        let scene = match cut_short(history) {
+            Some(why) => Err(why),
+            None => Scene::of(&run, trial),
+        };
         let rows = trial.promised.iter().map(|promised| row(&run, scene.as_ref(), promised)).collect();
         let requests = scene.map_or(0, |scene| scene.calls.len());
         Self { fault: trial.fault, rows, requests }
@@ -79,6 +83,18 @@ impl Outcome {
     pub fn standing(&self) -> Standing {
         self.rows.iter().map(|row| row.standing).max().unwrap_or(Standing::Unsure)
     }
+}
+
+/// Why a trial ended before it was over, if it did: what did not happen by then says nothing of the settings.
+fn cut_short(history: &History) -> Option<String> {
+    history.events().find_map(|(_, event)| match &event.what {
+        Happening::Deed(deed) => match &deed.did {
+            Did::Over { why } if why == "interrupted" => Some("the run was interrupted".to_owned()),
+            Did::Over { why } if why != "done" => Some(format!("the trial was cut short: {why}")),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// An instant with its event.
@@ -104,14 +120,34 @@ struct Scene<'t, 'h> {
 }
 
 impl<'t, 'h> Scene<'t, 'h> {
-    fn of(run: &'t Timeline<'h>, trial: &'t Trial) -> Option<Self> {
+    /// The scene of a trial, or why its fault was not to be seen.
+    fn of(run: &'t Timeline<'h>, trial: &'t Trial) -> Result<Self, String> {
+        let unheard = || "the target was not heard, or the fault did not come about".to_owned();
+        let scene = Self::found(run, trial).ok_or_else(|| match run.pod("app") {
+            Some(pod) if trial.fault != Fault::SlowStart && !was_ready(pod, |_| true) => never_ready(),
+            _ => unheard(),
+        })?;
+        let before = |revision: &Revision<'h>| {
+            let since = run.clocks.between(&revision.at, &scene.onset.1);
+            trial.fault == Fault::Calm || since.is_some_and(|since| since.hi >= 0)
+        };
+        match trial.fault {
+            Fault::SlowStart => Ok(scene),
+            _ if was_ready(scene.pod, before) => Ok(scene),
+            _ => Err(never_ready()),
+        }
+    }
+
+    fn found(run: &'t Timeline<'h>, trial: &'t Trial) -> Option<Self> {
         let pod = run.pod("app")?;
         let container = pod.container(&trial.subject)?;
         let first = container.attempts.first()?;
         let began = || Some((first.began.0, first.began.1.clone()));
         let onset = match trial.fault {
             Fault::SlowStart => began(),
-            Fault::Calm => turn(pod, true, |_| true).map(|revision| (revision.id, revision.at.clone())),
+            Fault::Calm => {
+                turn(pod, &trial.subject, true, |_| true).map(|revision| (revision.id, revision.at.clone()))
+            }
             Fault::SlowShutdown => {
                 let (id, deed) = run.deeds.iter().find(|(id, _)| Some(*id) == pod.deleted)?;
                 Some((*id, Stamp::harness(deed.began_us)))
@@ -158,9 +194,9 @@ impl<'t, 'h> Scene<'t, 'h> {
         self.run.clocks.between(&self.onset.1, at).is_some_and(|span| span.hi >= 0)
     }
 
-    /// The first time at which the pod became ready or unready after an instant.
+    /// The first time at which the subject became ready or unready after an instant.
     fn turned(&self, ready: bool, since: &Stamp) -> Option<&'t Revision<'h>> {
-        turn(self.pod, ready, |revision| {
+        turn(self.pod, &self.trial.subject, ready, |revision| {
             self.run.clocks.between(since, &revision.at).is_some_and(|span| span.lo >= 0)
         })
     }
@@ -177,15 +213,30 @@ impl<'t, 'h> Scene<'t, 'h> {
     }
 }
 
-/// The first revision that shows a change of the pod's readiness and meets a condition.
+/// The first revision that shows a change of a container's readiness and meets a condition. The promises follow from the
+/// probes of one container, and the pod's readiness from those of all.
 fn turn<'t, 'h>(
     pod: &'t PodLife<'h>,
+    container: &str,
     ready: bool,
     meets: impl Fn(&Revision<'h>) -> bool,
 ) -> Option<&'t Revision<'h>> {
-    pod.changes_of_condition("Ready")
-        .find(|(revision, now)| *now == ready && meets(revision))
-        .map(|(at, _)| at)
+    let mut last = None;
+    pod.revisions.iter().find(|revision| {
+        let Some(now) = revision.container(container).map(|seen| seen.ready) else { return false };
+        let changed = last != Some(now);
+        last = Some(now);
+        changed && now == ready && meets(revision)
+    })
+}
+
+/// Whether the pod was ready at a revision that meets a condition.
+fn was_ready<'h>(pod: &PodLife<'h>, meets: impl Fn(&Revision<'h>) -> bool) -> bool {
+    pod.revisions.iter().any(|revision| revision.is("Ready") == Some(true) && meets(revision))
+}
+
+fn never_ready() -> String {
+    "the pod did not become ready, so the fault could not be tried".to_owned()
 }
 
 fn earlier(stamp: &Stamp, by: i64) -> Stamp {
@@ -196,18 +247,17 @@ fn answered_well(call: &Call) -> bool {
     call.status.is_some_and(|status| status < 400)
 }
 
-fn row(run: &Timeline<'_>, scene: Option<&Scene<'_, '_>>, promised: &Promised) -> Row {
-    let unheard = || Observed::Unseen("the target was not heard, or the fault did not come about".to_owned());
+fn row(run: &Timeline<'_>, scene: Result<&Scene<'_, '_>, &String>, promised: &Promised) -> Row {
     let (mut observed, events) = match scene {
-        Some(scene) => observe(scene, promised.quantity),
-        None => (unheard(), Vec::new()),
+        Ok(scene) => observe(scene, promised.quantity),
+        Err(why) => (Observed::Unseen(why.clone()), Vec::new()),
     };
     let blind = run.gaps.iter().any(|(_, gap)| gap.to_us - gap.from_us > SECOND);
     if observed == Observed::Never && blind {
         observed =
             Observed::Unseen("something may have been missed: there is a gap in the history".to_owned());
     }
-    let standing = stands(run, scene, promised, &observed, &events);
+    let standing = stands(run, scene.ok(), promised, &observed, &events);
     Row { promised: promised.clone(), observed, standing, events }
 }
 
@@ -223,7 +273,7 @@ fn observe(scene: &Scene<'_, '_>, quantity: Quantity) -> (Observed, Vec<EventId>
     let began = (scene.first.began.0, scene.first.began.1.clone());
     match quantity {
         Quantity::Ready => {
-            let ready = turn(scene.pod, true, |_| true);
+            let ready = turn(scene.pod, &scene.trial.subject, true, |_| true);
             span(&began, ready.map(|revision| (revision.id, &revision.at)))
         }
         Quantity::Unready => {

@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 
 use probity_script::Plan;
 use probity_script::problem::pin;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::case::CasePod;
+use crate::promise::{self, Promise};
 use crate::timeline::{Handler, ProbeKind, ProbeSpec};
-use making::Making;
+use making::{Made, Making};
 
 /// The label by which the trial's service finds the pod.
 pub(super) const LABEL: (&str, &str) = ("try", "app");
@@ -56,13 +57,13 @@ impl Workload {
             _ => return Ok(None),
         };
         let template = path.iter().try_fold(document, |value, part| value.get(part));
-        let Some(template) = template else {
+        let Some(template) = template.filter(|template| !template.is_null()) else {
             return Err(pin(&format!("this {kind} has no pod template at {}", path.join(".")), &["spec"]));
         };
         Ok(Some(Self {
             kind: kind.to_owned(),
             name: document["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
-            template: template.clone(),
+            template: without_nulls(template),
             path: path.iter().map(|part| (*part).to_owned()).collect(),
         }))
     }
@@ -110,14 +111,17 @@ pub struct Stand {
     pub subject: String,
     /// Its probes.
     pub probes: Vec<ProbeSpec>,
-    /// Its lifecycle hooks and the like.
-    pub container: Value,
+    /// What its lifecycle hooks ask by HTTP, each with the hook's name.
+    pub hooks: Vec<(&'static str, Handler)>,
     /// How long its preStop hook takes, in microseconds; none without one.
     pub pre_stop: Option<i64>,
     /// How long its postStart hook takes, in microseconds.
     pub post_start: i64,
     /// The pod's grace period in microseconds.
     pub grace: i64,
+    /// How much longer than the subject the whole pod takes to be ready at most, in microseconds: for the containers
+    /// that start before it, and for slower ones.
+    pub slower: i64,
     /// The restart policy that counts for the subject.
     pub policy: String,
     /// Where clients call it.
@@ -140,6 +144,8 @@ impl Stand {
             return Err(pin("a pod needs a `spec`", &under(&["spec"])));
         };
         let mut making = Making { base: under(&["spec"]), ..Making::default() };
+        making.labels(&workload.template["metadata"]);
+        making.declare(spec);
         let mut made = making.spec(spec)?;
         let mut containers = Vec::new();
         for list in ["initContainers", "containers"] {
@@ -180,10 +186,11 @@ impl Stand {
         let stand = Self {
             subject: subject.name.clone(),
             probes: subject.probes.clone(),
-            container: subject.made.clone(),
+            hooks: subject.hooks.clone(),
             pre_stop: subject.pre_stop,
             post_start: subject.post_start,
             grace: grace * 1_000_000,
+            slower: slower(&containers, at),
             policy: policy.to_owned(),
             traffic,
             pod: CasePod {
@@ -208,6 +215,43 @@ impl Stand {
         self.pod.target.get(&self.subject).cloned().unwrap_or_default()
     }
 
+    /// The grace that a kill by this probe gives the container.
+    #[must_use]
+    pub fn grace_of(&self, killer: &ProbeSpec) -> i64 {
+        killer.grace.unwrap_or(self.grace)
+    }
+
+    /// How long the preStop hook takes if the container is given so much grace.
+    pub(super) fn pre_stop_within(&self, grace: i64) -> i64 {
+        self.pre_stop.unwrap_or(0).min(grace)
+    }
+
+    /// How long the subject may take to answer well before this probe ends it. The kubelet probes a container only after
+    /// its postStart hook.
+    pub(super) fn patience(&self, probe: &ProbeSpec) -> Promise {
+        let mut patience = promise::patience(probe);
+        if self.post_start > 0 {
+            patience.span.hi += self.post_start;
+            patience.formula += ", after the postStart hook";
+        }
+        patience
+    }
+
+    /// Whether its postStart hook asks one of its ports.
+    pub(super) fn post_start_asks(&self) -> bool {
+        self.hooks.iter().any(|(hook, _)| *hook == "postStart")
+    }
+
+    /// Whether a path of a listener is asked by hooks and by no probe.
+    pub(super) fn hooks_alone_ask(&self, listener: &str, path: &str) -> bool {
+        let asks = |handler: &Handler| {
+            let Handler::Http { path: of, .. } = handler else { return false };
+            plain_path(of) == path && handler.port().is_some_and(|port| listener_at(port) == listener)
+        };
+        self.hooks.iter().any(|(_, handler)| asks(handler))
+            && !self.probes.iter().any(|probe| asks(&probe.handler))
+    }
+
     /// Whether two probes of the subject ask the same thing, so that one answer serves both.
     #[must_use]
     pub fn share(&self, one: ProbeKind, other: ProbeKind) -> bool {
@@ -217,17 +261,49 @@ impl Stand {
 }
 
 /// What a probe asks, without its headers: the part of the plan that answers it.
-pub(super) fn endpoint(handler: &Handler) -> (Option<u16>, String) {
+pub(super) fn endpoint(handler: &Handler) -> (&'static str, Option<u16>, String) {
     match handler {
-        Handler::Http { path, .. } => (handler.port(), plain_path(path)),
-        Handler::Tcp { .. } => (handler.port(), String::new()),
-        Handler::Grpc { service, .. } => (handler.port(), service.clone()),
-        Handler::Exec { command } => (None, command.join(" ")),
+        Handler::Http { path, .. } => ("httpGet", handler.port(), plain_path(path)),
+        Handler::Tcp { .. } => ("tcpSocket", handler.port(), String::new()),
+        Handler::Grpc { service, .. } => ("grpc", handler.port(), service.clone()),
+        Handler::Exec { command } => ("exec", None, command.join(" ")),
+    }
+}
+
+/// How much longer than the subject the whole pod takes to be ready at most: sidecars start one after the other, and a
+/// postStart hook holds up whatever comes behind it.
+fn slower(containers: &[Made], subject: usize) -> i64 {
+    let probe = |one: &Made, kind: ProbeKind| one.probes.iter().find(|probe| probe.kind == kind).cloned();
+    let ready = |one: &Made| {
+        let [startup, readiness] = [ProbeKind::Startup, ProbeKind::Readiness].map(|kind| probe(one, kind));
+        promise::ready(startup.as_ref(), readiness.as_ref(), 0).span.hi + one.post_start
+    };
+    let (mut before, mut whole) = (0, 0);
+    for one in containers.iter().filter(|one| one.stays) {
+        whole = whole.max(before + ready(one));
+        if one.list == "initContainers" {
+            before += promise::ready(probe(one, ProbeKind::Startup).as_ref(), None, 0).span.hi;
+        }
+        before += one.post_start;
+    }
+    containers.get(subject).map_or(0, |one| (whole - ready(one)).max(0))
+}
+
+/// The same without fields that are null, as templates write fields that nobody set: they count as absent.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(field, value)| (field.clone(), without_nulls(value))).collect::<Map<_, _>>().into()
+        }
+        Value::Array(list) => list.iter().map(without_nulls).collect(),
+        other => other.clone(),
     }
 }
 
 /// A path as a plan has it: with a slash, and without query and fragment.
-pub(super) fn plain_path(path: &str) -> String {
+#[must_use]
+pub fn plain_path(path: &str) -> String {
     let plain = path.split(['?', '#']).next().unwrap_or_default();
     if plain.starts_with('/') { plain.to_owned() } else { format!("/{plain}") }
 }

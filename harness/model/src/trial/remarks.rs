@@ -51,7 +51,7 @@ pub fn remarks(stand: &Stand, boot: i64) -> Vec<Remark> {
         );
     }
     if let (Some(live), None) = (liveness, startup) {
-        let patience = promise::patience(live);
+        let patience = stand.patience(live);
         if boot > patience.span.lo {
             say(
                 "probe.startup.slow-start-protection",
@@ -94,7 +94,8 @@ pub fn remarks(stand: &Stand, boot: i64) -> Vec<Remark> {
     {
         let noticed = promise::failures(live, Failing::ByTimeout);
         let again = promise::ready(startup, readiness, 0);
-        let most = Interval::point(noticed.span.hi + stand.grace + again.span.hi);
+        let grace = stand.grace_of(live);
+        let most = Interval::point(noticed.span.hi + grace + again.span.hi);
         say(
             "scenario.liveness.restart-downtime",
             format!(
@@ -102,7 +103,7 @@ pub fn remarks(stand: &Stand, boot: i64) -> Vec<Remark> {
                  grace, {} until it is ready",
                 tenths(most),
                 noticed.in_words(),
-                tenths(Interval::point(stand.grace)),
+                tenths(Interval::point(grace)),
                 again.in_words()
             ),
         );

@@ -10,6 +10,10 @@ use crate::timeline::{Handler, ProbeKind};
 use probity_script::Endpoint;
 use probity_script::witness::{ChangeSeen, Fact};
 
+mod promises;
+mod reading;
+mod seeing;
+
 const SECOND: i64 = 1_000_000;
 
 fn workload(spec: &Value) -> Workload {

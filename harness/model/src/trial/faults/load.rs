@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::scene::{SECOND, SPARE, Scene, WAITING, span};
+use super::scene::{SECOND, SPARE, Scene, UNSEEN_KILL, WAITING, span};
 use super::{Expected, Quantity};
-use crate::promise::{self, Failing, Promise};
+use crate::promise::{self, Failing};
 use crate::timeline::{Handler, ProbeKind};
 
 /// What an overloaded application needs for one request; it serves one at a time.
@@ -44,7 +44,7 @@ impl Scene<'_> {
         let unready = hit(self, ProbeKind::Readiness);
         let killed = hit(self, ProbeKind::Liveness);
         let longest = [&unready, &killed].into_iter().flatten().map(|promise| promise.span.hi).max();
-        let lasts = longest.unwrap_or(8 * SECOND) + self.pre_stop() + SPARE;
+        let lasts = longest.unwrap_or(8 * SECOND) + self.pre_stop(ProbeKind::Liveness).span.hi + SPARE;
         let serving = json!({ "service": "web", "ready": true });
         self.step(json!({ "wait": { "pod": "app", "serving": serving, "within": "20s" } }));
         self.step(json!({ "create": { "pod": "client" } }));
@@ -59,6 +59,7 @@ impl Scene<'_> {
             Quantity::Unready,
             match (&unready, &killed) {
                 (Some(unready), Some(killed)) => Expected::Within(unready.or_sooner(killed)),
+                (None, Some(_)) if !self.shows_kills() => Expected::Unsaid(UNSEEN_KILL.to_owned()),
                 (Some(only), None) | (None, Some(only)) => Expected::Within(only.clone()),
                 (None, None) => Expected::Never(spared(self, ProbeKind::Readiness)),
             },
@@ -74,7 +75,7 @@ impl Scene<'_> {
                 self.expect(Quantity::Restarts, Expected::Unsaid(relieved));
             }
             (Some(killed), _) => {
-                let hook = Promise::new(self.pre_stop(), self.pre_stop(), "");
+                let hook = self.pre_stop(ProbeKind::Liveness);
                 self.expect(Quantity::Killed, Expected::Within(killed.then(&hook)));
                 self.expect(Quantity::Restarts, Expected::Unsaid("a restart cures no overload".to_owned()));
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{SECOND, SPARE, Scene, hook};
+use super::scene::{SECOND, SPARE, Scene, UNSEEN_KILL, hook};
 use super::{Expected, Fault, Quantity};
 use crate::promise::{self, Failing, Promise, tenths};
 use crate::timeline::{Handler, ProbeKind, ProbeSpec};
@@ -47,14 +47,7 @@ impl Scene<'_> {
         self.begin();
         self.call();
         let unready = self.noticed(ProbeKind::Readiness);
-        let hook = Promise::new(
-            self.pre_stop(),
-            self.pre_stop(),
-            match self.pre_stop() {
-                0 => String::new(),
-                us => format!("the preStop hook of {} s", us / SECOND),
-            },
-        );
+        let hook = self.pre_stop(ProbeKind::Liveness);
         let killed = self.noticed(ProbeKind::Liveness).map(|promise| promise.then(&hook));
         let restarts = killed.is_some() && self.stand.policy != "Never";
         self.change(self.ill());
@@ -68,6 +61,7 @@ impl Scene<'_> {
         self.expect(
             Quantity::Unready,
             match &out {
+                Some(_) if !self.shows_kills() => Expected::Unsaid(UNSEEN_KILL.to_owned()),
                 Some(promise) => Expected::Within(promise.clone()),
                 None => Expected::Never(self.blind(ProbeKind::Readiness)),
             },
@@ -96,6 +90,8 @@ impl Scene<'_> {
                 let formula = format!("{} (readiness), from the end of the fault", recovery.formula);
                 self.expect(Quantity::ReadyAgain, Expected::Within(Promise { formula, ..recovery }));
             }
+        } else if restarts && !self.shows_kills() {
+            self.expect(Quantity::ReadyAgain, Expected::Unsaid(UNSEEN_KILL.to_owned()));
         } else if restarts {
             let formula = format!("{}, from the new start", again.formula);
             self.expect(Quantity::ReadyAgain, Expected::Within(Promise { formula, ..again.clone() }));
@@ -120,7 +116,8 @@ impl Scene<'_> {
         self.expect(Quantity::Lost, Expected::Unsaid("about ten for each second of it".to_owned()));
     }
 
-    /// The subject's plan while the fault lasts.
+    /// The subject's plan while the fault lasts. What its hooks alone ask stays well: a hook that meets the fault would
+    /// take until the end of the grace, and tell nothing of the probes.
     pub(super) fn ill(&self) -> Value {
         let (http, grpc, exec) = match self.fault {
             Fault::Hang => (json!("hang"), json!("hang"), json!("hang")),
@@ -151,6 +148,9 @@ impl Scene<'_> {
         for (name, listener) in plan["listeners"].as_object().into_iter().flatten() {
             for (kind, answer) in [("paths", &http), ("services", &grpc)] {
                 for of in listener[kind].as_object().into_iter().flatten() {
+                    if kind == "paths" && self.stand.hooks_alone_ask(name, of.0) {
+                        continue;
+                    }
                     to["listeners"][name.as_str()][kind][of.0.as_str()] = answer.clone();
                 }
             }

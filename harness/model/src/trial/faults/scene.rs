@@ -29,6 +29,12 @@ const LATE_SERVICE: i64 = 8 * SECOND;
 const EARLY_START: i64 = SECOND;
 /// Where both ends are of one clock.
 const EARLY: i64 = 200_000;
+/// What clients ask for, if no probe and no hook asks the same: what is slow or ill for them is not so for those.
+const CALLED_PATH: &str = "/try";
+/// Longer than steps may take: what takes so long is refused by its sum, so a step need not say it.
+const LONGEST: i64 = 10 * 365 * 24 * 3600 * SECOND;
+/// Why nothing is said of readiness about a kill.
+pub(super) const UNSEEN_KILL: &str = "without a readiness probe a kill and a new start may go by unseen";
 
 /// A trial in the making.
 pub(super) struct Scene<'s> {
@@ -61,8 +67,31 @@ impl<'s> Scene<'s> {
         self.stand.probe(kind)
     }
 
-    pub(super) fn pre_stop(&self) -> i64 {
-        self.stand.pre_stop.unwrap_or(0).min(self.stand.grace)
+    /// How long the preStop hook takes when this probe kills: it is cut by the grace of the kill.
+    pub(super) fn pre_stop(&self, killer: ProbeKind) -> Promise {
+        let grace = self.probe(killer).map_or(self.stand.grace, |probe| self.stand.grace_of(probe));
+        let takes = self.stand.pre_stop_within(grace);
+        let formula = match takes {
+            0 => String::new(),
+            us => format!("the preStop hook of {} s", us / SECOND),
+        };
+        Promise::new(takes, takes, formula)
+    }
+
+    /// How long the subject may take to answer well before this probe ends it.
+    pub(super) fn patience(&self, kind: ProbeKind) -> Option<Promise> {
+        self.probe(kind).map(|probe| self.stand.patience(probe))
+    }
+
+    /// How long the whole pod takes to be ready at most, if its subject takes so long.
+    pub(super) fn whole_pod(&self, subject: i64) -> i64 {
+        subject + self.stand.slower
+    }
+
+    /// Whether a kill shows in the pod's readiness. Without a readiness probe the kubelet may see neither the end of
+    /// one life nor the beginning of the next, if there is a next.
+    pub(super) fn shows_kills(&self) -> bool {
+        self.probe(ProbeKind::Readiness).is_some() || self.stand.policy == "Never"
     }
 
     pub(super) fn ready(&self, boot: i64) -> Promise {
@@ -100,13 +129,13 @@ impl<'s> Scene<'s> {
 
     /// Waits until the pod is ready, and until every probe is due.
     pub(super) fn begin(&mut self) {
-        let ready = self.ready(0);
-        let within = ready.span.hi + 40 * SECOND;
+        let ready = self.whole_pod(self.ready(0).span.hi);
+        let within = ready + 40 * SECOND;
         let keys: Vec<&str> = self.pods.iter().map(|(key, _)| *key).collect();
         for key in keys {
             self.step(json!({ "wait": { "pod": key, "ready": true, "within": span(within) } }));
         }
-        self.parts.push(("ready".to_owned(), ready.span.hi + SPARE));
+        self.parts.push(("ready".to_owned(), ready + SPARE));
         let delay = self.stand.probes.iter().map(|probe| probe.initial_delay).max().unwrap_or(0);
         if delay > 0 {
             self.watch("the longest initialDelaySeconds", delay);
@@ -134,6 +163,15 @@ impl<'s> Scene<'s> {
         self.step(json!({ "wait": { "pod": "app", "ready": true, "within": span(within + 20 * SECOND) } }));
     }
 
+    /// What clients ask for.
+    fn called_path(&self) -> String {
+        let plan = self.stand.plan();
+        let asked = plan.listeners.get(&self.stand.traffic.listener).map(|listener| &listener.paths);
+        let free = |path: &String| !asked.is_some_and(|asked| asked.contains_key(path));
+        let others = (2..).map(|nth: u64| format!("{CALLED_PATH}-{nth}"));
+        std::iter::once(CALLED_PATH.to_owned()).chain(others).find(free).unwrap_or_default()
+    }
+
     /// The case as it stands.
     pub(super) fn done(self) -> Result<Trial, String> {
         let fault = |error: serde_json::Error| {
@@ -149,7 +187,7 @@ impl<'s> Scene<'s> {
         if self.steps.iter().any(|step| step.get("create").is_some()) {
             let mut client = self.client.clone();
             client["name"] = json!("load");
-            client["url"] = json!("http://{service-ip:web}:80/");
+            client["url"] = json!(format!("http://{{service-ip:web}}:80{}", self.called_path()));
             client["for"] = json!(span(total + 60 * SECOND));
             client["after"] = json!("500ms");
             let pod = json!({
@@ -198,5 +236,5 @@ pub(super) fn hook(name: &str) -> bool {
 }
 
 pub(super) fn span(us: i64) -> String {
-    Span::from_micros(us.unsigned_abs()).to_string()
+    Span::from_micros(us.clamp(0, LONGEST).unsigned_abs()).to_string()
 }

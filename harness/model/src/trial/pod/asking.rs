@@ -9,6 +9,9 @@ use super::{What, plain_path};
 use crate::manifest::PROGRAM;
 use crate::timeline::{Handler, ProbeKind, ProbeSpec};
 
+/// A thousand years: probes that take longer are slips of the pen, and overflow arithmetic.
+const LONGEST: i64 = 1000 * 365 * 24 * 3600 * 1_000_000;
+
 impl Making {
     pub(super) fn probe(
         &mut self,
@@ -23,11 +26,10 @@ impl Making {
         if let Some(wrong) = fields.keys().find(|field| !OF_PROBE.contains(&field.as_str())) {
             return Err(unknown("a probe", wrong, OF_PROBE.iter(), &self.at(&[path, &[wrong]].concat())));
         }
-        let whole =
-            |field: &&str| fields.get(*field).is_some_and(|value| value.as_i64().is_none_or(|n| n < 0));
-        if let Some(wrong) = OF_PROBE[4..].iter().find(|field| whole(field)) {
-            let why = format!("`{wrong}` is a whole number, and not negative");
-            return Err(pin(&why, &self.at(&[path, &[wrong]].concat())));
+        for field in &OF_PROBE[4..] {
+            if let Some(value) = fields.get(*field) {
+                self.whole(field, value, &[path, &[field]].concat())?;
+            }
         }
         let handlers = OF_PROBE[..4].iter().filter(|handler| fields.contains_key(**handler)).count();
         if handlers != 1 {
@@ -38,6 +40,11 @@ impl Making {
         self.forget_host(container, &[kind.field()]);
         self.name_command(container, kind.field(), &format!("{}-{}", kind.word(), container.name));
         let Some(spec) = ProbeSpec::of(&container.made, kind) else { return Ok(()) };
+        let turns = spec.successes.saturating_add(spec.failures).saturating_add(1);
+        if spec.initial_delay.saturating_add(turns.saturating_mul(spec.period.max(spec.timeout))) > LONGEST {
+            let why = "this probe would take more than a thousand years to fail; choose smaller numbers";
+            return Err(pin(why, &self.at(path)));
+        }
         let handler =
             OF_PROBE[..4].iter().find(|handler| fields.contains_key(**handler)).copied().unwrap_or_default();
         self.answer(container, &spec.handler, &[path, &[handler, "port"]].concat())
@@ -69,6 +76,8 @@ impl Making {
                 format!("container `{}` has no port `{}`, it has {has}{hint}", container.name, port.written);
             return Err(pin(&why, &self.at(path)));
         };
+        self.own_port(container, number, path)?;
+        self.one_protocol(container, number, handler, path)?;
         self.listen(container, number, path)?;
         let Some(listener) = container.listeners.get_mut(&number) else { return Ok(()) };
         match handler {
@@ -91,6 +100,46 @@ impl Making {
         Ok(())
     }
 
+    /// Refuses to ask a port that another container declares: nobody would listen for this one.
+    fn own_port(&self, container: &Made, port: u16, path: &[&str]) -> Result<(), String> {
+        match self.declared.get(&port) {
+            Some(owner) if *owner != container.name && !container.listeners.contains_key(&port) => {
+                let why = format!(
+                    "port {port} is one of container `{owner}`; what container `{}` asks at another container's port \
+                     cannot be tried here: leave it out of the file for the trial",
+                    container.name
+                );
+                Err(pin(&why, &self.at(path)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses two protocols at one port: the target speaks one of them.
+    fn one_protocol(
+        &self,
+        container: &mut Made,
+        port: u16,
+        handler: &Handler,
+        path: &[&str],
+    ) -> Result<(), String> {
+        let word = match handler {
+            Handler::Http { scheme, .. } if scheme == "HTTPS" => "HTTPS",
+            Handler::Http { .. } => "HTTP",
+            Handler::Grpc { .. } => "gRPC",
+            Handler::Tcp { .. } | Handler::Exec { .. } => return Ok(()),
+        };
+        let first = *container.spoken.entry(port).or_insert(word);
+        if first == word {
+            return Ok(());
+        }
+        let why = format!(
+            "port {port} is asked by {first} and by {word}, and the target speaks one protocol at a port; give one of \
+             them another port for the trial"
+        );
+        Err(pin(&why, &self.at(path)))
+    }
+
     pub(super) fn hooks(&mut self, container: &mut Made, path: &[&str]) -> Result<(), String> {
         let Some(hooks) = container.made.get("lifecycle").cloned() else { return Ok(()) };
         let known = ["postStart", "preStop", "stopSignal"];
@@ -108,7 +157,11 @@ impl Making {
         }
         for hook in ["postStart", "preStop"] {
             let Some(written) = hooks.get(hook) else { continue };
-            let mut takes = written["sleep"]["seconds"].as_i64().unwrap_or(0);
+            let sleep = &written["sleep"]["seconds"];
+            let mut takes = match sleep {
+                Value::Null => 0,
+                _ => self.whole("seconds", sleep, &[path, &[hook, "sleep", "seconds"]].concat())?,
+            };
             if let Some(command) = written["exec"]["command"].as_array() {
                 let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
                 takes = slept(&words);
@@ -137,6 +190,7 @@ impl Making {
                 });
                 if let Some(spec) = ProbeSpec::of(&asked, ProbeKind::Liveness) {
                     self.answer(container, &spec.handler, &[path, &[hook, "httpGet", "port"]].concat())?;
+                    container.hooks.push((hook, spec.handler));
                 }
             }
             match hook {
@@ -165,13 +219,7 @@ impl Making {
     /// A command becomes one of the target; two probes with the same command keep sharing it.
     pub(super) fn name_command(&mut self, container: &mut Made, field: &str, name: &str) {
         let Some(written) = container.made[field]["exec"].get("command").cloned() else { return };
-        let text = written.to_string();
-        let shared = self.notes.iter().find_map(|note| {
-            let (what, by) = note.why.split_once(" by ")?;
-            let own = note.field.starts_with(&format!("containers[{}].", container.name));
-            (own && what == text).then(|| by.trim_start_matches("exec ").to_owned())
-        });
-        let name = shared.unwrap_or_else(|| name.to_owned());
+        let name = container.named.entry(written.to_string()).or_insert_with(|| name.to_owned()).clone();
         container.made[field]["exec"]["command"] = json!([PROGRAM, "exec", name]);
         let field = format!("containers[{}].{field}.exec", container.name);
         self.note(What::Replaced, field, format!("{written} by exec {name}"));
@@ -185,7 +233,31 @@ fn slept(words: &[&str]) -> i64 {
         text.split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '"' | '\'')).collect();
     let seconds = |pair: &[&str]| -> Option<i64> {
         let sleeps = pair[0] == "sleep" || pair[0].ends_with("/sleep");
-        if sleeps { pair[1].parse().ok() } else { None }
+        if sleeps { duration(pair[1]) } else { None }
     };
-    parts.windows(2).filter_map(seconds).sum::<i64>().clamp(0, 3600)
+    parts.windows(2).filter_map(seconds).fold(0, i64::saturating_add).clamp(0, 3600)
+}
+
+/// A time as `sleep` takes it, in seconds: `15`, `15s`, `1m`, `0.5`. Plans count hooks in whole seconds, so a part of one
+/// is a whole one.
+fn duration(text: &str) -> Option<i64> {
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+        Some(number) => (number, text.chars().last()?),
+        None => (text, 's'),
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    if !digits(whole) || !digits(part) || (whole.is_empty() && part.is_empty()) {
+        return None;
+    }
+    let factor = match unit {
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        _ => 1,
+    };
+    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let thousandths: i64 = format!("{part:0<3.3}").parse().ok()?;
+    let all = whole.checked_mul(1000)?.checked_add(thousandths)?.checked_mul(factor)?;
+    Some(all / 1000 + i64::from(all % 1000 > 0))
 }

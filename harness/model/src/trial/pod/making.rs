@@ -9,8 +9,10 @@ use serde_json::{Map, Value, json};
 use super::fields::{DROPPED, DROPPED_OF_CONTAINER, KEPT, KEPT_OF_CONTAINER, REPLACED_OF_CONTAINER, unknown};
 use super::{Note, Traffic, What, listener_at};
 use crate::manifest::CONTROL_PORT;
-use crate::timeline::{ProbeKind, ProbeSpec};
+use crate::timeline::{Handler, ProbeKind, ProbeSpec};
 
+/// The largest number that a field of a probe can have.
+const MOST: i64 = i32::MAX as i64;
 /// The port at which a target is called if the pod has none that a client can use.
 const CALLED: u16 = 7000;
 
@@ -22,7 +24,12 @@ pub(super) struct Made {
     pub(super) probes: Vec<ProbeSpec>,
     pub(super) stays: bool,
     pub(super) listeners: BTreeMap<u16, Value>,
+    /// What probes and hooks speak at a port.
+    pub(super) spoken: BTreeMap<u16, &'static str>,
     pub(super) commands: BTreeMap<String, Value>,
+    /// The name in the plan of each command as it was written.
+    pub(super) named: BTreeMap<String, String>,
+    pub(super) hooks: Vec<(&'static str, Handler)>,
     pub(super) pre_stop: Option<i64>,
     pub(super) post_start: i64,
 }
@@ -46,6 +53,8 @@ pub(super) struct Making {
     pub(super) base: Vec<String>,
     pub(super) notes: Vec<Note>,
     pub(super) taken: BTreeSet<u16>,
+    /// Which container declares a port; the first, if several do.
+    pub(super) declared: BTreeMap<u16, String>,
     pub(super) names: BTreeSet<String>,
 }
 
@@ -58,10 +67,51 @@ impl Making {
         self.notes.push(Note { what, field: field.into(), why: why.into() });
     }
 
+    /// Says that the pod's labels and annotations are left out.
+    pub(super) fn labels(&mut self, metadata: &Value) {
+        let has = |field: &&str| metadata[*field].as_object().is_some_and(|pairs| !pairs.is_empty());
+        let fields: Vec<String> = ["labels", "annotations"]
+            .into_iter()
+            .filter(has)
+            .map(|field| format!("metadata.{field}"))
+            .collect();
+        if !fields.is_empty() {
+            self.note(What::Dropped, fields.join(", "), "the pod of the trial has its own");
+        }
+    }
+
+    /// Looks which container declares which ports, before any of them is made.
+    pub(super) fn declare(&mut self, spec: &Map<String, Value>) {
+        for list in ["initContainers", "containers"] {
+            for container in spec.get(list).and_then(Value::as_array).into_iter().flatten() {
+                let name = container["name"].as_str().unwrap_or_default();
+                for port in container["ports"].as_array().into_iter().flatten() {
+                    if let Some(number) = tcp_port(port) {
+                        self.declared.entry(number).or_insert_with(|| name.to_owned());
+                    }
+                }
+            }
+        }
+    }
+
+    /// A whole number as Kubernetes takes it, which arithmetic can take as well.
+    pub(super) fn whole(&self, field: &str, value: &Value, path: &[&str]) -> Result<i64, String> {
+        match value.as_i64() {
+            Some(number) if (0..=MOST).contains(&number) => Ok(number),
+            Some(number) if number > MOST => {
+                Err(pin(&format!("`{field}` is {number}; it is {MOST} at most"), &self.at(path)))
+            }
+            _ => Err(pin(&format!("`{field}` is a whole number, and not negative"), &self.at(path))),
+        }
+    }
+
     pub(super) fn spec(&mut self, spec: &Map<String, Value>) -> Result<Map<String, Value>, String> {
         let mut made = Map::new();
         for (field, value) in spec {
             let word = field.as_str();
+            if word == "terminationGracePeriodSeconds" {
+                self.whole(word, value, &[word])?;
+            }
             if KEPT.contains(&word) {
                 made.insert(field.clone(), value.clone());
             } else if DROPPED.contains(&word) {
@@ -123,7 +173,10 @@ impl Making {
             probes: Vec::new(),
             stays,
             listeners: BTreeMap::new(),
+            spoken: BTreeMap::new(),
             commands: BTreeMap::new(),
+            named: BTreeMap::new(),
+            hooks: Vec::new(),
             pre_stop: None,
             post_start: 0,
         };
@@ -154,9 +207,7 @@ impl Making {
                     }
                 }
             }
-            let tcp = port["protocol"].as_str().is_none_or(|protocol| protocol == "TCP");
-            let number = port["containerPort"].as_u64().and_then(|number| u16::try_from(number).ok());
-            if let (true, Some(number @ 1..)) = (tcp, number) {
+            if let Some(number) = tcp_port(port) {
                 listens.push((at, number));
             }
         }
@@ -230,6 +281,13 @@ impl Making {
             );
         }
     }
+}
+
+/// The number of a declared port, if it is one for TCP.
+fn tcp_port(port: &Value) -> Option<u16> {
+    let tcp = port["protocol"].as_str().is_none_or(|protocol| protocol == "TCP");
+    let number = port["containerPort"].as_u64().and_then(|number| u16::try_from(number).ok())?;
+    (tcp && number > 0).then_some(number)
 }
 
 /// Where a container stands.
