@@ -237,7 +237,11 @@ impl Director<'_> {
         Ok(())
     }
 
+    /// Creates an object. After an interruption nothing comes into being any more, whatever waited for its turn.
     async fn create(&mut self, manifest: &Value) -> Result<Value, Cut> {
+        if self.stage.stop.is_cancelled() {
+            return Err(Cut::Interrupted);
+        }
         let created = self.stage.ground.create(&self.setting.namespace, manifest, false).await;
         created.map_err(|refusal| {
             let name = manifest["metadata"]["name"].as_str().unwrap_or_default();

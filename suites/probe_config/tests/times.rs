@@ -249,6 +249,21 @@ fn a_hook_after_the_start_excuses_a_late_first_probe() {
 }
 
 #[test]
+fn a_life_that_was_taken_for_a_started_one_has_its_startup_probe_late() {
+    let start = json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 2 });
+    let judged = |others: bool| {
+        let mut run = pod(PHASE, json!({ "startupProbe": start, "readinessProbe": http(json!({})) }));
+        if others {
+            run.probe(1.5, "/p", 200);
+        }
+        run.probe(12.0, "/start", 200);
+        verdict(&run.done(), PHASE)
+    };
+    assert_eq!(judged(false), "violated");
+    assert_eq!(judged(true), "inconclusive");
+}
+
+#[test]
 fn a_slow_probe_is_followed_and_not_overtaken() {
     let judged = |next: f64| {
         let mut run = pod(SLOW, json!({ "readinessProbe": http(json!({ "timeoutSeconds": 6 })) }));

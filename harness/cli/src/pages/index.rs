@@ -18,8 +18,8 @@ pub(super) fn page(shelf: &Shelf<'_>) -> String {
          A clause is judged on everything that a run has seen, whichever case showed it. `must` is documented, deterministic \
          and the same on all conforming clusters; `should` is soft in time, depends on runtime or node, or is known from the \
          reference implementation only; `advice` is not judged. A *slack* is the lateness that an upper bound allows, with \
-         its reason; a lower bound gives way to noise alone, or says what it allows. Where a *known divergence* is told, a cluster that does exactly that \
-         comes out as `diverges` and not as `violated`. A *planted defect* is a way in which the simulated kubelet can be \
+         its reason; a lower bound gives way to noise alone, or says what it allows. Where a *known divergence* is told, a \
+         cluster that does exactly that comes out as `diverges` and not as `violated`. A *planted defect* is a way in which the simulated kubelet can be \
          wrong ([all of them]({ROOT}/tests/simulator/src/defects.rs)): that the clause notices it proves that its judge can \
          say no.\n\n\
          The same is told by `probity explain CLAUSE` and `probity list --coverage` ([the program]({ROOT}/docs/probity.md)).\n\n"
