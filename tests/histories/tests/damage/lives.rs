@@ -36,7 +36,9 @@ pub(crate) const ALL: &[Damage] = &[
         again_under_never,
     ),
     violated("the grace period is cut to a half", GRACE, |run| forced_end(run, |grace| -grace / 2)),
-    violated("the grace period is doubled", GRACE, |run| forced_end(run, |grace| grace)),
+    violated("the forced end comes four seconds after the grace period", GRACE, |run| {
+        forced_end(run, |_| 4_000_000)
+    }),
     violated(
         "a liveness probe goes on after the failure that counts",
         &["probe.failure-threshold.exact-count", "prober.worker.onhold-after-liveness-failure"],
