@@ -1,7 +1,7 @@
 //! What a Deployment says of its update.
 
 use probity_model::history::{Happening, Sighting};
-use probity_model::{EventId, History, Timeline};
+use probity_model::{EventId, Timeline};
 use serde_json::{Value, json};
 
 use super::copy::Copy;
