@@ -14,4 +14,3 @@ pub(crate) mod kinds;
 pub(crate) mod scene;
 pub(crate) mod services;
 pub(crate) mod tolerance;
-pub(crate) mod version;

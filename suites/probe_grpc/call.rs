@@ -3,9 +3,8 @@
 use probity_model::history::NodeFacts;
 use probity_model::timeline::{Asked, Attempt, ContainerLife, Handler, PodLife, ProbeSpec, Through};
 use probity_model::verdict::Doubt;
+use probity_model::version::minor;
 use probity_model::{Clause, EventId, Seen, Timeline};
-
-use crate::reading::version::minor;
 
 /// What HTTP/2 and gRPC themselves put beside the metadata.
 const OF_THE_PROTOCOL: [&str; 2] = ["te", "grpc-accept-encoding"];

@@ -104,7 +104,7 @@ fn judge_counter(
                     continue;
                 }
                 let done = resulted(spec, probe);
-                let counted = later(&done, LATE + run.held_up_at(&pod.node, &done));
+                let counted = done.later(LATE + run.held_up_at(&pod.node, &done));
                 let outside = run.clocks.order(&counted, &before.from) == Order::Before
                     || run.clocks.order(&after.to, &probe.at) == Order::Before;
                 let inside = run.clocks.order(&before.to, &probe.at) == Order::Before
@@ -133,10 +133,6 @@ fn judge_counter(
 /// From the answer to the rise of the counter passes no more, unless the node is held up.
 const LATE: i64 = 500_000;
 
-fn later(stamp: &Stamp, by: i64) -> Stamp {
-    Stamp { clock: stamp.clock.clone(), at: stamp.at.plus(Interval::point(by)) }
-}
-
 /// Once a pod is gone for longer than the slack, its kubelet has no counters of it.
 fn counters_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let readings = readings(run);
@@ -146,7 +142,7 @@ fn counters_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let Some((had, gone)) = had.zip(gone) else { continue };
         seen.applies();
         let longest = pod.containers.iter().flat_map(|container| &container.probes).map(|spec| spec.timeout);
-        let due = later(&gone.at, clause.slack_us() + longest.max().unwrap_or(0));
+        let due = gone.at.later(clause.slack_us() + longest.max().unwrap_or(0));
         for reading in readings.iter().filter(|reading| reading.node == pod.node) {
             if run.clocks.order(&due, &reading.from) != Order::Before {
                 continue;

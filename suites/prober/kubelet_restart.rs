@@ -2,7 +2,6 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::Did;
-use probity_model::measure::Interval;
 use probity_model::timeline::{
     ContainerKind, ContainerLife, ContainerSeen, PodLife, ProbeKind, Revision, State,
 };
@@ -85,7 +84,7 @@ fn judge_container(
     }
     let until = end.unwrap_or_else(|| Stamp::harness(run.ended_us));
     let watched = run.clocks.between(from, &until).is_some_and(|span| span.lo > AFTER);
-    if watched && before_deletion(run, pod, &later(from, AFTER)) {
+    if watched && before_deletion(run, pod, &from.later(AFTER)) {
         let lives = container.attempts.iter().filter_map(|attempt| attempt.last_line());
         let lines =
             lives.filter(|line| run.clocks.order(from, &line.at) == Order::Before).map(|line| line.id);
@@ -112,8 +111,4 @@ fn trouble(run: &Timeline<'_>, container: &ContainerLife<'_>, from: &Stamp) -> O
     }
     let after = signs.into_iter().filter(|at| run.clocks.order(from, at) == Order::Before);
     after.min_by_key(|at| run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))
-}
-
-fn later(stamp: &Stamp, by: i64) -> Stamp {
-    Stamp { clock: stamp.clock.clone(), at: stamp.at.plus(Interval::point(by)) }
 }

@@ -253,7 +253,7 @@ fn judge_turn(
         return;
     }
     let gap = next.at.at.lo - this.at.at.hi;
-    let noise = run.noise_between(&attempt.node, &earlier(&this.at, spec.period), &next.at);
+    let noise = run.noise_between(&attempt.node, &this.at.earlier(spec.period), &next.at);
     let least = spec.period - spec.period / 8;
     let events = [this.id, next.id];
     if gap < least && gap + noise >= least {
@@ -269,10 +269,6 @@ fn judge_turn(
     if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
         seen.measure(measured);
     }
-}
-
-fn earlier(stamp: &Stamp, by: i64) -> Stamp {
-    Stamp { clock: stamp.clock.clone(), at: stamp.at.minus(Interval::point(by)) }
 }
 
 /// A container that does not run yet, for the kubelet, is not probed, and no failure is recorded for it.

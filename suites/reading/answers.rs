@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_model::timeline::{
     Asked, Attempt, ContainerLife, Executed, Handler, PodLife, Probe, ProbeKind, ProbeSpec, Through,
 };
-use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::Endpoint;
 use probity_script::answer::{ExecAnswer, ExecSettings};
 use probity_script::witness::Fact;
@@ -130,7 +130,7 @@ fn course<'t, 'h>(
     let (mut exchanges, mut told) = (Vec::new(), BTreeMap::new());
     for of in mine.into_iter().filter(|of| of.at.at.lo >= known && !from_inside(run, attempt, of)) {
         let answer = answer(container, attempt, probe, of);
-        let late = Stamp { clock: of.at.clock.clone(), at: of.at.at.plus(Interval::point(probe.timeout)) };
+        let late = of.at.later(probe.timeout);
         let done = match (&answer, &of.settled) {
             (Some(Answer::TooLate), _) | (None, None) => Some(late),
             (_, settled) => settled.as_ref().map(|(_, at)| at.clone()),

@@ -12,6 +12,8 @@ use probity_script::Span;
 use probity_script::problem::{Problem, pin};
 use serde::{Deserialize, Serialize};
 
+use crate::version::minor;
+
 /// The stable name of a clause, such as `probe.http.default-path`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -166,7 +168,7 @@ impl Clause {
     /// Whether it is promised for a minor version such as `1.36`.
     #[must_use]
     pub fn holds_for(&self, version: &str) -> bool {
-        let Some(version) = minor(version) else { return true };
+        let Some(version) = minor(version.trim_start_matches('v')) else { return true };
         self.since.as_deref().and_then(minor).is_none_or(|since| since <= version)
             && self.until.as_deref().and_then(minor).is_none_or(|until| version <= until)
     }
@@ -185,15 +187,8 @@ impl Clause {
     #[must_use]
     pub fn excuses(&self, version: &str) -> bool {
         let since = self.actual_since.as_deref().and_then(minor);
-        minor(version).zip(since).is_none_or(|(version, since)| since <= version)
+        minor(version.trim_start_matches('v')).zip(since).is_none_or(|(version, since)| since <= version)
     }
-}
-
-/// Major and minor of a version such as `v1.36.3` or `1.36`.
-fn minor(version: &str) -> Option<(u32, u32)> {
-    let digits = |part: &str| part.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
-    let mut parts = version.trim_start_matches('v').split('.');
-    Some((digits(parts.next()?)?, digits(parts.next()?)?))
 }
 
 /// A span of a document in microseconds, as judges count.

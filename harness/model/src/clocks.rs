@@ -52,6 +52,18 @@ impl Stamp {
         let from = second.saturating_mul(1_000_000);
         Self { clock: Clock::Wall(node.to_owned()), at: Interval::new(from, from.saturating_add(999_999)) }
     }
+
+    /// So many microseconds later on the same clock.
+    #[must_use]
+    pub fn later(&self, by_us: i64) -> Self {
+        Self { clock: self.clock.clone(), at: self.at.plus(Interval::point(by_us)) }
+    }
+
+    /// So many microseconds earlier on the same clock.
+    #[must_use]
+    pub fn earlier(&self, by_us: i64) -> Self {
+        Self { clock: self.clock.clone(), at: self.at.minus(Interval::point(by_us)) }
+    }
 }
 
 /// How two instants lie.

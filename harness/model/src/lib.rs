@@ -24,6 +24,7 @@ pub mod run_log;
 pub mod timeline;
 pub mod trial;
 pub mod verdict;
+pub mod version;
 pub mod wait;
 
 pub use case::{Case, CaseName};

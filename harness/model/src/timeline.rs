@@ -146,8 +146,7 @@ impl<'h> Timeline<'h> {
     /// For how long a node was held up around an instant: what was written down then may be as old, or as late.
     #[must_use]
     pub fn held_up_at(&self, node: &str, at: &Stamp) -> i64 {
-        let around = |by: i64| Stamp { clock: at.clock.clone(), at: at.at.plus(Interval::point(by)) };
-        self.noise_between(node, &around(-BEFORE), &around(AFTER))
+        self.noise_between(node, &at.earlier(BEFORE), &at.later(AFTER))
     }
 
     /// The stamp of an event on the harness's clock: when it was heard.

@@ -1,10 +1,10 @@
 //! The headers that a probe has by itself: User-Agent and Accept, which a spec may replace or remove.
 
 use probity_model::verdict::Doubt;
+use probity_model::version::minor;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::arrivals::{Arrival, arrivals};
-use crate::reading::version::minor;
 
 /// The headers that can be replaced.
 const OWN: [&str; 2] = ["User-Agent", "Accept"];

@@ -39,8 +39,7 @@ fn connected(run: &Timeline<'_>, life: &Life<'_, '_>, said: &Said<'_, '_>) -> St
     if !matches!(said.probe.through, Through::Connection(_)) {
         return at.clone();
     }
-    let before = Stamp { clock: at.clock.clone(), at: at.at.minus(Interval::point(2 * SECOND)) };
-    let late = NEAR + run.noise_between(&life.attempt.node, &before, at);
+    let late = NEAR + run.noise_between(&life.attempt.node, &at.earlier(2 * SECOND), at);
     Stamp { clock: at.clock.clone(), at: Interval::new(at.at.lo - late, at.at.hi) }
 }
 

@@ -88,12 +88,7 @@ fn held_up(timeline: &Timeline<'_>) -> Vec<i64> {
     let settled = lives.flat_map(|life| {
         life.probes.iter().map(move |probe| (life, probe.settled.as_ref().map_or(&probe.at, |(_, at)| at)))
     });
-    let second = Interval::point(1_000_000);
-    let noise = settled.map(|(life, at)| {
-        let before = Stamp { clock: at.clock.clone(), at: at.at.minus(second) };
-        timeline.noise_between(&life.node, &before, at)
-    });
-    noise.collect()
+    settled.map(|(life, at)| timeline.noise_between(&life.node, &at.earlier(1_000_000), at)).collect()
 }
 
 fn probes_of<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mut Probe<'h>> {

@@ -177,7 +177,7 @@ impl<'t, 'h> Scene<'t, 'h> {
             .filter_map(|line| match &line.line.fact {
                 Fact::Call(call) => Some(Called {
                     id: line.id,
-                    began: earlier(&line.at, i64::try_from(call.took_us).unwrap_or(0)),
+                    began: line.at.earlier(i64::try_from(call.took_us).unwrap_or(0)),
                     ended: line.at.clone(),
                     good: answered_well(call),
                 }),
@@ -237,10 +237,6 @@ fn was_ready<'h>(pod: &PodLife<'h>, meets: impl Fn(&Revision<'h>) -> bool) -> bo
 
 fn never_ready() -> String {
     "the pod did not become ready, so the fault could not be tried".to_owned()
-}
-
-fn earlier(stamp: &Stamp, by: i64) -> Stamp {
-    Stamp { clock: stamp.clock.clone(), at: stamp.at.minus(Interval::point(by)) }
 }
 
 fn answered_well(call: &Call) -> bool {

@@ -1,7 +1,8 @@
 //! Versions of Kubernetes, as clusters tell them.
 
 /// `1.36` of `1.36.3-vendor.7`; the plus sign that vendors add to the minor version is left out.
-pub(crate) fn minor(version: &str) -> Option<(u32, u32)> {
+#[must_use]
+pub fn minor(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.split('.');
     let major = parts.next()?.parse().ok()?;
     let digits: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
