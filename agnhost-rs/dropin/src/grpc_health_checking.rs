@@ -2,6 +2,7 @@
 //!
 //! Check answers for one service name and NotFound for every other; Watch and List are Unimplemented, as in agnhost.
 
+use std::future::ready;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +22,13 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tower_service::Service;
 
 use super::go::flags::integer;
-use super::go::http::{Answer, Asked, Body, Reply, Server, clean_redirect, not_found};
+use super::go::http::{HttpRequest, HttpResult, Server, clean_redirect, not_found, ok};
 use super::go::text::{Moment, duration};
 use super::go::{klog, listen, signals, tls};
 
-/// Flags of `grpc-health-checking`.
+/// GrpcHealthFlags of `grpc-health-checking`.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct GrpcHealthFlags {
     /// Port of the gRPC service
     #[arg(long, default_value = "5000", value_parser = integer, allow_hyphen_values = true)]
     port: i64,
@@ -49,7 +50,7 @@ pub struct Flags {
 }
 
 /// What both ports share.
-struct State {
+struct HealthState {
     started: Moment,
     service: String,
     healthy_for: Option<Duration>,
@@ -57,13 +58,13 @@ struct State {
 }
 
 /// Serves until a signal ends the process.
-pub(super) fn run(flags: Flags) -> ExitCode {
+pub(super) fn run(flags: GrpcHealthFlags) -> ExitCode {
     let started = Moment::now();
     if flags.tls_cert_file.is_empty() != flags.tls_private_key_file.is_empty() {
         klog::fatal("Both --tls-cert-file and --tls-private-key-file must be set");
     }
     signals::end_by_default();
-    let state = Arc::new(State {
+    let state = Arc::new(HealthState {
         started,
         service: flags.service,
         healthy_for: u64::try_from(flags.delay_unhealthy_sec).ok().map(Duration::from_secs),
@@ -85,28 +86,25 @@ pub(super) fn run(flags: Flags) -> ExitCode {
     })
 }
 
-async fn switch(port: i64, state: Arc<State>) {
+async fn switch(port: i64, state: Arc<HealthState>) {
     klog::info(format!("Http server starting to listen on :{port}"));
     let listener = listen::tcp_async(port).unwrap_or_else(|error| klog::fatal(error));
-    let answer = move |asked: Asked| {
-        let state = Arc::clone(&state);
-        async move { switched(&asked, &state) }
-    };
-    Server::new(None).run(listener, answer).await;
+    let handler = move |request: HttpRequest| ready(switched(&request, &state));
+    Server::new(None).run(listener, handler).await;
 }
 
-fn switched(asked: &Asked, state: &State) -> Answer {
-    if let Some(redirected) = clean_redirect(asked) {
+fn switched(request: &HttpRequest, state: &HealthState) -> HttpResult {
+    if let Some(redirected) = clean_redirect(request) {
         return redirected;
     }
-    let (unhealthy, words) = match asked.path().as_slice() {
+    let (unhealthy, line) = match request.path().as_slice() {
         b"/make-not-serving" => (true, "Mark as unhealthy"),
         b"/make-serving" => (false, "Mark as healthy"),
         _ => return Ok(not_found()),
     };
-    klog::info(words);
+    klog::info(line);
     state.forced_unhealthy.store(unhealthy, Ordering::SeqCst);
-    Ok(Reply::new(Body::full(duration(state.started.elapsed()))))
+    Ok(ok(duration(state.started.elapsed())))
 }
 
 async fn accept(listener: TcpListener, encryption: Option<TlsAcceptor>, service: HealthServer<Checker>) {
@@ -151,19 +149,18 @@ where
         }
     });
     let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-    // How a connection ends is the peer's business.
+    // How a connection ends is up to the peer.
     let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
 }
 
-/// Reads what a refused request has sent: an answer before the end of a request resets the stream, which some
-/// clients take for an error. Limited in bytes and in time.
+/// Reads the rest of a refused request, within limits: an answer before the end of a request resets the stream, which
+/// some clients take for an error.
 async fn drain(body: hyper::body::Incoming) {
     let read = Limited::new(body, 64 * 1024).collect();
-    // Whatever comes of it, the answer is next.
     let _ = tokio::time::timeout(Duration::from_secs(1), read).await;
 }
 
-/// The answer to what is no gRPC request, or one for another service.
+/// The answer to a request that is not gRPC, or that is for another service.
 fn refusal(content_type: Option<&HeaderValue>, path: &str) -> Option<http::Response<tonic::body::Body>> {
     let kind = content_type.map(HeaderValue::as_bytes).unwrap_or_default();
     if !kind.starts_with(b"application/grpc") {
@@ -183,7 +180,7 @@ fn refusal(content_type: Option<&HeaderValue>, path: &str) -> Option<http::Respo
     }
 }
 
-struct Checker(Arc<State>);
+struct Checker(Arc<HealthState>);
 
 #[tonic::async_trait]
 impl Health for Checker {

@@ -14,9 +14,9 @@ use super::go::{resolve, sctp, signals, text};
 /// Room for an answer.
 const ROOM: usize = 1024;
 
-/// Flags of `connect`.
+/// ConnectFlags of `connect`.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct ConnectFlags {
     /// Where to connect: host:port
     #[arg(value_name = "HOST:PORT")]
     target: String,
@@ -35,7 +35,7 @@ pub struct Flags {
 }
 
 /// Connects; status 0 if that went well, else 1 with the word on standard error.
-pub(super) fn run(flags: &Flags) -> ExitCode {
+pub(super) fn run(flags: &ConnectFlags) -> ExitCode {
     signals::end_by_default();
     let limit = Some(flags.timeout).filter(|limit| !limit.is_zero());
     let outcome = match flags.protocol.as_str() {

@@ -12,16 +12,16 @@ use tokio::net::TcpStream;
 use super::go::flags::integer;
 use super::go::{klog, listen, signals, text};
 
-/// Flags of `tcp-reset`.
+/// TcpResetFlags of `tcp-reset`.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct TcpResetFlags {
     /// Port
     #[arg(long, default_value = "8080", value_parser = integer, allow_hyphen_values = true)]
     port: i64,
 }
 
 /// Serves until SIGTERM.
-pub(super) fn run(flags: &Flags) -> ExitCode {
+pub(super) fn run(flags: &TcpResetFlags) -> ExitCode {
     signals::watch(&[Signal::SIGTERM], |signal| {
         klog::info(format!("Shutting down after receiving signal: {}.", signals::name(signal)));
         klog::info("Awaiting pod deletion.");

@@ -7,14 +7,14 @@ use clap::Args;
 
 /// Arguments of `entrypoint-tester`: anything.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct EntrypointTesterFlags {
     /// What to print
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<std::ffi::OsString>,
 }
 
 /// Prints `[name entrypoint-tester argument …]`.
-pub(super) fn run(_: &Flags) -> ExitCode {
+pub(super) fn run(_: &EntrypointTesterFlags) -> ExitCode {
     let all: Vec<_> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     match writeln!(io::stdout().lock(), "[{}]", all.join(" ")) {
         Ok(()) => ExitCode::SUCCESS,

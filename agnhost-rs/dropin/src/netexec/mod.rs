@@ -18,12 +18,12 @@ use clap::Args;
 use nix::sys::signal::Signal;
 
 use super::go::flags::integer;
-use super::go::http::{Asked, Server};
+use super::go::http::{HttpRequest, Server};
 use super::go::{klog, listen, signals, tls};
 
-/// Flags of `netexec`.
+/// NetexecFlags of `netexec`.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct NetexecFlags {
     /// Port of HTTP or HTTPS
     #[arg(long, alias = "http_port", default_value = "8080", value_parser = integer, allow_hyphen_values = true)]
     http_port: i64,
@@ -39,7 +39,7 @@ pub struct Flags {
     /// Key of the certificate (PEM)
     #[arg(long, alias = "tls_private_key_file", default_value = "", hide_default_value = true)]
     tls_private_key_file: String,
-    /// Answer every request as if it were a GET of this path and query
+    /// HttpResult every request as if it were a GET of this path and query
     #[arg(long, alias = "http_override", default_value = "", hide_default_value = true)]
     http_override: String,
     /// Addresses for UDP, with commas between; all if empty
@@ -50,8 +50,8 @@ pub struct Flags {
     delay_shutdown: i64,
 }
 
-/// What the endpoints know of each other.
-struct State {
+/// What the endpoints share.
+struct NetexecState {
     http_port: i64,
     http_override: String,
     /// A datagram or SCTP server is up.
@@ -61,17 +61,17 @@ struct State {
 }
 
 /// Serves until a signal or a request ends the process.
-pub(super) fn run(flags: Flags) -> ExitCode {
+pub(super) fn run(flags: NetexecFlags) -> ExitCode {
     let encrypted = !flags.tls_cert_file.is_empty();
     let config = encrypted
         .then(|| tls::server(&flags.tls_cert_file, &flags.tls_private_key_file, &[b"h2", b"http/1.1"]))
         .transpose();
-    // What is wrong with the certificate is said where agnhost says it: after the port was opened.
+    // A wrong certificate is reported where agnhost reports it: after the port was opened.
     let (config, wrong) = match config {
         Ok(config) => (config, None),
         Err(error) => (None, Some(error)),
     };
-    let state = Arc::new(State {
+    let state = Arc::new(NetexecState {
         http_port: flags.http_port,
         http_override: flags.http_override.clone(),
         ready: AtomicBool::new(false),
@@ -82,7 +82,7 @@ pub(super) fn run(flags: Flags) -> ExitCode {
     super::serve(serve(flags, state, wrong))
 }
 
-fn end_on_sigterm(state: Arc<State>, delay: i64) {
+fn end_on_sigterm(state: Arc<NetexecState>, delay: i64) {
     signals::watch(&[Signal::SIGTERM], move |_| {
         state.terminating.store(true, Ordering::SeqCst);
         if let Some(seconds) = u64::try_from(delay).ok().filter(|seconds| *seconds > 0) {
@@ -93,7 +93,7 @@ fn end_on_sigterm(state: Arc<State>, delay: i64) {
     });
 }
 
-async fn serve(flags: Flags, state: Arc<State>, wrong: Option<String>) -> ExitCode {
+async fn serve(flags: NetexecFlags, state: Arc<NetexecState>, wrong: Option<String>) -> ExitCode {
     if flags.udp_port != -1 {
         for address in addresses(&flags.udp_listen_addresses) {
             tokio::spawn(commands::over_udp(address, flags.udp_port, Arc::clone(&state)));
@@ -109,12 +109,12 @@ async fn serve(flags: Flags, state: Arc<State>, wrong: Option<String>) -> ExitCo
         klog::fatal(error);
     }
     let shared = Arc::clone(&state);
-    let answer = move |asked: Asked| {
+    let answer = move |request: HttpRequest| {
         let state = Arc::clone(&shared);
-        async move { routes::answer(asked, &state).await }
+        async move { routes::answer(request, &state).await }
     };
     state.server.run(listener, answer).await;
-    // Stopped by a request to /exit, which ends the process when its time is over.
+    // A request to /exit stopped the server; it ends the process when its time is over.
     std::future::pending().await
 }
 
@@ -131,7 +131,7 @@ fn addresses(list: &str) -> Vec<Option<(String, IpAddr)>> {
     parsed.collect()
 }
 
-/// An address; zeros in front of the parts of an IPv4 address are put up with.
+/// An address. The parts of an IPv4 address may have leading zeros.
 fn sloppy(text: &str) -> Option<IpAddr> {
     let plain = |part: &str| match part.trim_start_matches('0') {
         "" if !part.is_empty() => "0".to_owned(),

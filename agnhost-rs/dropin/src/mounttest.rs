@@ -1,7 +1,7 @@
 //! `mounttest`: prints the kind of a mount, and mode, permissions, owner and content of files; writes new ones.
 //!
-//! The order of the steps is fixed, whatever the order of the flags: one command can write a file and then print
-//! its mode. Every step is tried; one that fails makes the exit status 1.
+//! The order of the steps is fixed, whatever the order of the flags: one command can write a file and then print its
+//! mode. A step that fails does not stop the others and makes the exit status 1.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -18,47 +18,42 @@ use super::go::{signals, text};
 
 /// What a new file holds.
 const NEW_CONTENT: &str = "mount-tester new file\n";
-/// Time between two looks at a file.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// Time between two attempts to read a file.
+const READ_AGAIN: Duration = Duration::from_secs(2);
 
-/// Flags of `mounttest`.
+/// MounttestFlags of `mounttest`.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct MounttestFlags {
     /// Print the kind of file system of this path
-    #[arg(long = "fs_type", alias = "fs-type", default_value = "", hide_default_value = true)]
-    fs_type: String,
+    #[arg(long = "fs_type", alias = "fs-type")]
+    fs_type: Option<String>,
     /// Print the mode of this file
-    #[arg(long = "file_mode", alias = "file-mode", default_value = "", hide_default_value = true)]
-    file_mode: String,
+    #[arg(long = "file_mode", alias = "file-mode")]
+    file_mode: Option<String>,
     /// Print the permissions of this file
-    #[arg(long = "file_perm", alias = "file-perm", default_value = "", hide_default_value = true)]
-    file_perm: String,
+    #[arg(long = "file_perm", alias = "file-perm")]
+    file_perm: Option<String>,
     /// Print the owner of this file, user and group
-    #[arg(long = "file_owner", alias = "file-owner", default_value = "", hide_default_value = true)]
-    file_owner: String,
+    #[arg(long = "file_owner", alias = "file-owner")]
+    file_owner: Option<String>,
     /// Write this file with mode 0644 and print its content
-    #[arg(long = "new_file_0644", alias = "new-file-0644", default_value = "", hide_default_value = true)]
-    new_file_0644: String,
+    #[arg(long = "new_file_0644", alias = "new-file-0644")]
+    new_file_0644: Option<String>,
     /// Write this file with mode 0666 and print its content
-    #[arg(long = "new_file_0666", alias = "new-file-0666", default_value = "", hide_default_value = true)]
-    new_file_0666: String,
+    #[arg(long = "new_file_0666", alias = "new-file-0666")]
+    new_file_0666: Option<String>,
     /// Write this file with mode 0660 and print its content
-    #[arg(long = "new_file_0660", alias = "new-file-0660", default_value = "", hide_default_value = true)]
-    new_file_0660: String,
+    #[arg(long = "new_file_0660", alias = "new-file-0660")]
+    new_file_0660: Option<String>,
     /// Write this file with mode 0777 and print its content
-    #[arg(long = "new_file_0777", alias = "new-file-0777", default_value = "", hide_default_value = true)]
-    new_file_0777: String,
+    #[arg(long = "new_file_0777", alias = "new-file-0777")]
+    new_file_0777: Option<String>,
     /// Print the content of this file
-    #[arg(long = "file_content", alias = "file-content", default_value = "", hide_default_value = true)]
-    file_content: String,
+    #[arg(long = "file_content", alias = "file-content")]
+    file_content: Option<String>,
     /// Print the content of this file every two seconds
-    #[arg(
-        long = "file_content_in_loop",
-        alias = "file-content-in-loop",
-        default_value = "",
-        hide_default_value = true
-    )]
-    file_content_in_loop: String,
+    #[arg(long = "file_content_in_loop", alias = "file-content-in-loop")]
+    file_content_in_loop: Option<String>,
     /// Seconds after which the loop ends
     #[arg(long = "retry_time", alias = "retry-time", default_value = "180", value_parser = integer, allow_hyphen_values = true)]
     retry_time: i64,
@@ -68,32 +63,33 @@ pub struct Flags {
     break_on_expected_content: bool,
 }
 
-/// A step that failed has said so already.
+/// A step failed and has printed why.
 struct Failed;
 
 type Step = Result<(), Failed>;
 
 /// Takes the steps; status 1 if one failed.
-pub(super) fn run(flags: &Flags) -> ExitCode {
+pub(super) fn run(flags: &MounttestFlags) -> ExitCode {
     signals::end_by_default();
     umask(Mode::empty());
     let steps = [
-        given(&flags.fs_type, fs_type),
-        given(&flags.new_file_0644, |path| new_file(path, 0o644)),
-        given(&flags.new_file_0666, |path| new_file(path, 0o666)),
-        given(&flags.new_file_0660, |path| new_file(path, 0o660)),
-        given(&flags.new_file_0777, |path| new_file(path, 0o777)),
-        given(&flags.file_mode, |path| mode(path, "mode", true)),
-        given(&flags.file_perm, |path| mode(path, "perms", false)),
-        given(&flags.file_owner, owner),
-        given(&flags.file_content, content),
-        given(&flags.file_content_in_loop, |path| content_in_loop(path, flags)),
+        given(flags.fs_type.as_ref(), fs_type),
+        given(flags.new_file_0644.as_ref(), |path| new_file(path, 0o644)),
+        given(flags.new_file_0666.as_ref(), |path| new_file(path, 0o666)),
+        given(flags.new_file_0660.as_ref(), |path| new_file(path, 0o660)),
+        given(flags.new_file_0777.as_ref(), |path| new_file(path, 0o777)),
+        given(flags.file_mode.as_ref(), |path| mode(path, "mode", true)),
+        given(flags.file_perm.as_ref(), |path| mode(path, "perms", false)),
+        given(flags.file_owner.as_ref(), owner),
+        given(flags.file_content.as_ref(), content),
+        given(flags.file_content_in_loop.as_ref(), |path| content_in_loop(path, flags)),
     ];
     if steps.iter().all(Result::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn given(path: &str, step: impl FnOnce(&str) -> Step) -> Step {
-    if path.is_empty() { Ok(()) } else { step(path) }
+/// Takes the step if the flag names a path.
+fn given(path: Option<&String>, step: impl FnOnce(&str) -> Step) -> Step {
+    path.filter(|path| !path.is_empty()).map_or(Ok(()), |path| step(path))
 }
 
 fn fs_type(path: &str) -> Step {
@@ -168,8 +164,8 @@ fn content(path: &str) -> Step {
     }
 }
 
-/// Looks until the time is over, or until the content is that of a new file; the last look decides.
-fn content_in_loop(path: &str, flags: &Flags) -> Step {
+/// Reads until the time is over or the content is that of a new file. The last attempt decides.
+fn content_in_loop(path: &str, flags: &MounttestFlags) -> Step {
     let limit = Duration::from_secs(u64::try_from(flags.retry_time).unwrap_or(0));
     let start = Instant::now();
     let mut last = Ok(());
@@ -187,7 +183,7 @@ fn content_in_loop(path: &str, flags: &Flags) -> Step {
                 Ok(())
             }
         };
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(READ_AGAIN);
     }
     last
 }

@@ -1,8 +1,10 @@
 //! `porter`: serves the text of each variable `SERVE_PORT_n`, `SERVE_TCP_PORT_n`, `SERVE_TLS_PORT_n`,
 //! `SERVE_UDP_PORT_n` and `SERVE_SCTP_PORT_n` on port n.
 //!
-//! A port of HTTP that can't be opened is logged and the others go on; one of UDP or SCTP ends the process, as in agnhost.
+//! As in agnhost, an HTTP port that can't be opened is logged and the others go on; a UDP or SCTP port that can't be
+//! opened ends the process.
 
+use std::future::ready;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,39 +13,38 @@ use bytes::Bytes;
 use clap::Args;
 use http::HeaderValue;
 use serde::Serialize;
-use tokio::net::UdpSocket;
 
 use super::go::flags::boolean;
-use super::go::http::{Abort, Answer, Asked, Body, Reply, Server};
+use super::go::http::{Abort, HttpRequest, HttpResult, Server, ok};
 use super::go::{klog, listen, resolve, sctp, signals, text, tls};
 
-/// Flags of `porter`.
+/// PorterFlags of `porter`.
 #[derive(Args, Debug)]
-pub struct Flags {
-    /// Answer HTTP with JSON that has the method and the text
+pub struct PorterFlags {
+    /// HttpResult HTTP with JSON that has the method and the text
     #[arg(long, alias = "json_response", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true",
           value_parser = boolean, action = clap::ArgAction::Set)]
     json_response: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum PortProtocol {
     Tcp,
     Tls,
     Udp,
     Sctp,
 }
 
-const PREFIXES: [(&str, Kind); 5] = [
-    ("SERVE_PORT_", Kind::Tcp),
-    ("SERVE_TCP_PORT_", Kind::Tcp),
-    ("SERVE_UDP_PORT_", Kind::Udp),
-    ("SERVE_SCTP_PORT_", Kind::Sctp),
-    ("SERVE_TLS_PORT_", Kind::Tls),
+const PREFIXES: [(&str, PortProtocol); 5] = [
+    ("SERVE_PORT_", PortProtocol::Tcp),
+    ("SERVE_TCP_PORT_", PortProtocol::Tcp),
+    ("SERVE_UDP_PORT_", PortProtocol::Udp),
+    ("SERVE_SCTP_PORT_", PortProtocol::Sctp),
+    ("SERVE_TLS_PORT_", PortProtocol::Tls),
 ];
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct EchoedRequest<'a> {
     #[serde(rename = "Method")]
     method: &'a str,
     #[serde(rename = "Body")]
@@ -51,33 +52,33 @@ struct Told<'a> {
 }
 
 /// Serves until a signal ends the process.
-pub(super) fn run(flags: &Flags) -> ExitCode {
+pub(super) fn run(flags: &PorterFlags) -> ExitCode {
     signals::end_by_default();
     let json = flags.json_response;
     super::serve(async move {
         for (name, value) in std::env::vars_os() {
             let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-            if let Some((kind, port)) = wanted(&name) {
-                start(kind, port.to_owned(), value.into_owned(), json);
+            if let Some((protocol, port)) = wanted(&name) {
+                start(protocol, port.to_owned(), value.into_owned(), json);
             }
         }
         std::future::pending().await
     })
 }
 
-fn wanted(name: &str) -> Option<(Kind, &str)> {
-    PREFIXES.iter().find_map(|(prefix, kind)| Some((*kind, name.strip_prefix(prefix)?)))
+fn wanted(name: &str) -> Option<(PortProtocol, &str)> {
+    PREFIXES.iter().find_map(|(prefix, protocol)| Some((*protocol, name.strip_prefix(prefix)?)))
 }
 
-fn start(kind: Kind, port: String, value: String, json: bool) {
-    match kind {
-        Kind::Tcp => drop(tokio::spawn(async move {
+fn start(protocol: PortProtocol, port: String, value: String, json: bool) {
+    match protocol {
+        PortProtocol::Tcp => drop(tokio::spawn(async move {
             let failed = web(&port, value, None, json).await;
             klog::info(format!("server on port {} failed: {failed}", text::quoted(port.as_bytes())));
         })),
-        Kind::Tls => drop(tokio::spawn(encrypted(port, value, json))),
-        Kind::Udp => drop(tokio::spawn(datagrams(port, value))),
-        Kind::Sctp => drop(std::thread::spawn(move || associations(&port, &value))),
+        PortProtocol::Tls => drop(tokio::spawn(encrypted(port, value, json))),
+        PortProtocol::Udp => drop(tokio::spawn(datagrams(port, value))),
+        PortProtocol::Sctp => drop(std::thread::spawn(move || associations(&port, &value))),
     }
 }
 
@@ -85,7 +86,7 @@ fn number(network: &str, port: &str) -> Result<i64, String> {
     resolve::addresses(network, "0.0.0.0", port).map(|found| i64::from(found[0].port()))
 }
 
-/// Serves HTTP for ever; comes back with the reason why it can't.
+/// Serves HTTP for ever. Returns only if it can't, with the reason.
 async fn web(port: &str, value: String, tls: Option<(&str, &str)>, json: bool) -> String {
     let listener = number("tcp", port)
         .map_err(|error| format!("listen tcp: {error}"))
@@ -97,24 +98,20 @@ async fn web(port: &str, value: String, tls: Option<(&str, &str)>, json: bool) -
         (Err(error), _) | (_, Err(error)) => return error,
     };
     let value: Arc<str> = value.into();
-    let answer = move |asked: Asked| {
-        let value = Arc::clone(&value);
-        async move { answer(&asked, &value, json) }
-    };
-    Server::new(config).run(listener, answer).await;
+    let handler = move |request: HttpRequest| ready(answer(&request, &value, json));
+    Server::new(config).run(listener, handler).await;
     "http: Server closed".to_owned()
 }
 
-fn answer(asked: &Asked, value: &str, json: bool) -> Answer {
+fn answer(request: &HttpRequest, value: &str, json: bool) -> HttpResult {
     if !json {
-        return Ok(Reply::new(Body::full(value.to_owned())));
+        return Ok(ok(value.to_owned()));
     }
-    let method = asked.method();
-    let told =
-        text::json(&Told { method: method.as_str(), body: value }).map_err(|e| Abort(e.to_string()))?;
-    let mut reply = Reply::new(Body::full(told));
-    reply.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
-    Ok(reply)
+    let method = request.method();
+    let echoed = EchoedRequest { method: method.as_str(), body: value };
+    let mut response = ok(text::json(&echoed).map_err(|error| Abort(error.to_string()))?);
+    response.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
+    Ok(response)
 }
 
 async fn encrypted(port: String, value: String, json: bool) {
@@ -135,13 +132,7 @@ async fn encrypted(port: String, value: String, json: bool) {
 async fn datagrams(port: String, value: String) {
     let number = number("udp", &port)
         .unwrap_or_else(|error| klog::fatal(format!("UDP: failed to resolve address: {error}")));
-    let opened = listen::udp(None, number).and_then(|socket| {
-        socket
-            .set_nonblocking(true)
-            .and_then(|()| UdpSocket::from_std(socket))
-            .map_err(|error| text::errno(&error))
-    });
-    let socket = opened.unwrap_or_else(|error| {
+    let socket = listen::udp_async(None, number).unwrap_or_else(|error| {
         let error = error.replacen(" :", " 0.0.0.0:", 1);
         klog::fatal(format!("UDP: failed to listen on port {port}: {error}"))
     });
@@ -179,13 +170,13 @@ fn associations(port: &str, value: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, wanted};
+    use super::{PortProtocol, wanted};
 
     #[test]
     fn the_variables_name_says_kind_and_port() {
-        assert_eq!(wanted("SERVE_PORT_9001"), Some((Kind::Tcp, "9001")));
-        assert_eq!(wanted("SERVE_TLS_PORT_9002"), Some((Kind::Tls, "9002")));
-        assert_eq!(wanted("SERVE_UDP_PORT_9"), Some((Kind::Udp, "9")));
+        assert_eq!(wanted("SERVE_PORT_9001"), Some((PortProtocol::Tcp, "9001")));
+        assert_eq!(wanted("SERVE_TLS_PORT_9002"), Some((PortProtocol::Tls, "9002")));
+        assert_eq!(wanted("SERVE_UDP_PORT_9"), Some((PortProtocol::Udp, "9")));
         assert_eq!(wanted("PORT_9"), None);
     }
 }

@@ -14,14 +14,14 @@ use super::path::unescape;
 const FORM_LIMIT: usize = 10 << 20;
 
 /// One request.
-pub(crate) struct Asked {
+pub(crate) struct HttpRequest {
     parts: Parts,
     body: Option<Incoming>,
     /// Who asks; nobody for a request that was made up.
     peer: Option<SocketAddr>,
 }
 
-impl Asked {
+impl HttpRequest {
     pub(super) fn new(request: Request<Incoming>, peer: SocketAddr) -> Self {
         let (parts, body) = request.into_parts();
         Self { parts, body: Some(body), peer: Some(peer) }

@@ -1,6 +1,6 @@
-//! `/dial`: calls another server from here, over HTTP, UDP or SCTP, and tells what it answered.
+//! `/dial`: calls another server over HTTP, UDP or SCTP, and returns what it answered.
 //!
-//! Each try has five seconds. As in agnhost the answers are listed only if the last try had one. Proxies from the
+//! Each try has five seconds. As in agnhost, the answers are listed only if the last try had one. Proxies from the
 //! environment are not used, and a redirect to https ends in an error: no root certificates are built in.
 
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, UdpSocket};
 
-use crate::dropin::go::http::{Answer, Asked, Body, Reply, error_reply};
-use crate::dropin::go::text::{errno, host_port, json, quoted};
-use crate::dropin::go::{klog, resolve, sctp};
+use crate::go::http::{HttpRequest, HttpResult, error_response, ok};
+use crate::go::text::{errno, host_port, json, quoted};
+use crate::go::{klog, resolve, sctp};
 
 const LIMIT: Duration = Duration::from_secs(5);
 const UDP_ROOM: usize = 2048;
@@ -26,14 +26,14 @@ const SCTP_ROOM: usize = 1024;
 const MOST_REDIRECTS: usize = 10;
 
 /// Answers 200 with both lists, or 400 for wrong arguments.
-pub(super) async fn dial(asked: &Asked) -> Answer {
-    let form = asked.query_form();
+pub(super) async fn dial(request: &HttpRequest) -> HttpResult {
+    let form = request.query_form();
     let (host, port, request) = (form.text("host"), form.text("port"), form.text("request"));
     let (protocol, tries) = (form.text("protocol"), form.text("tries"));
     klog::info(format!(
         "GET /dial?host={host}&protocol={protocol}&port={port}&request={request}&tries={tries}"
     ));
-    let wrong = |words: String| Ok(error_reply(StatusCode::BAD_REQUEST, &words));
+    let wrong = |words: String| Ok(error_response(StatusCode::BAD_REQUEST, &words));
     let tries = match tries.as_str() {
         "" => 1,
         text => match text.parse::<i64>() {
@@ -49,43 +49,43 @@ pub(super) async fn dial(asked: &Asked) -> Answer {
     if request.is_empty() {
         return wrong("request parameter not specified. <nil>".to_owned());
     }
-    let kind = match protocol.to_lowercase().as_str() {
-        "" | "http" => Kind::Http,
-        "udp" => Kind::Udp,
-        "sctp" => Kind::Sctp,
+    let protocol = match protocol.to_lowercase().as_str() {
+        "" | "http" => DialProtocol::Http,
+        "udp" => DialProtocol::Udp,
+        "sctp" => DialProtocol::Sctp,
         _ => return wrong(format!("unsupported protocol. {protocol}")),
     };
-    let address = match target(kind, host.clone(), port.clone()).await {
+    let address = match target(protocol, host.clone(), port.clone()).await {
         Ok(address) => address,
         Err(error) => return wrong(format!("host and/or port param are invalid. {error}")),
     };
     let shown = if host.is_empty() { format!(":{port}") } else { address.to_string() };
-    let told = json(&try_often(kind, &request, address, &shown, tries).await);
-    told.map(|told| Reply::new(Body::full(told))).or_else(|error| {
-        let words = format!("response could not be serialized. {error}");
-        Ok(error_reply(StatusCode::EXPECTATION_FAILED, &words))
+    let results = json(&try_often(protocol, &request, address, &shown, tries).await);
+    results.map(ok).or_else(|error| {
+        let text = format!("response could not be serialized. {error}");
+        Ok(error_response(StatusCode::EXPECTATION_FAILED, &text))
     })
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum DialProtocol {
     Http,
     Udp,
     Sctp,
 }
 
-async fn target(kind: Kind, host: String, port: String) -> Result<SocketAddr, String> {
-    let network = match kind {
-        Kind::Http => "tcp",
-        Kind::Udp => "udp",
-        Kind::Sctp => "sctp",
+async fn target(protocol: DialProtocol, host: String, port: String) -> Result<SocketAddr, String> {
+    let network = match protocol {
+        DialProtocol::Http => "tcp",
+        DialProtocol::Udp => "udp",
+        DialProtocol::Sctp => "sctp",
     };
     let looked_up = tokio::task::spawn_blocking(move || resolve::addresses(network, &host, &port)).await;
     looked_up.map_err(|error| error.to_string())?.map(|found| found[0])
 }
 
 async fn try_often(
-    kind: Kind,
+    protocol: DialProtocol,
     request: &str,
     address: SocketAddr,
     shown: &str,
@@ -93,10 +93,10 @@ async fn try_often(
 ) -> BTreeMap<&'static str, Vec<String>> {
     let (mut responses, mut errors, mut last_had_words) = (Vec::new(), Vec::new(), false);
     for _ in 0..tries {
-        let outcome = match kind {
-            Kind::Http => over_http(request, shown).await,
-            Kind::Udp => over_udp(request, address).await,
-            Kind::Sctp => over_sctp(request, address).await,
+        let outcome = match protocol {
+            DialProtocol::Http => over_http(request, shown).await,
+            DialProtocol::Udp => over_udp(request, address).await,
+            DialProtocol::Sctp => over_sctp(request, address).await,
         };
         last_had_words = outcome.as_ref().is_ok_and(|words| !words.is_empty());
         match outcome {
@@ -154,8 +154,9 @@ async fn get(url: &str) -> Result<Fetched, String> {
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let port = uri.port().map_or_else(|| "80".to_owned(), |port| port.to_string());
     let host = if authority.starts_with(':') { String::new() } else { host };
-    let address =
-        target(Kind::Http, host.clone(), port.clone()).await.map_err(|error| format!("dial tcp: {error}"))?;
+    let address = target(DialProtocol::Http, host.clone(), port.clone())
+        .await
+        .map_err(|error| format!("dial tcp: {error}"))?;
     let stream = TcpStream::connect(address)
         .await
         .map_err(|error| format!("dial tcp {}: connect: {}", host_port(&host, &port), errno(&error)))?;

@@ -13,19 +13,18 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 
 use super::kinds;
-use crate::dropin::go::http::{Asked, Body, Reply, content_type, error_reply};
+use crate::go::http::{Body, HttpRequest, HttpResponse, content_type, error_response, with_status};
 
 /// Enough of a file to see what it is.
 const LOOKED_AT: u64 = 512;
 const PIECE: usize = 64 * 1024;
 
 /// Answers with a file, or with what its preconditions and its range demand.
-pub(super) fn of_file(asked: &Asked, mut file: File, found: &Metadata, name: &[u8]) -> Reply {
-    if let Some(status) = precondition(asked, found) {
-        let mut reply = Reply::new(Body::default());
-        *reply.status_mut() = status;
-        add_last_modified(&mut reply, found);
-        return reply;
+pub(super) fn of_file(request: &HttpRequest, mut file: File, found: &Metadata, name: &[u8]) -> HttpResponse {
+    if let Some(status) = precondition(request, found) {
+        let mut response = with_status(status, Body::default());
+        add_last_modified(&mut response, found);
+        return response;
     }
     let kind = match kinds::by_name(name) {
         Some(kind) => kind,
@@ -35,35 +34,36 @@ pub(super) fn of_file(asked: &Asked, mut file: File, found: &Metadata, name: &[u
         },
     };
     let size = found.len();
-    let part = match wanted_part(asked, found, size) {
+    let part = match wanted_part(request, found, size) {
         Ok(part) => part,
         Err(words) => return unsatisfiable(words, size),
     };
     let (start, length) = part.unwrap_or((0, size));
-    let mut reply = Reply::new(Body::default());
-    let headers = reply.headers_mut();
+    let mut response = HttpResponse::new(Body::default());
+    let headers = response.headers_mut();
     headers.insert("content-type", HeaderValue::from_static(kind));
     headers.insert("accept-ranges", HeaderValue::from_static("bytes"));
     headers.insert("content-length", HeaderValue::from(length));
     if part.is_some() {
         let range = format!("bytes {start}-{}/{size}", (start + length).saturating_sub(1));
         headers.extend(HeaderValue::from_str(&range).ok().map(|range| (http::header::CONTENT_RANGE, range)));
-        *reply.status_mut() = StatusCode::PARTIAL_CONTENT;
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
-    add_last_modified(&mut reply, found);
-    if asked.method() != Method::HEAD {
-        *reply.body_mut() = Body::streamed(StreamBody::new(stream::iter(Pieces::new(file, start, length))));
+    add_last_modified(&mut response, found);
+    if request.method() != Method::HEAD {
+        *response.body_mut() =
+            Body::streamed(StreamBody::new(stream::iter(Pieces::new(file, start, length))));
     }
-    reply
+    response
 }
 
 /// Adds the date of the last change.
-pub(super) fn add_last_modified(reply: &mut Reply, found: &Metadata) {
+pub(super) fn add_last_modified(response: &mut HttpResponse, found: &Metadata) {
     let Some(seconds) = modified(found) else { return };
     let Ok(stamp) = jiff::Timestamp::from_second(seconds) else { return };
     let text = stamp.to_zoned(jiff::tz::TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
     if let Ok(value) = HeaderValue::from_str(&text) {
-        reply.headers_mut().insert("last-modified", value);
+        response.headers_mut().insert("last-modified", value);
     }
 }
 
@@ -73,8 +73,8 @@ fn modified(found: &Metadata) -> Option<i64> {
     i64::try_from(since.as_secs()).ok().filter(|seconds| *seconds != 0)
 }
 
-fn header<'a>(asked: &'a Asked, name: &str) -> Option<&'a str> {
-    asked.headers().get(name).and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty())
+fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    request.headers().get(name).and_then(|value| value.to_str().ok()).filter(|value| !value.is_empty())
 }
 
 fn date(text: &str) -> Option<i64> {
@@ -82,9 +82,9 @@ fn date(text: &str) -> Option<i64> {
 }
 
 /// There are no entity tags here: a condition on one holds only as `*`.
-fn precondition(asked: &Asked, found: &Metadata) -> Option<StatusCode> {
+fn precondition(request: &HttpRequest, found: &Metadata) -> Option<StatusCode> {
     let star = |list: &str| list.trim_start_matches([',', ' ', '\t']).starts_with('*');
-    let failed = match (header(asked, "if-match"), header(asked, "if-unmodified-since").and_then(date)) {
+    let failed = match (header(request, "if-match"), header(request, "if-unmodified-since").and_then(date)) {
         (Some(list), _) => !star(list),
         (None, Some(limit)) => modified(found).is_some_and(|modified| modified > limit),
         (None, None) => false,
@@ -92,16 +92,20 @@ fn precondition(asked: &Asked, found: &Metadata) -> Option<StatusCode> {
     if failed {
         return Some(StatusCode::PRECONDITION_FAILED);
     }
-    let reads = matches!(asked.method(), Method::GET | Method::HEAD);
-    let unchanged = header(asked, "if-none-match").is_some_and(star);
+    let reads = matches!(request.method(), Method::GET | Method::HEAD);
+    let unchanged = header(request, "if-none-match").is_some_and(star);
     unchanged.then_some(if reads { StatusCode::NOT_MODIFIED } else { StatusCode::PRECONDITION_FAILED })
 }
 
 /// The one part that is asked for: start and length.
-fn wanted_part(asked: &Asked, found: &Metadata, size: u64) -> Result<Option<(u64, u64)>, &'static str> {
-    let Some(range) = header(asked, "range") else { return Ok(None) };
-    let reads = matches!(asked.method(), Method::GET | Method::HEAD);
-    if let (true, Some(condition)) = (reads, header(asked, "if-range"))
+fn wanted_part(
+    request: &HttpRequest,
+    found: &Metadata,
+    size: u64,
+) -> Result<Option<(u64, u64)>, &'static str> {
+    let Some(range) = header(request, "range") else { return Ok(None) };
+    let reads = matches!(request.method(), Method::GET | Method::HEAD);
+    if let (true, Some(condition)) = (reads, header(request, "if-range"))
         && date(condition) != modified(found)
     {
         return Ok(None);
@@ -139,13 +143,13 @@ fn ranges(text: &str, size: u64) -> Result<Vec<(u64, u64)>, &'static str> {
     Ok(found)
 }
 
-fn unsatisfiable(words: &str, size: u64) -> Reply {
-    let mut reply = error_reply(StatusCode::RANGE_NOT_SATISFIABLE, words);
+fn unsatisfiable(words: &str, size: u64) -> HttpResponse {
+    let mut response = error_response(StatusCode::RANGE_NOT_SATISFIABLE, words);
     if words.ends_with("overlap") {
         let range = HeaderValue::from_str(&format!("bytes */{size}")).ok();
-        reply.headers_mut().extend(range.map(|range| (http::header::CONTENT_RANGE, range)));
+        response.headers_mut().extend(range.map(|range| (http::header::CONTENT_RANGE, range)));
     }
-    reply
+    response
 }
 
 fn sniffed(file: &mut File) -> io::Result<&'static str> {

@@ -1,8 +1,9 @@
-//! Drop-ins for the agnhost commands that probe and lifecycle tests use, so that a manifest written for agnhost
-//! works with only the image changed: same flags, ports, endpoints, exit statuses and log lines.
+//! Drop-ins for the agnhost commands that probe and lifecycle tests use, so that a manifest written for agnhost works
+//! with only the image changed: same flags, ports, endpoints, exit statuses and log lines.
 //!
-//! `docs/agnhost.md` has a table of what is the same and what differs. Refused on purpose: running shell commands
-//! and storing uploads. Nothing here is scripted and nothing writes a witness: that is what `serve` is for.
+//! `docs/agnhost.md` lists what is the same and what differs. The drop-ins refuse to run shell commands and to store
+//! uploads. They follow no plan and write no witness; `agnhost-rs serve` does both. This crate knows nothing of the
+//! rest of the target.
 
 mod connect;
 mod entrypoint_tester;
@@ -31,32 +32,32 @@ pub use go::flags::KlogFlags;
 #[command(args_override_self = true)]
 pub enum Dropin {
     /// Answers over HTTP(S) and UDP: echo, dial, exit, readiness (agnhost's netexec)
-    Netexec(netexec::Flags),
+    Netexec(netexec::NetexecFlags),
     /// Is healthy for 10 seconds, then not (agnhost's liveness)
     Liveness,
     /// Answers gRPC health checks, switched over HTTP (agnhost's grpc-health-checking)
-    GrpcHealthChecking(grpc_health_checking::Flags),
+    GrpcHealthChecking(grpc_health_checking::GrpcHealthFlags),
     /// Waits for a signal and reaps what it inherits (agnhost's pause; also a node's sandbox)
     Pause,
     /// Serves the files of its file system (agnhost's test-webserver)
-    TestWebserver(test_webserver::Flags),
+    TestWebserver(test_webserver::TestWebserverFlags),
     /// Answers with the name of its host (agnhost's serve-hostname)
-    ServeHostname(serve_hostname::Flags),
+    ServeHostname(serve_hostname::ServeHostnameFlags),
     /// Connects once and names what went wrong (agnhost's connect)
-    Connect(connect::Flags),
+    Connect(connect::ConnectFlags),
     /// Prints its arguments (agnhost's entrypoint-tester)
     #[command(disable_help_flag = true)]
-    EntrypointTester(entrypoint_tester::Flags),
+    EntrypointTester(entrypoint_tester::EntrypointTesterFlags),
     /// Prints owner, mode and content of files, and writes some (agnhost's mounttest)
-    Mounttest(mounttest::Flags),
+    Mounttest(mounttest::MounttestFlags),
     /// Serves texts on the ports that environment variables name (agnhost's porter)
-    Porter(porter::Flags),
+    Porter(porter::PorterFlags),
     /// Resets each connection after one byte (agnhost's tcp-reset)
-    TcpReset(tcp_reset::Flags),
+    TcpReset(tcp_reset::TcpResetFlags),
     /// Sends chunks over one connection (agnhost's port-forward-tester)
     PortForwardTester,
     /// Writes log lines evenly over some time (agnhost's logs-generator)
-    LogsGenerator(logs_generator::Flags),
+    LogsGenerator(logs_generator::LogsGeneratorFlags),
 }
 
 impl Dropin {
@@ -81,7 +82,7 @@ impl Dropin {
     }
 }
 
-/// Runs a server on a small runtime. Signals must have been taken over before.
+/// Runs a server on a small runtime. Call it after the signals are taken over.
 fn serve(work: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime.block_on(work),

@@ -1,28 +1,27 @@
-//! Redirect answers as Go gives them: a relative target is made absolute against the request's path and cleaned, a
-//! GET gets a line of HTML.
+//! Redirects as Go sends them: a relative target becomes absolute against the request's path and is cleaned, a GET gets
+//! a line of HTML.
 
 use http::{HeaderValue, Method};
 
 use super::path::clean;
-use super::reply::{reason, status};
-use super::{Answer, Asked, Body, Reply};
+use super::response::reason;
+use super::{Body, HttpRequest, HttpResult, status, unescape, with_status};
 
-/// Sends the client elsewhere with the given status; any status from 100 to 999 goes.
-pub(crate) fn redirect(asked: &Asked, target: &[u8], code: i64) -> Answer {
-    let target = if is_relative(target) { absolute(asked.escaped_path(), target) } else { target.to_vec() };
-    let mut reply = Reply::new(Body::default());
-    *reply.status_mut() = status(code)?;
-    reply.headers_mut().insert("location", location(&target));
-    let method = asked.method();
+/// Sends the client elsewhere with the given status, which may be any from 100 to 999.
+pub(crate) fn redirect(request: &HttpRequest, target: &[u8], code: i64) -> HttpResult {
+    let target = if is_relative(target) { absolute(request.escaped_path(), target) } else { target.to_vec() };
+    let mut response = with_status(status(code)?, Body::default());
+    response.headers_mut().insert("location", location(&target));
+    let method = request.method();
     if method == Method::GET || method == Method::HEAD {
-        reply.headers_mut().insert("content-type", HeaderValue::from_static("text/html; charset=utf-8"));
-        let label = reason(reply.status()).unwrap_or_default();
+        response.headers_mut().insert("content-type", HeaderValue::from_static("text/html; charset=utf-8"));
+        let label = reason(response.status()).unwrap_or_default();
         let page =
             [b"<a href=\"", escape_html(&target).as_slice(), b"\">", label.as_bytes(), b"</a>.\n\n"].concat();
-        // Go writes no page to HEAD at all, so no length is known either.
-        *reply.body_mut() = if method == Method::GET { Body::full(page) } else { Body::unsized_empty() };
+        // Go writes no page to HEAD, so no length is known either.
+        *response.body_mut() = if method == Method::GET { Body::full(page) } else { Body::unsized_empty() };
     }
-    Ok(reply)
+    Ok(response)
 }
 
 /// Whether Go's URL parser finds neither scheme nor host; what it can't parse is left alone as well.
@@ -30,7 +29,7 @@ fn is_relative(target: &[u8]) -> bool {
     let target = target.split(|byte| *byte == b'#').next().unwrap_or_default();
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let control = target.iter().any(|byte| byte.is_ascii_control());
-    let broken = std::str::from_utf8(path).is_ok_and(|text| super::unescape(text, false).is_none());
+    let broken = std::str::from_utf8(path).is_ok_and(|text| unescape(text, false).is_none());
     let first = path.split(|byte| *byte == b'/').next().unwrap_or_default();
     // A colon in the first segment makes a scheme or an error.
     let colon = first.contains(&b':');
@@ -44,14 +43,10 @@ fn absolute(from: &str, target: &[u8]) -> Vec<u8> {
     whole.extend_from_slice(target);
     let cut = whole.iter().position(|byte| *byte == b'?').unwrap_or(whole.len());
     let (path, query) = whole.split_at(cut);
-    let cleaned = match std::str::from_utf8(path) {
-        Ok(text) => {
-            let cleaned = clean(text);
-            let slash = text.ends_with('/') && !cleaned.ends_with('/');
-            (cleaned + if slash { "/" } else { "" }).into_bytes()
-        }
-        Err(_) => path.to_vec(),
-    };
+    let mut cleaned = clean(path);
+    if path.ends_with(b"/") && !cleaned.ends_with(b"/") {
+        cleaned.push(b'/');
+    }
     [&cleaned, query].concat()
 }
 

@@ -1,7 +1,8 @@
 //! `serve-hostname`: answers with the host's name over HTTP, or raw over TCP and UDP.
 //!
-//! After SIGTERM it goes on for 60 seconds, so that endpoints have time to forget it, and ends with status 0.
+//! After SIGTERM it serves for 60 more seconds, so that endpoints can drop it, and ends with status 0.
 
+use std::future::ready;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +14,14 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::go::flags::{boolean, integer};
-use super::go::http::{Answer, Asked, Body, Reply, Server, clean_redirect};
+use super::go::http::{HttpRequest, HttpResult, Server, clean_redirect, ok};
 use super::go::{klog, listen, signals, text};
 
 const LINGER: Duration = Duration::from_secs(60);
 
-/// Flags of `serve-hostname`.
+/// ServeHostnameFlags of `serve-hostname`.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct ServeHostnameFlags {
     /// Serve raw over TCP
     #[arg(long, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", value_parser = boolean, action = clap::ArgAction::Set)]
     tcp: bool,
@@ -39,7 +40,7 @@ pub struct Flags {
 }
 
 /// Serves until SIGTERM and a minute more.
-pub(super) fn run(flags: &Flags) -> ExitCode {
+pub(super) fn run(flags: &ServeHostnameFlags) -> ExitCode {
     if flags.http && (flags.tcp || flags.udp) {
         klog::fatal("Can't server TCP/UDP mode and HTTP mode at the same time");
     }
@@ -58,25 +59,19 @@ pub(super) fn run(flags: &Flags) -> ExitCode {
             tokio::spawn(raw_tcp(listener, Arc::clone(&name)));
         }
         if flags.udp {
-            let socket =
-                datagrams(port).unwrap_or_else(|e| klog::fatal(format!("Error from ListenUDP(): {e}")));
+            let socket = listen::udp_async(None, port)
+                .unwrap_or_else(|e| klog::fatal(format!("Error from ListenUDP(): {e}")));
             tokio::spawn(raw_udp(socket, Arc::clone(&name)));
         }
         if flags.http {
             let listener = listen::tcp_async(port).unwrap_or_else(|e| klog::fatal(e));
-            tokio::spawn(over_http(listener, name, flags.close));
+            let close = flags.close;
+            let handler = move |request: HttpRequest| ready(answer(&request, &name, close));
+            tokio::spawn(async move { Server::new(None).run(listener, handler).await });
         }
         klog::info(format!("Serving on port {port}."));
         std::future::pending().await
     })
-}
-
-fn datagrams(port: i64) -> Result<UdpSocket, String> {
-    let socket = listen::udp(None, port)?;
-    socket
-        .set_nonblocking(true)
-        .and_then(|()| UdpSocket::from_std(socket))
-        .map_err(|error| text::errno(&error))
 }
 
 async fn raw_tcp(listener: TcpListener, name: Arc<str>) {
@@ -84,7 +79,6 @@ async fn raw_tcp(listener: TcpListener, name: Arc<str>) {
         match listener.accept().await {
             Ok((mut stream, peer)) => {
                 klog::info(format!("TCP request from {}", listen::plain(peer)));
-                // A peer that is gone already is none of our business.
                 let _ = stream.write_all(name.as_bytes()).await;
             }
             Err(error) => klog::fatal(format!("Error from Accept(): {}", text::errno(&error))),
@@ -105,22 +99,14 @@ async fn raw_udp(socket: UdpSocket, name: Arc<str>) {
     }
 }
 
-async fn over_http(listener: TcpListener, name: Arc<str>, close: bool) {
-    let answer = move |asked: Asked| {
-        let name = Arc::clone(&name);
-        async move { answer(&asked, &name, close) }
-    };
-    Server::new(None).run(listener, answer).await;
-}
-
-fn answer(asked: &Asked, name: &str, close: bool) -> Answer {
-    if let Some(redirected) = clean_redirect(asked) {
+fn answer(request: &HttpRequest, name: &str, close: bool) -> HttpResult {
+    if let Some(redirected) = clean_redirect(request) {
         return redirected;
     }
-    klog::info(format!("HTTP request from {}", asked.peer()));
-    let mut reply = Reply::new(Body::full(name.to_owned()));
+    klog::info(format!("HTTP request from {}", request.peer()));
+    let mut response = ok(name.to_owned());
     if close {
-        reply.headers_mut().insert("connection", HeaderValue::from_static("close"));
+        response.headers_mut().insert("connection", HeaderValue::from_static("close"));
     }
-    Ok(reply)
+    Ok(response)
 }

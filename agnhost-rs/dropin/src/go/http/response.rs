@@ -1,4 +1,4 @@
-//! What a command answers, and how it is completed the way Go's server completes it.
+//! What a command answers, and what Go's server adds to it.
 
 use std::convert::Infallible;
 use std::io;
@@ -13,20 +13,20 @@ use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use super::sniff::content_type;
 
 /// A response on its way out.
-pub(crate) type Reply = Response<Body>;
+pub(crate) type HttpResponse = Response<Body>;
 
-/// The outcome of a handler: an answer, or none because the connection is to be cut.
-pub(crate) type Answer = Result<Reply, Abort>;
+/// What a handler returns: a response, or an order to cut the connection.
+pub(crate) type HttpResult = Result<HttpResponse, Abort>;
 
 /// Cut the connection without an answer, as Go does when a handler panics.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Abort(pub(crate) String);
 
-/// Go buffers so many bytes before it gives up on knowing the length.
+/// Go buffers this many bytes; it announces no length for a longer body.
 const BUFFER: usize = 2048;
 
-/// The bytes of an answer.
+/// The bytes of a response.
 pub(crate) struct Body {
     inner: UnsyncBoxBody<Bytes, io::Error>,
     /// The first bytes, for the content type; nothing when streamed.
@@ -41,7 +41,7 @@ impl Default for Body {
 }
 
 impl Body {
-    /// A body whose bytes are all there.
+    /// A body whose bytes are all known.
     pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let hide_size = bytes.len() > BUFFER;
@@ -49,12 +49,12 @@ impl Body {
         Self { inner, head: Some(bytes), hide_size }
     }
 
-    /// A body without bytes of which not even that is announced (an answer to HEAD).
+    /// An empty body without a `Content-Length` (for an answer to HEAD).
     pub(crate) fn unsized_empty() -> Self {
         Self { hide_size: true, ..Self::default() }
     }
 
-    /// A body that is produced while it is sent; its type and length are in the headers.
+    /// A body that is produced while it is sent. The headers hold its type and length.
     pub(crate) fn streamed(
         body: impl http_body::Body<Data = Bytes, Error = io::Error> + Send + 'static,
     ) -> Self {
@@ -100,40 +100,55 @@ pub(crate) fn reason(status: StatusCode) -> Option<&'static str> {
     }
 }
 
-/// An answer in plain words, as Go's `http.Error` gives it.
-pub(crate) fn error_reply(status: StatusCode, text: &str) -> Reply {
-    let mut reply = Reply::new(Body::full(format!("{text}\n")));
-    *reply.status_mut() = status;
-    reply.headers_mut().insert("content-type", HeaderValue::from_static("text/plain; charset=utf-8"));
-    reply.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    reply
+/// A response with this status and body.
+pub(crate) fn with_status(status: StatusCode, body: Body) -> HttpResponse {
+    let mut response = HttpResponse::new(body);
+    *response.status_mut() = status;
+    response
 }
 
-/// The answer for a path that leads nowhere.
-pub(crate) fn not_found() -> Reply {
-    error_reply(StatusCode::NOT_FOUND, "404 page not found")
+/// A response with status 200.
+pub(crate) fn ok(body: impl Into<Bytes>) -> HttpResponse {
+    HttpResponse::new(Body::full(body))
 }
 
-/// Adds what Go's server adds: the sniffed content type and its own reason phrases.
-pub(super) fn complete(method: &Method, mut reply: Reply) -> Reply {
-    let status = reply.status();
+/// A response in plain text, as Go's `http.Error` gives it.
+pub(crate) fn error_response(status: StatusCode, text: &str) -> HttpResponse {
+    let mut response = with_status(status, Body::full(format!("{text}\n")));
+    response.headers_mut().insert("content-type", HeaderValue::from_static("text/plain; charset=utf-8"));
+    response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The response for an unknown path.
+pub(crate) fn not_found() -> HttpResponse {
+    error_response(StatusCode::NOT_FOUND, "404 page not found")
+}
+
+/// Adds what Go's server adds: the sniffed content type and Go's reason phrases.
+pub(super) fn complete(method: &Method, mut response: HttpResponse) -> HttpResponse {
+    let status = response.status();
     if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED | StatusCode::SWITCHING_PROTOCOLS) {
-        *reply.body_mut() = Body::default();
+        *response.body_mut() = Body::default();
     }
-    if let Some(head) = reply.body().head.as_ref().filter(|head| !head.is_empty()) {
+    if let Some(head) = response.body().head.as_ref().filter(|head| !head.is_empty()) {
         let sniffed = content_type(head);
-        reply.headers_mut().entry("content-type").or_insert(HeaderValue::from_static(sniffed));
+        response.headers_mut().entry("content-type").or_insert(HeaderValue::from_static(sniffed));
     }
-    if method == Method::HEAD && reply.body().hide_size {
-        reply.body_mut().head = None;
+    if method == Method::HEAD && response.body().hide_size {
+        response.body_mut().head = None;
     }
-    let phrase = match reason(status) {
-        Some(text) if Some(text) == status.canonical_reason() => return reply,
-        Some(text) => text.to_owned(),
-        None => format!("status code {}", status.as_u16()),
-    };
-    if let Ok(phrase) = hyper::ext::ReasonPhrase::try_from(phrase.as_bytes()) {
-        reply.extensions_mut().insert(phrase);
+    match reason(status) {
+        Some(text) if Some(text) == status.canonical_reason() => {}
+        Some(text) => set_reason(&mut response, text),
+        None => set_reason(&mut response, &format!("status code {}", status.as_u16())),
     }
-    reply
+    response
+}
+
+/// Sets the words after the status number.
+pub(super) fn set_reason(response: &mut HttpResponse, words: &str) {
+    if let Ok(phrase) = hyper::ext::ReasonPhrase::try_from(words.as_bytes()) {
+        response.extensions_mut().insert(phrase);
+    }
 }

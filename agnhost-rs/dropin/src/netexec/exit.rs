@@ -1,22 +1,22 @@
 //! `/exit`: waits, lets connections end for a time, and ends the process with a status of the client's choice.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::State;
-use crate::dropin::go::flags::signed_duration;
-use crate::dropin::go::http::{Answer, Asked, Body, Reply};
-use crate::dropin::go::klog;
-use crate::dropin::go::text::{duration, quoted};
-use std::sync::Arc;
+use super::NetexecState;
+use crate::go::flags::signed_duration;
+use crate::go::http::{HttpRequest, HttpResult, ok};
+use crate::go::klog;
+use crate::go::text::{duration, quoted};
 
-/// Answers only where there is time left for it: with a timeout, or with a word about a wrong argument.
-pub(super) async fn exit(asked: &mut Asked, state: &Arc<State>) -> Answer {
-    let form = asked.form().await;
+/// Answers only if there is time left for it, which is with a timeout or after a wrong argument.
+pub(super) async fn exit(request: &mut HttpRequest, state: &Arc<NetexecState>) -> HttpResult {
+    let form = request.form().await;
     let (wait_text, timeout_text, code_text) = (form.text("wait"), form.text("timeout"), form.text("code"));
     klog::info(format!("GET /exit?code={code_text}&timeout={timeout_text}&wait={wait_text}"));
     let argued = |name: &str, what: &str, given: &str| {
         let given = quoted(given.as_bytes());
-        Ok(Reply::new(Body::full(format!("argument '{name}' must be {what} or empty, got {given}\n"))))
+        Ok(ok(format!("argument '{name}' must be {what} or empty, got {given}\n")))
     };
     let Some(timeout) = span(&timeout_text) else {
         return argued("timeout", "a valid golang duration", &timeout_text);
@@ -36,17 +36,17 @@ pub(super) async fn exit(asked: &mut Asked, state: &Arc<State>) -> Answer {
         std::process::exit(code);
     }
     tokio::spawn(end(Arc::clone(state), timeout, code));
-    Ok(Reply::new(Body::default()))
+    Ok(ok(""))
 }
 
-async fn end(state: Arc<State>, timeout: Duration, code: i32) {
+async fn end(state: Arc<NetexecState>, timeout: Duration, code: i32) {
     let ended = state.server.shut_down(timeout).await;
     let outcome = if ended { "<nil>" } else { "context deadline exceeded" };
     klog::info(format!("Graceful shutdown completed with: {outcome}"));
     std::process::exit(code);
 }
 
-/// A duration; one below zero is as good as none.
+/// A duration. One below zero counts as zero.
 fn span(text: &str) -> Option<Duration> {
     match text {
         "" => Some(Duration::ZERO),

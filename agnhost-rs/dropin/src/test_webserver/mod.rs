@@ -16,11 +16,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::go::flags::integer;
 use super::go::http::{
-    Answer, Asked, Body, Reply, Server, clean_redirect, error_reply, escape_html, escape_path, join_clean,
+    Body, HttpRequest, HttpResponse, HttpResult, Server, clean, clean_redirect, error_response, escape_html,
+    escape_path, not_found, ok, with_status,
 };
 use super::go::{klog, listen, signals};
 
-/// Sent with every answer, errors apart from the first one.
+/// Sent with every response; an error response leaves the first one out.
 const HEADERS: [(&str, &str); 5] = [
     ("cache-control", "private"),
     ("access-control-allow-origin", "*"),
@@ -32,36 +33,35 @@ const HEADERS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Flags of `test-webserver`.
+/// TestWebserverFlags of `test-webserver`.
 #[derive(Args, Debug)]
-pub struct Flags {
+pub struct TestWebserverFlags {
     /// Port
     #[arg(long, default_value = "80", value_parser = integer, allow_hyphen_values = true)]
     port: i64,
 }
 
 /// Serves until a signal ends the process.
-pub(super) fn run(flags: &Flags) -> ExitCode {
+pub(super) fn run(flags: &TestWebserverFlags) -> ExitCode {
     signals::end_by_default();
     let port = flags.port;
     super::serve(async move {
         let listener = listen::tcp_async(port).unwrap_or_else(|error| klog::fatal(error));
-        Server::new(None).run(listener, |asked| async move { answer(asked).await }).await;
+        Server::new(None).run(listener, answer).await;
         ExitCode::SUCCESS
     })
 }
 
-async fn answer(asked: Asked) -> Answer {
-    if let Some(redirected) = clean_redirect(&asked) {
+async fn answer(request: HttpRequest) -> HttpResult {
+    if let Some(redirected) = clean_redirect(&request) {
         return redirected;
     }
     // Files are read off the threads that serve connections.
-    let found = tokio::task::spawn_blocking(move || serve(&asked)).await;
-    let mut reply = found.unwrap_or_else(|error| failure(&io::Error::other(error)));
-    let is_error = reply.headers().contains_key("x-content-type-options");
-    let skipped = usize::from(is_error);
-    add_missing(reply.headers_mut(), &HEADERS[skipped..]);
-    Ok(reply)
+    let found = tokio::task::spawn_blocking(move || serve(&request)).await;
+    let mut response = found.unwrap_or_else(|error| failure(&io::Error::other(error)));
+    let skipped = usize::from(response.headers().contains_key("x-content-type-options"));
+    add_missing(response.headers_mut(), &HEADERS[skipped..]);
+    Ok(response)
 }
 
 fn add_missing(headers: &mut HeaderMap, wanted: &[(&'static str, &'static str)]) {
@@ -70,12 +70,12 @@ fn add_missing(headers: &mut HeaderMap, wanted: &[(&'static str, &'static str)])
     }
 }
 
-fn serve(asked: &Asked) -> Reply {
-    let path = asked.path();
+fn serve(request: &HttpRequest) -> HttpResponse {
+    let path = request.path();
     if path.ends_with(b"/index.html") {
-        return elsewhere(asked, b"./");
+        return elsewhere(request, b"./");
     }
-    let clean = join_clean(&path);
+    let clean = clean(&[b"/".as_slice(), &path].concat());
     if clean.contains(&0) {
         return failure(&io::ErrorKind::InvalidInput.into());
     }
@@ -86,11 +86,11 @@ fn serve(asked: &Asked) -> Reply {
     };
     let name = clean.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     match (found.is_dir(), path.ends_with(b"/")) {
-        (true, false) => elsewhere(asked, &[name, b"/"].concat()),
-        (false, true) => elsewhere(asked, &[b"../", name].concat()),
-        (false, false) => content::of_file(asked, opened, &found, name),
+        (true, false) => elsewhere(request, &[name, b"/"].concat()),
+        (false, true) => elsewhere(request, &[b"../", name].concat()),
+        (false, false) => content::of_file(request, opened, &found, name),
         (true, true) => match open(&file.join("index.html")) {
-            Ok((index, found)) if !found.is_dir() => content::of_file(asked, index, &found, b"index.html"),
+            Ok((index, found)) if !found.is_dir() => content::of_file(request, index, &found, b"index.html"),
             _ => listing(file, &found),
         },
     }
@@ -102,32 +102,31 @@ fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
     Ok((file, found))
 }
 
-fn elsewhere(asked: &Asked, target: &[u8]) -> Reply {
+fn elsewhere(request: &HttpRequest, target: &[u8]) -> HttpResponse {
     let mut location = target.to_vec();
-    if let Some(query) = asked.query().filter(|query| !query.is_empty()) {
+    if let Some(query) = request.query().filter(|query| !query.is_empty()) {
         location.push(b'?');
         location.extend_from_slice(query.as_bytes());
     }
-    let mut reply = Reply::new(Body::default());
-    *reply.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    let mut response = with_status(StatusCode::MOVED_PERMANENTLY, Body::default());
     let location = HeaderValue::from_bytes(&location).unwrap_or(HeaderValue::from_static("./"));
-    reply.headers_mut().insert("location", location);
-    reply
+    response.headers_mut().insert("location", location);
+    response
 }
 
-fn failure(error: &io::Error) -> Reply {
-    // A path that goes on below a file does not exist either.
+fn failure(error: &io::Error) -> HttpResponse {
+    // A path below a file does not exist either.
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => super::go::http::not_found(),
-        io::ErrorKind::PermissionDenied => error_reply(StatusCode::FORBIDDEN, "403 Forbidden"),
-        _ => error_reply(StatusCode::INTERNAL_SERVER_ERROR, "500 Internal Server Error"),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_found(),
+        io::ErrorKind::PermissionDenied => error_response(StatusCode::FORBIDDEN, "403 Forbidden"),
+        _ => error_response(StatusCode::INTERNAL_SERVER_ERROR, "500 Internal Server Error"),
     }
 }
 
-fn listing(folder: &Path, found: &fs::Metadata) -> Reply {
+fn listing(folder: &Path, found: &fs::Metadata) -> HttpResponse {
     let mut names: Vec<Vec<u8>> = match fs::read_dir(folder) {
         Ok(entries) => entries.flatten().map(|entry| shown_name(&entry)).collect(),
-        Err(_) => return error_reply(StatusCode::INTERNAL_SERVER_ERROR, "Error reading directory"),
+        Err(_) => return error_response(StatusCode::INTERNAL_SERVER_ERROR, "Error reading directory"),
     };
     names.sort_by(|a, b| a.strip_suffix(b"/").unwrap_or(a).cmp(b.strip_suffix(b"/").unwrap_or(b)));
     let mut page =
@@ -140,10 +139,10 @@ fn listing(folder: &Path, found: &fs::Metadata) -> Reply {
         page.extend_from_slice(b"</a>\n");
     }
     page.extend_from_slice(b"</pre>\n");
-    let mut reply = Reply::new(Body::full(page));
-    reply.headers_mut().insert("content-type", HeaderValue::from_static("text/html; charset=utf-8"));
-    content::add_last_modified(&mut reply, found);
-    reply
+    let mut response = ok(page);
+    response.headers_mut().insert("content-type", HeaderValue::from_static("text/html; charset=utf-8"));
+    content::add_last_modified(&mut response, found);
+    response
 }
 
 fn shown_name(entry: &fs::DirEntry) -> Vec<u8> {

@@ -1,29 +1,24 @@
 //! The four commands that `netexec` answers over UDP and SCTP: hostname, echo, clientip, serverport.
 //!
-//! Text is lowered before it is understood, and so is what echo gives back, as in agnhost.
+//! As in agnhost, a command is turned into lower case first, and echo returns lower case.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::net::UdpSocket;
-
-use super::State;
-use crate::dropin::go::text::{errno, host_name, host_port};
-use crate::dropin::go::{klog, listen, sctp};
+use super::NetexecState;
+use crate::go::text::{errno, host_name, host_port};
+use crate::go::{klog, listen, sctp};
 
 const UDP_ROOM: usize = 2048;
 const SCTP_ROOM: usize = 1024;
 
 /// Answers datagrams on one address, or on all.
-pub(super) async fn over_udp(address: Option<(String, IpAddr)>, port: i64, state: Arc<State>) {
+pub(super) async fn over_udp(address: Option<(String, IpAddr)>, port: i64, state: Arc<NetexecState>) {
     let (text, ip) = address.map_or_else(|| (String::new(), None), |(text, ip)| (text, Some(ip)));
     let shown = host_port(&text, &port.to_string());
-    let opened = listen::udp(ip, port).and_then(|socket| {
-        socket.set_nonblocking(true).and_then(|()| UdpSocket::from_std(socket)).map_err(|error| errno(&error))
-    });
-    let socket = opened.unwrap_or_else(|error| {
+    let socket = listen::udp_async(ip, port).unwrap_or_else(|error| {
         klog::fatal(format!("Error occurred: failed to create listener for UDP address {shown}:{error}"))
     });
     klog::info(format!("Started UDP server on port {text} {port}"));
@@ -33,8 +28,10 @@ pub(super) async fn over_udp(address: Option<(String, IpAddr)>, port: i64, state
         let (count, peer) = socket.recv_from(&mut buffer).await.unwrap_or_else(|error| {
             klog::fatal(format!("Error occurred: failed accepting UDP connections:{}", errno(&error)))
         });
-        let Some(reply) = answer(&buffer[..count], listen::plain(peer), port, "UDP", "udp") else { continue };
-        if let Err(error) = socket.send_to(reply.as_bytes(), peer).await {
+        let Some(response) = answer(&buffer[..count], listen::plain(peer), port, "UDP", "udp") else {
+            continue;
+        };
+        if let Err(error) = socket.send_to(response.as_bytes(), peer).await {
             klog::fatal(format!(
                 "Error occurred: failed to write to UDP client {}:{}",
                 listen::plain(peer),
@@ -45,7 +42,7 @@ pub(super) async fn over_udp(address: Option<(String, IpAddr)>, port: i64, state
 }
 
 /// Answers one message of each SCTP association, one after the other.
-pub(super) fn over_sctp(port: i64, state: &State) {
+pub(super) fn over_sctp(port: i64, state: &NetexecState) {
     let number = u16::try_from(port).unwrap_or_else(|_| {
         klog::fatal(format!(
             "Error occurred: failed to resolve SCTP address for port {port}:address {port}: invalid port"
@@ -61,10 +58,10 @@ pub(super) fn over_sctp(port: i64, state: &State) {
         let (mut socket, peer) = sctp::accept(&listener).unwrap_or_else(|error| {
             klog::fatal(format!("Error occurred: failed accepting SCTP connections:{error}"))
         });
-        // A client that fails is its own affair: agnhost would end here.
+        // agnhost would exit here because of one failed client.
         let Ok(count) = socket.read(&mut buffer) else { continue };
-        if let Some(reply) = answer(&buffer[..count], peer, port, "SCTP", "SCTP") {
-            let _ = socket.write_all(reply.as_bytes());
+        if let Some(response) = answer(&buffer[..count], peer, port, "SCTP", "SCTP") {
+            let _ = socket.write_all(response.as_bytes());
         }
     }
 }

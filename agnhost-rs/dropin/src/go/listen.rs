@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::text;
 
-/// As many waiting connections as Go asks for; the kernel cuts it down to its own limit.
+/// The backlog that Go asks for. The kernel cuts it down to its own limit.
 const BACKLOG: i32 = 4096;
 
 /// The network of a socket, as Go names it.
@@ -37,23 +37,22 @@ impl Network {
     }
 }
 
-/// Listens on a port of every address.
-pub(crate) fn tcp(port: i64) -> Result<std::net::TcpListener, String> {
-    socket(Network::Tcp, None, port).map(Into::into)
-}
-
 /// Listens on a port of every address, for the runtime that is running.
 pub(crate) fn tcp_async(port: i64) -> Result<tokio::net::TcpListener, String> {
-    let listener = tcp(port)?;
+    let listener: std::net::TcpListener = socket(Network::Tcp, None, port)?.into();
     listener
         .set_nonblocking(true)
         .and_then(|()| tokio::net::TcpListener::from_std(listener))
         .map_err(|error| format!("listen tcp :{port}: {error}"))
 }
 
-/// Receives datagrams on a port of one address or of every address.
-pub(crate) fn udp(address: Option<IpAddr>, port: i64) -> Result<std::net::UdpSocket, String> {
-    socket(Network::Udp, address, port).map(Into::into)
+/// Receives datagrams on a port of one address or of every address, for the runtime that is running.
+pub(crate) fn udp_async(address: Option<IpAddr>, port: i64) -> Result<tokio::net::UdpSocket, String> {
+    let socket: std::net::UdpSocket = socket(Network::Udp, address, port)?.into();
+    socket
+        .set_nonblocking(true)
+        .and_then(|()| tokio::net::UdpSocket::from_std(socket))
+        .map_err(|error| text::errno(&error))
 }
 
 fn socket(network: Network, address: Option<IpAddr>, port: i64) -> Result<Socket, String> {
@@ -63,21 +62,22 @@ fn socket(network: Network, address: Option<IpAddr>, port: i64) -> Result<Socket
     };
     let host = address.map(|ip| ip.to_string()).unwrap_or_default();
     let shown = text::host_port(&host, &port.to_string());
-    let opened = match address {
-        Some(ip) if !ip.is_unspecified() => open(network, SocketAddr::new(ip, number)),
-        _ => open(network, SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), number)).or_else(|error| {
-            let absent = matches!(error.0.raw_os_error(), Some(code) if without_ipv6(code));
-            if absent {
-                open(network, SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), number))
-            } else {
-                Err(error)
-            }
-        }),
-    };
+    let opened =
+        match address {
+            Some(ip) if !ip.is_unspecified() => open(network, SocketAddr::new(ip, number)),
+            _ => open(network, SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), number)).or_else(|error| {
+                match error.0.raw_os_error() {
+                    Some(code) if is_without_ipv6(code) => {
+                        open(network, SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), number))
+                    }
+                    _ => Err(error),
+                }
+            }),
+        };
     opened.map_err(|(error, step)| format!("listen {name} {shown}: {step}: {}", text::errno(&error)))
 }
 
-fn without_ipv6(code: i32) -> bool {
+fn is_without_ipv6(code: i32) -> bool {
     use nix::errno::Errno;
     matches!(Errno::from_raw(code), Errno::EAFNOSUPPORT | Errno::EADDRNOTAVAIL | Errno::ENOPROTOOPT)
 }

@@ -1,7 +1,7 @@
 //! The accept loop and one task per connection: plain HTTP/1.x, or TLS with HTTP/1.x and HTTP/2 by ALPN.
 //!
-//! A plain request on a TLS port is told so in plain text, as Go tells it. There are no timeouts, as Go has none by
-//! default: a drop-in keeps a connection as long as its peer does.
+//! A plain request on a TLS port gets Go's plain text answer. There are no timeouts, as Go has none by default: a
+//! drop-in keeps a connection as long as its peer does.
 
 use std::future::Future;
 use std::io;
@@ -13,6 +13,7 @@ use http::{HeaderValue, Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,23 +21,23 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::reply::complete;
-use super::{Abort, Answer, Asked, error_reply};
-use crate::dropin::go::{klog, listen};
+use super::response::{complete, set_reason};
+use super::{Abort, Body, HttpRequest, HttpResult, with_status};
+use crate::go::{klog, listen};
 
 /// What answers requests.
 pub(crate) trait Handler: Clone + Send + Sync + 'static {
     /// Answers one request.
-    fn answer(&self, asked: Asked) -> impl Future<Output = Answer> + Send;
+    fn answer(&self, request: HttpRequest) -> impl Future<Output = HttpResult> + Send;
 }
 
 impl<F, Fut> Handler for F
 where
-    F: Fn(Asked) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Answer> + Send,
+    F: Fn(HttpRequest) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = HttpResult> + Send,
 {
-    fn answer(&self, asked: Asked) -> impl Future<Output = Answer> + Send {
-        self(asked)
+    fn answer(&self, request: HttpRequest) -> impl Future<Output = HttpResult> + Send {
+        self(request)
     }
 }
 
@@ -85,57 +86,44 @@ impl Server {
         tokio::time::timeout(limit, self.connections.wait()).await.is_ok()
     }
 
-    async fn connection(self, stream: TcpStream, peer: SocketAddr, handler: impl Handler) {
-        // Go sets this on every connection; a socket that refuses is served all the same.
+    async fn connection(self, mut stream: TcpStream, peer: SocketAddr, handler: impl Handler) {
+        // Go sets this on every connection. A socket that refuses it is served all the same.
         let _ = stream.set_nodelay(true);
         let Some(tls) = self.tls.clone() else {
-            return self.http1(stream, peer, handler).await;
+            return self.exchange(stream, false, peer, handler).await;
         };
-        let mut stream = stream;
         if is_plain_http(&stream).await {
-            const TOLD: &[u8] =
+            const WRONG_SCHEME: &[u8] =
                 b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
-            let _ = stream.write_all(TOLD).await;
+            let _ = stream.write_all(WRONG_SCHEME).await;
             let _ = stream.shutdown().await;
             return klog::info(format!(
                 "http: TLS handshake error from {peer}: client sent an HTTP request to an HTTPS server"
             ));
         }
         match TlsAcceptor::from(tls).accept(stream).await {
-            Ok(stream) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                self.http2(stream, peer, handler).await;
+            Ok(stream) => {
+                let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                self.exchange(stream, http2, peer, handler).await;
             }
-            Ok(stream) => self.http1(stream, peer, handler).await,
             Err(error) => {
                 klog::info(format!("http: TLS handshake error from {peer}: {}", handshake_text(&error)))
             }
         }
     }
 
-    async fn http1<S>(&self, stream: S, peer: SocketAddr, handler: impl Handler)
+    /// Answers the requests of one connection until the peer ends it or the server stops.
+    async fn exchange<S>(&self, stream: S, http2: bool, peer: SocketAddr, handler: impl Handler)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = service_fn(|request| respond(handler.clone(), request, peer));
-        let mut builder = hyper::server::conn::http1::Builder::new();
-        builder.title_case_headers(true).half_close(true);
+        let service = service_fn(move |request| answer(handler.clone(), request, peer));
+        let mut builder = auto::Builder::new(TokioExecutor::new()).title_case_headers(true);
+        builder.http1().half_close(true);
+        let builder = if http2 { builder.http2_only() } else { builder.http1_only() };
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         tokio::select! {
-            // How a connection ends is the peer's business.
-            _ = connection.as_mut() => return,
-            () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        }
-        let _ = connection.await;
-    }
-
-    async fn http2<S>(&self, stream: S, peer: SocketAddr, handler: impl Handler)
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let service = service_fn(move |request| respond(handler.clone(), request, peer));
-        let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-        tokio::select! {
+            // How a connection ends is up to the peer.
             _ = connection.as_mut() => return,
             () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
         }
@@ -143,33 +131,24 @@ impl Server {
     }
 }
 
-async fn respond(handler: impl Handler, request: Request<Incoming>, peer: SocketAddr) -> Answer {
-    let asked = Asked::new(request, peer);
-    let method = asked.method();
-    if let Some(words) = asked.refusal() {
-        let mut reply = error_reply(StatusCode::BAD_REQUEST, "");
-        *reply.body_mut() = super::Body::full(words);
-        reply.headers_mut().remove("x-content-type-options");
-        reply.extensions_mut().extend(reason_words(words));
-        reply.headers_mut().insert("connection", HeaderValue::from_static("close"));
-        return Ok(reply);
+async fn answer(handler: impl Handler, request: Request<Incoming>, peer: SocketAddr) -> HttpResult {
+    let request = HttpRequest::new(request, peer);
+    let method = request.method();
+    if let Some(words) = request.refusal() {
+        let mut refusal = with_status(StatusCode::BAD_REQUEST, Body::full(words));
+        let headers = refusal.headers_mut();
+        headers.insert("content-type", HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert("connection", HeaderValue::from_static("close"));
+        set_reason(&mut refusal, words.trim_start_matches("400 "));
+        return Ok(refusal);
     }
-    match handler.answer(asked).await {
-        Ok(reply) => Ok(complete(&method, reply)),
+    match handler.answer(request).await {
+        Ok(response) => Ok(complete(&method, response)),
         Err(Abort(why)) => {
             klog::info(format!("http: panic serving {peer}: {why}"));
             Err(Abort(why))
         }
     }
-}
-
-/// The words behind the status number, as an extension that hyper writes out.
-fn reason_words(words: &'static str) -> http::Extensions {
-    let mut extensions = http::Extensions::new();
-    if let Ok(phrase) = hyper::ext::ReasonPhrase::try_from(words.trim_start_matches("400 ").as_bytes()) {
-        extensions.insert(phrase);
-    }
-    extensions
 }
 
 /// Whether the first bytes of a connection are an HTTP request rather than a TLS record. A peer that stalls within
