@@ -17,6 +17,7 @@ pub mod history;
 pub mod judge;
 pub mod manifest;
 pub mod measure;
+pub mod mechanisms;
 pub mod metronome;
 pub mod promise;
 pub mod report;

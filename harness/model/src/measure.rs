@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::EventId;
 
+/// A second in microseconds, which is what times are counted in.
+pub const SECOND: i64 = 1_000_000;
+
 /// From the least to the most that a quantity can be, in microseconds unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -8,6 +8,7 @@ use super::kube::KubeEvent;
 use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
 use crate::EventId;
 use crate::clocks::Stamp;
+use crate::measure::SECOND;
 
 /// A pod: one UID.
 pub struct PodLife<'h> {
@@ -49,7 +50,7 @@ impl<'h> PodLife<'h> {
     /// The termination grace period in microseconds.
     #[must_use]
     pub fn grace(&self) -> i64 {
-        self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30) * 1_000_000
+        self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30) * SECOND
     }
 
     /// The container of this name.
@@ -207,6 +208,12 @@ pub enum State<'h> {
 }
 
 impl<'h> ContainerSeen<'h> {
+    /// Whether the container runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+
     pub(crate) fn of(status: &'h Value) -> Self {
         let text = |field| status.get(field).and_then(Value::as_str).unwrap_or_default();
         Self {
