@@ -1,12 +1,12 @@
 //! The fields of a probe: what the API server makes of them, and what a kubelet then does at what time and how often.
 
-mod course;
 mod delay;
 mod example;
 mod failures;
 mod fixed;
 mod grace;
 mod period;
+mod schedule;
 mod successes;
 mod timeout;
 mod trials;

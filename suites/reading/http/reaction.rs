@@ -1,7 +1,7 @@
 //! What the kubelet made of a run of probes that were all answered alike, as far as its deeds show it.
 //!
 //! A result shows only by what follows: a container that becomes or stays ready, one that is killed or lives on, one
-//! that is started. A state that was there before proves less than one that changed, so a [`Taken`] tells everything
+//! that is started. A state that was there before proves less than one that changed, so a [`PossibleResults`] tells everything
 //! that the kubelet *can* have made of the run. Where the run is too short for its result to be seen, nothing is said.
 
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use probity_model::timeline::{ContainerSeen, KubeEvent, ProbeKind, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
 
-use crate::reading::http::course::Course;
+use crate::reading::http::exchanges::Exchanges;
 
 /// How many warnings about a pod the kubelet may have recorded before the rest is dropped; upstream drops after 25.
 const CROWD: u64 = 20;
 
 /// What a run of probes can have been taken for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct PossibleResults {
     pub(crate) success: bool,
     pub(crate) failure: bool,
     /// For nothing: the results were thrown away.
@@ -28,55 +28,62 @@ pub(crate) struct Taken {
     pub(crate) events: Vec<EventId>,
 }
 
-/// What a run of probes should be taken for.
+/// What a probe, or a run of probes, should count as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promise {
+pub(crate) enum CountsAs {
+    /// A success.
     Success,
+    /// A failure.
     Failure,
+    /// Nothing: an error, which is thrown away.
+    Nothing,
 }
 
-impl Promise {
+impl CountsAs {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Success => "success",
             Self::Failure => "failure",
+            Self::Nothing => "nothing",
         }
     }
 }
 
-impl Taken {
+impl PossibleResults {
     /// Whether it can have been what is promised.
-    pub(crate) fn allows(&self, promise: Promise) -> bool {
+    pub(crate) fn allows(&self, promise: CountsAs) -> bool {
         match promise {
-            Promise::Success => self.success,
-            Promise::Failure => self.failure,
+            CountsAs::Success => self.success,
+            CountsAs::Failure => self.failure,
+            CountsAs::Nothing => self.nothing,
         }
     }
 
     /// Whether it can have been the opposite.
-    pub(crate) fn denies(&self, promise: Promise) -> bool {
+    pub(crate) fn denies(&self, promise: CountsAs) -> bool {
         match promise {
-            Promise::Success => !self.failure,
-            Promise::Failure => !self.success,
+            CountsAs::Success => !self.failure,
+            CountsAs::Failure => !self.success,
+            CountsAs::Nothing => !self.success && !self.failure,
         }
     }
 }
 
 /// The evidence of one run.
-pub(crate) struct Jury<'a, 't, 'h> {
+pub(crate) struct Reaction<'a, 't, 'h> {
     pub(crate) run: &'t Timeline<'h>,
-    pub(crate) course: &'a Course<'t, 'h>,
+    pub(crate) course: &'a Exchanges<'t, 'h>,
     /// How late a result may show.
     pub(crate) lag: i64,
 }
 
-impl<'a, 't, 'h> Jury<'a, 't, 'h> {
-    pub(crate) fn new(run: &'t Timeline<'h>, clause: &Clause, course: &'a Course<'t, 'h>) -> Self {
+impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
+    pub(crate) fn new(run: &'t Timeline<'h>, clause: &Clause, course: &'a Exchanges<'t, 'h>) -> Self {
         Self { run, course, lag: clause.slack_us() }
     }
 
     /// Tells whether a run of probes was taken for what is promised.
-    pub(crate) fn decide(&self, range: &Range<usize>, promise: Promise, what: &str, seen: &mut Seen) {
+    pub(crate) fn decide(&self, range: &Range<usize>, promise: CountsAs, what: &str, seen: &mut Seen) {
         let Some(taken) = self.taken(range, seen) else { return };
         let events = self.course.events(range).into_iter().chain(taken.events.iter().copied());
         if !taken.allows(promise) && self.held_up(range) {
@@ -86,7 +93,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
             let finding = format!(
                 "{} {} probes of {} {what}, and were not taken for {}",
                 range.len(),
-                self.course.probe.kind.word(),
+                self.course.spec.kind.word(),
                 self.course.container.name,
                 promise.word()
             );
@@ -105,7 +112,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         }
         let waited = self.run.ended_us - from.hi - self.noise(&first.at, &Stamp::harness(self.run.ended_us));
         let events = self.course.events(range);
-        let of = format!("{} of {}", self.course.probe.kind.word(), self.course.container.name);
+        let of = format!("{} of {}", self.course.spec.kind.word(), self.course.container.name);
         if self.hidden(&first.at, &Stamp::harness(self.run.ended_us)) {
             seen.doubt(Doubt::Gap, format!("a warning about the {of} may have been missed"), events);
         } else if waited < self.lag {
@@ -138,7 +145,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
     pub(crate) fn held_up(&self, range: &Range<usize>) -> bool {
         let first = self.course.exchanges[range.clone()].first();
         let Some((first, until)) = first.zip(self.until(range)) else { return false };
-        self.noise(&first.at, &until).saturating_mul(4) >= self.course.probe.timeout
+        self.noise(&first.at, &until).saturating_mul(4) >= self.course.spec.timeout
     }
 
     /// Whether so many warnings were recorded that others may have been dropped.
@@ -179,7 +186,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
             let why = format!(
                 "what became of {} {} probes may have been missed",
                 range.len(),
-                self.course.probe.kind.word()
+                self.course.spec.kind.word()
             );
             seen.doubt(Doubt::Gap, why, self.course.events(range));
         }
@@ -188,11 +195,11 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
 
     /// What a run of probes can have been taken for; none if too little followed to tell, or was seen of it: that is told
     /// as a doubt.
-    pub(crate) fn taken(&self, range: &Range<usize>, seen: &mut Seen) -> Option<Taken> {
+    pub(crate) fn taken(&self, range: &Range<usize>, seen: &mut Seen) -> Option<PossibleResults> {
         if self.doubt_if_hidden(range, seen) {
             return None;
         }
-        match self.course.probe.kind {
+        match self.course.spec.kind {
             ProbeKind::Readiness => self.by_readiness(range),
             ProbeKind::Liveness => self.by_life(range),
             ProbeKind::Startup => self.by_start(range),
@@ -214,7 +221,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         }
         let Some((done, end)) = this.done.as_ref().zip(self.end_of_life(None)) else { return false };
         let Some(after) = self.run.clocks.between(done, &end) else { return false };
-        let long = self.lag + self.course.probe.timeout + self.course.probe.period;
+        let long = self.lag + self.course.spec.timeout + self.course.spec.period;
         after.lo - self.noise(done, &end) >= long && !self.hidden(&this.at, &end) && !self.deaf_after(done)
     }
 
@@ -247,9 +254,9 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
     pub(crate) fn end_of_life(&self, next: Option<Stamp>) -> Option<Stamp> {
         let course = self.course;
         let stopped = course.attempt.stop_signal().map(|(_, at)| at.clone());
-        let ended = course.attempt.ended.as_ref().map(|(_, at)| at.clone());
+        let ended = course.attempt.ended.as_ref().map(|ended| ended.stamp.clone());
         let following = |other: &&probity_model::timeline::Attempt<'_>| other.number > course.attempt.number;
-        let reborn = course.container.attempts.iter().find(following).map(|next| next.began.1.clone());
+        let reborn = course.container.attempts.iter().find(following).map(|next| next.began.stamp.clone());
         let deleted = course.pod.deleted.map(|id| self.run.heard(id));
         let leaving = course.pod.revisions.iter().find(|revision| revision.terminating());
         let leaving = leaving.map(|revision| revision.at.clone());
@@ -295,8 +302,8 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         self.shown(|revision| revision.container(name).filter(started).map(|status| status.ready))
     }
 
-    fn by_readiness(&self, range: &Range<usize>) -> Option<Taken> {
-        let enough = self.course.probe.successes.max(self.course.probe.failures);
+    fn by_readiness(&self, range: &Range<usize>) -> Option<PossibleResults> {
+        let enough = self.course.spec.successes.max(self.course.spec.failures);
         let from = self.over(range, enough)?;
         let window = self.window(from, &self.until(range)?)?;
         let shown = self.shown_ready();
@@ -308,7 +315,7 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         let always = |ready: bool| states.iter().all(|(_, _, state)| *state == ready);
         let (ready, unready) = (always(true), always(false));
         let kept = |state: bool| before.is_none_or(|before| before == state);
-        Some(Taken {
+        Some(PossibleResults {
             success: ready,
             failure: unready,
             nothing: (ready && kept(true)) || (unready && kept(false)),
@@ -316,13 +323,13 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         })
     }
 
-    fn by_life(&self, range: &Range<usize>) -> Option<Taken> {
+    fn by_life(&self, range: &Range<usize>) -> Option<PossibleResults> {
         let course = self.course;
-        let failures = course.probe.failures;
+        let failures = course.spec.failures;
         let many = i64::try_from(range.len()).ok()?;
         if let Some(next) = course.exchanges.get(range.end) {
             let (failure, events) = (many < failures, vec![next.id]);
-            return Some(Taken { success: true, failure, nothing: true, events });
+            return Some(PossibleResults { success: true, failure, nothing: true, events });
         }
         if let Some((id, at)) = course.attempt.stop_signal() {
             let at = self.run.clocks.on_harness(at)?;
@@ -333,18 +340,28 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
                     .iter()
                     .any(|revision| revision.terminating() && revision.at.at.lo <= at.hi);
             let blamed = self.blamed().filter(|_| !leaving && many >= failures)?;
-            return Some(Taken { success: false, failure: true, nothing: false, events: vec![id, blamed] });
+            return Some(PossibleResults {
+                success: false,
+                failure: true,
+                nothing: false,
+                events: vec![id, blamed],
+            });
         }
         let from = self.over(range, failures)?;
         let until = self.until(range)?;
         self.window(from, &until)?;
         let last = course.pod.last().map(|revision| revision.id);
-        Some(Taken { success: true, failure: false, nothing: true, events: last.into_iter().collect() })
+        Some(PossibleResults {
+            success: true,
+            failure: false,
+            nothing: true,
+            events: last.into_iter().collect(),
+        })
     }
 
     /// The event that says that this probe is why the container was killed.
     fn blamed(&self) -> Option<EventId> {
-        let failed = format!("failed {} probe", self.course.probe.kind.word());
+        let failed = format!("failed {} probe", self.course.spec.kind.word());
         let fits = |event: &&KubeEvent<'_>| {
             let mine = event.container == Some(self.course.container.name.as_str());
             event.reason == "Killing" && mine && event.message.contains(&failed)
@@ -352,20 +369,30 @@ impl<'a, 't, 'h> Jury<'a, 't, 'h> {
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    fn by_start(&self, range: &Range<usize>) -> Option<Taken> {
+    fn by_start(&self, range: &Range<usize>) -> Option<PossibleResults> {
         let course = self.course;
         let again = course.exchanges.get(range.start + 1).map(|exchange| exchange.id);
         if let Some(id) = again {
-            return Some(Taken { success: false, failure: true, nothing: true, events: vec![id] });
+            return Some(PossibleResults { success: false, failure: true, nothing: true, events: vec![id] });
         }
         let name = &course.container.name;
         let shown = self.shown(|revision| revision.container(name).and_then(|status| status.started));
         if let Some((id, ..)) = shown.iter().find(|(_, _, started)| *started) {
-            return Some(Taken { success: true, failure: false, nothing: false, events: vec![*id] });
+            return Some(PossibleResults {
+                success: true,
+                failure: false,
+                nothing: false,
+                events: vec![*id],
+            });
         }
         let until = self.until(range)?;
         self.window(self.over(range, 1)?, &until)?;
         let id = shown.last().map(|(id, ..)| *id);
-        Some(Taken { success: false, failure: true, nothing: true, events: id.into_iter().collect() })
+        Some(PossibleResults {
+            success: false,
+            failure: true,
+            nothing: true,
+            events: id.into_iter().collect(),
+        })
     }
 }

@@ -1,23 +1,30 @@
 //! The HTTP probes of one kind in one life of a container: the unit that the judges of answers walk over.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use probity_model::EventId;
-use probity_model::timeline::{Attempt, ContainerLife, Handler, PodLife, ProbeKind, ProbeSpec};
+use probity_model::timeline::{Handler, ProbeKind, ProbedLife};
 
 use crate::reading::http::exchange::Exchange;
 
 /// The HTTP probes of one kind in one life of a container, in the order of their arrival.
-pub(crate) struct Course<'t, 'h> {
-    pub(crate) pod: &'t PodLife<'h>,
-    pub(crate) container: &'t ContainerLife<'h>,
-    pub(crate) probe: &'t ProbeSpec,
-    pub(crate) attempt: &'t Attempt<'h>,
+pub(crate) struct Exchanges<'t, 'h> {
+    /// The life, with the probe.
+    pub(crate) life: ProbedLife<'t, 'h>,
+    /// What was asked and answered.
     pub(crate) exchanges: Vec<Exchange<'t, 'h>>,
 }
 
-impl<'t, 'h> Course<'t, 'h> {
-    /// Runs of probes that are alike: places in [`Course::exchanges`], each run as long as it can be.
+impl<'t, 'h> Deref for Exchanges<'t, 'h> {
+    type Target = ProbedLife<'t, 'h>;
+
+    fn deref(&self) -> &ProbedLife<'t, 'h> {
+        &self.life
+    }
+}
+
+impl<'t, 'h> Exchanges<'t, 'h> {
+    /// Runs of probes that are alike: places in [`Exchanges::exchanges`], each run as long as it can be.
     pub(crate) fn runs<K: PartialEq>(
         &self,
         like: impl Fn(&Exchange<'t, 'h>) -> Option<K>,
@@ -35,7 +42,7 @@ impl<'t, 'h> Course<'t, 'h> {
 
     /// The probe's name as events write it: `Readiness`.
     pub(crate) fn word(&self) -> &'static str {
-        match self.probe.kind {
+        match self.spec.kind {
             ProbeKind::Startup => "Startup",
             ProbeKind::Liveness => "Liveness",
             ProbeKind::Readiness => "Readiness",
@@ -49,7 +56,7 @@ impl<'t, 'h> Course<'t, 'h> {
 
     /// The headers that the pod gives the probe.
     pub(crate) fn headers(&self) -> &[(String, String)] {
-        match &self.probe.handler {
+        match &self.spec.handler {
             Handler::Http { headers, .. } => headers,
             _ => &[],
         }

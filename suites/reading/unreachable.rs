@@ -3,30 +3,20 @@
 //! No target sees such a probe, or none sees more than a connection. That it is in vain follows from the plans that the
 //! pod's spec carries, and only if every container of the pod has one that was never changed.
 
-use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit};
 use probity_model::timeline::{
-    ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision, State,
+    At, ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision,
 };
-use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
-use probity_script::witness::Fact;
 use probity_script::{Listener, Plan};
 
+use super::http::reaction::CountsAs;
 use super::kinds::{sleeps, started_before};
-
-/// What such a probe comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comes {
-    /// A failure, which counts.
-    ToFailure,
-    /// An error, which is thrown away.
-    ToNothing,
-}
 
 /// A probe that is in vain.
 #[derive(Clone, Copy)]
-pub(crate) struct InVain<'t, 'h> {
+pub(crate) struct UnreachableProbe<'t, 'h> {
     pub(crate) pod: &'t PodLife<'h>,
     pub(crate) container: &'t ContainerLife<'h>,
     pub(crate) spec: &'t ProbeSpec,
@@ -67,10 +57,7 @@ pub(crate) fn there(pod: &PodLife<'_>, port: u16) -> There {
 
 /// Whether a plan of a pod was changed.
 fn changed(pod: &PodLife<'_>) -> bool {
-    let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
-    attempts
-        .flat_map(|attempt| &attempt.lines)
-        .any(|line| matches!(line.line.fact, Fact::Change(_) | Fact::Reset(_)))
+    pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| attempt.was_changed())
 }
 
 /// Whether anybody was seen at a port: it may be one of the target's own.
@@ -81,13 +68,10 @@ fn visited(pod: &PodLife<'_>, port: u16) -> bool {
 
 /// Whether a handler goes to its own pod, by a port that has a number.
 pub(crate) fn own_port(handler: &Handler) -> Option<u16> {
-    match handler {
-        Handler::Http { host: Some(_), .. } | Handler::Tcp { host: Some(_), .. } => None,
-        handler => handler.port(),
-    }
+    handler.port().filter(|_| handler.host().is_none())
 }
 
-impl InVain<'_, '_> {
+impl UnreachableProbe<'_, '_> {
     /// Judges by what became of it.
     pub(crate) fn judge(
         &self,
@@ -95,7 +79,7 @@ impl InVain<'_, '_> {
         clause: &Clause,
         seen: &mut Seen,
         why: &str,
-        comes: Comes,
+        comes: CountsAs,
     ) {
         seen.applies();
         let word = self.spec.kind.word();
@@ -107,17 +91,18 @@ impl InVain<'_, '_> {
         let errored = self.event("Unhealthy", &format!("{word} probe errored"));
         let killed = self.event("Killing", &format!("failed {word} probe"));
         let (right, wrong) = match comes {
-            Comes::ToFailure => ([failed, killed], [errored, None]),
-            Comes::ToNothing => ([errored, None], [failed, killed]),
+            CountsAs::Success => return,
+            CountsAs::Failure => ([failed, killed], [errored, None]),
+            CountsAs::Nothing => ([errored, None], [failed, killed]),
         };
         for id in wrong.into_iter().flatten() {
-            let took = if comes == Comes::ToFailure { "an error" } else { "a failure" };
+            let took = if comes == CountsAs::Failure { "an error" } else { "a failure" };
             seen.violated(format!("{of} was taken for {took}"), [id]);
         }
         for id in right.into_iter().flatten() {
             seen.fine([id]);
         }
-        if comes == Comes::ToFailure && killed.is_none() {
+        if comes == CountsAs::Failure && killed.is_none() {
             self.should_have_killed(run, clause, seen, &of);
         }
     }
@@ -147,19 +132,18 @@ impl InVain<'_, '_> {
     fn should_have_killed(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
         let spec = self.spec;
         let gated = spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();
-        let node_was_touched = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }));
-        if spec.kind == ProbeKind::Readiness || gated || node_was_touched || !run.gaps.is_empty() {
+        if spec.kind == ProbeKind::Readiness || gated || run.node_was_touched() || !run.gaps.is_empty() {
             return;
         }
         let Some(attempt) = self.container.attempts.first() else { return };
         let Some(from) = self.last_to_begin() else { return };
-        if attempt.stop_signal().is_some() || attempt.ended.is_some() || self.container.attempts.len() > 1 {
+        if !attempt.lives_on() || self.container.attempts.len() > 1 {
             return;
         }
         let leaving = self.pod.revisions.iter().find(|revision| revision.terminating());
-        let end = self.pod.deleted.map(|id| (id, run.heard(id)));
-        let end = end.or(leaving.map(|revision| (revision.id, revision.at.clone())));
-        let Some(end) = end.or_else(|| Some((self.pod.last()?.id, Stamp::harness(run.ended_us)))) else {
+        let end = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
+        let end = end.or(leaving.map(At::of));
+        let Some(end) = end.or_else(|| Some(At::new(self.pod.last()?.id, run.end()))) else {
             return;
         };
         let most = spec.initial_delay
@@ -169,38 +153,36 @@ impl InVain<'_, '_> {
         let bound =
             Bound::at_most(most, "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack");
         let quantity = format!("{of} lets the container live on");
-        let measured = run.measure(quantity, &attempt.node, (from.0, &from.1), (end.0, &end.1), bound);
+        let measured = run.measure(quantity, &attempt.node, from, end, bound);
         if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
             seen.measure(measured);
         }
     }
 
     /// When the last of the pod's containers began: a kubelet may not look at the first before.
-    fn last_to_begin(&self) -> Option<(EventId, Stamp)> {
-        let mut last: Option<(EventId, Stamp)> = None;
+    fn last_to_begin(&self) -> Option<At> {
+        let mut last: Option<At> = None;
         for container in started_before(self.pod, self.container) {
             let hook = container.spec.get("lifecycle").is_some();
-            let (id, at) = match container.attempts.first() {
+            let began = match container.attempts.first() {
                 Some(first) => first.began.clone(),
                 None => self.shown_running(container)?,
             };
             if hook {
                 return None;
             }
-            if last.as_ref().is_none_or(|(_, last)| at.at.lo > last.at.lo) {
-                last = Some((id, at));
+            if last.as_ref().is_none_or(|last| began.at.lo > last.at.lo) {
+                last = Some(began);
             }
         }
         last
     }
 
     /// When a container that only sleeps was shown to run.
-    fn shown_running(&self, container: &ContainerLife<'_>) -> Option<(EventId, Stamp)> {
-        let runs = |shown: &&Revision<'_>| {
-            let seen = shown.container(&container.name);
-            seen.is_some_and(|seen| matches!(seen.state, State::Running { .. }))
-        };
+    fn shown_running(&self, container: &ContainerLife<'_>) -> Option<At> {
+        let runs =
+            |shown: &&Revision<'_>| shown.container(&container.name).is_some_and(|seen| seen.is_running());
         let shown = self.pod.revisions.iter().filter(|_| sleeps(container)).find(runs)?;
-        Some((shown.id, shown.at.clone()))
+        Some(At::of(shown))
     }
 }
