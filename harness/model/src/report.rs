@@ -6,6 +6,7 @@
 mod build;
 mod clauses;
 mod diff;
+mod exit;
 mod merge;
 mod result;
 mod word;
@@ -24,8 +25,8 @@ use crate::{CaseName, ClauseId, EventId, Judgement};
 
 pub use build::{Stored, Told};
 pub use diff::{Diff, Moved};
+pub use exit::{Exit, ExitFacts, Undecided};
 pub use merge::{Poll, Vote};
-pub use result::{Exit, Undecided};
 pub use word::{Reason, Word};
 pub use words::{again, event_in_words, paragraph};
 
