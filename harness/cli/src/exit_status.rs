@@ -9,7 +9,7 @@ use std::path::Path;
 use probity_cluster::ClusterError;
 use probity_script::problem::Problem;
 
-pub(crate) use probity_model::report::{Exit, ExitFacts, Undecided};
+pub(crate) use probity_report::{Exit, ExitFacts, Undecided};
 
 /// The statuses, for `--help` and for the documentation.
 pub(crate) const STATUSES: &str = "Exit statuses:

@@ -14,7 +14,7 @@ mod summary;
 use std::fmt;
 use std::path::Path;
 
-use probity_model::Report;
+use probity_report::Report;
 
 use crate::exit_status::{Exit, Failure, Undecided};
 use crate::run_folder::{self, REPORT};

@@ -8,9 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use probity_model::report::{Stored, Told};
-use probity_model::run_log::{self, LogLine};
-use probity_model::{History, Report};
+use probity_model::History;
+use probity_report::{LogLine, Report, Stored, Told, run_log};
 use sha2::{Digest, Sha256};
 
 use crate::exit_status::Failure;
@@ -170,8 +169,8 @@ pub(crate) fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::compose::Composer;
-    use probity_model::report::{Undecided, Word};
+    use probity_composer::Composer;
+    use probity_report::{Undecided, Word};
     use serde_json::json;
 
     use super::*;

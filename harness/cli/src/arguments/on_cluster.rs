@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use probity_model::trial::Fault;
 use probity_script::Span;
+use probity_trial::Fault;
 
 use super::Inconclusive;
 use crate::cases::book::SuiteArgs;

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use probity_case::{Case, CaseName, masked};
 use probity_document as document;
-use probity_model::case::masked;
-use probity_model::{Case, CaseName, Catalogue, Registry};
+use probity_model::{Catalogue, Registry};
 use probity_script::problem::{Problem, pin};
 
 use crate::exit_status::Failure;

@@ -3,8 +3,7 @@
 //! The words are those of Rust's test programs. Whether a cluster has what a case needs is checked elsewhere.
 
 use clap::{Args, ValueEnum};
-use probity_model::Case;
-use probity_model::case::Profile;
+use probity_case::{Case, Profile};
 
 use crate::output::{counted, did_you_mean};
 

@@ -1,12 +1,11 @@
 //! A case as text, from the values that were read and not from its file: pods with their probes and what follows from
 //! their fields by arithmetic, plans, and steps.
 
-use probity_model::Case;
-use probity_model::case::Workload;
+use probity_case::{Case, Workload};
 use probity_model::measure::Interval;
-use probity_model::promise::{self, Failing};
 use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_script::{Plan, Script};
+use probity_trial::promise::{self, Failing};
 use serde::Serialize;
 use serde_json::Value;
 

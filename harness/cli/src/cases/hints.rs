@@ -3,7 +3,7 @@
 //! A case may want exactly that (a probe of a port where nothing listens is a fine case), so hints fail nothing unless
 //! `--strict` is given.
 
-use probity_model::Case;
+use probity_case::Case;
 use probity_script::problem::Problem;
 
 use super::book::CaseFile;

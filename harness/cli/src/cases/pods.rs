@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::Case;
-use probity_model::case::{CasePod, ONLY, Workload};
+use probity_case::{Case, CasePod, ONLY, Workload};
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
-use probity_model::trial::plain_path;
 use probity_script::{Listener, Plan, Protocol};
+use probity_trial::plain_path;
 use serde_json::Value;
 
 /// A pod of a case, or the template of a workload.
@@ -140,7 +139,7 @@ fn listeners(plan: &Plan) -> String {
 /// The name that an exec handler gives to `agnhost-rs exec`, if it is such a command.
 fn exec_name(command: &[String]) -> Option<&str> {
     match command {
-        [program, verb, name, ..] if program == probity_model::manifest::PROGRAM && verb == "exec" => {
+        [program, verb, name, ..] if program == probity_case::manifest::PROGRAM && verb == "exec" => {
             Some(name)
         }
         _ => None,
@@ -170,7 +169,7 @@ pub(crate) fn unanswered(plan: &Plan, handler: &Handler) -> Option<String> {
             return Some(format!(
                 "the image has no program but {program}: write `[{program}, exec, NAME]`, and the answer of NAME \
                  under `exec` in the plan",
-                program = probity_model::manifest::PROGRAM
+                program = probity_case::manifest::PROGRAM
             ));
         };
         let missing = !plan.exec.contains_key(name);

@@ -1,8 +1,7 @@
 //! A pod or a workload that the API server rejects, with the place in the file.
 
+use probity_case::{Case, CasePod};
 use probity_cluster::{Refusal, RefusedPod};
-use probity_model::Case;
-use probity_model::case::CasePod;
 use probity_script::problem::Problem;
 use serde_json::Value;
 
@@ -115,7 +114,7 @@ fn fields_in(message: &str) -> Vec<String> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::case::ONLY;
+    use probity_case::ONLY;
 
     use super::*;
 

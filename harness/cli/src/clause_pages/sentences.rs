@@ -1,7 +1,8 @@
 //! Our own sentences as Markdown: marks are escaped, names of fields look like code, and names of clauses and upstream issues
 //! are links.
 
-use probity_model::{Case, ClauseId};
+use probity_case::Case;
+use probity_model::ClauseId;
 use probity_suites::Chapter;
 
 use super::PageContext;

@@ -1,6 +1,6 @@
 //! `probity diff`: what changed between two reports, clause by clause.
 
-use probity_model::report::Diff;
+use probity_report::Diff;
 
 use crate::arguments::DiffArgs;
 use crate::exit_status::{Exit, Failure};
@@ -25,7 +25,7 @@ mod tests {
 
     use super::*;
     use crate::report_files::{self, sample};
-    use probity_model::report::Undecided;
+    use probity_report::Undecided;
 
     #[test]
     fn a_new_violation_fails_and_its_end_does_not() {

@@ -1,6 +1,6 @@
 //! `probity explain`: a clause with everything that is known about it, or a case as text.
 
-use probity_model::Case;
+use probity_case::Case;
 
 use crate::arguments::ExplainArgs;
 use crate::cases::book::Book;

@@ -1,6 +1,7 @@
 //! `probity judge`: the verdicts on stored histories, without a cluster.
 
-use probity_model::{Registry, Report};
+use probity_model::Registry;
+use probity_report::Report;
 
 use crate::arguments::{Format, JudgeArgs};
 use crate::cases::book;

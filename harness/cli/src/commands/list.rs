@@ -2,7 +2,7 @@
 
 mod clauses;
 
-use probity_model::Case;
+use probity_case::Case;
 use serde_json::{Value, json};
 
 use crate::arguments::{Format, ListArgs};

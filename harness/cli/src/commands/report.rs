@@ -1,7 +1,8 @@
 //! `probity report`: generates the files of a run again from its log and histories, without a cluster.
 
-use probity_model::run_log::Suite;
-use probity_model::{Registry, Report};
+use probity_model::Registry;
+use probity_report::Report;
+use probity_report::run_log::Suite;
 
 use crate::arguments::ReportArgs;
 use crate::cases::book::Book;

@@ -4,8 +4,8 @@
 //! run.
 
 use probity_cluster::{RefusedPod, RunOptions};
-use probity_model::report::Word;
-use probity_model::run_log::RunFacts;
+use probity_report::Word;
+use probity_report::run_log::RunFacts;
 
 use crate::arguments::{Inconclusive, RunArgs};
 use crate::cases::book::Book;

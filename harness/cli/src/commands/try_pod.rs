@@ -6,11 +6,12 @@
 
 use std::sync::mpsc::channel;
 
+use probity_case::Case;
 use probity_cluster::{RefusedPod, Rights};
-use probity_model::report::Undecided;
-use probity_model::run_log::{Planned, RunFacts};
-use probity_model::trial::{self, Fault, Stand, Trial};
-use probity_model::{Case, History};
+use probity_model::History;
+use probity_report::Undecided;
+use probity_report::run_log::{Planned, RunFacts};
+use probity_trial::{Fault, Stand, Trial, remarks, trial};
 
 use crate::arguments::TryArgs;
 use crate::cases::book::Book;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     let stand = Stand::of(&workload.workload).map_err(|why| workload.misfit(&why))?;
     let boot = i64::try_from(args.slow_start.micros()).unwrap_or(i64::MAX);
     let chosen = |fault: &Fault| args.faults.is_empty() || args.faults.contains(fault);
-    let trials = Fault::ALL.into_iter().filter(chosen).map(|fault| trial::trial(&stand, fault, boot));
+    let trials = Fault::ALL.into_iter().filter(chosen).map(|fault| trial(&stand, fault, boot));
     let trials: Vec<Trial> = trials
         .collect::<Result<_, _>>()
         .map_err(|why| Failure::failed(format!("{why}; please report this with the file")))?;
@@ -92,7 +93,7 @@ impl Attempt<'_> {
     }
 
     fn print(&self, run: Option<&TrialRun<'_>>) -> Result<Exit, Failure> {
-        let remarks = trial::remarks(&self.stand, self.boot);
+        let remarks = remarks(&self.stand, self.boot);
         let (workload, stand, trials) = (&self.workload, &self.stand, &self.trials);
         let report = TrialReport { workload, stand, trials, remarks, run };
         if self.args.json {
@@ -152,7 +153,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use probity_cluster::rights::{Missing, RULES};
-    use probity_model::trial::Workload;
+    use probity_trial::Workload;
     use serde_json::json;
 
     use super::*;
@@ -160,7 +161,7 @@ mod tests {
     fn trials(faults: &[Fault]) -> Vec<Trial> {
         let pod = json!({ "kind": "Pod", "spec": { "containers": [{ "name": "c" }] } });
         let stand = Stand::of(&Workload::of(&pod).unwrap().unwrap()).unwrap();
-        faults.iter().map(|fault| trial::trial(&stand, *fault, 1_000_000).unwrap()).collect()
+        faults.iter().map(|fault| trial(&stand, *fault, 1_000_000).unwrap()).collect()
     }
 
     #[test]

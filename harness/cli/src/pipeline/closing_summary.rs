@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
-use probity_model::Report;
 use probity_model::measure::seconds;
-use probity_model::report::{Word, paragraph};
-use probity_model::run_log::Usage;
+use probity_report::run_log::Usage;
+use probity_report::{Report, Word, paragraph};
 
 /// The summary. `shown` are the words whose findings the test output has shown already.
 pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {

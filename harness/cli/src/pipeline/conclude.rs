@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use probity_model::report::Stored;
-use probity_model::{LogLine, Report};
+use probity_report::{LogLine, Report, Stored};
 
 use crate::cases::book::Book;
 use crate::exit_status::{Exit, ExitFacts, Failure, Undecided};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use probity_case::{Case, CaseName};
 use probity_cluster::{Ground, Progress, RunOptions, Zero, schedule};
-use probity_model::report::Undecided;
-use probity_model::run_log::{Leftover, RunFacts};
-use probity_model::{Case, CaseName, LogLine};
+use probity_report::run_log::{Leftover, RunFacts};
+use probity_report::{LogLine, Undecided};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 

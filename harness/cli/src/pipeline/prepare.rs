@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use probity_case::{Case, CaseName, Workload};
 use probity_cluster::rights::{self, Rights};
 use probity_cluster::{Ground, RefusedPod, RunError, RunOptions, connect, rehearse};
-use probity_model::case::Workload;
 use probity_model::clause::Need;
-use probity_model::{Case, CaseName};
 use tokio::runtime::{Builder, Runtime};
 
 use super::RunSettings;

@@ -7,8 +7,8 @@ pub(crate) mod screen;
 
 use std::collections::BTreeMap;
 
+use probity_case::{Case, CaseName};
 use probity_cluster::Progress;
-use probity_model::{Case, CaseName};
 
 /// Roughly how long the clean-up at the end takes.
 const CLEANUP_US: i64 = 3_000_000;

@@ -9,10 +9,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
+use probity_case::CaseName;
 use probity_cluster::Progress;
-use probity_model::report::{Undecided, Word};
-use probity_model::run_log::{Ground, Leftover};
-use probity_model::{CaseName, History, LogLine, Registry};
+use probity_model::{History, Registry};
+use probity_report::run_log::{Ground, Leftover};
+use probity_report::{LogLine, Undecided, Word};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::libtest::TestResult;

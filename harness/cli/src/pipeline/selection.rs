@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use probity_case::{Case, CaseName};
 use probity_model::clause::Need;
-use probity_model::run_log::Planned;
 use probity_model::verdict::Skip;
-use probity_model::{Case, CaseName, LogLine};
+use probity_report::LogLine;
+use probity_report::run_log::Planned;
 
 use super::libtest::{TestLine, TestResult};
 use super::run_sink::AwaitedCase;

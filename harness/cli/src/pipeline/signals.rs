@@ -1,6 +1,6 @@
 //! SIGINT and SIGTERM: the first one ends the run in good order, the second one ends the program immediately.
 
-use probity_model::report::Exit;
+use probity_report::Exit;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

@@ -8,8 +8,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use probity_model::Report;
-use probity_model::report::{ClauseReport, Undecided, Word};
+use probity_report::{ClauseReport, Report, Undecided, Word};
 
 use super::summary;
 use crate::exit_status::Failure;

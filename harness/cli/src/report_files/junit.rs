@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use probity_model::report::{CaseReport, Undecided, Word};
-use probity_model::{Judgement, Report, Verdict};
+use probity_model::{Judgement, Verdict};
+use probity_report::{CaseReport, Report, Undecided, Word};
 use quick_junit::{NonSuccessKind, Property, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 /// The maximum number of measurements of a case.

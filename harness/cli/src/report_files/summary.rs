@@ -6,10 +6,9 @@
 
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
-use probity_model::Report;
 use probity_model::measure::seconds;
-use probity_model::report::{CaseReport, ClauseReport, Undecided, Word, paragraph};
-use probity_model::run_log::Suite;
+use probity_report::run_log::Suite;
+use probity_report::{CaseReport, ClauseReport, Report, Undecided, Word, paragraph};
 use serde_json::{Value, json};
 
 use super::exit_word;

@@ -1,7 +1,7 @@
 //! The report on a trial for programs.
 
 use probity_model::measure::Interval;
-use probity_model::trial::{Expected, Observed, Standing, Trial, What};
+use probity_trial::{Expected, Observed, Standing, Trial, What};
 use serde_json::{Value, json};
 
 use super::trial_report::{TrialReport, TrialRun};

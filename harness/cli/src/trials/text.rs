@@ -1,8 +1,8 @@
 //! The report on a trial for people.
 
 use probity_model::measure::Interval;
-use probity_model::promise::tenths;
-use probity_model::trial::{Expected, Observed, Promised, Quantity, Row, Stand, Standing, Trial, What};
+use probity_trial::promise::tenths;
+use probity_trial::{Expected, Observed, Promised, Quantity, Row, Stand, Standing, Trial, What};
 
 use super::trial_report::{TrialReport, TrialRun};
 use crate::cases::pods;

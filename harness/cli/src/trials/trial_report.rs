@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use probity_model::report::Word;
-use probity_model::trial::{Outcome, Remark, Stand, Standing, Trial};
-use probity_model::{History, LogLine, Registry};
+use probity_model::{History, Registry};
+use probity_report::{LogLine, Word};
+use probity_trial::{Outcome, Remark, Stand, Standing, Trial};
 
 use super::manifests::ChosenWorkload;
 use crate::exit_status::ExitFacts;
@@ -124,8 +124,8 @@ impl TrialReport<'_> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::CaseName;
-    use probity_model::trial::{Fault, trial};
+    use probity_case::CaseName;
+    use probity_trial::{Fault, trial};
 
     use super::*;
 

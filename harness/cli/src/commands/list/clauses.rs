@@ -1,6 +1,7 @@
 //! `probity list --clauses` and `--coverage`: the promises, and what tests them.
 
-use probity_model::{Case, Clause};
+use probity_case::Case;
+use probity_model::Clause;
 use serde_json::{Value, json};
 
 use crate::arguments::{Format, ListArgs};

@@ -1,0 +1,84 @@
+//! The sum of a report: counts, and what became of each profile.
+
+use std::collections::BTreeMap;
+
+use probity_case::Profile;
+use probity_model::ClauseId;
+
+use crate::document::{ClauseReport, Counts, Outcome, ProfileReport};
+use crate::word::Word;
+
+impl Counts {
+    /// Counts words.
+    #[must_use]
+    pub fn of(words: impl IntoIterator<Item = Word>) -> Self {
+        let mut counts = Self::default();
+        for word in words {
+            counts.total += 1;
+            *counts.slot(word) += 1;
+        }
+        counts
+    }
+
+    fn slot(&mut self, word: Word) -> &mut u64 {
+        match word {
+            Word::Violated => &mut self.violated,
+            Word::Error => &mut self.error,
+            Word::Inconclusive => &mut self.inconclusive,
+            Word::Diverges => &mut self.diverges,
+            Word::Holds => &mut self.holds,
+            Word::Skipped => &mut self.skipped,
+        }
+    }
+
+    /// How many there are of a word.
+    #[must_use]
+    pub fn get(mut self, word: Word) -> u64 {
+        *self.slot(word)
+    }
+
+    /// How many say something about the cluster.
+    #[must_use]
+    pub fn decided(self) -> u64 {
+        self.holds + self.diverges + self.violated
+    }
+
+    /// The counts in words, the heaviest first, those without any left out: `1 violated, 67 holds`.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        let parts: Vec<String> = Word::ALL
+            .into_iter()
+            .filter(|word| self.get(*word) > 0)
+            .map(|word| format!("{} {word}", self.get(word)))
+            .collect();
+        if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+    }
+}
+
+/// What became of a profile whose cases were written for these clauses.
+pub(super) fn profile(profile: Profile, clauses: &[&ClauseReport], modified: bool) -> ProfileReport {
+    let counts = Counts::of(clauses.iter().map(|clause| clause.verdict));
+    let (result, why) = outcome(counts, modified);
+    let mut names: BTreeMap<Word, Vec<ClauseId>> = BTreeMap::new();
+    for clause in clauses {
+        names.entry(clause.verdict).or_default().push(clause.id.clone());
+    }
+    ProfileReport { profile, result, why, counts, clauses: names }
+}
+
+fn outcome(counts: Counts, modified: bool) -> (Outcome, String) {
+    let (result, why) = if counts.violated > 0 {
+        (Outcome::Failure, "a clause was violated")
+    } else if counts.error > 0 {
+        (Outcome::Invalid, "the harness or its surroundings failed")
+    } else if counts.decided() == 0 {
+        (Outcome::Invalid, "nothing was decided")
+    } else if modified {
+        (Outcome::Invalid, "the program was built from sources that differ from its commit")
+    } else if counts.inconclusive + counts.skipped > 0 {
+        (Outcome::Partial, "some clauses are not decided")
+    } else {
+        (Outcome::Success, "every clause holds or diverges as catalogued")
+    };
+    (result, why.to_owned())
+}
