@@ -13,7 +13,7 @@ pub(crate) mod protocol;
 mod run;
 mod serve;
 
-pub use orders::{Flags, Orders};
+pub use orders::Flags;
 pub use serve::serve;
 
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, RwLock};
 
 use probity_script::witness::{ChangeSeen, Mark, ResetSeen};
-use probity_script::{Change, Changed, Fact, Moment, Plan, Script, Span};
+use probity_script::{Change, Changed, Choice, Fact, Moment, Plan, Script, Span};
 use tokio::sync::watch;
 
 use crate::hold::{hold, read, write};
@@ -27,19 +27,6 @@ struct Shared {
     counters: Mutex<HashMap<String, HashMap<String, u64>>>,
     marks: RwLock<BTreeMap<String, u64>>,
     turns: watch::Sender<u64>,
-}
-
-/// What was chosen for one probe.
-#[derive(Clone, Debug)]
-pub struct Choice<A> {
-    /// The probe's number.
-    pub probe: u64,
-    /// The step's place in the script.
-    pub step: usize,
-    /// Its answer.
-    pub answer: A,
-    /// The event that this step makes happen.
-    pub mark: Option<String>,
 }
 
 impl Stage {
@@ -115,9 +102,7 @@ impl Stage {
             since: &since,
             dice,
         };
-        let due = script.due(&moment);
-        let (answer, mark) = (due.step.answer.clone(), due.step.mark.clone());
-        Choice { probe: endpoint.probe, step: due.index, answer, mark }
+        script.choose(&moment)
     }
 
     /// How long ago each event happened.

@@ -11,10 +11,11 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use probity_script::answer::CommandOrders;
 use probity_script::witness::Command;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::orders::{Flags, Orders};
+use super::orders::Flags;
 
 /// The longest line that either side reads.
 pub(crate) const LONGEST_LINE: usize = 512 * 1024;
@@ -38,7 +39,7 @@ pub(crate) enum Hello {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reply {
     /// Do this.
-    Orders(Orders),
+    Orders(CommandOrders),
     /// The plan has no such name, but these.
     Unknown { names: Vec<String> },
 }

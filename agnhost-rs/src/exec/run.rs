@@ -5,11 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use probity_script::answer::{ExecAnswer, ExecSettings};
+use probity_script::answer::{CommandOrders, ExecAnswer, ExecSettings};
 
 use super::ExecArgs;
 use super::command;
-use super::orders::Orders;
 use super::protocol::{self, Hello, News, Reply};
 use crate::clock::Clock;
 use crate::lifecycle::{self, Mailbox};
@@ -76,7 +75,7 @@ fn ask(args: ExecArgs, clock: &Clock) -> io::Result<(Reply, UnixStream)> {
 struct Acting {
     mailbox: Mailbox,
     server: Option<UnixStream>,
-    orders: Orders,
+    orders: CommandOrders,
 }
 
 impl Acting {

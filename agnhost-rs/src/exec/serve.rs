@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use probity_script::answer::ExecAnswer;
+use probity_script::answer::{CommandOrders, ExecAnswer};
 use probity_script::witness::{ChildSeen, Command, ExecEnded, ExecSeen, SignalSeen, Trouble};
 use probity_script::{Endpoint, Fact};
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::orders::{Flags, Orders};
+use super::orders::Flags;
 use super::protocol::{self, Hello, LONGEST_LINE, News, Reply};
 use crate::lifecycle::Family;
 use crate::stage::{Asked, EXEC, Stage};
@@ -139,12 +139,12 @@ impl Desk {
             let asked = Asked { name: &by.to_string(), probe, host: None };
             let choice = script.map(|script| self.stage.choose(script, asked));
             let (step, mark) = choice.as_ref().map_or((0, None), |choice| (choice.step, choice.mark.clone()));
-            let orders: Option<Orders> = match choice {
+            let orders: Option<CommandOrders> = match choice {
                 Some(choice) => Some(flags.over(&choice.answer)),
                 None if name == UNPLANNED || !flags.is_empty() => Some(flags.over(&ExecAnswer::Succeed)),
                 None => None,
             };
-            let answer = orders.as_ref().map_or_else(|| "unknown".to_owned(), Orders::to_string);
+            let answer = orders.as_ref().map_or_else(|| "unknown".to_owned(), CommandOrders::to_string);
             let endpoint = by.clone();
             self.stage.witness().arrival(&Fact::Exec(ExecSeen {
                 exec,

@@ -4,7 +4,7 @@
 //! witness shows every moment at which the service was asked or should have been.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use probity_script::witness::Call;
 use probity_script::{Client, Fact};
@@ -16,10 +16,6 @@ use crate::witness::Witness;
 
 /// How many requests wait at once if the plan does not say.
 const AT_ONCE: u16 = 64;
-/// How long an answer may take if the plan does not say.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The shortest pause between two requests.
-const SHORTEST: Duration = Duration::from_millis(1);
 /// The longest host name that is taken from an answer.
 const LONGEST_HOST: usize = 253;
 
@@ -33,7 +29,7 @@ pub fn start(stage: &Stage) {
 async fn send(witness: Witness, client: Client) {
     let after = client.after.unwrap_or_default().0;
     tokio::time::sleep(after.saturating_sub(witness.clock().elapsed().0)).await;
-    let every = client.every.0.max(SHORTEST);
+    let every = client.pace().0;
     let at_once = usize::from(client.at_once.unwrap_or(AT_ONCE));
     let free = Arc::new(Semaphore::new(at_once));
     let mut due = tokio::time::Instant::now();
@@ -62,7 +58,7 @@ fn call(client: &Client, error: Option<String>) -> Call {
 
 async fn ask(witness: &Witness, client: &Client) {
     let began = Instant::now();
-    let outcome = client::get(&client.url, client.timeout.map_or(PATIENCE, |timeout| timeout.0)).await;
+    let outcome = client::get(&client.url, client.patience().0).await;
     let took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     let seen = match outcome {
         Ok(answer) => Call { status: Some(answer.status), answered_by: host(&answer), ..call(client, None) },

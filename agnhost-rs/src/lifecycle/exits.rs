@@ -37,23 +37,13 @@ pub fn on_command(stage: &Stage, code: u8, way: ExitWay, after: Span) {
 ///
 /// The first process of a container cannot kill itself: it exits with the status that would have been reported.
 pub fn leave(witness: &Witness, code: u8, way: ExitWay, why: &str) -> ! {
-    let code = status(code, way);
+    let code = way.status(code);
     witness.arrival(&Fact::Exiting(Exiting { code, why: why.to_owned() }));
     witness.flush(LAST_WORDS);
     if std::process::id() != 1 {
         die(way);
     }
     std::process::exit(i32::from(code))
-}
-
-/// The status that a container runtime reports for such an end.
-fn status(code: u8, way: ExitWay) -> u8 {
-    match way {
-        ExitWay::Exit => code,
-        ExitWay::Abort => 134,
-        ExitWay::Segfault => 139,
-        ExitWay::Kill => 137,
-    }
 }
 
 fn die(way: ExitWay) {

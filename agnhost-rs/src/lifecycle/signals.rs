@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use probity_script::Fact;
 use probity_script::answer::{Serving, TerminationAnswer, TerminationSettings};
 use probity_script::witness::{SignalSeen, Trouble};
+use probity_script::{Choice, Fact};
 use tokio::runtime::Handle;
 
 use super::mailbox::{Caught, Mailbox};
@@ -106,12 +106,12 @@ impl Watch {
     }
 
     /// Chooses the answer to a stop signal and writes both down.
-    fn choose(&self, signal: &str) -> crate::stage::Choice<TerminationAnswer> {
+    fn choose(&self, signal: &str) -> Choice<TerminationAnswer> {
         let probe = self.stage.count(PROCESS, "stop");
         self.stage.with_plan(|plan| {
             let asked = Asked { name: "stop", probe, host: None };
             let choice = self.stage.choose(&plan.process.on_stop, asked);
-            self.note(signal, in_short(&choice.answer));
+            self.note(signal, choice.answer.to_string());
             choice
         })
     }
@@ -153,41 +153,10 @@ async fn time_to_go(doors: &Doors, serving: Serving, deadline: Option<tokio::tim
     }
 }
 
-/// The answer as the witness tells it.
-fn in_short(answer: &TerminationAnswer) -> String {
-    let Some(TerminationSettings { exit, after, serving }) = answer.settings() else {
-        return "ignore".to_owned();
-    };
-    let until = match (after, serving) {
-        (None, Serving::Drain) => "drain, then ".to_owned(),
-        (Some(after), Serving::Drain) => format!("drain for at most {after}, then "),
-        (None, _) => String::new(),
-        (Some(after), Serving::Keep) => format!("serve for {after}, then "),
-        (Some(after), Serving::Stop) => format!("stop serving, wait {after}, then "),
-    };
-    format!("{until}exit {exit}")
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
-
-    #[test]
-    fn an_answer_is_told_in_few_words() {
-        for (written, told) in [
-            ("exit", "exit 0"),
-            ("ignore", "ignore"),
-            ("3", "exit 3"),
-            ("drain", "drain, then exit 0"),
-            ("{ exit: 2, after: 5s }", "serve for 5s, then exit 2"),
-            ("{ after: 1s, serving: stop }", "stop serving, wait 1s, then exit 0"),
-            ("{ after: 4s, serving: drain }", "drain for at most 4s, then exit 0"),
-        ] {
-            let answer: TerminationAnswer = serde_saphyr::from_str(written).unwrap();
-            assert_eq!(in_short(&answer), told);
-        }
-    }
 
     #[tokio::test]
     async fn draining_ends_with_the_last_request_or_in_time() {

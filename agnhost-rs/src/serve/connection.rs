@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use probity_script::answer::{ConnectionAnswer, ConnectionSettings, Then};
+use probity_script::answer::{ConnectionAnswer, Then};
+use probity_script::wire::PlannedConnection;
 use probity_script::witness::{Accepted, Closed, TlsSeen};
 use probity_script::{Fact, Protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -22,7 +23,6 @@ use super::site::{Site, Visitor};
 use super::tap::{Tap, Wire};
 use crate::stage::{self, Asked};
 
-const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no protocol \xff\xfe\r\n\r\n";
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(30);
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
@@ -35,10 +35,10 @@ pub(super) async fn host(site: Arc<Site>, stream: TcpStream, peer: SocketAddr) {
     let conn = site.numbers.fetch_add(1, Ordering::Relaxed);
     let wire = Wire::new(stream, clock);
     let visitor = Visitor { site, conn, local, wire };
-    let (accepted, answer) = visitor.welcome(canonical(peer));
+    let (accepted, planned) = visitor.welcome(canonical(peer));
     let mut door = visitor.site.doors.watch();
     tokio::select! {
-        () = treat(&visitor, answer) => {}
+        () = treat(&visitor, planned) => {}
         () = door.shut() => visitor.wire.reset(),
     }
     let end = visitor.wire.end();
@@ -59,60 +59,43 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 
 impl Visitor {
     /// Writes the connection down and chooses what is done with it.
-    fn welcome(&self, peer: SocketAddr) -> (u64, ConnectionAnswer) {
+    fn welcome(&self, peer: SocketAddr) -> (u64, PlannedConnection) {
         let site = &self.site;
-        let (at, answer, mark) = site.stage.with_plan(|plan| {
+        let (at, planned, mark) = site.stage.with_plan(|plan| {
             let Some(listener) = plan.listeners.get(&site.name) else {
-                return (0, ConnectionAnswer::Close, None);
+                return (0, PlannedConnection::of(&ConnectionAnswer::Close), None);
             };
             let probe = site.stage.count(stage::CONNECTIONS, &site.name);
             let choice =
                 site.stage.choose(&listener.connections, Asked { name: &site.name, probe, host: None });
+            let planned = PlannedConnection::of(&choice.answer);
             let stamp = self.witness().arrival(&Fact::Accepted(Accepted {
                 conn: self.conn,
                 listener: site.name.clone(),
                 peer: peer.to_string(),
                 local: self.local.to_string(),
                 step: choice.step,
-                answer: choice.answer.word().unwrap_or("with settings").to_owned(),
+                answer: planned.word.to_owned(),
             }));
-            (stamp.at.mono_us, choice.answer, choice.mark)
+            (stamp.at.mono_us, planned, choice.mark)
         });
         if let Some(mark) = mark {
             site.stage.mark(&mark, &format!("{}@connections", site.name));
         }
-        (at, answer)
+        (at, planned)
     }
 }
 
-/// The settings that a word stands for.
-fn settings(answer: ConnectionAnswer) -> ConnectionSettings {
-    let then = |then| ConnectionSettings { then, ..ConnectionSettings::default() };
-    match answer {
-        ConnectionAnswer::With(settings) => settings,
-        ConnectionAnswer::Serve => then(Then::Serve),
-        ConnectionAnswer::Hold => then(Then::Hold),
-        ConnectionAnswer::Close => then(Then::Close),
-        ConnectionAnswer::Reset => then(Then::Reset),
-        ConnectionAnswer::Echo => then(Then::Echo),
-        ConnectionAnswer::Garbage => then(Then::Close),
-    }
-}
-
-async fn treat(visitor: &Visitor, answer: ConnectionAnswer) {
+async fn treat(visitor: &Visitor, planned: PlannedConnection) {
     let mut tap = Tap(Arc::clone(&visitor.wire));
-    let garbage = (answer == ConnectionAnswer::Garbage).then_some(GARBAGE);
-    let settings = settings(answer);
-    if let Some(delay) = settings.delay {
+    if let Some(delay) = planned.delay {
         sleep(delay.0).await;
     }
-    if let Some(bytes) = garbage.or(settings.send.as_deref().map(str::as_bytes)) {
-        // A peer that is gone is noticed by whatever comes next.
-        let _ = tap.write_all(bytes).await;
-    }
+    // A peer that is gone is noticed by whatever comes next.
+    let _ = tap.write_all(&planned.first).await;
     // A box, and boxes below: what every idle connection holds is then only what it does, not the most that it might.
     let act = Box::pin(async {
-        match settings.then {
+        match planned.then {
             Then::Serve => speak(visitor, tap.clone()).await,
             Then::Hold => swallow(&mut tap.clone()).await,
             Then::Echo => echo(&mut tap.clone()).await,
@@ -120,7 +103,7 @@ async fn treat(visitor: &Visitor, answer: ConnectionAnswer) {
             Then::Reset => visitor.wire.reset(),
         }
     });
-    match settings.close_after {
+    match planned.close_after {
         None => act.await,
         Some(after) => {
             if timeout(after.0, act).await.is_err() {

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::stream::{BoxStream, unfold};
 use http::{Request as HttpRequest, Response as HttpResponse};
 use hyper::body::Incoming;
 use hyper::service::Service;
-use probity_script::answer::{GrpcAnswer, GrpcSettings, HttpAnswer, ServingStatus};
+use probity_script::answer::{GrpcAnswer, HttpAnswer};
+use probity_script::wire::{HealthReply, HttpVersion, WireAction, compose_health};
 use probity_script::witness::Request as Seen;
-use probity_script::{Endpoint, Fact};
+use probity_script::{Choice, Endpoint, Fact};
 use prost::Message as _;
 use tokio::time::sleep;
 use tonic::server::{Grpc, ServerStreamingService, UnaryService};
@@ -27,10 +27,7 @@ use tonic_prost::ProstCodec;
 
 use super::http2::{Account, Cut, Scissors, asking};
 use super::site::{Asking, Decision, Visitor};
-use crate::stage::{Asked, Choice};
-
-/// The beginning of a HEADERS frame that announces more than ever comes.
-const HALF_FRAME: &[u8] = b"\x00\x00\x40\x01\x04\x00\x00\x00\x01\x88";
+use crate::stage::Asked;
 
 /// How often a watch looks whether its answer has changed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -99,9 +96,7 @@ impl Call {
         let (decision, answer, mark) = visitor.site.stage.with_plan(|plan| {
             let listener = plan.listeners.get(&visitor.site.name);
             let chosen = service.as_ref().and_then(|wanted| {
-                let services = &listener?.services;
-                let (name, script) =
-                    services.get_key_value(wanted).or_else(|| services.get_key_value("*"))?;
+                let (name, script) = listener?.service(wanted)?;
                 Some((name.clone(), self.choose(name, script)))
             });
             self.write_down(service, chosen)
@@ -139,7 +134,7 @@ impl Call {
             hop: None,
             method: asking.as_ref().map(|asking| asking.method.clone()).unwrap_or_default(),
             target: asking.as_ref().map(|asking| asking.target.clone()).unwrap_or_default(),
-            protocol: "HTTP/2".to_owned(),
+            protocol: HttpVersion::Http2.word().to_owned(),
             headers: asking.map(|asking| asking.headers).unwrap_or_default(),
             body: 0,
             first_byte_us: visitor.wire.take_first_byte(),
@@ -165,40 +160,28 @@ impl Call {
         mut account: Account,
         answer: Option<GrpcAnswer>,
     ) -> Result<HealthCheckResponse, Status> {
-        let answer = answer.unwrap_or(GrpcAnswer::NotFound);
-        account.said = answer.word().map_or_else(String::new, str::to_owned);
-        match &answer {
-            GrpcAnswer::Hang => {
-                let _account = account;
-                std::future::pending().await
+        let composed = compose_health(answer.as_ref());
+        account.said = composed.word;
+        if let Some(delay) = composed.delay {
+            sleep(delay.0).await;
+        }
+        match composed.action {
+            WireAction::Hang => account.never().await,
+            WireAction::SendAndEnd { bytes, end } => {
+                account.cut(&self.health.scissors, Cut { bytes, end }).await
             }
-            GrpcAnswer::Close => self.cut(account, Cut::Close).await,
-            GrpcAnswer::Reset => self.cut(account, Cut::Reset).await,
-            GrpcAnswer::HalfFrame => self.cut(account, Cut::After(Bytes::from_static(HALF_FRAME))).await,
-            GrpcAnswer::NotFound => {
-                finish(account, "not-found", 0);
-                Err(Status::not_found("unknown service"))
+            WireAction::Respond(HealthReply::Status(status)) => {
+                let response = HealthCheckResponse { status };
+                // Behind each message's five bytes of framing.
+                account.sent = response.encoded_len() as u64 + 5;
+                account.ended = true;
+                Ok(response)
             }
-            GrpcAnswer::Unimplemented => {
-                finish(account, "unimplemented", 0);
-                Err(Status::unimplemented("this server has no health service"))
-            }
-            plain => {
-                let settings = settings(plain);
-                if let Some(delay) = settings.delay {
-                    account.said = said(&settings);
-                    sleep(delay.0).await;
-                }
-                respond(account, &settings)
+            WireAction::Respond(HealthReply::Error { code, message }) => {
+                account.ended = true;
+                Err(Status::new(Code::from(i32::from(code)), message))
             }
         }
-    }
-
-    async fn cut(&self, account: Account, cut: Cut) -> Result<HealthCheckResponse, Status> {
-        let said = account.said.clone();
-        finish(account, &said, 0);
-        self.health.scissors.cut(cut);
-        std::future::pending().await
     }
 }
 
@@ -206,38 +189,6 @@ fn finish(mut account: Account, said: &str, sent: u64) {
     said.clone_into(&mut account.said);
     account.sent = sent;
     account.ended = true;
-}
-
-fn respond(account: Account, settings: &GrpcSettings) -> Result<HealthCheckResponse, Status> {
-    if let Some(code) = settings.code {
-        finish(account, &said(settings), 0);
-        let message = settings.message.clone().unwrap_or_else(|| "as planned".to_owned());
-        return Err(Status::new(Code::from(i32::from(code)), message));
-    }
-    let response = HealthCheckResponse { status: settings.status.0 };
-    // Behind each message's five bytes of framing.
-    finish(account, &said(settings), response.encoded_len() as u64 + 5);
-    Ok(response)
-}
-
-/// What an answer with settings says, in short.
-fn said(settings: &GrpcSettings) -> String {
-    match settings.code {
-        Some(code) => format!("code {code}"),
-        None => format!("status {}", settings.status.0),
-    }
-}
-
-/// The settings that a status's word stands for.
-fn settings(answer: &GrpcAnswer) -> GrpcSettings {
-    let status = |number| GrpcSettings { status: ServingStatus(number), ..GrpcSettings::default() };
-    match answer {
-        GrpcAnswer::With(settings) => settings.clone(),
-        GrpcAnswer::NotServing => status(2),
-        GrpcAnswer::Unknown => status(0),
-        GrpcAnswer::ServiceUnknown => status(3),
-        _ => status(1),
-    }
 }
 
 type Reply<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
@@ -269,7 +220,7 @@ impl UnaryService<ListRequest> for List {
             let now = |(name, script): (&String, &probity_script::Script<GrpcAnswer>)| {
                 let probe = site.stage.counted(&site.name, name).max(1);
                 let answer = site.stage.choose(script, Asked { name, probe, host: None }).answer;
-                (name.clone(), HealthCheckResponse { status: settings(&answer).status.0 })
+                (name.clone(), HealthCheckResponse { status: answer.status() })
             };
             services.into_iter().flatten().filter(|(name, _)| *name != "*").map(now).collect()
         });
@@ -325,19 +276,14 @@ impl Watching {
         }
     }
 
-    /// The status now; 3 (SERVICE_UNKNOWN) for a service that the plan does not know, as the protocol says.
+    /// The status now; SERVICE_UNKNOWN for a service that the plan does not have, as the protocol says.
     fn now(&self) -> i32 {
         let site = &self.account.visitor.site;
         site.stage.with_plan(|plan| {
-            let services = plan.listeners.get(&site.name).map(|listener| &listener.services);
-            let script =
-                services.and_then(|services| services.get(&self.service).or_else(|| services.get("*")));
-            script.map_or(3, |script| {
-                let probe = site.stage.counted(&site.name, &self.service).max(1);
-                settings(&site.stage.choose(script, Asked { name: &self.service, probe, host: None }).answer)
-                    .status
-                    .0
-            })
+            let known = plan.listeners.get(&site.name).and_then(|listener| listener.service(&self.service));
+            let Some((_, script)) = known else { return GrpcAnswer::ServiceUnknown.status() };
+            let probe = site.stage.counted(&site.name, &self.service).max(1);
+            site.stage.choose(script, Asked { name: &self.service, probe, host: None }).answer.status()
         })
     }
 }

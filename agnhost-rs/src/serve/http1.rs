@@ -8,6 +8,7 @@ mod outgoing;
 
 use std::time::Duration;
 
+use probity_script::wire::{HttpVersion, path_of};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -151,20 +152,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         };
         let may_go_on = head.keeps_alive() && clear;
         let is_head = head.method == "HEAD";
+        let version = if head.minor == 0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
         let host = head.all("host").next().map(str::to_owned);
         let asking = Asking {
             nth: self.nth,
             method: head.method,
             target: head.target,
-            protocol: if head.minor == 0 { "HTTP/1.0" } else { "HTTP/1.1" },
+            version,
             headers: head.headers,
             host: host.clone(),
             body,
         };
-        let path = asking.path().to_owned();
+        let path = path_of(&asking.target).to_owned();
         let before = self.visitor.wire.sent();
         let mut decision = self.visitor.decide(asking).await;
-        let manner = Manner { may_go_on, is_head, http10: head.minor == 0, path, host };
+        let manner = Manner { may_go_on, is_head, version, path, host };
         let sent = self.act(&decision, &manner).await;
         let written = self.visitor.wire.sent() - before;
         self.visitor.answered(&mut decision, sent.answer, written, sent.error);

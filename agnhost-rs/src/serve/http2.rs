@@ -17,31 +17,29 @@ use http_body::Frame;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use probity_script::answer::HttpAnswer;
+use probity_script::wire::{
+    BodyCut, BodyLength, BodyTurn, ConnectionEnd, HttpRequestFacts, HttpVersion, PlannedResponse, WireAction,
+    path_of,
+};
 use probity_script::witness::Ending;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
 use super::connection::close;
-use super::reply::{self, Composed, Setting, Source, Turn};
-use super::report;
+use super::reply::PlannedBody;
 use super::site::{Asking, Decision, Visitor};
 use super::tap::Tap;
 use crate::hold::hold;
 use crate::lifecycle::Visit;
 
-const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no frame \xff\xfe";
-
 /// How a connection is cut off from within one of its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// In good order.
-    Close,
-    /// By an abort.
-    Reset,
-    /// In good order, after these bytes.
-    After(Bytes),
+pub(super) struct Cut {
+    /// What is sent first, past every frame.
+    pub(super) bytes: Vec<u8>,
+    /// How the connection ends then.
+    pub(super) end: ConnectionEnd,
 }
 
 /// The way from a request to its connection.
@@ -119,13 +117,12 @@ fn reason(error: &hyper::Error) -> String {
 }
 
 fn apply(visitor: &Visitor, cut: Cut) {
-    match cut {
-        Cut::Close => visitor.wire.we_close(),
-        Cut::Reset => visitor.wire.reset(),
-        Cut::After(bytes) => {
-            visitor.wire.send_raw(&bytes);
-            visitor.wire.we_close();
-        }
+    if !cut.bytes.is_empty() {
+        visitor.wire.send_raw(&cut.bytes);
+    }
+    match cut.end {
+        ConnectionEnd::Close => visitor.wire.we_close(),
+        ConnectionEnd::Reset => visitor.wire.reset(),
     }
 }
 
@@ -154,7 +151,7 @@ impl Scripted {
     async fn answer(self, request: Request<Incoming>, nth: u64) -> Response<Script2Body> {
         let visit = self.visitor.site.doors.visit();
         let asking = asking(&request, nth);
-        let (path, host) = (asking.path().to_owned(), asking.host.clone().unwrap_or_default());
+        let (path, host) = (path_of(&asking.target).to_owned(), asking.host.clone().unwrap_or_default());
         let is_head = asking.method == "HEAD";
         let decision = self.visitor.decide(asking).await;
         let mut account = Account {
@@ -165,44 +162,18 @@ impl Scripted {
             ended: false,
             _visit: visit,
         };
-        let reply = match account.decision.answer.clone() {
-            HttpAnswer::Reply(reply) => reply,
-            HttpAnswer::Hang => return account.never("hang").await,
-            HttpAnswer::Close => return self.cut(account, "close", Cut::Close).await,
-            HttpAnswer::Reset => return self.cut(account, "reset", Cut::Reset).await,
-            HttpAnswer::Garbage => {
-                return self.cut(account, "garbage", Cut::After(Bytes::from_static(GARBAGE))).await;
-            }
-        };
-        if let Some(raw) = &reply.raw {
-            let raw = Bytes::from(raw.clone());
-            return self.cut(account, "raw", Cut::After(raw)).await;
-        }
-        let endpoint = account.decision.endpoint.clone();
-        let instead = self.visitor.missing_dependency(&reply, endpoint.as_ref()).await;
-        let reply = instead.as_ref().unwrap_or(&reply);
-        let composed = {
-            let (visitor, decision) = (&self.visitor, &account.decision);
-            let report = |what| report::text(what, &visitor.site.stage, decision.probe);
-            let (ip, port) = (visitor.local.ip(), visitor.local.port());
-            reply::compose(
-                reply,
-                &Setting { path: &path, hop: decision.hop, ip, port, host: &host, report: &report },
-            )
-        };
-        account.said = composed.status.to_string();
+        let (version, path, host) = (HttpVersion::Http2, path.as_str(), host.as_str());
+        let facts = HttpRequestFacts { version, path, host, ..HttpRequestFacts::default() };
+        let composed = self.visitor.compose(&account.decision, facts).await;
+        account.said = composed.word;
         if let Some(delay) = composed.delay {
-            sleep(delay).await;
+            sleep(delay.0).await;
         }
-        response(composed, account, self.scissors, is_head)
-    }
-
-    async fn cut(self, mut account: Account, said: &str, cut: Cut) -> Response<Script2Body> {
-        account.said = said.to_owned();
-        account.ended = true;
-        drop(account);
-        self.scissors.cut(cut);
-        std::future::pending().await
+        match composed.action {
+            WireAction::Hang => account.never().await,
+            WireAction::SendAndEnd { bytes, end } => account.cut(&self.scissors, Cut { bytes, end }).await,
+            WireAction::Respond(planned) => response(planned, account, self.scissors, is_head),
+        }
     }
 }
 
@@ -217,7 +188,7 @@ pub(super) fn asking(request: &Request<Incoming>, nth: u64) -> Asking {
         nth,
         method: request.method().to_string(),
         target: request.uri().path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
-        protocol: "HTTP/2",
+        version: HttpVersion::Http2,
         headers: pseudo.into_iter().chain(plain).collect(),
         host,
         body: 0,
@@ -236,8 +207,15 @@ pub(super) struct Account {
 
 impl Account {
     /// Waits for ever; the peer's end drops the request, and so this.
-    pub(super) async fn never<B>(mut self, said: &str) -> Response<B> {
-        self.said = said.to_owned();
+    pub(super) async fn never<T>(self) -> T {
+        std::future::pending().await
+    }
+
+    /// Cuts the connection off, which drops the request.
+    pub(super) async fn cut<T>(mut self, scissors: &Scissors, cut: Cut) -> T {
+        self.ended = true;
+        drop(self);
+        scissors.cut(cut);
         std::future::pending().await
     }
 }
@@ -250,13 +228,15 @@ impl Drop for Account {
 }
 
 fn response(
-    composed: Composed,
+    mut planned: PlannedResponse,
     account: Account,
     scissors: std::sync::Arc<Scissors>,
     is_head: bool,
 ) -> Response<Script2Body> {
-    let Composed { status, headers, body, body_delay, framing, .. } = composed;
-    let resting = body_delay.map(|delay| Box::pin(sleep(delay)));
+    let announced = planned.announced();
+    let body = PlannedBody::of(&mut planned);
+    let PlannedResponse { status, headers, length, body_delay, .. } = planned;
+    let resting = body_delay.map(|delay| Box::pin(sleep(delay.0)));
     let mut response = Response::new(Script2Body { body, resting, account, scissors, is_head });
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
     for line in &headers {
@@ -267,15 +247,15 @@ fn response(
             response.headers_mut().append(name, value);
         }
     }
-    if let reply::Length::Exact(length) | reply::Length::Claimed(length) = framing {
-        response.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
+    if let (BodyLength::True | BodyLength::Claimed(_), Some(announced)) = (length, announced) {
+        response.headers_mut().insert(http::header::CONTENT_LENGTH, announced.into());
     }
     response
 }
 
 /// A scripted body, framed by hyper.
 pub(super) struct Script2Body {
-    body: Source,
+    body: PlannedBody,
     resting: Option<Pin<Box<Sleep>>>,
     account: Account,
     scissors: std::sync::Arc<Scissors>,
@@ -296,34 +276,28 @@ impl http_body::Body for Script2Body {
                 ready!(resting.as_mut().poll(cx));
                 this.resting = None;
             }
-            match if this.is_head { Turn::End } else { this.body.next() } {
-                Turn::Send(piece) => {
+            match if this.is_head { BodyTurn::Complete } else { this.body.turns.take() } {
+                BodyTurn::Send(range) => {
+                    let piece = this.body.bytes(range);
                     this.account.sent += piece.len() as u64;
                     return Poll::Ready(Some(Ok(Frame::data(piece))));
                 }
-                Turn::Rest(pause) => this.resting = Some(Box::pin(sleep(pause))),
-                Turn::End => {
+                BodyTurn::Pause(pause) => this.resting = Some(Box::pin(sleep(pause.0))),
+                BodyTurn::Complete => {
                     this.account.ended = true;
                     return Poll::Ready(None);
                 }
-                Turn::Stall => return Poll::Pending,
-                Turn::Close => this.give_up(Cut::Close),
-                Turn::Reset => this.give_up(Cut::Reset),
-            }
-            if this.account.ended {
-                return Poll::Pending;
+                BodyTurn::Cut(BodyCut::Stall) => return Poll::Pending,
+                BodyTurn::Cut(BodyCut::End(end)) => {
+                    this.account.ended = true;
+                    this.scissors.cut(Cut { bytes: Vec::new(), end });
+                    return Poll::Pending;
+                }
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         false
-    }
-}
-
-impl Script2Body {
-    fn give_up(&mut self, cut: Cut) {
-        self.account.ended = true;
-        self.scissors.cut(cut);
     }
 }

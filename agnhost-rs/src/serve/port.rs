@@ -166,15 +166,10 @@ async fn accept(port: &Port) -> io::Result<(tokio::net::TcpStream, SocketAddr)> 
 }
 
 fn tell(site: &Site, port: &Port, state: ListenState) {
-    let state = match state {
-        ListenState::Open => "open",
-        ListenState::Closed => "closed",
-        ListenState::Full => "full",
-    };
     site.stage.witness().record(&Fact::Listening(Listening {
         listener: site.name.clone(),
         address: port.address(),
-        state: state.to_owned(),
+        state: state.word().to_owned(),
     }));
 }
 

@@ -3,25 +3,18 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
-use probity_script::answer::{HttpAnswer, HttpReply};
-use probity_script::witness::{Answered, Call, Request};
-use probity_script::{Endpoint, Fact, Protocol, Workers};
+use probity_script::answer::HttpAnswer;
+use probity_script::wire::{HttpVersion, all_workers_busy, hop_of, no_such_path, path_of};
+use probity_script::witness::{Answered, Request};
+use probity_script::{Choice, Endpoint, Fact, Protocol, Workers};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::tap::Wire;
-use crate::client;
 use crate::lifecycle::Doors;
 use crate::meters::Meters;
-use crate::stage::{Asked, Choice, Stage};
+use crate::stage::{Asked, Stage};
 use crate::witness::{Stamp, Witness};
-
-/// The query by which a chain of redirects counts its hops.
-pub(super) const HOP: &str = "probity-hop";
-
-/// How long a dependency may take if the plan does not say.
-const DEPENDENCY_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A listener as its connections see it.
 pub(super) struct Site {
@@ -94,7 +87,7 @@ pub(super) struct Asking {
     pub(super) nth: u64,
     pub(super) method: String,
     pub(super) target: String,
-    pub(super) protocol: &'static str,
+    pub(super) version: HttpVersion,
     pub(super) headers: Vec<(String, String)>,
     pub(super) host: Option<String>,
     pub(super) body: u64,
@@ -112,23 +105,6 @@ pub(super) struct Decision {
     pub(super) worker: Option<OwnedSemaphorePermit>,
 }
 
-impl Asking {
-    /// The path that the plan knows: without scheme, authority and query.
-    pub(super) fn path(&self) -> &str {
-        let target = match self.target.split_once("://") {
-            Some((_, rest)) if !self.target.starts_with('/') => rest.find('/').map_or("/", |at| &rest[at..]),
-            _ => self.target.as_str(),
-        };
-        target.split(['?', '#']).next().unwrap_or(target)
-    }
-
-    fn hop(&self) -> u64 {
-        let query = self.target.split_once('?').map_or("", |(_, query)| query);
-        let hop = query.split('&').find_map(|pair| pair.strip_prefix(HOP)?.strip_prefix('='));
-        hop.and_then(|hop| hop.parse().ok()).unwrap_or(0)
-    }
-}
-
 impl Visitor {
     pub(super) fn witness(&self) -> &Witness {
         self.site.stage.witness()
@@ -138,12 +114,8 @@ impl Visitor {
     pub(super) async fn decide(&self, asking: Asking) -> Decision {
         let mut decision = self.site.stage.with_plan(|plan| {
             let listener = plan.listeners.get(&self.site.name);
-            let path = asking.path();
-            let known = listener.and_then(|listener| {
-                let exact = listener.paths.get_key_value(path);
-                exact.or_else(|| listener.paths.get_key_value("*"))
-            });
-            let hop = asking.hop();
+            let known = listener.and_then(|listener| listener.path(path_of(&asking.target)));
+            let hop = hop_of(&asking.target);
             let chosen =
                 known.map(|(name, script)| (name, self.choose(name, script, hop, asking.host.as_deref())));
             self.arrive(asking, chosen, hop)
@@ -156,7 +128,7 @@ impl Visitor {
         if let Some(pool) = &self.site.pool {
             decision.worker = pool.worker().await;
             if decision.worker.is_none() {
-                decision.answer = sentence(503, "all workers are busy and the queue is full\n");
+                decision.answer = all_workers_busy();
             }
         }
         decision
@@ -186,7 +158,7 @@ impl Visitor {
             .map(|(name, _)| Endpoint::Of { listener: self.site.name.clone(), name: (*name).clone() });
         let (probe, step, mark, answer) = match chosen {
             Some((_, choice)) => (choice.probe, choice.step, choice.mark, choice.answer),
-            None => (0, 0, None, sentence(404, "no such path in the plan\n")),
+            None => (0, 0, None, no_such_path()),
         };
         let nth = asking.nth;
         let request = Request {
@@ -197,7 +169,7 @@ impl Visitor {
             hop: (hop > 0).then_some(hop),
             method: asking.method,
             target: asking.target,
-            protocol: asking.protocol.to_owned(),
+            protocol: asking.version.word().to_owned(),
             headers: asking.headers,
             body: asking.body,
             first_byte_us: self.wire.take_first_byte(),
@@ -229,80 +201,5 @@ impl Visitor {
             took_us,
             error,
         }));
-    }
-
-    /// Asks the dependency of a reply. Nothing if it is there, or the reply that says that it is not.
-    pub(super) async fn missing_dependency(
-        &self,
-        reply: &HttpReply,
-        endpoint: Option<&Endpoint>,
-    ) -> Option<HttpReply> {
-        let depends = reply.depends_on.as_ref()?;
-        let began = self.witness().clock().mono_us();
-        let patience = depends.timeout.map_or(DEPENDENCY_PATIENCE, |span| span.0);
-        let outcome = client::get(&depends.url, patience).await;
-        let (status, error) = match &outcome {
-            Ok(answer) => (Some(answer.status), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        self.witness().record(&Fact::Call(Call {
-            by: endpoint.map(ToString::to_string).unwrap_or_default(),
-            url: depends.url.clone(),
-            status,
-            answered_by: None,
-            error: error.clone(),
-            took_us: self.witness().clock().mono_us().saturating_sub(began),
-        }));
-        match outcome {
-            Ok(answer) if answer.status < 400 => None,
-            Ok(answer) => Some(reply_with(503, &format!("the dependency answers {}\n", answer.status))),
-            Err(error) => Some(reply_with(503, &format!("the dependency does not answer: {error}\n"))),
-        }
-    }
-}
-
-fn sentence(status: u64, text: &str) -> HttpAnswer {
-    HttpAnswer::Reply(Arc::new(reply_with(status, text)))
-}
-
-fn reply_with(status: u64, text: &str) -> HttpReply {
-    HttpReply {
-        status: status.try_into().unwrap_or_default(),
-        body: Some(probity_script::answer::Body::Text(text.to_owned())),
-        ..HttpReply::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asking(target: &str) -> Asking {
-        Asking {
-            nth: 1,
-            method: "GET".to_owned(),
-            target: target.to_owned(),
-            protocol: "HTTP/1.1",
-            headers: Vec::new(),
-            host: None,
-            body: 0,
-        }
-    }
-
-    #[test]
-    fn the_path_is_what_the_plan_knows() {
-        for (target, path, hop) in [
-            ("/healthz", "/healthz", 0),
-            ("/healthz?a=1", "/healthz", 0),
-            ("/r?probity-hop=3", "/r", 3),
-            ("/r?a=1&probity-hop=4", "/r", 4),
-            ("/r?probity-hop=x", "/r", 0),
-            ("http://host:80/x?y", "/x", 0),
-            ("http://host", "/", 0),
-            ("/a://b", "/a://b", 0),
-            ("*", "*", 0),
-        ] {
-            assert_eq!((asking(target).path(), asking(target).hop()), (path, hop), "{target}");
-        }
     }
 }
