@@ -13,6 +13,7 @@ pub mod identity;
 pub mod lifecycle;
 pub mod meters;
 pub mod plan_source;
+mod recent;
 pub mod recorder;
 pub mod run;
 pub mod serve;

@@ -16,7 +16,6 @@ mod http;
 mod ingest;
 pub mod intake;
 pub mod ledger;
-pub mod memory;
 mod metrics;
 mod query;
 pub mod target;

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use probity_script::witness::Started;
 use probity_script::{Fact, Plan};
 use sha2::{Digest, Sha256};
@@ -14,7 +15,7 @@ use crate::cli::{ControlAddress, ServeOrder, WRONG_USE};
 use crate::clock::Clock;
 use crate::control::{self, Control};
 use crate::identity;
-use crate::lifecycle::{self, Doors, Mailbox, exits};
+use crate::lifecycle::{self, Doors, Mailbox, exit};
 use crate::meters::Meters;
 use crate::serve::{self, ServeError};
 use crate::stage::Stage;
@@ -101,7 +102,7 @@ fn open_control(address: ControlAddress, token: &Token) -> Result<(TcpListener, 
 fn steering(stage: Stage, doors: Doors, meters: Meters, token: Token) -> Control {
     let ending = stage.clone();
     let exit = Box::new(move |order: control::ExitOrder| {
-        exits::leave(ending.witness(), order.code, order.way, "control");
+        exit::leave(ending.witness(), order.code, order.way, "control");
     });
     Control { stage, doors, meters, token, dump: lifecycle::dump::take, exit }
 }
@@ -156,7 +157,5 @@ fn arguments() -> Vec<String> {
 /// A digest of what the plan says, however it was written.
 fn digest(plan: &Plan) -> String {
     let text = serde_json::to_vec(plan).unwrap_or_default();
-    let bytes = Sha256::digest(&text);
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(&text)))
 }

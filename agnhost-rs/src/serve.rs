@@ -13,7 +13,6 @@ mod http2;
 mod port;
 mod reply;
 mod report;
-mod rewound;
 mod site;
 mod tap;
 mod tls;

@@ -11,7 +11,6 @@
 mod journal;
 mod link;
 mod outlet;
-mod ring;
 mod ticker;
 
 use std::cell::RefCell;
@@ -26,12 +25,11 @@ use probity_script::witness::{Lost, VERSION};
 pub use journal::{Journal, JournalError};
 pub use link::follow as link_to_recorder;
 pub use outlet::Outlet;
-pub use ring::Since;
 pub use ticker::start as start_ticker;
 
 use crate::clock::{Clock, Reading};
 use crate::hold::hold;
-use ring::Ring;
+use crate::recent::{LinesSince, RecentLines};
 
 /// Whose lines these are.
 #[derive(Clone, Debug)]
@@ -76,7 +74,7 @@ struct Shared {
 struct Desk {
     seq: u64,
     line: Vec<u8>,
-    ring: Ring,
+    recent: RecentLines,
     outlets: Arc<[Arc<Outlet>]>,
 }
 
@@ -102,8 +100,12 @@ impl Witness {
         let Identity { boot, attempt, .. } = &identity;
         let prefix =
             format!("{{\"v\":{VERSION},\"boot\":\"{boot}\",\"attempt\":{attempt},\"seq\":").into_bytes();
-        let desk =
-            Desk { seq: 0, line: Vec::with_capacity(1024), ring: Ring::new(memory), outlets: Arc::new([]) };
+        let desk = Desk {
+            seq: 0,
+            line: Vec::with_capacity(1024),
+            recent: RecentLines::new(memory),
+            outlets: Arc::new([]),
+        };
         let (desk, written) = (Mutex::new(desk), Condvar::new());
         let (readers, seq, offered) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         Self { shared: Arc::new(Shared { clock, identity, prefix, desk, written, readers, seq, offered }) }
@@ -183,7 +185,7 @@ impl Witness {
     fn enter(&self, fact: &[u8], haste: Haste) -> (Stamp, Vec<Lost>) {
         let shared = &*self.shared;
         let mut desk = hold(&shared.desk);
-        let Desk { seq, line, ring, outlets } = &mut *desk;
+        let Desk { seq, line, recent, outlets } = &mut *desk;
         let stamp = Stamp { seq: *seq, at: shared.clock.read() };
         line.clear();
         line.extend_from_slice(&shared.prefix);
@@ -198,7 +200,7 @@ impl Witness {
         line.extend_from_slice(b"}\n");
         *seq += 1;
         shared.seq.store(*seq, Ordering::Relaxed);
-        ring.push(stamp.seq, line);
+        recent.push(|_, buffer| buffer.extend_from_slice(line));
         let recovered = outlets.iter().filter_map(|outlet| outlet.offer(stamp.seq, line, haste)).collect();
         if shared.readers.load(Ordering::Relaxed) > 0 {
             shared.written.notify_all();
@@ -214,7 +216,7 @@ impl Witness {
 
     /// The remembered lines from a number on, at most so many bytes; waits up to `patience` for the first.
     #[must_use]
-    pub fn since(&self, seq: u64, most: usize, patience: Duration) -> Since {
+    pub fn since(&self, seq: u64, most: usize, patience: Duration) -> LinesSince {
         let deadline = Instant::now() + patience;
         let mut desk = hold(&self.shared.desk);
         self.shared.readers.fetch_add(1, Ordering::Relaxed);
@@ -224,7 +226,7 @@ impl Witness {
             desk = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(guard, _)| guard);
         }
         self.shared.readers.fetch_sub(1, Ordering::Relaxed);
-        desk.ring.since(seq, most)
+        desk.recent.since(seq, most)
     }
 
     /// How many lines each outlet has lost so far.
@@ -237,7 +239,7 @@ impl Witness {
     /// them, without a hole.
     fn resume(&self, outlet: &Outlet, seq: u64, way: OwnedFd) {
         let desk = hold(&self.shared.desk);
-        outlet.refill(seq, &desk.ring);
+        outlet.refill(seq, &desk.recent);
         outlet.connect(way);
     }
 

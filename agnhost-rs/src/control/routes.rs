@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::fault::Fault;
 use super::{Control, ExitOrder, files, metrics};
 use crate::stage::STOP_EVENT;
-use crate::witness::{Since, Stamp};
+use crate::witness::Stamp;
 use probity_document as document;
 
 type Shared = State<Arc<Control>>;
@@ -145,15 +145,14 @@ async fn witness(State(control): Shared, uri: Uri) -> Answer<Response> {
         )));
     }
     let most = usize::try_from(most.0).unwrap_or(usize::MAX);
-    let Since { first, next, lines } =
-        aside(move || control.stage.witness().since(since, most, wait.0)).await?;
+    let lines = aside(move || control.stage.witness().since(since, most, wait.0)).await?;
     let number = |name, number: u64| (HeaderName::from_static(name), number.to_string());
     let headers = [
         (CONTENT_TYPE, "application/x-ndjson".to_owned()),
-        number("probity-first", first),
-        number("probity-next", next),
+        number("probity-first", lines.first),
+        number("probity-next", lines.next),
     ];
-    Ok((headers, lines).into_response())
+    Ok((headers, lines.concat()).into_response())
 }
 
 async fn exit(State(control): Shared, body: Body) -> Answer<Response> {

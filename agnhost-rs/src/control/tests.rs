@@ -99,7 +99,7 @@ impl Port {
 
     /// All facts that were witnessed so far.
     pub(super) fn facts(&self) -> Vec<WitnessLine> {
-        let lines = self.stage.witness().since(0, usize::MAX, Duration::ZERO).lines;
+        let lines = self.stage.witness().since(0, usize::MAX, Duration::ZERO).concat();
         lines.split_inclusive(|byte| *byte == b'\n').map(|l| serde_json::from_slice(l).unwrap()).collect()
     }
 

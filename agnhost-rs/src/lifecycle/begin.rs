@@ -5,7 +5,7 @@ use std::sync::Arc;
 use probity_script::Fact;
 use probity_script::witness::Trouble;
 
-use super::{Doors, Family, Mailbox, StopSignals, clients, consume, dump, exits, signals, wait};
+use super::{Doors, Family, Mailbox, StopSignals, clients, consume, dump, exit, signals, wait};
 use crate::exec;
 use crate::stage::Stage;
 
@@ -25,7 +25,7 @@ pub async fn begin(stage: &Stage, doors: &Doors, mailbox: Mailbox, stop: StopSig
         witness.record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
     }
     if !process.exit.is_empty() {
-        tokio::spawn(exits::follow(stage.clone()));
+        tokio::spawn(exit::follow(stage.clone()));
     }
     if process.dump {
         witness.record(&Fact::Dump(dump::take()));

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::ledger::Ledger;
-use super::memory::Since;
 use crate::clock::Clock;
 use crate::hold::hold;
+use crate::recent::LinesSince;
 
 /// A follower who was woken for a few bytes waits so long for more, so that it is not woken for each line.
 const GATHER: Duration = Duration::from_millis(2);
@@ -81,12 +81,12 @@ impl Desk {
     }
 
     /// The remembered entries from a cursor on, at most so many bytes.
-    pub(super) fn since(&self, cursor: u64, most: usize) -> Since {
+    pub(super) fn since(&self, cursor: u64, most: usize) -> LinesSince {
         self.look(|ledger| ledger.since(cursor, most))
     }
 
     /// The same, but waits for the first of them and a moment for company.
-    pub(super) async fn follow(&self, cursor: u64, most: usize) -> Since {
+    pub(super) async fn follow(&self, cursor: u64, most: usize) -> LinesSince {
         self.wait_for(cursor).await;
         let since = self.since(cursor, most);
         if since.len() >= PLENTY.min(most) {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
-use super::memory::Since;
+use crate::recent::LinesSince;
 
 /// What is written at once.
 const PIECE: usize = 1 << 20;
@@ -58,7 +58,7 @@ impl Filing {
         let _ = tokio::task::spawn_blocking(move || file.sync_data()).await;
     }
 
-    async fn write(&mut self, desk: &Desk, since: Since) -> bool {
+    async fn write(&mut self, desk: &Desk, since: LinesSince) -> bool {
         let forgotten = since.first.saturating_sub(self.next);
         desk.unfiled.fetch_add(forgotten, Ordering::Relaxed);
         self.next = since.next;
@@ -79,7 +79,7 @@ impl Filing {
 }
 
 /// All or nothing, as far as the system lets us: a piece that was cut off would spoil the line after it.
-fn append(mut file: &File, since: &Since) -> io::Result<()> {
+fn append(mut file: &File, since: &LinesSince) -> io::Result<()> {
     let before = file.metadata()?.len();
     let written = since.pieces.iter().try_for_each(|piece| file.write_all(piece));
     if written.is_err() {

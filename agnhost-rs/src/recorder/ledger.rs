@@ -10,9 +10,9 @@ use std::collections::{HashMap, VecDeque};
 use probity_script::witness::{Entry, Hello, Recorded, VERSION};
 
 use super::intake::{Nonsense, Said};
-use super::memory::{Memory, Since};
 use super::target::{Counts, Seat, Target};
 use crate::clock::Reading;
+use crate::recent::{LinesSince, RecentLines};
 
 /// A connection without a sign of life for so long is silent; targets beat every 100 ms.
 pub const SILENCE_US: u64 = 500_000;
@@ -27,7 +27,7 @@ const MOST_DEPARTED_BYTES: usize = 16 << 20;
 
 /// The merged stream and everyone who adds to it.
 pub struct Ledger {
-    memory: Memory,
+    memory: RecentLines,
     targets: HashMap<String, Target>,
     /// Those without a connection by the turn in which they left, the longest gone first.
     departed: VecDeque<(String, u64)>,
@@ -43,7 +43,7 @@ impl Ledger {
     #[must_use]
     pub fn new(memory: usize) -> Self {
         Self {
-            memory: Memory::new(memory),
+            memory: RecentLines::new(memory),
             targets: HashMap::new(),
             departed: VecDeque::new(),
             departed_bytes: 0,
@@ -60,15 +60,15 @@ impl Ledger {
         self.memory.next()
     }
 
-    /// The remembered entries from a cursor on; see [`Memory::since`].
+    /// The remembered entries from a cursor on; see [`RecentLines::since`].
     #[must_use]
-    pub fn since(&self, cursor: u64, most: usize) -> Since {
+    pub fn since(&self, cursor: u64, most: usize) -> LinesSince {
         self.memory.since(cursor, most)
     }
 
     /// The memory behind the stream.
     #[must_use]
-    pub fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &RecentLines {
         &self.memory
     }
 

@@ -21,8 +21,8 @@ use probity_script::{Size, Span};
 use serde_json::json;
 
 use super::desk::Desk;
-use super::memory::Since;
 use super::metrics;
+use crate::recent::LinesSince;
 use crate::token::Token;
 
 const NDJSON: &str = "application/x-ndjson";
@@ -135,7 +135,7 @@ async fn lines(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Resp
         ask.check_cursor(&desk)?;
         // Whether there was something or the time is up, the answer is what there is.
         let _ = tokio::time::timeout(ask.wait, desk.wait_for(ask.since)).await;
-        let Since { first, next, pieces } = desk.since(ask.since, ask.most);
+        let LinesSince { first, next, pieces } = desk.since(ask.since, ask.most);
         let pieces = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
         let headers =
             [(FIRST, first.to_string()), (NEXT, next.to_string()), (CONTENT_TYPE, NDJSON.to_owned())];
@@ -159,7 +159,7 @@ fn start_following(desk: Arc<Desk>, query: Option<&str>) -> Result<Response, Ref
     })?;
     let first = ask.since.max(desk.look(|ledger| ledger.memory().first()));
     let pieces = stream::unfold((desk, ask.since, place), |(desk, cursor, place)| async move {
-        let Since { next, pieces, .. } = desk.follow(cursor, PIECE).await;
+        let LinesSince { next, pieces, .. } = desk.follow(cursor, PIECE).await;
         let bytes = match <[_; 1]>::try_from(pieces) {
             Ok([piece]) => piece,
             Err(pieces) => pieces.concat().into(),

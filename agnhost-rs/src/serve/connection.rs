@@ -1,5 +1,6 @@
 //! One connection, from its accept to its end: what the plan does with it before, below and beside the protocol.
 
+use std::io::Cursor;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +19,6 @@ use tokio_rustls::server::TlsStream;
 use super::grpc::Health;
 use super::http1::{Http1, Left};
 use super::http2::{self, Scissors, Scripted};
-use super::rewound::Rewound;
 use super::site::{Site, Visitor};
 use super::tap::{Tap, Wire};
 use crate::stage::{self, Asked};
@@ -114,9 +114,9 @@ async fn treat(visitor: &Visitor, planned: PlannedConnection) {
 }
 
 /// Reads until the peer ends the connection.
-async fn swallow(tap: &mut Tap) {
+async fn swallow(stream: &mut (impl AsyncRead + Unpin)) {
     let mut bytes = [0; 512];
-    while matches!(tap.read(&mut bytes).await, Ok(count) if count > 0) {}
+    while matches!(stream.read(&mut bytes).await, Ok(count) if count > 0) {}
 }
 
 async fn echo(tap: &mut Tap) {
@@ -146,10 +146,10 @@ async fn speak(visitor: &Visitor, mut tap: Tap) {
 async fn speak_tls(visitor: &Visitor, mut tap: Tap, acceptor: &TlsAcceptor) {
     let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(tap.clone())).await;
     match handshake {
-        Ok(Ok(stream)) => {
+        Ok(Ok(mut stream)) => {
             let h2 = note_tls(visitor, &stream);
             match visitor.site.protocol {
-                Protocol::Tcp => swallow_plain(stream).await,
+                Protocol::Tcp => swallow(&mut stream).await,
                 _ => protocol(visitor, stream, h2).await,
             }
         }
@@ -160,11 +160,6 @@ async fn speak_tls(visitor: &Visitor, mut tap: Tap, acceptor: &TlsAcceptor) {
         }
         Err(_) => note_failure(visitor, "the client took longer than 30 s"),
     }
-}
-
-async fn swallow_plain(mut stream: TlsStream<Tap>) {
-    let mut bytes = [0; 512];
-    while matches!(stream.read(&mut bytes).await, Ok(count) if count > 0) {}
 }
 
 /// Writes the handshake down. Returns whether HTTP/2 was agreed on.
@@ -209,7 +204,12 @@ where
     }
     match Http1::new(visitor.clone(), stream).run().await {
         Left::Over => {}
-        Left::Http2(stream, read) => Box::pin(scripted_http2(visitor, Rewound::new(stream, read))).await,
+        Left::Http2(stream, read) => {
+            // The bytes that have been read come once more.
+            let (reader, writer) = tokio::io::split(stream);
+            let again = tokio::io::join(Cursor::new(read).chain(reader), writer);
+            Box::pin(scripted_http2(visitor, again)).await;
+        }
     }
 }
 

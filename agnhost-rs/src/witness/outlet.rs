@@ -17,8 +17,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use probity_script::witness::Lost;
 
 use super::Haste;
-use super::ring::Ring;
 use crate::hold::hold;
+use crate::recent::RecentLines;
 
 /// How long a line that is no arrival may wait for company.
 const GATHER: Duration = Duration::from_millis(1);
@@ -167,13 +167,13 @@ impl Outlet {
     /// Replaces what waits by the remembered lines from a number on; those that are forgotten count as lost.
     ///
     /// The buffer of such an outlet is at least as large as the witness's memory.
-    pub(super) fn refill(&self, seq: u64, ring: &Ring) {
-        let since = ring.since(seq, usize::MAX);
+    pub(super) fn refill(&self, seq: u64, recent: &RecentLines) {
+        let since = recent.since(seq, usize::MAX);
         let mut state = hold(&self.state);
         let missing = since.first.saturating_sub(seq);
         state.lost += missing;
         state.unsaid = (missing > 0).then_some((seq, missing));
-        state.waiting = since.lines;
+        state.waiting = since.concat();
     }
 
     /// Waits until nothing waits any more, or the deadline has passed.
