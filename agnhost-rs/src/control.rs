@@ -4,7 +4,7 @@
 //! token; one without it is refused and witnessed. The port refuses to be a nuisance: connections, heads, bodies and
 //! waits are bounded, and whoever sends nonsense is told so or closed.
 
-mod fault;
+mod error;
 mod files;
 mod metrics;
 mod routes;
@@ -29,7 +29,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tower_service::Service;
 
-use crate::lifecycle::Doors;
+use crate::lifecycle::ShutdownGate;
 use crate::meters::Meters;
 use crate::stage::Stage;
 use crate::token::Token;
@@ -62,7 +62,7 @@ pub struct Control {
     /// The plan in force, the counters and the witness.
     pub stage: Stage,
     /// Whether listeners take connections.
-    pub doors: Doors,
+    pub gate: ShutdownGate,
     /// Connection counts.
     pub meters: Meters,
     /// The token that every request has to show.
@@ -156,7 +156,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
 fn gate(control: &Control, peer: SocketAddr, request: &Request<Incoming>) -> Option<Response<Body>> {
     let why = control.token.check(request.headers()).err()?;
     refuse(control, peer, &format!("{} {}", request.method(), request.uri()), why);
-    let mut answer = fault::Fault::new(StatusCode::UNAUTHORIZED, why).answer();
+    let mut answer = error::ControlError::new(StatusCode::UNAUTHORIZED, why).answer();
     answer.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
     Some(answer)
 }

@@ -8,9 +8,9 @@ pub mod control;
 pub mod exec;
 #[doc(hidden)]
 pub mod fuzzing;
-mod hold;
 pub mod identity;
 pub mod lifecycle;
+mod locks;
 pub mod meters;
 pub mod plan_source;
 mod recent;

@@ -4,23 +4,23 @@ mod begin;
 mod children;
 pub mod clients;
 pub mod consume;
-mod doors;
 pub mod dump;
 mod dump_command;
 pub mod exit;
-mod mailbox;
+mod gate;
 mod reap;
+mod signal_queue;
 pub mod signals;
 mod trial;
 pub mod wait;
 
 pub use begin::begin;
 pub(crate) use children::spawn;
-pub use children::{ChildArgs, Family};
-pub use doors::{Door, DoorWatch, Doors, Visit};
+pub use children::{ChildArgs, Children};
 pub use dump_command::DumpArgs;
 pub use exit::end;
-pub use mailbox::{Caught, Mailbox};
+pub use gate::{GateState, GateWatcher, OpenRequest, ShutdownGate};
+pub use signal_queue::{CaughtSignal, SignalQueue};
 pub use signals::StopSignals;
 pub use trial::TrialArgs;
 

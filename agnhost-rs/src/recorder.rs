@@ -10,14 +10,14 @@
 //! 16 KiB and a greeting of 8 KiB, 16 MiB about targets that left, and 16 MiB in the hands of slow readers.
 //! An ordinary run takes `--memory` and a few MiB.
 
-mod desk;
 mod file;
 mod http;
 mod ingest;
-pub mod intake;
-pub mod ledger;
+pub mod merged;
+pub mod messages;
 mod metrics;
 mod query;
+mod state;
 pub mod target;
 
 use std::fs::{File, OpenOptions};
@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::lifecycle::take_all_descriptors;
 use crate::token::Token;
-use desk::Desk;
+use state::RecorderState;
 
 /// How long the file may take for its last entries before we go all the same.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(5);
@@ -193,20 +193,20 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let Options { clock, token, memory, file } = options;
-    let desk = Arc::new(Desk::new(clock, memory));
+    let state = Arc::new(RecorderState::new(clock, memory));
     let mut tasks = JoinSet::new();
-    tasks.spawn(ingest::listen(Arc::clone(&desk), ingest));
-    tasks.spawn(ingest::sweep(Arc::clone(&desk)));
-    tasks.spawn(http::listen(query, query::router(Arc::clone(&desk), token)));
+    tasks.spawn(ingest::listen(Arc::clone(&state), ingest));
+    tasks.spawn(ingest::sweep(Arc::clone(&state)));
+    tasks.spawn(http::listen(query, query::router(Arc::clone(&state), token)));
     let stop = CancellationToken::new();
-    let filing =
-        file.map(|file| tokio::spawn(file::Filing::new(file).follow(Arc::clone(&desk), stop.clone())));
+    let writer =
+        file.map(|file| tokio::spawn(file::FileWriter::new(file).follow(Arc::clone(&state), stop.clone())));
     shutdown.await;
     tasks.shutdown().await;
     stop.cancel();
-    if let Some(filing) = filing {
+    if let Some(writer) = writer {
         // What a hanging disk has not taken by then is lost.
-        let _ = tokio::time::timeout(FLUSH_PATIENCE, filing).await;
+        let _ = tokio::time::timeout(FLUSH_PATIENCE, writer).await;
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::{ControlAddress, ServeOrder, WRONG_USE};
 use crate::clock::Clock;
 use crate::control::{self, Control};
 use crate::identity;
-use crate::lifecycle::{self, Doors, Mailbox, exit};
+use crate::lifecycle::{self, ShutdownGate, SignalQueue, exit};
 use crate::meters::Meters;
 use crate::serve::{self, ServeError};
 use crate::stage::Stage;
@@ -69,23 +69,23 @@ impl RunError {
 /// # Errors
 ///
 /// If it cannot begin; then no connection has been accepted.
-pub fn run(order: ServeOrder, clock: Clock, mailbox: Mailbox) -> Result<ExitCode, RunError> {
+pub fn run(order: ServeOrder, clock: Clock, queue: SignalQueue) -> Result<ExitCode, RunError> {
     lifecycle::take_all_descriptors();
     let control = order.control.as_ref().map(|(address, token)| open_control(*address, token)).transpose()?;
     let journal = order.journal.as_deref().map(Journal::open).transpose()?;
     let witness = begin_witness(&order, clock, journal);
     let stop = order.stop_signals.into_iter().collect();
     let stage = Stage::new(order.plan, witness);
-    let doors = Doors::default();
+    let gate = ShutdownGate::default();
     let meters = Meters::default();
     if let Some((listener, token)) = control {
         let stage = stage.clone();
-        control::start(listener, steering(stage, doors.clone(), meters.clone(), token))?;
+        control::start(listener, steering(stage, gate.clone(), meters.clone(), token))?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
     runtime.block_on(async {
-        lifecycle::begin(&stage, &doors, mailbox, stop).await;
-        if let Err(error) = serve::start(&stage, &doors, &meters) {
+        lifecycle::begin(&stage, &gate, queue, stop).await;
+        if let Err(error) = serve::start(&stage, &gate, &meters) {
             // Whoever reads the witness alone should know as well.
             stage.witness().flush(std::time::Duration::from_millis(200));
             return Err(error.into());
@@ -99,12 +99,12 @@ fn open_control(address: ControlAddress, token: &Token) -> Result<(TcpListener, 
     Ok((listener, token.clone()))
 }
 
-fn steering(stage: Stage, doors: Doors, meters: Meters, token: Token) -> Control {
+fn steering(stage: Stage, gate: ShutdownGate, meters: Meters, token: Token) -> Control {
     let ending = stage.clone();
     let exit = Box::new(move |order: control::ExitOrder| {
         exit::leave(ending.witness(), order.code, order.way, "control");
     });
-    Control { stage, doors, meters, token, dump: lifecycle::dump::take, exit }
+    Control { stage, gate, meters, token, dump: lifecycle::dump::take, exit }
 }
 
 /// Opens the outlets and writes the first line.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What the command line asks for.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Flags {
+pub struct ExecFlags {
     /// The exit status
     #[arg(long, value_name = "STATUS")]
     pub exit: Option<u8>,
@@ -32,7 +32,7 @@ pub struct Flags {
     pub hang: bool,
 }
 
-impl Flags {
+impl ExecFlags {
     /// Whether nothing is asked for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -69,18 +69,24 @@ mod tests {
     #[test]
     fn flags_win_over_the_plan() {
         let planned = answer("{ exit: 3, sleep: 2s, fork: 10s }");
-        assert_eq!(Flags::default().over(&planned).to_string(), "exit 3 after 2s, leaves a child for 10s");
-        let flags = Flags { exit: Some(0), ignore_term: true, ..Flags::default() };
+        assert_eq!(
+            ExecFlags::default().over(&planned).to_string(),
+            "exit 3 after 2s, leaves a child for 10s"
+        );
+        let flags = ExecFlags { exit: Some(0), ignore_term: true, ..ExecFlags::default() };
         assert_eq!(
             flags.over(&planned).to_string(),
             "exit 0 after 2s, leaves a child for 10s, ignores SIGTERM"
         );
-        assert!(Flags { hang: true, ..Flags::default() }.over(&planned).hang);
+        assert!(ExecFlags { hang: true, ..ExecFlags::default() }.over(&planned).hang);
     }
 
     #[test]
     fn a_status_ends_a_hang() {
-        assert_eq!(Flags::default().over(&answer("hang")).to_string(), "hang");
-        assert_eq!(Flags { exit: Some(4), ..Flags::default() }.over(&answer("hang")).to_string(), "exit 4");
+        assert_eq!(ExecFlags::default().over(&answer("hang")).to_string(), "hang");
+        assert_eq!(
+            ExecFlags { exit: Some(4), ..ExecFlags::default() }.over(&answer("hang")).to_string(),
+            "exit 4"
+        );
     }
 }

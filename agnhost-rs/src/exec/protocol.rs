@@ -15,7 +15,7 @@ use probity_script::answer::CommandOrders;
 use probity_script::witness::Command;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::orders::Flags;
+use super::orders::ExecFlags;
 
 /// The longest line that either side reads.
 pub(crate) const LONGEST_LINE: usize = 512 * 1024;
@@ -27,9 +27,9 @@ const AGAIN: Duration = Duration::from_millis(2);
 /// The first line on a connection.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Hello {
+pub(crate) enum ExecHello {
     /// A command asks what to do.
-    Exec { name: Option<String>, flags: Flags, command: Box<Command> },
+    Exec { name: Option<String>, flags: ExecFlags, command: Box<Command> },
     /// A child says that it is there.
     Child { name: String, pid: u32 },
 }
@@ -37,7 +37,7 @@ pub(crate) enum Hello {
 /// What a command is answered. A child is not.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Reply {
+pub(crate) enum ExecReply {
     /// Do this.
     Orders(CommandOrders),
     /// The plan has no such name, but these.
@@ -47,7 +47,7 @@ pub(crate) enum Reply {
 /// What happens to a command or a child later on.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum News {
+pub(crate) enum ExecReport {
     /// A signal arrived.
     Signal { signal: String, answer: String },
     /// A command is about to exit with this status.

@@ -10,7 +10,7 @@ use probity_script::witness::Call;
 use probity_script::{Client, Fact};
 use tokio::sync::Semaphore;
 
-use crate::client::{self, Answer};
+use crate::client::{self, ClientResponse};
 use crate::stage::Stage;
 use crate::witness::Witness;
 
@@ -68,7 +68,7 @@ async fn ask(witness: &Witness, client: &Client) {
 }
 
 /// The host that a target's identity report names.
-fn host(answer: &Answer) -> Option<String> {
+fn host(answer: &ClientResponse) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Report {
         host: String,
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn only_an_identity_report_names_a_host() {
-        let named = |body: &'static str| host(&Answer { status: 200, body: body.into() });
+        let named = |body: &'static str| host(&ClientResponse { status: 200, body: body.into() });
         assert_eq!(named(r#"{"host":"a-1","boot":"x"}"#).as_deref(), Some("a-1"));
         assert_eq!(named("ok"), None);
         assert_eq!(named(r#"{"host":7}"#), None);

@@ -25,9 +25,9 @@ use tonic::{Code, Request, Response, Status};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_prost::ProstCodec;
 
-use super::http2::{Account, Cut, Scissors, asking};
-use super::site::{Asking, Decision, Visitor};
-use crate::stage::Asked;
+use super::context::{ChosenAnswer, ConnectionContext, IncomingRequest};
+use super::http2::{Account, ConnectionCutter, Cut, incoming};
+use crate::stage::ProbedEndpoint;
 
 /// How often a watch looks whether its answer has changed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -46,22 +46,22 @@ struct ListResponse {
 /// The health service of one connection.
 #[derive(Clone)]
 pub(super) struct Health {
-    pub(super) visitor: Visitor,
-    pub(super) scissors: Arc<Scissors>,
+    pub(super) context: ConnectionContext,
+    pub(super) cutter: Arc<ConnectionCutter>,
     pub(super) requests: Arc<AtomicU64>,
 }
 
-type Answer = HttpResponse<tonic::body::Body>;
+type GrpcResponse = HttpResponse<tonic::body::Body>;
 
 impl Service<HttpRequest<Incoming>> for Health {
-    type Response = Answer;
+    type Response = GrpcResponse;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<GrpcResponse, Infallible>> + Send>>;
 
     fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
         let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let asking = asking(&request, nth);
-        let call = Call { health: self.clone(), asking: Some(asking) };
+        let incoming = incoming(&request, nth);
+        let call = Call { health: self.clone(), incoming: Some(incoming) };
         Box::pin(async move {
             Ok(match request.uri().path() {
                 "/grpc.health.v1.Health/Check" => {
@@ -85,16 +85,16 @@ impl Service<HttpRequest<Incoming>> for Health {
 /// One call, before its message is known.
 struct Call {
     health: Health,
-    asking: Option<Asking>,
+    incoming: Option<IncomingRequest>,
 }
 
 impl Call {
     /// Writes the call down and chooses its answer.
     fn arrive(&mut self, service: Option<String>) -> (Account, Option<GrpcAnswer>) {
-        let visitor = self.health.visitor.clone();
-        let visit = visitor.site.doors.visit();
-        let (decision, answer, mark) = visitor.site.stage.with_plan(|plan| {
-            let listener = plan.listeners.get(&visitor.site.name);
+        let context = self.health.context.clone();
+        let open_request = context.listener.gate.enter();
+        let (chosen_answer, answer, mark) = context.listener.stage.with_plan(|plan| {
+            let listener = plan.listeners.get(&context.listener.name);
             let chosen = service.as_ref().and_then(|wanted| {
                 let (name, script) = listener?.service(wanted)?;
                 Some((name.clone(), self.choose(name, script)))
@@ -102,53 +102,71 @@ impl Call {
             self.write_down(service, chosen)
         });
         if let Some((name, mark)) = mark {
-            visitor.site.stage.mark(&mark, &name);
+            context.listener.stage.mark(&mark, &name);
         }
-        (Account { visitor, decision, said: String::new(), sent: 0, ended: false, _visit: visit }, answer)
+        (
+            Account {
+                context,
+                chosen_answer,
+                said: String::new(),
+                sent: 0,
+                ended: false,
+                _open_request: open_request,
+            },
+            answer,
+        )
     }
 
     fn choose(&self, name: &str, script: &probity_script::Script<GrpcAnswer>) -> Choice<GrpcAnswer> {
-        let site = &self.health.visitor.site;
-        let probe = site.stage.count(&site.name, name);
-        let host = self.asking.as_ref().and_then(|asking| asking.host.as_deref());
-        site.stage.choose(script, Asked { name, probe, host })
+        let context = &self.health.context.listener;
+        let probe = context.stage.count(&context.name, name);
+        let host = self.incoming.as_ref().and_then(|incoming| incoming.host.as_deref());
+        context.stage.choose(script, ProbedEndpoint { name, probe, host })
     }
 
     fn write_down(
         &mut self,
         service: Option<String>,
         chosen: Option<(String, Choice<GrpcAnswer>)>,
-    ) -> (Decision, Option<GrpcAnswer>, Option<(String, String)>) {
-        let visitor = &self.health.visitor;
-        let asking = self.asking.take();
-        let listener = &visitor.site.name;
+    ) -> (ChosenAnswer, Option<GrpcAnswer>, Option<(String, String)>) {
+        let context = &self.health.context;
+        let incoming = self.incoming.take();
+        let listener = &context.listener.name;
         let endpoint =
             chosen.as_ref().map(|(name, _)| Endpoint::Of { listener: listener.clone(), name: name.clone() });
         let (probe, step) = chosen.as_ref().map_or((0, 0), |(_, choice)| (choice.probe, choice.step));
-        let nth = asking.as_ref().map_or(0, |asking| asking.nth);
-        let arrived = visitor.witness().arrival(&Fact::Request(Seen {
-            conn: visitor.conn,
+        let nth = incoming.as_ref().map_or(0, |incoming| incoming.nth);
+        let arrived = context.witness().arrival(&Fact::Request(Seen {
+            conn: context.conn,
             nth,
             endpoint: endpoint.clone(),
             probe,
             hop: None,
-            method: asking.as_ref().map(|asking| asking.method.clone()).unwrap_or_default(),
-            target: asking.as_ref().map(|asking| asking.target.clone()).unwrap_or_default(),
+            method: incoming.as_ref().map(|incoming| incoming.method.clone()).unwrap_or_default(),
+            target: incoming.as_ref().map(|incoming| incoming.target.clone()).unwrap_or_default(),
             protocol: HttpVersion::Http2.word().to_owned(),
-            headers: asking.map(|asking| asking.headers).unwrap_or_default(),
+            headers: incoming.map(|incoming| incoming.headers).unwrap_or_default(),
             body: 0,
-            first_byte_us: visitor.wire.take_first_byte(),
+            first_byte_us: context.wire.take_first_byte(),
             service,
         }));
-        let decision =
-            Decision { nth, answer: HttpAnswer::Hang, endpoint, step, probe, hop: 0, arrived, worker: None };
+        let chosen_answer = ChosenAnswer {
+            nth,
+            answer: HttpAnswer::Hang,
+            endpoint,
+            step,
+            probe,
+            hop: 0,
+            arrived,
+            worker: None,
+        };
         let (mark, answer) = chosen.map_or((None, None), |(name, choice)| {
             (choice.mark.map(|mark| (format!("{listener}:{name}"), mark)), Some(choice.answer))
         });
-        (decision, answer, mark)
+        (chosen_answer, answer, mark)
     }
 
-    fn unknown_method(mut self) -> Answer {
+    fn unknown_method(mut self) -> GrpcResponse {
         let (account, _) = self.arrive(None);
         finish(account, "unimplemented", 0);
         Status::unimplemented("no such method in the plan").into_http()
@@ -168,7 +186,7 @@ impl Call {
         match composed.action {
             WireAction::Hang => account.never().await,
             WireAction::SendAndEnd { bytes, end } => {
-                account.cut(&self.health.scissors, Cut { bytes, end }).await
+                account.cut(&self.health.cutter, Cut { bytes, end }).await
             }
             WireAction::Respond(HealthReply::Status(status)) => {
                 let response = HealthCheckResponse { status };
@@ -191,17 +209,17 @@ fn finish(mut account: Account, said: &str, sent: u64) {
     account.ended = true;
 }
 
-type Reply<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
+type GrpcFuture<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
 
 struct Check(Call);
 
 impl UnaryService<HealthCheckRequest> for Check {
     type Response = HealthCheckResponse;
-    type Future = Reply<HealthCheckResponse>;
+    type Future = GrpcFuture<HealthCheckResponse>;
 
     fn call(&mut self, request: Request<HealthCheckRequest>) -> Self::Future {
         let (account, answer) = self.0.arrive(Some(request.into_inner().service));
-        let call = Call { health: self.0.health.clone(), asking: None };
+        let call = Call { health: self.0.health.clone(), incoming: None };
         Box::pin(async move { call.give(account, answer).await.map(Response::new) })
     }
 }
@@ -210,16 +228,16 @@ struct List(Call);
 
 impl UnaryService<ListRequest> for List {
     type Response = ListResponse;
-    type Future = Reply<ListResponse>;
+    type Future = GrpcFuture<ListResponse>;
 
     fn call(&mut self, _: Request<ListRequest>) -> Self::Future {
         let (account, _) = self.0.arrive(None);
-        let site = &self.0.health.visitor.site;
-        let statuses = site.stage.with_plan(|plan| {
-            let services = plan.listeners.get(&site.name).map(|listener| &listener.services);
+        let context = &self.0.health.context.listener;
+        let statuses = context.stage.with_plan(|plan| {
+            let services = plan.listeners.get(&context.name).map(|listener| &listener.services);
             let now = |(name, script): (&String, &probity_script::Script<GrpcAnswer>)| {
-                let probe = site.stage.counted(&site.name, name).max(1);
-                let answer = site.stage.choose(script, Asked { name, probe, host: None }).answer;
+                let probe = context.stage.counted(&context.name, name).max(1);
+                let answer = context.stage.choose(script, ProbedEndpoint { name, probe, host: None }).answer;
                 (name.clone(), HealthCheckResponse { status: answer.status() })
             };
             services.into_iter().flatten().filter(|(name, _)| *name != "*").map(now).collect()
@@ -235,7 +253,7 @@ struct Watch(Call);
 impl ServerStreamingService<HealthCheckRequest> for Watch {
     type Response = HealthCheckResponse;
     type ResponseStream = BoxStream<'static, Result<HealthCheckResponse, Status>>;
-    type Future = Reply<Self::ResponseStream>;
+    type Future = GrpcFuture<Self::ResponseStream>;
 
     fn call(&mut self, request: Request<HealthCheckRequest>) -> Self::Future {
         let service = request.into_inner().service;
@@ -278,12 +296,17 @@ impl Watching {
 
     /// The status now; SERVICE_UNKNOWN for a service that the plan does not have, as the protocol says.
     fn now(&self) -> i32 {
-        let site = &self.account.visitor.site;
-        site.stage.with_plan(|plan| {
-            let known = plan.listeners.get(&site.name).and_then(|listener| listener.service(&self.service));
+        let context = &self.account.context.listener;
+        context.stage.with_plan(|plan| {
+            let known =
+                plan.listeners.get(&context.name).and_then(|listener| listener.service(&self.service));
             let Some((_, script)) = known else { return GrpcAnswer::ServiceUnknown.status() };
-            let probe = site.stage.counted(&site.name, &self.service).max(1);
-            site.stage.choose(script, Asked { name: &self.service, probe, host: None }).answer.status()
+            let probe = context.stage.counted(&context.name, &self.service).max(1);
+            context
+                .stage
+                .choose(script, ProbedEndpoint { name: &self.service, probe, host: None })
+                .answer
+                .status()
         })
     }
 }

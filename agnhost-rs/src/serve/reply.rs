@@ -10,8 +10,8 @@ use probity_script::wire::{
 };
 use probity_script::witness::Call;
 
+use super::context::{ChosenAnswer, ConnectionContext};
 use super::report;
-use super::site::{Decision, Visitor};
 use crate::client;
 
 /// The filler of bodies that only have a size.
@@ -43,34 +43,36 @@ impl PlannedBody {
     }
 }
 
-impl Visitor {
+impl ConnectionContext {
     /// Composes the answer that was chosen for a request, after it has asked the dependency if there is one.
     pub(super) async fn compose(
         &self,
-        decision: &Decision,
+        chosen_answer: &ChosenAnswer,
         request: HttpRequestFacts<'_>,
     ) -> ComposedAnswer<PlannedResponse> {
-        let instead = self.ask_dependency(decision).await;
-        let answer = instead.as_ref().unwrap_or(&decision.answer);
+        let instead = self.ask_dependency(chosen_answer).await;
+        let answer = instead.as_ref().unwrap_or(&chosen_answer.answer);
         let local = self.local;
-        let facts = HttpRequestFacts { hop: decision.hop, ip: local.ip(), port: local.port(), ..request };
+        let facts =
+            HttpRequestFacts { hop: chosen_answer.hop, ip: local.ip(), port: local.port(), ..request };
         let mut composed = compose_http(answer, &facts);
         if let WireAction::Respond(response) = &mut composed.action
             && let BodyContent::Report(report) = response.content
         {
-            response.content = BodyContent::Text(report::text(report, &self.site.stage, decision.probe));
+            response.content =
+                BodyContent::Text(report::text(report, &self.listener.stage, chosen_answer.probe));
         }
         composed
     }
 
     /// Asks the dependency of an answer. Returns the answer that replaces it if the dependency is missing.
-    async fn ask_dependency(&self, decision: &Decision) -> Option<HttpAnswer> {
-        let depends = decision.answer.depends_on()?;
+    async fn ask_dependency(&self, chosen_answer: &ChosenAnswer) -> Option<HttpAnswer> {
+        let depends = chosen_answer.answer.depends_on()?;
         let began = self.witness().clock().mono_us();
         let outcome = client::get(&depends.url, depends.patience().0).await;
         let outcome = outcome.map(|answer| answer.status).map_err(|error| error.to_string());
         self.witness().record(&Fact::Call(Call {
-            by: decision.endpoint.as_ref().map(ToString::to_string).unwrap_or_default(),
+            by: chosen_answer.endpoint.as_ref().map(ToString::to_string).unwrap_or_default(),
             url: depends.url.clone(),
             status: outcome.as_ref().ok().copied(),
             answered_by: None,

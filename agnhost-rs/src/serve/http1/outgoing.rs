@@ -9,8 +9,8 @@ use probity_script::wire::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::sleep;
 
+use super::super::context::ChosenAnswer;
 use super::super::reply::PlannedBody;
-use super::super::site::Decision;
 use super::{After, Http1};
 
 /// How much may come ahead of its turn while an answer is delayed.
@@ -33,8 +33,8 @@ impl From<ConnectionEnd> for After {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
-    pub(super) async fn act(&mut self, decision: &Decision, manner: &Manner) -> Sent {
-        let composed = self.visitor.compose(decision, manner.facts()).await;
+    pub(super) async fn act(&mut self, chosen_answer: &ChosenAnswer, manner: &Manner) -> Sent {
+        let composed = self.context.compose(chosen_answer, manner.facts()).await;
         match self.perform(composed.delay, composed.action, manner).await {
             Ok(after) => Sent { answer: composed.word, after, error: None },
             Err(broken) => Sent { answer: composed.word, after: broken.after, error: Some(broken.why) },
@@ -120,22 +120,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// Waits for the peer to give up, or for the doors to shut.
+    /// Waits for the peer to give up, or for the gate to shut.
     async fn hang(&mut self) -> Broken {
         self.outlast(false).await
     }
 
-    /// Reads until the peer gives up or the doors shut. Whoever sends more than we keep has to wait; his end is
+    /// Reads until the peer gives up or the gate shuts. Whoever sends more than we keep has to wait; his end is
     /// noticed when we write.
     async fn outlast(&mut self, keep: bool) -> Broken {
-        let mut door = self.visitor.site.doors.watch();
+        let mut gate = self.context.listener.gate.watch();
         loop {
             let full = keep && self.ahead.len() >= LARGEST_AHEAD;
             tokio::select! {
                 more = self.more(), if !full => if more.is_err() {
                     return Broken { why: "the peer gave up".to_owned(), after: After::Gone };
                 },
-                () = door.shut() => return Broken { why: "we stopped".to_owned(), after: After::Gone },
+                () = gate.shut() => return Broken { why: "we stopped".to_owned(), after: After::Gone },
             }
             if !keep {
                 self.ahead.clear();

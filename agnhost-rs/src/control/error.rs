@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 /// A request that cannot be done.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct ControlError {
     status: StatusCode,
     body: Map<String, Value>,
 }
 
-impl Fault {
+impl ControlError {
     pub(super) fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
         let body = Map::from_iter([("error".to_owned(), Value::String(sentence.into()))]);
         Self { status, body }
@@ -35,24 +35,24 @@ impl Fault {
     }
 }
 
-impl From<Problem> for Fault {
+impl From<Problem> for ControlError {
     fn from(problem: Problem) -> Self {
-        let mut fault = Self::new(StatusCode::UNPROCESSABLE_ENTITY, problem.line())
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, problem.line())
             .with("explanation", problem.to_string());
         if let Some(place) = problem.place {
-            fault = fault.with("line", place.line).with("column", place.column);
+            error = error.with("line", place.line).with("column", place.column);
         }
         if let Some(nearest) = problem.nearest {
-            fault = fault.with("nearest", nearest);
+            error = error.with("nearest", nearest);
         }
         if !problem.allowed.is_empty() {
-            fault = fault.with("allowed", json!(problem.allowed));
+            error = error.with("allowed", json!(problem.allowed));
         }
-        fault
+        error
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for ControlError {
     fn into_response(self) -> Response<Body> {
         self.answer()
     }

@@ -1,4 +1,4 @@
-//! What all connections of one listener share, and the one place where requests are looked up in the plan.
+//! What a connection knows: its listener and itself. The one place where HTTP requests are looked up in the plan.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use probity_script::witness::{Answered, Request};
 use probity_script::{Choice, Endpoint, Fact, Protocol, Workers};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::tap::Wire;
-use crate::lifecycle::Doors;
+use super::wire::Wire;
+use crate::lifecycle::ShutdownGate;
 use crate::meters::Meters;
-use crate::stage::{Asked, Stage};
+use crate::stage::{ProbedEndpoint, Stage};
 use crate::witness::{Stamp, Witness};
 
-/// A listener as its connections see it.
-pub(super) struct Site {
+/// What the connections of a listener share.
+pub(super) struct ListenerContext {
     pub(super) name: String,
     pub(super) protocol: Protocol,
     pub(super) stage: Stage,
-    pub(super) doors: Doors,
+    pub(super) gate: ShutdownGate,
     pub(super) meters: Meters,
     pub(super) tls: Option<tokio_rustls::TlsAcceptor>,
     pub(super) numbers: Arc<AtomicU64>,
-    pub(super) pool: Option<Pool>,
+    pub(super) pool: Option<WorkerPool>,
 }
 
-/// A bounded number of workers and of places to wait for one.
-pub(super) struct Pool {
+/// A bounded number of workers, with a bounded queue.
+pub(super) struct WorkerPool {
     workers: Arc<Semaphore>,
     waiting: AtomicUsize,
     queue: usize,
 }
 
-impl Pool {
+impl WorkerPool {
     pub(super) fn new(workers: Workers) -> Self {
         let queue = workers.queue.map_or(usize::MAX, usize::from);
         Self {
@@ -45,12 +45,12 @@ impl Pool {
         }
     }
 
-    /// A worker, as soon as one is free; nobody if too many wait already.
+    /// A worker, as soon as one is free. None if the queue is full.
     async fn worker(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.workers).try_acquire_owned() {
             return Some(permit);
         }
-        let place = Place::take(&self.waiting, self.queue)?;
+        let place = QueuePlace::take(&self.waiting, self.queue)?;
         let permit = Arc::clone(&self.workers).acquire_owned().await.ok();
         drop(place);
         permit
@@ -58,32 +58,32 @@ impl Pool {
 }
 
 /// A place in the queue, given back however the wait ends.
-struct Place<'a>(&'a AtomicUsize);
+struct QueuePlace<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> QueuePlace<'a> {
     fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
         let room = |count: usize| (count < most).then_some(count + 1);
         waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok().map(|_| Self(waiting))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// One connection, as everything above the wire knows it.
+/// One connection.
 #[derive(Clone)]
-pub(super) struct Visitor {
-    pub(super) site: Arc<Site>,
+pub(super) struct ConnectionContext {
+    pub(super) listener: Arc<ListenerContext>,
     pub(super) conn: u64,
     pub(super) local: SocketAddr,
     pub(super) wire: Arc<Wire>,
 }
 
 /// A request as it came, whatever the protocol.
-pub(super) struct Asking {
+pub(super) struct IncomingRequest {
     pub(super) nth: u64,
     pub(super) method: String,
     pub(super) target: String,
@@ -93,8 +93,8 @@ pub(super) struct Asking {
     pub(super) body: u64,
 }
 
-/// What is answered to a request.
-pub(super) struct Decision {
+/// The answer that was chosen for a request.
+pub(super) struct ChosenAnswer {
     pub(super) nth: u64,
     pub(super) answer: HttpAnswer,
     pub(super) endpoint: Option<Endpoint>,
@@ -105,33 +105,32 @@ pub(super) struct Decision {
     pub(super) worker: Option<OwnedSemaphorePermit>,
 }
 
-impl Visitor {
+impl ConnectionContext {
     pub(super) fn witness(&self) -> &Witness {
-        self.site.stage.witness()
+        self.listener.stage.witness()
     }
 
     /// Writes the request down and chooses its answer, both on the same side of any change of plan.
-    pub(super) async fn decide(&self, asking: Asking) -> Decision {
-        let mut decision = self.site.stage.with_plan(|plan| {
-            let listener = plan.listeners.get(&self.site.name);
-            let known = listener.and_then(|listener| listener.path(path_of(&asking.target)));
-            let hop = hop_of(&asking.target);
+    pub(super) async fn decide(&self, incoming: IncomingRequest) -> ChosenAnswer {
+        let (mut chosen_answer, mark) = self.listener.stage.with_plan(|plan| {
+            let listener = plan.listeners.get(&self.listener.name);
+            let known = listener.and_then(|listener| listener.path(path_of(&incoming.target)));
+            let hop = hop_of(&incoming.target);
             let chosen =
-                known.map(|(name, script)| (name, self.choose(name, script, hop, asking.host.as_deref())));
-            self.arrive(asking, chosen, hop)
+                known.map(|(name, script)| (name, self.choose(name, script, hop, incoming.host.as_deref())));
+            self.arrive(incoming, chosen, hop)
         });
-        if let Some((name, mark)) = decision.1.take() {
-            self.site.stage.mark(&mark, &name);
+        if let Some((name, mark)) = mark {
+            self.listener.stage.mark(&mark, &name);
         }
-        let mut decision = decision.0;
-        self.witness().offered(decision.arrived).await;
-        if let Some(pool) = &self.site.pool {
-            decision.worker = pool.worker().await;
-            if decision.worker.is_none() {
-                decision.answer = all_workers_busy();
+        self.witness().offered(chosen_answer.arrived).await;
+        if let Some(pool) = &self.listener.pool {
+            chosen_answer.worker = pool.worker().await;
+            if chosen_answer.worker.is_none() {
+                chosen_answer.answer = all_workers_busy();
             }
         }
-        decision
+        chosen_answer
     }
 
     fn choose(
@@ -141,37 +140,40 @@ impl Visitor {
         hop: u64,
         host: Option<&str>,
     ) -> Choice<HttpAnswer> {
-        let stage = &self.site.stage;
-        let probe =
-            if hop == 0 { stage.count(&self.site.name, name) } else { stage.counted(&self.site.name, name) };
-        stage.choose(script, Asked { name, probe, host })
+        let stage = &self.listener.stage;
+        let probe = if hop == 0 {
+            stage.count(&self.listener.name, name)
+        } else {
+            stage.counted(&self.listener.name, name)
+        };
+        stage.choose(script, ProbedEndpoint { name, probe, host })
     }
 
     fn arrive(
         &self,
-        asking: Asking,
+        incoming: IncomingRequest,
         chosen: Option<(&String, Choice<HttpAnswer>)>,
         hop: u64,
-    ) -> (Decision, Option<(String, String)>) {
+    ) -> (ChosenAnswer, Option<(String, String)>) {
         let endpoint = chosen
             .as_ref()
-            .map(|(name, _)| Endpoint::Of { listener: self.site.name.clone(), name: (*name).clone() });
+            .map(|(name, _)| Endpoint::Of { listener: self.listener.name.clone(), name: (*name).clone() });
         let (probe, step, mark, answer) = match chosen {
             Some((_, choice)) => (choice.probe, choice.step, choice.mark, choice.answer),
             None => (0, 0, None, no_such_path()),
         };
-        let nth = asking.nth;
+        let nth = incoming.nth;
         let request = Request {
             conn: self.conn,
             nth,
             endpoint,
             probe,
             hop: (hop > 0).then_some(hop),
-            method: asking.method,
-            target: asking.target,
-            protocol: asking.version.word().to_owned(),
-            headers: asking.headers,
-            body: asking.body,
+            method: incoming.method,
+            target: incoming.target,
+            protocol: incoming.version.word().to_owned(),
+            headers: incoming.headers,
+            body: incoming.body,
             first_byte_us: self.wire.take_first_byte(),
             service: None,
         };
@@ -179,23 +181,23 @@ impl Visitor {
         let arrived = self.witness().announce(&fact);
         let endpoint = if let Fact::Request(request) = fact { request.endpoint } else { None };
         let by = mark.map(|mark| (endpoint.as_ref().map(ToString::to_string).unwrap_or_default(), mark));
-        (Decision { nth, answer, endpoint, step, probe, hop, arrived, worker: None }, by)
+        (ChosenAnswer { nth, answer, endpoint, step, probe, hop, arrived, worker: None }, by)
     }
 
     /// Writes down how a request was answered.
     pub(super) fn answered(
         &self,
-        decision: &mut Decision,
+        chosen_answer: &mut ChosenAnswer,
         answer: String,
         written: u64,
         error: Option<String>,
     ) {
-        let took_us = self.witness().clock().mono_us().saturating_sub(decision.arrived.at.mono_us);
+        let took_us = self.witness().clock().mono_us().saturating_sub(chosen_answer.arrived.at.mono_us);
         self.witness().record(&Fact::Answer(Answered {
             conn: self.conn,
-            nth: decision.nth,
-            endpoint: decision.endpoint.take(),
-            step: decision.step,
+            nth: chosen_answer.nth,
+            endpoint: chosen_answer.endpoint.take(),
+            step: chosen_answer.step,
             answer,
             written,
             took_us,
