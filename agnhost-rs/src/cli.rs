@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -14,6 +14,7 @@ use agnhost_dropin::{Dropin, KlogFlags};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use probity_script::{Plan, schema};
 
+use crate::bind::{BACKLOG, bind};
 use crate::check;
 use crate::exec::ExecArgs;
 use crate::lifecycle::{CaughtSignal, ChildArgs, DumpArgs, TrialArgs};
@@ -227,21 +228,13 @@ pub struct ControlAddress {
 }
 
 impl ControlAddress {
-    /// Opens it. Without an address both families are served, or IPv4 alone where the node knows no other.
+    /// Opens the port. Without an address both families are served, or IPv4 alone on a node without IPv6.
     ///
     /// # Errors
     ///
     /// If the port cannot be had.
     pub fn bind(self) -> io::Result<TcpListener> {
-        match self.address {
-            Some(address) => TcpListener::bind((address, self.port)),
-            None => {
-                TcpListener::bind((Ipv6Addr::UNSPECIFIED, self.port)).or_else(|error| match error.kind() {
-                    io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
-                    _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, self.port)),
-                })
-            }
-        }
+        bind(self.address, self.port, BACKLOG).map(Into::into)
     }
 }
 

@@ -16,13 +16,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::header::WWW_AUTHENTICATE;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use probity_script::witness::{Dump, Listening, Refused, Trouble};
+use probity_script::witness::{Dump, Listening, Refused};
 use probity_script::{ExitWay, Fact, Span};
 use serde::Deserialize;
 use tokio::net::TcpStream;
@@ -99,7 +100,7 @@ pub fn start(listener: TcpListener, control: Control) -> io::Result<SocketAddr> 
 async fn accept(listener: TcpListener, control: Arc<Control>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return trouble(&control, "opening the control port", &error),
+        Err(error) => return control.stage.witness().trouble("opening the control port", &error),
     };
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut failing = false;
@@ -109,7 +110,7 @@ async fn accept(listener: TcpListener, control: Arc<Control>) {
             Err(error) => {
                 // Said once: the same error comes back until descriptors are free again.
                 if !std::mem::replace(&mut failing, true) {
-                    trouble(&control, "accepting a control connection", &error);
+                    control.stage.witness().trouble("accepting a control connection", &error);
                 }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -156,7 +157,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
 fn gate(control: &Control, peer: SocketAddr, request: &Request<Incoming>) -> Option<Response<Body>> {
     let why = control.token.check(request.headers()).err()?;
     refuse(control, peer, &format!("{} {}", request.method(), request.uri()), why);
-    let mut answer = error::ControlError::new(StatusCode::UNAUTHORIZED, why).answer();
+    let mut answer = error::ControlError::new(StatusCode::UNAUTHORIZED, why).into_response();
     answer.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
     Some(answer)
 }
@@ -166,11 +167,6 @@ fn refuse(control: &Control, peer: SocketAddr, request: &str, why: &str) {
     let request = request.chars().take(256).collect();
     let refused = Refused { peer: peer.to_string(), request, why: why.to_owned() };
     control.stage.witness().record(&Fact::Refused(refused));
-}
-
-fn trouble(control: &Control, doing: &str, error: &io::Error) {
-    let trouble = Trouble { doing: doing.to_owned(), error: error.to_string() };
-    control.stage.witness().record(&Fact::Trouble(trouble));
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
 
+mod bind;
 pub mod check;
 pub mod cli;
 pub mod client;

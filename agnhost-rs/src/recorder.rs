@@ -22,7 +22,7 @@ pub mod target;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::bind::{BACKLOG, bind};
 use crate::clock::Clock;
 use crate::lifecycle::take_all_descriptors;
 use crate::token::Token;
@@ -121,8 +122,8 @@ fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
         .build()
         .map_err(StartError::Process)?;
     let result = runtime.block_on(async {
-        let ingest = bind(args.address, args.ingest_port, "--ingest-port").await?;
-        let query = bind(args.address, args.query_port, "--query-port").await?;
+        let ingest = listen(args.address, args.ingest_port, "--ingest-port")?;
+        let query = listen(args.address, args.query_port, "--query-port")?;
         let mut terminate = signal(SignalKind::terminate()).map_err(StartError::Process)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(StartError::Process)?;
         announce(&ingest, &query);
@@ -155,21 +156,11 @@ fn prepare(args: &RecorderArgs, clock: Clock) -> Result<Options, StartError> {
     Ok(Options { clock, token, memory, file })
 }
 
-/// Binds a port. Without an address it takes both families at once, or IPv4 where there is no IPv6.
-async fn bind(address: Option<IpAddr>, port: u16, option: &'static str) -> Result<TcpListener, StartError> {
-    let first = SocketAddr::new(address.unwrap_or(Ipv6Addr::UNSPECIFIED.into()), port);
-    let fallback = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
-    match TcpListener::bind(first).await {
-        Err(source) if source.kind() == io::ErrorKind::AddrInUse || address.is_some() => {
-            Err(StartError::Bind { address: first, source, option })
-        }
-        Err(_) => TcpListener::bind(fallback).await.map_err(|source| StartError::Bind {
-            address: fallback,
-            source,
-            option,
-        }),
-        Ok(listener) => Ok(listener),
-    }
+/// Binds a port. Without an address it takes both families at once, or IPv4 on a node without IPv6.
+fn listen(address: Option<IpAddr>, port: u16, option: &'static str) -> Result<TcpListener, StartError> {
+    let listener = bind(address, port, BACKLOG).and_then(|socket| TcpListener::from_std(socket.into()));
+    let shown = SocketAddr::new(address.unwrap_or(Ipv6Addr::UNSPECIFIED.into()), port);
+    listener.map_err(|source| StartError::Bind { address: shown, source, option })
 }
 
 fn announce(ingest: &TcpListener, query: &TcpListener) {

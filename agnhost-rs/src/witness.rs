@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use probity_script::Fact;
-use probity_script::witness::{Lost, VERSION};
+use probity_script::witness::{Lost, Trouble, VERSION};
 
 pub use journal::{Journal, JournalError};
 pub use link::follow as link_to_recorder;
@@ -132,6 +132,11 @@ impl Witness {
     /// Writes a fact down; its line leaves within a millisecond or so.
     pub fn record(&self, fact: &Fact) -> Stamp {
         self.write(fact, Urgency::Soon)
+    }
+
+    /// Writes down that something went wrong that the target goes on after.
+    pub fn trouble(&self, doing: &str, error: &dyn std::fmt::Display) {
+        self.record(&Fact::Trouble(Trouble { doing: doing.to_owned(), error: error.to_string() }));
     }
 
     /// Writes down the arrival of something that is about to be answered: the line has been offered to the system

@@ -1,4 +1,4 @@
-//! What goes wrong with a control request, as JSON: `{ "error": sentence }`, with a place for wrong documents.
+//! The error of a control request, as JSON: `{ "error": sentence }`, with the place in a wrong document.
 
 use axum::Json;
 use axum::body::Body;
@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use probity_script::problem::Problem;
 use serde_json::{Map, Value, json};
 
-/// A request that cannot be done.
+/// A request that fails.
 #[derive(Debug)]
 pub(super) struct ControlError {
     status: StatusCode,
@@ -28,10 +28,6 @@ impl ControlError {
     pub(super) fn with(mut self, name: &str, detail: impl Into<Value>) -> Self {
         self.body.insert(name.to_owned(), detail.into());
         self
-    }
-
-    pub(super) fn answer(self) -> Response<Body> {
-        (self.status, Json(Value::Object(self.body))).into_response()
     }
 }
 
@@ -54,6 +50,6 @@ impl From<Problem> for ControlError {
 
 impl IntoResponse for ControlError {
     fn into_response(self) -> Response<Body> {
-        self.answer()
+        (self.status, Json(Value::Object(self.body))).into_response()
     }
 }

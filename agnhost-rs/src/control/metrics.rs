@@ -39,10 +39,8 @@ pub(super) fn page(control: &Control) -> Result<String, fmt::Error> {
         }
     }
     registry.register("probes", "How often an endpoint was asked", probes);
-    let accepted = ConstCounter::new(meters.accepted());
-    registry.register("connections_accepted", "Connections that listeners accepted", accepted);
-    let open = ConstGauge::new(i64::try_from(meters.open()).unwrap_or(i64::MAX));
-    registry.register("connections_open", "Connections of listeners that are open", open);
+    registry.register("connections_accepted", "Connections that listeners accepted", meters.accepted.clone());
+    registry.register("connections_open", "Connections of listeners that are open", meters.open.clone());
     let gate = ConstGauge::new(i64::from(control.gate.now() == GateState::Open));
     registry.register("doors_open", "Whether listeners take connections as planned", gate);
     let mut page = String::new();

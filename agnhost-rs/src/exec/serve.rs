@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use probity_script::answer::{CommandOrders, ExecAnswer};
-use probity_script::witness::{ChildSeen, Command, ExecEnded, ExecSeen, SignalSeen, Trouble};
+use probity_script::witness::{ChildSeen, Command, ExecEnded, ExecSeen, SignalSeen};
 use probity_script::{Endpoint, Fact};
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -68,7 +68,7 @@ async fn accept(listener: UnixListener, server: Arc<ExecServer>) {
                 });
             }
             Err(error) => {
-                server.trouble("accepting a command's connection", &error);
+                server.stage.witness().trouble("accepting a command's connection", &error);
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
@@ -88,11 +88,6 @@ async fn receive<T: DeserializeOwned>(peer: &mut CommandStream) -> io::Result<Op
 }
 
 impl ExecServer {
-    fn trouble(&self, doing: &str, error: &io::Error) {
-        let (doing, error) = (doing.to_owned(), error.to_string());
-        self.stage.witness().record(&Fact::Trouble(Trouble { doing, error }));
-    }
-
     async fn attend(&self, stream: UnixStream) {
         let mut peer = BufReader::new(stream);
         match timeout(INTRODUCTION, receive(&mut peer)).await {
@@ -101,12 +96,13 @@ impl ExecServer {
             }
             Ok(Ok(Some(ExecHello::Child { name, pid }))) => self.child(&mut peer, name, pid).await,
             Ok(Ok(None)) => {}
-            Ok(Err(error)) => self.trouble("reading who connected to the socket for commands", &error),
-            Err(_) => self.trouble(
-                "reading who connected to the socket for commands",
-                &io::Error::new(io::ErrorKind::TimedOut, "nothing was said for 5s"),
-            ),
+            Ok(Err(error)) => self.unreadable(&error),
+            Err(_) => self.unreadable(&"nothing was said for 5s"),
         }
+    }
+
+    fn unreadable(&self, error: &dyn std::fmt::Display) {
+        self.stage.witness().trouble("reading who connected to the socket for commands", error);
     }
 
     async fn command(

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use probity_script::Fact;
-use probity_script::witness::Trouble;
 
 use super::{Children, ShutdownGate, SignalQueue, StopSignals, clients, consume, dump, exit, signals, wait};
 use crate::exec;
@@ -21,8 +20,7 @@ pub async fn begin(stage: &Stage, gate: &ShutdownGate, queue: SignalQueue, stop:
     signals::watch(queue, stage, gate, &children, stop);
     wait::require_env(witness, &process.require_env);
     if let Err(error) = exec::serve(stage, &children) {
-        let doing = "opening the socket for commands; commands that need the plan fail".to_owned();
-        witness.record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+        witness.trouble("opening the socket for commands; commands that need the plan fail", &error);
     }
     if !process.exit.is_empty() {
         tokio::spawn(exit::follow(stage.clone()));

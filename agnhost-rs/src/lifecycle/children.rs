@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use clap::Args;
-use probity_script::witness::{ChildSeen, Trouble};
+use probity_script::witness::ChildSeen;
 use probity_script::{Child, Fact, Span};
 
 use super::signal_queue::SignalQueue;
@@ -50,8 +50,7 @@ impl Children {
                 self.witness.record(&Fact::Child(ChildSeen { name, pid, event, status: None }));
             }
             Err(error) => {
-                let doing = format!("starting the child `{}`", child.name);
-                self.witness.record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+                self.witness.trouble(&format!("starting the child `{}`", child.name), &error);
             }
         }
     }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use probity_script::answer::{Serving, TerminationAnswer, TerminationSettings};
-use probity_script::witness::{SignalSeen, Trouble};
+use probity_script::witness::SignalSeen;
 use probity_script::{Choice, Fact};
 use tokio::runtime::Handle;
 
@@ -65,24 +65,19 @@ pub fn watch(
             match queue.next(None) {
                 Ok(Some(caught)) => watch.answer(caught),
                 Ok(None) => {}
-                Err(error) => return watch.deaf(&error),
+                Err(error) => {
+                    let doing = "waiting for signals; none is noticed from here on";
+                    return watch.stage.witness().trouble(doing, &error);
+                }
             }
         }
     };
     if let Err(error) = thread::Builder::new().name("signals".to_owned()).stack_size(128 * 1024).spawn(body) {
-        witness.record(&Fact::Trouble(Trouble {
-            doing: "starting the thread that reads signals".to_owned(),
-            error: error.to_string(),
-        }));
+        witness.trouble("starting the thread that reads signals", &error);
     }
 }
 
 impl Watch {
-    fn deaf(&self, error: &std::io::Error) {
-        let doing = "waiting for signals; none is noticed from here on".to_owned();
-        self.stage.witness().record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
-    }
-
     fn answer(&self, caught: CaughtSignal) {
         if caught.is_of_a_child() {
             return self.children.sweep();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_script::answer::ListenState;
-use probity_script::witness::{Listening, Trouble};
+use probity_script::witness::Listening;
 use probity_script::{Fact, Listener};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
@@ -14,10 +14,8 @@ use tokio::time::sleep;
 
 use super::connection;
 use super::context::ListenerContext;
+use crate::bind::{BACKLOG, bind};
 use crate::stage::ProbedEndpoint;
-
-/// How many connections may wait to be accepted.
-const BACKLOG: i32 = 4096;
 
 /// How often a script that depends on time is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -34,28 +32,6 @@ pub(super) enum Port {
         _listener: Socket,
         _filling: Vec<Socket>,
     },
-}
-
-/// Binds a port that should be open.
-pub(super) fn bind(bind: Option<IpAddr>, port: u16, backlog: i32) -> io::Result<Socket> {
-    match bind {
-        Some(ip) => bind_to(SocketAddr::new(ip, port), backlog),
-        // Both families by one socket; a node without IPv6 has only the other.
-        None => bind_to(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), backlog)
-            .or_else(|_| bind_to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), backlog)),
-    }
-}
-
-fn bind_to(address: SocketAddr, backlog: i32) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(address.ip() != IpAddr::V6(Ipv6Addr::UNSPECIFIED))?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(backlog)?;
-    Ok(socket)
 }
 
 impl Port {
@@ -177,7 +153,6 @@ fn tell(context: &ListenerContext, port: &Port, state: ListenState) {
 }
 
 async fn trouble(context: &ListenerContext, doing: &str, error: &io::Error) {
-    let doing = format!("{doing} of listener {}", context.name);
-    context.stage.witness().record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+    context.stage.witness().trouble(&format!("{doing} of listener {}", context.name), error);
     sleep(AGAIN).await;
 }
