@@ -194,9 +194,9 @@ mod tests {
         let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
         let probe = json!({ "grpc": { "port": 9090 }, "periodSeconds": 1, "failureThreshold": 2 });
         let side = json!({ "name": "target", "restartPolicy": "Always", "env": env, "livenessProbe": probe });
-        let mut run = probity_model::compose::Composer::new(&[PORT]);
+        let mut run = probity_composer::Composer::new(&[PORT]);
         run.create(0.0, &json!({ "initContainers": [side], "containers": [main] })).start(1.0, 0);
-        let status = probity_model::compose::running_status("main", 2.0, true, true, 0);
+        let status = probity_composer::running_status("main", 2.0, true, true, 0);
         run.status(2.1, &status);
         run.event(4.0, "Warning", "Unhealthy", "Liveness probe failed: timeout").reading(end);
         crate::tests::verdict(&run.done(), PORT)
@@ -216,7 +216,7 @@ mod tests {
         let container = json!({
             "name": "target", "startupProbe": check("s"), "livenessProbe": check("l"), "readinessProbe": check("r"),
         });
-        let mut run = probity_model::compose::Composer::new(&[THREE]);
+        let mut run = probity_composer::Composer::new(&[THREE]);
         run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, false, false, 0);
         run.grpc(2.0, "s", "status 1");
         run.running(2.2, false, true, 0);

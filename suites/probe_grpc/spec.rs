@@ -80,7 +80,7 @@ fn trials(run: &Timeline<'_>, seen: &mut Seen, field: &str, fits: impl Fn(&Value
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use serde_json::{Value, json};
 
     use crate::reading::scene::Scene;

@@ -70,7 +70,7 @@ pub(crate) fn tcp_at_pod_ip(run: &Timeline<'_>, seen: &mut Seen) {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use probity_script::Fact;
     use probity_script::witness::Listening;
     use serde_json::json;

@@ -96,7 +96,7 @@ fn spared(
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use serde_json::json;
 
     use crate::reading::http::scene::Scene;

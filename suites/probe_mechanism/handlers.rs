@@ -61,7 +61,7 @@ pub(super) fn exactly_one(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Composer;
+    use probity_composer::Composer;
     use serde_json::{Value, json};
 
     use crate::tests::verdict;

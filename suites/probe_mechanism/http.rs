@@ -67,7 +67,7 @@ fn other_methods<'h>(run: &Timeline<'h>) -> Vec<(EventId, &'h str, &'h str)> {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use probity_script::witness::{Fact, Listening, Request};
     use serde_json::json;
 

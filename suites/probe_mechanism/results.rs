@@ -140,7 +140,7 @@ fn node_was_touched(run: &Timeline<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use serde_json::json;
 
     use crate::reading::http::scene::Scene;

@@ -85,7 +85,7 @@ fn tcp<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Answers<'t, 'h>> {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use probity_script::Fact;
     use probity_script::witness::Listening;
     use serde_json::json;

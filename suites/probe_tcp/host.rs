@@ -39,7 +39,7 @@ fn names_a_service(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use serde_json::json;
 
     use crate::reading::scene::Scene;

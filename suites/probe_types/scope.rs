@@ -205,7 +205,7 @@ fn never_shown(
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, running_status};
+    use probity_composer::{Composer, running_status};
     use serde_json::{Value, json};
 
     use crate::tests::verdict;

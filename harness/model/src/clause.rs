@@ -1,7 +1,7 @@
 //! Clauses: what someone promised, one sentence each, with its source.
 //!
 //! A clause is data. Its id never changes and is never used again; the function that judges it is found by the id in
-//! the [`Registry`](crate::Registry).
+//! the [`Registry`](crate::judge::Registry).
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -14,9 +14,8 @@ mod spec;
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
-use crate::history::{Deed, Gap, Listener, Noise, Tried};
+use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
 use crate::measure::{Bound, Interval, Measurement, Unit};
-use crate::{EventId, History};
 
 /// Noise so long before an instant may have held up what was written down then.
 const BEFORE: i64 = 2_000_000;
@@ -165,29 +164,5 @@ impl<'h> Timeline<'h> {
                 .filter(|line| matches!(line.line.fact, Fact::Change(_)))
                 .map(move |line| (pod, container, line))
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::Timeline;
-    use crate::compose::Composer;
-    use crate::history::{Change, Did};
-
-    #[test]
-    fn a_pod_that_is_seen_before_its_creation_is_answered_is_one_pod() {
-        let spec = json!({ "containers": [{ "name": "target" }] });
-        let mut run = Composer::new(&[]);
-        run.pod_seen(0.1, &spec, &json!({ "phase": "Pending" }), Change::Added);
-        let manifest = json!({ "metadata": { "name": "pod" }, "spec": spec });
-        run.deed(0.2, Did::Created { kind: "Pod".to_owned(), name: "pod".to_owned(), manifest });
-        run.start(0.5, 0);
-        let history = run.done();
-        let timeline = Timeline::of(&history);
-        assert_eq!(timeline.pods.len(), 1);
-        assert!(timeline.pods[0].created.is_some());
-        assert_eq!(timeline.pods[0].containers[0].attempts.len(), 1);
     }
 }

@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::EventId;
 use crate::measure::{Fit, Measurement};
+use crate::stamp::EventId;
 
 /// The events that a conclusion rests on. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

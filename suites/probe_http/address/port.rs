@@ -134,7 +134,7 @@ fn is_port_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use serde_json::{Value, json};
 
     use crate::probe_http::address::reached::tests::listening;

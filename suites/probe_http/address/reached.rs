@@ -113,7 +113,7 @@ fn host_of(spec: &ProbeSpec) -> Option<&str> {
 
 #[cfg(test)]
 pub(in crate::probe_http) mod tests {
-    use probity_model::compose::Composer;
+    use probity_composer::Composer;
     use probity_script::witness::{Fact, Listening};
     use serde_json::{Value, json};
 

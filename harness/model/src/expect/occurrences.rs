@@ -2,11 +2,10 @@
 
 use probity_script::Endpoint;
 
-use crate::case::Occurrence;
 use crate::clocks::Stamp;
-use crate::history::{Gap, Source};
-use crate::timeline::{Attempt, PodLife, Probe, Through};
-use crate::{EventId, Timeline};
+use crate::expectation::Occurrence;
+use crate::history::{EventId, Gap, Source};
+use crate::timeline::{Attempt, PodLife, Probe, Through, Timeline};
 
 /// What was found.
 pub(super) struct Found {

@@ -6,8 +6,7 @@ use probity_script::witness::{
 };
 
 use super::ProbeKind;
-use crate::EventId;
-use crate::clocks::Stamp;
+use crate::stamp::{EventId, Stamp};
 
 /// One life of a container.
 pub struct Attempt<'h> {

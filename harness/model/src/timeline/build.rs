@@ -13,9 +13,10 @@ use super::pod::{ContainerLife, PodLife, Revision};
 use super::probes::probes;
 use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
 use crate::clocks::{Clock, Clocks, Stamp};
-use crate::history::{Change, Did, Event, Gap, Happening, Heard, Listener, Noise, Sighting, Source};
+use crate::history::{
+    Change, Did, Event, EventId, Gap, Happening, Heard, History, Listener, Noise, Sighting, Source,
+};
 use crate::measure::Interval;
-use crate::{EventId, History};
 
 /// The label that holds a pod's key in its case.
 const KEY: &str = "probity.dev/pod";

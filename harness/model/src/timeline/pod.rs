@@ -6,8 +6,7 @@ use serde_json::Value;
 use super::attempt::Attempt;
 use super::kube::KubeEvent;
 use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
-use crate::EventId;
-use crate::clocks::Stamp;
+use crate::stamp::{EventId, Stamp};
 
 /// A pod: one UID.
 pub struct PodLife<'h> {
@@ -207,7 +206,9 @@ pub enum State<'h> {
 }
 
 impl<'h> ContainerSeen<'h> {
-    pub(crate) fn of(status: &'h Value) -> Self {
+    /// What a status of a container says.
+    #[must_use]
+    pub fn of(status: &'h Value) -> Self {
         let text = |field| status.get(field).and_then(Value::as_str).unwrap_or_default();
         Self {
             ready: status.get("ready").and_then(Value::as_bool).unwrap_or(false),
