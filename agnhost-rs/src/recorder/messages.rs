@@ -23,7 +23,7 @@ const LONGEST_ERROR: usize = 300;
 
 /// Something that a connection said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said<'a> {
+pub enum TargetMessage<'a> {
     /// Who it is; always the first.
     Hello(Box<Hello>),
     /// A witness line of the life that greeted.
@@ -53,13 +53,13 @@ pub struct Nonsense {
 
 /// The reading side of one connection.
 #[derive(Debug, Default)]
-pub struct Intake {
+pub struct MessageParser {
     boot: Option<String>,
     unfinished: Vec<u8>,
     over: bool,
 }
 
-impl Intake {
+impl MessageParser {
     /// For a new connection, which has to greet first.
     #[must_use]
     pub fn new() -> Self {
@@ -79,7 +79,7 @@ impl Intake {
     }
 
     /// Takes the next bytes and tells what they say.
-    pub fn feed<'a>(&mut self, mut bytes: &'a [u8]) -> Vec<Said<'a>> {
+    pub fn feed<'a>(&mut self, mut bytes: &'a [u8]) -> Vec<TargetMessage<'a>> {
         let mut said = Vec::new();
         while !self.over && !bytes.is_empty() {
             let (line, ended) = match bytes.iter().position(|byte| *byte == b'\n') {
@@ -114,24 +114,24 @@ impl Intake {
         self.drop_all(self.unfinished.len(), why.to_owned())
     }
 
-    fn line<'a>(&mut self, line: Cow<'a, [u8]>) -> Said<'a> {
+    fn line<'a>(&mut self, line: Cow<'a, [u8]>) -> TargetMessage<'a> {
         let bytes = line.len() + 1;
         let said = match &self.boot {
             None => hello(&line),
             Some(boot) => line_or_beat(boot, line),
         };
         match said {
-            Ok(Said::Hello(hello)) => {
+            Ok(TargetMessage::Hello(hello)) => {
                 self.boot = Some(hello.boot.clone());
-                Said::Hello(hello)
+                TargetMessage::Hello(hello)
             }
             Ok(said) => said,
             Err(error) => self.stop(bytes, error),
         }
     }
 
-    fn stop(&mut self, bytes: usize, error: String) -> Said<'static> {
-        Said::Nonsense(self.drop_all(bytes, error))
+    fn stop(&mut self, bytes: usize, error: String) -> TargetMessage<'static> {
+        TargetMessage::Nonsense(self.drop_all(bytes, error))
     }
 
     fn drop_all(&mut self, bytes: usize, error: String) -> Nonsense {
@@ -146,7 +146,7 @@ impl Intake {
     }
 }
 
-fn hello(line: &[u8]) -> Result<Said<'static>, String> {
+fn hello(line: &[u8]) -> Result<TargetMessage<'static>, String> {
     let text = utf8(line)?;
     let hello: Hello =
         serde_json::from_str(text).map_err(|error| refusal(text, &format!("no greeting: {error}")))?;
@@ -155,10 +155,10 @@ fn hello(line: &[u8]) -> Result<Said<'static>, String> {
         let length = hello.boot.len();
         return Err(format!("the name of the life has {length} bytes; it needs 1 to {LONGEST_BOOT}"));
     }
-    Ok(Said::Hello(Box::new(hello)))
+    Ok(TargetMessage::Hello(Box::new(hello)))
 }
 
-fn line_or_beat<'a>(boot: &str, line: Cow<'a, [u8]>) -> Result<Said<'a>, String> {
+fn line_or_beat<'a>(boot: &str, line: Cow<'a, [u8]>) -> Result<TargetMessage<'a>, String> {
     let text = utf8(&line)?;
     let parsed: WitnessLine = match serde_json::from_str(text) {
         Ok(parsed) => parsed,
@@ -173,17 +173,17 @@ fn line_or_beat<'a>(boot: &str, line: Cow<'a, [u8]>) -> Result<Said<'a>, String>
         Cow::Borrowed(line) => Cow::Borrowed(utf8(line)?.trim_ascii()),
         Cow::Owned(line) => Cow::Owned(utf8(&line)?.trim_ascii().to_owned()),
     };
-    Ok(Said::Line { seq: parsed.seq, text })
+    Ok(TargetMessage::Line { seq: parsed.seq, text })
 }
 
 /// What is no line may be a beat; if it is neither, the error is that of the line.
-fn beat(boot: &str, text: &str, error: &serde_json::Error) -> Result<Said<'static>, String> {
+fn beat(boot: &str, text: &str, error: &serde_json::Error) -> Result<TargetMessage<'static>, String> {
     let Ok(beat) = serde_json::from_str::<Beat>(text) else {
         return Err(refusal(text, &format!("no witness line and no beat: {error}")));
     };
     check_version(beat.v)?;
     check_boot(boot, &beat.boot)?;
-    Ok(Said::Beat { next: beat.beat })
+    Ok(TargetMessage::Beat { next: beat.beat })
 }
 
 /// A line of a later version may look like anything, so its version is the better explanation.
@@ -218,5 +218,5 @@ fn utf8(line: &[u8]) -> Result<&str, String> {
 }
 
 #[cfg(test)]
-#[path = "intake_tests.rs"]
+#[path = "messages_tests.rs"]
 mod tests;

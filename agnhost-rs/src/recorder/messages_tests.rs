@@ -18,29 +18,29 @@ fn beat(next: u64) -> String {
     format!(r#"{{"v":1,"boot":"abcd","beat":{next},"mono_us":5,"wall_us":6}}"#)
 }
 
-fn owned(said: Said<'_>) -> Said<'static> {
+fn owned(said: TargetMessage<'_>) -> TargetMessage<'static> {
     match said {
-        Said::Line { seq, text } => Said::Line { seq, text: Cow::Owned(text.into_owned()) },
-        Said::Hello(hello) => Said::Hello(hello),
-        Said::Beat { next } => Said::Beat { next },
-        Said::Nonsense(nonsense) => Said::Nonsense(nonsense),
+        TargetMessage::Line { seq, text } => TargetMessage::Line { seq, text: Cow::Owned(text.into_owned()) },
+        TargetMessage::Hello(hello) => TargetMessage::Hello(hello),
+        TargetMessage::Beat { next } => TargetMessage::Beat { next },
+        TargetMessage::Nonsense(nonsense) => TargetMessage::Nonsense(nonsense),
     }
 }
 
 /// Everything that a connection says which sends these pieces and ends.
-fn all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Said<'static>> {
-    let mut intake = Intake::new();
+fn all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<TargetMessage<'static>> {
+    let mut parser = MessageParser::new();
     let mut said = Vec::new();
     for piece in pieces {
-        said.extend(intake.feed(piece).into_iter().map(owned));
+        said.extend(parser.feed(piece).into_iter().map(owned));
     }
-    said.extend(intake.end().map(Said::Nonsense));
+    said.extend(parser.end().map(TargetMessage::Nonsense));
     said
 }
 
-fn error(said: &[Said<'_>]) -> String {
+fn error(said: &[TargetMessage<'_>]) -> String {
     match said.last() {
-        Some(Said::Nonsense(nonsense)) => nonsense.error.clone(),
+        Some(TargetMessage::Nonsense(nonsense)) => nonsense.error.clone(),
         other => panic!("{other:?} is no nonsense"),
     }
 }
@@ -50,9 +50,12 @@ fn a_line_comes_out_as_it_went_in() {
     let odd = line(3).replace("\"seq\":3", "\"later_field\": {\"a\":[1, 2]},\"seq\": 3");
     let text = format!("{HELLO}\n{odd}  \r\n{}\n", beat(4));
     let said = all([text.as_bytes()]);
-    let Said::Hello(hello) = &said[0] else { panic!("{said:?}") };
+    let TargetMessage::Hello(hello) = &said[0] else { panic!("{said:?}") };
     assert_eq!((hello.boot.as_str(), hello.hello), ("abcd", 3));
-    assert_eq!(said[1..], [Said::Line { seq: 3, text: odd.into() }, Said::Beat { next: 4 }]);
+    assert_eq!(
+        said[1..],
+        [TargetMessage::Line { seq: 3, text: odd.into() }, TargetMessage::Beat { next: 4 }]
+    );
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn what_is_not_ours_is_named_and_nothing_after_it_is_taken() {
         let said = all([text.as_bytes()]);
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(error(&said).contains(why), "{bad:.60}: {}", error(&said));
-        let Some(Said::Nonsense(nonsense)) = said.last() else { unreachable!() };
+        let Some(TargetMessage::Nonsense(nonsense)) = said.last() else { unreachable!() };
         assert_eq!(nonsense.bytes, bad.len() as u64 + 1);
     }
 }
@@ -96,17 +99,17 @@ fn a_connection_has_to_greet_and_to_greet_well() {
 
 #[test]
 fn a_line_without_end_is_cut_off_at_the_limit_and_forgotten() {
-    let mut intake = Intake::new();
-    intake.feed(format!("{HELLO}\n").as_bytes());
+    let mut parser = MessageParser::new();
+    parser.feed(format!("{HELLO}\n").as_bytes());
     let piece = vec![b'a'; 64 * 1024];
     let mut said = Vec::new();
     for _ in 0..64 {
-        said.extend(intake.feed(&piece));
-        assert!(intake.unfinished() <= LONGEST_LINE);
+        said.extend(parser.feed(&piece));
+        assert!(parser.unfinished() <= LONGEST_LINE);
     }
     assert_eq!(said.len(), 1);
     assert!(error(&said).contains("longer than 1048576 bytes"));
-    assert_eq!((intake.unfinished(), intake.end()), (0, None));
+    assert_eq!((parser.unfinished(), parser.end()), (0, None));
 }
 
 #[test]
@@ -160,6 +163,6 @@ proptest! {
     #[test]
     fn no_bytes_bring_it_down(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
         let said = all([HELLO.as_bytes(), b"\n", &bytes]);
-        prop_assert!(said.iter().filter(|said| matches!(said, Said::Nonsense(_))).count() <= 1);
+        prop_assert!(said.iter().filter(|said| matches!(said, TargetMessage::Nonsense(_))).count() <= 1);
     }
 }

@@ -1,21 +1,21 @@
-//! Ends that the plan or the control port wants: by exit, or as if by a fault.
+//! The end of the process by its own will: by exit, or as if by a fault.
 //!
-//! The line comes first and is given time to leave, so the harness can tell a planned end from a real one.
+//! The witness line comes first and gets time to leave, so that the harness can tell a planned end from a real one.
 
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, raise};
 use nix::unistd::Pid;
 use probity_script::witness::Exiting;
-use probity_script::{ExitWay, Fact, Span};
+use probity_script::{ExitWay, Fact};
 
 use crate::stage::Stage;
 use crate::witness::Witness;
 
-/// How long the last lines may take to leave.
+/// How long the last lines may take to leave. A reader that has not taken them by then never will.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Ends the process when the plan says so for this life of the container; never, if it does not.
+/// Ends the process when the plan says so for this life of the container.
 pub async fn follow(stage: Stage) {
     let attempt = stage.witness().identity().attempt;
     let plan = stage.plan();
@@ -24,36 +24,22 @@ pub async fn follow(stage: Stage) {
     leave(stage.witness(), exit.code, exit.way, "plan")
 }
 
-/// Ends the process after a while, as the control port was told. It returns at once, so that there is time to answer.
-pub fn on_command(stage: &Stage, code: u8, way: ExitWay, after: Span) {
-    let witness = stage.witness().clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(after.0).await;
-        leave(&witness, code, way, "control")
-    });
+/// Writes down that the process ends, and ends it with this status.
+pub fn end(witness: &Witness, code: u8, why: &str) -> ! {
+    leave(witness, code, ExitWay::Exit, why)
 }
 
 /// Writes the end down and ends the process in the given manner.
 ///
 /// The first process of a container cannot kill itself: it exits with the status that would have been reported.
 pub fn leave(witness: &Witness, code: u8, way: ExitWay, why: &str) -> ! {
-    let code = status(code, way);
+    let code = way.status(code);
     witness.arrival(&Fact::Exiting(Exiting { code, why: why.to_owned() }));
     witness.flush(LAST_WORDS);
     if std::process::id() != 1 {
         die(way);
     }
     std::process::exit(i32::from(code))
-}
-
-/// The status that a container runtime reports for such an end.
-fn status(code: u8, way: ExitWay) -> u8 {
-    match way {
-        ExitWay::Exit => code,
-        ExitWay::Abort => 134,
-        ExitWay::Segfault => 139,
-        ExitWay::Kill => 137,
-    }
 }
 
 fn die(way: ExitWay) {

@@ -1,4 +1,4 @@
-//! What the tasks of the recorder share: the ledger under its lock, the clock, and the bell for readers.
+//! What the tasks of the recorder share: the merged stream under its lock, the clock, and the wake-up of readers.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -6,66 +6,66 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::ledger::Ledger;
-use super::memory::Since;
+use super::merged::MergedStream;
 use crate::clock::Clock;
-use crate::hold::hold;
+use crate::locks::lock;
+use crate::recent::LinesSince;
 
-/// A follower who was woken for a few bytes waits so long for more, so that it is not woken for each line.
+/// A follower waits this long for more lines, so that it does not wake up for each.
 const GATHER: Duration = Duration::from_millis(2);
-/// With so many bytes there is no need to wait for company.
+/// With this many bytes it does not wait for more.
 const PLENTY: usize = 32 * 1024;
 
 /// Connections of targets beyond these are closed at once.
 const MOST_CONNECTIONS: usize = 4096;
-/// So many of them may have a long unfinished line at the same time.
+/// This many of them may have a long unfinished line at the same time.
 const MOST_LONG_LINES: usize = 32;
-/// So many readers may follow the stream at the same time.
+/// This many readers may follow the stream at the same time.
 const MOST_FOLLOWERS: usize = 64;
 
-/// The recorder's middle.
-pub(super) struct Desk {
+/// The shared state of the recorder.
+pub(super) struct RecorderState {
     pub(super) clock: Clock,
     /// The random name of this life of the recorder: cursors of another life mean nothing here.
     pub(super) name: String,
-    ledger: Mutex<Ledger>,
+    merged: Mutex<MergedStream>,
     next: watch::Sender<u64>,
     /// Connections that were turned away because there were too many.
     pub(super) turned_away: AtomicU64,
     /// Open connections of targets, greeted or not.
-    pub(super) connections: Places,
+    pub(super) connections: Slots,
     /// Connections with a long unfinished line.
-    pub(super) long_lines: Places,
+    pub(super) long_lines: Slots,
     /// Queries that were refused for want of the token.
     pub(super) refused: AtomicU64,
     /// Readers that follow the stream.
-    pub(super) followers: Places,
+    pub(super) followers: Slots,
     /// Entries that the file will never have, because they were forgotten before it could take them or it failed.
     pub(super) unfiled: AtomicU64,
 }
 
-impl Desk {
+impl RecorderState {
     pub(super) fn new(clock: Clock, memory: usize) -> Self {
         Self {
             clock,
             name: crate::identity::random_name(),
-            ledger: Mutex::new(Ledger::new(memory)),
+            merged: Mutex::new(MergedStream::new(memory)),
             next: watch::Sender::new(0),
             turned_away: AtomicU64::new(0),
-            connections: Places::new(MOST_CONNECTIONS),
-            long_lines: Places::new(MOST_LONG_LINES),
+            connections: Slots::new(MOST_CONNECTIONS),
+            long_lines: Slots::new(MOST_LONG_LINES),
             refused: AtomicU64::new(0),
-            followers: Places::new(MOST_FOLLOWERS),
+            followers: Slots::new(MOST_FOLLOWERS),
             unfiled: AtomicU64::new(0),
         }
     }
 
-    /// Changes the ledger and rings the bell if entries were added.
-    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Ledger) -> T) -> T {
+    /// Changes the stream, and wakes the readers if entries were added.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut MergedStream) -> T) -> T {
         let (result, next) = {
-            let mut ledger = hold(&self.ledger);
-            let result = change(&mut ledger);
-            (result, ledger.next())
+            let mut merged = lock(&self.merged);
+            let result = change(&mut merged);
+            (result, merged.next())
         };
         self.next.send_if_modified(|told| {
             let news = next > *told;
@@ -75,18 +75,18 @@ impl Desk {
         result
     }
 
-    /// Looks at the ledger.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Ledger) -> T) -> T {
-        look(&hold(&self.ledger))
+    /// Looks at the stream.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&MergedStream) -> T) -> T {
+        look(&lock(&self.merged))
     }
 
     /// The remembered entries from a cursor on, at most so many bytes.
-    pub(super) fn since(&self, cursor: u64, most: usize) -> Since {
-        self.look(|ledger| ledger.since(cursor, most))
+    pub(super) fn since(&self, cursor: u64, most: usize) -> LinesSince {
+        self.look(|merged| merged.since(cursor, most))
     }
 
-    /// The same, but waits for the first of them and a moment for company.
-    pub(super) async fn follow(&self, cursor: u64, most: usize) -> Since {
+    /// The same, but waits for the first entry and a moment for more.
+    pub(super) async fn follow(&self, cursor: u64, most: usize) -> LinesSince {
         self.wait_for(cursor).await;
         let since = self.since(cursor, most);
         if since.len() >= PLENTY.min(most) {
@@ -103,18 +103,18 @@ impl Desk {
     }
 }
 
-/// A bounded number of places.
-pub(super) struct Places {
+/// A bounded number of slots.
+pub(super) struct Slots {
     free: Arc<Semaphore>,
     most: usize,
 }
 
-impl Places {
+impl Slots {
     pub(super) fn new(most: usize) -> Self {
         Self { free: Arc::new(Semaphore::new(most)), most }
     }
 
-    /// Takes a place, which is free again when the permit is dropped. None if all are taken.
+    /// Takes a slot, which is free again when the permit is dropped. None if all are taken.
     pub(super) fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }

@@ -1,22 +1,22 @@
-//! The recorder's memory: the newest entries of the merged stream, up to a bound, in shared chunks.
+//! The newest lines of a stream, up to a bound, in shared chunks: of the witness, and of the recorder's merged stream.
 //!
-//! Entries are bytes that end with a line break; their cursors count from 0 without holes. Readers get the chunks
-//! themselves, not copies, so a reader costs the ingest no more than a moment under the lock. Whole chunks are
-//! forgotten at a time, the oldest first; a reader who asks for a forgotten entry is told where the memory begins.
+//! A line is bytes that end with a line break. Cursors count the lines from 0 without holes. A reader gets the chunks
+//! themselves, not copies, so that it holds the lock only for a moment. Whole chunks are dropped, the oldest first. A
+//! reader who asks for a dropped line learns where the remembered ones begin.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// Chunks are no larger than this, apart from an entry that is larger by itself.
+/// A chunk is no larger than this, unless one line is.
 const LARGEST_CHUNK: usize = 256 * 1024;
-/// Nor smaller than this, however small the memory.
+/// A chunk is no smaller than this, even of a small memory.
 const SMALLEST_CHUNK: usize = 4 * 1024;
-/// A chunk with less room than this is full: most entries are shorter, so chunks seldom have to grow.
+/// A chunk with less room than this is full. Most lines are shorter, so chunks seldom have to grow.
 const ROOM: usize = 2 * 1024;
 
-/// A bounded memory of entries.
-pub struct Memory {
+/// A bounded memory of lines.
+pub struct RecentLines {
     full: VecDeque<Chunk>,
     open: Vec<u8>,
     open_first: u64,
@@ -26,7 +26,7 @@ pub struct Memory {
     chunk: usize,
 }
 
-/// Entries that will not change any more.
+/// Lines that no longer change.
 struct Chunk {
     first: u64,
     bytes: Bytes,
@@ -34,33 +34,39 @@ struct Chunk {
     weight: usize,
 }
 
-/// What a reader gets who asked for entries from a cursor on.
+/// The lines from a cursor on, as far as they are remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Since {
-    /// The cursor of the first entry that is given; larger than asked for if older ones are forgotten.
+pub struct LinesSince {
+    /// The cursor of the first line here. It is larger than asked for if older lines are dropped.
     pub first: u64,
     /// The cursor to ask for next.
     pub next: u64,
-    /// The entries, in order; each piece ends with a line break.
+    /// The lines, in order. Each piece ends with a line break.
     pub pieces: Vec<Bytes>,
 }
 
-impl Since {
-    /// How many bytes are given.
+impl LinesSince {
+    /// The lines in one piece.
+    #[must_use]
+    pub fn concat(&self) -> Vec<u8> {
+        self.pieces.concat()
+    }
+
+    /// How many bytes these are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
 
-    /// Whether there was nothing to give.
+    /// Whether there is no line.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 }
 
-impl Memory {
-    /// A memory of so many bytes, the bookkeeping included.
+impl RecentLines {
+    /// A memory of this many bytes, bookkeeping included.
     #[must_use]
     pub fn new(most: usize) -> Self {
         let chunk = (most / 16).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
@@ -68,13 +74,13 @@ impl Memory {
         Self { full: VecDeque::new(), open, open_first: 0, open_ends, held: 0, most, chunk }
     }
 
-    /// The cursor that the next entry will have.
+    /// The cursor of the next line.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.open_first + self.open_ends.len() as u64
     }
 
-    /// The cursor of the oldest entry that is remembered.
+    /// The cursor of the oldest remembered line.
     #[must_use]
     pub fn first(&self) -> u64 {
         self.full.front().map_or(self.open_first, |chunk| chunk.first)
@@ -86,14 +92,14 @@ impl Memory {
         self.held + weight(&self.open, &self.open_ends)
     }
 
-    /// Adds an entry, which `write` appends to the buffer under the cursor that it is given.
+    /// Adds a line, which `write` appends to the buffer. It gets the cursor of the line.
     pub fn push(&mut self, write: impl FnOnce(u64, &mut Vec<u8>)) {
         if self.open.capacity() == 0 {
             self.open.reserve_exact(self.chunk);
         }
         let cursor = self.next();
         write(cursor, &mut self.open);
-        // An entry has at most a line of 1 MiB and its envelope, far below 4 GiB.
+        // A line has little more than 1 MiB, far below 4 GiB.
         self.open_ends.push(u32::try_from(self.open.len()).unwrap_or(u32::MAX));
         if self.open.len() + ROOM > self.chunk {
             self.close_chunk();
@@ -113,11 +119,11 @@ impl Memory {
         self.full.push_back(Chunk { first, bytes: bytes.into(), ends, weight });
     }
 
-    /// The remembered entries from a cursor on, at most so many bytes, but at least one entry if there is one.
+    /// The remembered lines from a cursor on: at most this many bytes, but at least one line if there is one.
     #[must_use]
-    pub fn since(&self, cursor: u64, most: usize) -> Since {
+    pub fn since(&self, cursor: u64, most: usize) -> LinesSince {
         let begin = cursor.clamp(self.first(), self.next());
-        let mut since = Since { first: begin, next: begin, pieces: Vec::new() };
+        let mut since = LinesSince { first: begin, next: begin, pieces: Vec::new() };
         let mut left = most;
         let reached = self.full.partition_point(|chunk| chunk.first <= begin).saturating_sub(1);
         for chunk in self.full.iter().skip(reached) {
@@ -148,7 +154,7 @@ fn weight(bytes: &Vec<u8>, ends: &Vec<u32>) -> usize {
     bytes.capacity() + ends.capacity() * size_of::<u32>() + size_of::<Chunk>()
 }
 
-/// Which bytes of a chunk are the entries from number `skip` on, as many as fit, and how many entries they are.
+/// The bytes of the lines of a chunk from number `skip` on that fit, and how many lines these are.
 fn cut(ends: &[u32], skip: u64, most: usize, at_least_one: bool) -> (std::ops::Range<usize>, u64) {
     let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(ends.len());
     let begin = if skip == 0 { 0 } else { ends[skip - 1] as usize };
@@ -167,17 +173,17 @@ mod tests {
 
     use super::*;
 
-    fn text(since: &Since) -> String {
+    fn text(since: &LinesSince) -> String {
         since.pieces.iter().map(|piece| String::from_utf8(piece.to_vec()).unwrap()).collect()
     }
 
-    fn filled(most: usize, count: u64) -> Memory {
-        let mut memory = Memory::new(most);
+    fn filled(most: usize, count: u64) -> RecentLines {
+        let mut memory = RecentLines::new(most);
         (0..count).for_each(|_| push(&mut memory, 0));
         memory
     }
 
-    fn push(memory: &mut Memory, padding: usize) {
+    fn push(memory: &mut RecentLines, padding: usize) {
         memory.push(|cursor, buffer| {
             buffer.extend_from_slice(format!("{cursor}{}\n", "x".repeat(padding)).as_bytes());
         });
@@ -188,7 +194,7 @@ mod tests {
         let memory = filled(1 << 20, 5);
         let since = memory.since(3, 100);
         assert_eq!((text(&since).as_str(), since.first, since.next), ("3\n4\n", 3, 5));
-        assert_eq!(memory.since(5, 100), Since { first: 5, next: 5, pieces: vec![] });
+        assert_eq!(memory.since(5, 100), LinesSince { first: 5, next: 5, pieces: vec![] });
     }
 
     #[test]
@@ -210,7 +216,7 @@ mod tests {
 
     #[test]
     fn an_entry_larger_than_a_chunk_is_kept_whole() {
-        let mut memory = Memory::new(64 * 1024);
+        let mut memory = RecentLines::new(64 * 1024);
         push(&mut memory, 0);
         push(&mut memory, 30_000);
         push(&mut memory, 0);
@@ -225,7 +231,7 @@ mod tests {
             paddings in prop::collection::vec(0_usize..3_000, 0..200),
             most in 1_usize..20_000,
         ) {
-            let mut memory = Memory::new(32 << 20);
+            let mut memory = RecentLines::new(32 << 20);
             paddings.iter().for_each(|padding| push(&mut memory, *padding));
             let mut cursor = 0;
             let mut all = String::new();
@@ -245,7 +251,7 @@ mod tests {
         fn whatever_comes_the_bound_holds_but_for_the_newest_chunk(
             paddings in prop::collection::vec(0_usize..9_000, 0..300),
         ) {
-            let mut memory = Memory::new(100_000);
+            let mut memory = RecentLines::new(100_000);
             for padding in paddings {
                 push(&mut memory, padding);
                 prop_assert!(memory.held() <= 100_000);

@@ -1,12 +1,11 @@
-//! Signals, read like letters.
+//! Signals as a queue that the process reads.
 //!
-//! A process that is the first of its container has no default dispositions: a signal that nobody handles is thrown
-//! away, so one that arrives before a handler is installed would be lost. A *blocked* signal is never thrown away,
-//! though. So a program opens its mailbox before anything else: from then on every signal waits until it is read, in
-//! whichever thread, with nothing to interrupt and no handler to run.
+//! The first process of a container has no default dispositions: the kernel drops a signal that nobody handles, so one
+//! that arrives before a handler is installed would be lost. It never drops a *blocked* signal. So a program opens its
+//! queue before anything else: from then on every signal waits until some thread reads it, and no handler interrupts.
 //!
-//! Signals that tell of a fault of our own are not held back. Threads and children inherit what is held back, so the
-//! mailbox has to be opened before any thread exists; children open one of their own.
+//! Signals that report a fault of the process itself are not blocked. Threads and children inherit what is blocked, so the
+//! queue has to be opened before any thread exists; children open their own.
 
 use std::fmt;
 use std::io;
@@ -20,7 +19,7 @@ use nix::sys::signal::{SigSet, Signal, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 
-/// Not held back: faults, which must kill, and SIGPIPE, which the runtime ignores and a held signal would not be.
+/// Never blocked: faults, which must kill, and SIGPIPE, which the runtime ignores.
 const LEFT_ALONE: [Signal; 8] = [
     Signal::SIGSEGV,
     Signal::SIGBUS,
@@ -36,42 +35,42 @@ const LEFT_ALONE: [Signal; 8] = [
 const FIRST_REAL_TIME: u32 = 34;
 const LAST_REAL_TIME: u32 = 64;
 
-/// Where signals wait until they are read.
+/// Signals that wait until they are read.
 #[derive(Debug)]
-pub struct Mailbox {
-    letters: SignalFd,
-    held: SigSet,
+pub struct SignalQueue {
+    signals: SignalFd,
+    blocked: SigSet,
 }
 
-impl Mailbox {
-    /// Holds signals back from here on, in this thread and in all that it starts: the first thing that `main` does.
+impl SignalQueue {
+    /// Blocks signals from here on, in this thread and in all that it starts: the first thing that `main` does.
     ///
     /// # Errors
     ///
     /// If the system has no room for one more descriptor.
     pub fn open() -> io::Result<Self> {
-        let mut held = SigSet::all();
-        LEFT_ALONE.iter().for_each(|signal| held.remove(*signal));
-        held.thread_block()?;
-        let letters = SignalFd::with_flags(&held, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { letters, held })
+        let mut blocked = SigSet::all();
+        LEFT_ALONE.iter().for_each(|signal| blocked.remove(*signal));
+        blocked.thread_block()?;
+        let signals = SignalFd::with_flags(&blocked, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        Ok(Self { signals, blocked })
     }
 
-    /// The next signal; `None` if there was none until the deadline. Without a deadline it waits for ever.
+    /// The next signal, or `None` if there was none until the deadline. Without a deadline it waits for ever.
     ///
     /// # Errors
     ///
-    /// If the system refuses to wait, which it has no reason to.
-    pub fn next(&self, deadline: Option<Instant>) -> io::Result<Option<Caught>> {
+    /// If the system refuses to wait.
+    pub fn next(&self, deadline: Option<Instant>) -> io::Result<Option<CaughtSignal>> {
         loop {
-            if let Some(letter) = self.letters.read_signal()? {
-                return Ok(Some(Caught(letter.ssi_signo)));
+            if let Some(signal) = self.signals.read_signal()? {
+                return Ok(Some(CaughtSignal(signal.ssi_signo)));
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
-            let mut waited = [PollFd::new(self.letters.as_fd(), PollFlags::POLLIN)];
+            let mut waited = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
             match ppoll(&mut waited, left.map(TimeSpec::from_duration), None) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
@@ -79,15 +78,14 @@ impl Mailbox {
         }
     }
 
-    /// Lets signals through again, those that wait included: for programs that have no use for a mailbox.
+    /// Unblocks signals, also those that wait: for programs that need no queue.
     pub fn release(self) {
-        // What is not held back any more does what it always did.
-        let _ = self.held.thread_unblock();
+        let _ = self.blocked.thread_unblock();
     }
 
-    /// Ends the process as the signal would have ended it, had it not been held back.
-    pub fn yield_to(&self, caught: Caught) -> ! {
-        let _ = self.held.thread_unblock();
+    /// Ends the process as the signal would have ended it.
+    pub fn yield_to(&self, caught: CaughtSignal) -> ! {
+        let _ = self.blocked.thread_unblock();
         if let Some(signal) = caught.signal() {
             let _ = raise(signal);
         }
@@ -98,16 +96,16 @@ impl Mailbox {
 
 /// A signal that was caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Caught(u32);
+pub struct CaughtSignal(u32);
 
-impl Caught {
-    /// The signal, unless it is one of those that have a number only.
+impl CaughtSignal {
+    /// The signal, unless it is a real-time signal, which has only a number.
     #[must_use]
     pub fn signal(self) -> Option<Signal> {
         Signal::try_from(i32::try_from(self.0).ok()?).ok()
     }
 
-    /// Whether it is the one that tells of a child.
+    /// Whether it reports a child.
     #[must_use]
     pub fn is_of_a_child(self) -> bool {
         self.signal() == Some(Signal::SIGCHLD)
@@ -121,13 +119,13 @@ impl Caught {
     }
 }
 
-impl From<Signal> for Caught {
+impl From<Signal> for CaughtSignal {
     fn from(signal: Signal) -> Self {
         Self(signal as u32)
     }
 }
 
-impl fmt::Display for Caught {
+impl fmt::Display for CaughtSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.signal() {
             Some(signal) => f.write_str(signal.as_str()),
@@ -139,7 +137,7 @@ impl fmt::Display for Caught {
 }
 
 /// A signal is written with or without `SIG`, or as its number: `TERM`, `SIGQUIT`, `SIGRTMIN+3`, `37`.
-impl FromStr for Caught {
+impl FromStr for CaughtSignal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -185,25 +183,25 @@ mod tests {
             ("SIGRTMIN+3", "SIGRTMIN+3"),
             ("34", "SIGRTMIN"),
         ] {
-            assert_eq!(text.parse::<Caught>().unwrap().to_string(), name, "{text}");
+            assert_eq!(text.parse::<CaughtSignal>().unwrap().to_string(), name, "{text}");
         }
     }
 
     #[test]
     fn what_cannot_be_caught_is_refused() {
         for text in ["KILL", "SIGSTOP", "SEGV", "PIPE", "0", "65", "RTMIN+99", "RTMIN-1", "", "WINK"] {
-            let error = text.parse::<Caught>().unwrap_err();
+            let error = text.parse::<CaughtSignal>().unwrap_err();
             assert!(error.contains("SIGQUIT"), "{text}: {error}");
         }
     }
 
     #[test]
     fn a_signal_waits_until_it_is_read_and_silence_ends_at_the_deadline() {
-        let mailbox = Mailbox::open().unwrap();
+        let queue = SignalQueue::open().unwrap();
         raise(Signal::SIGUSR2).unwrap();
-        assert_eq!(mailbox.next(None).unwrap(), Some(Signal::SIGUSR2.into()));
+        assert_eq!(queue.next(None).unwrap(), Some(Signal::SIGUSR2.into()));
         let began = Instant::now();
-        assert_eq!(mailbox.next(Some(began + Duration::from_millis(20))).unwrap(), None);
+        assert_eq!(queue.next(Some(began + Duration::from_millis(20))).unwrap(), None);
         assert!(began.elapsed() >= Duration::from_millis(20));
     }
 }

@@ -1,33 +1,33 @@
-//! The ledger: merges what all targets say into one stream, and notices what they do not say.
+//! The merged stream of the lines of all targets, with entries for what is missing.
 //!
-//! It knows for each life of a target which line comes next, so it drops what was sent twice, tells what was left
-//! out, and tells who fell silent, left or came back. It has no clock and no sockets: every call brings the instant
-//! at which its bytes were received. Entries of one target are in the order of their reception; those of different
-//! targets may change places by the time that it takes to read a few lines, so times are compared, not cursors.
+//! It knows for each life of a target which line comes next. So it drops a line that was sent twice, reports missing lines,
+//! and reports which target fell silent, left or came back. It has no clock and no sockets: every call brings the instant
+//! at which its bytes were received. Entries of one target are in the order of their reception. Entries of different
+//! targets may change places within the time that reading a few lines takes, so compare their times, not their cursors.
 
 use std::collections::{HashMap, VecDeque};
 
 use probity_script::witness::{Entry, Hello, Recorded, VERSION};
 
-use super::intake::{Nonsense, Said};
-use super::memory::{Memory, Since};
-use super::target::{Counts, Seat, Target};
+use super::messages::{Nonsense, TargetMessage};
+use super::target::{ConnectionClaim, RecorderCounts, Target};
 use crate::clock::Reading;
+use crate::recent::{LinesSince, RecentLines};
 
-/// A connection without a sign of life for so long is silent; targets beat every 100 ms.
+/// A connection without a sign of life for this long is silent; targets beat every 100 ms.
 pub const SILENCE_US: u64 = 500_000;
-/// How often somebody has to call [`Ledger::sweep`].
+/// How often [`MergedStream::sweep`] has to be called.
 pub const SWEEP_US: u64 = 50_000;
-/// A sweep later than this means that we were held up ourselves, and must not blame the targets for it.
+/// A later sweep means that the recorder itself was stalled, so targets are not called silent for a while.
 const LATE_US: u64 = 2 * SWEEP_US;
-/// So many lives are remembered after they left; a life that comes back after that begins anew.
+/// This many lives are remembered after they left. A life that comes back after that begins anew.
 const MOST_DEPARTED: usize = 10_000;
-/// And so many bytes of what they said of themselves.
+/// And this many bytes about them.
 const MOST_DEPARTED_BYTES: usize = 16 << 20;
 
 /// The merged stream and everyone who adds to it.
-pub struct Ledger {
-    memory: Memory,
+pub struct MergedStream {
+    memory: RecentLines,
     targets: HashMap<String, Target>,
     /// Those without a connection by the turn in which they left, the longest gone first.
     departed: VecDeque<(String, u64)>,
@@ -35,22 +35,22 @@ pub struct Ledger {
     turns: u64,
     swept_mono_us: Option<u64>,
     lenient_until_us: u64,
-    counts: Counts,
+    counts: RecorderCounts,
 }
 
-impl Ledger {
-    /// An empty ledger that remembers so many bytes of entries.
+impl MergedStream {
+    /// An empty stream that remembers this many bytes of entries.
     #[must_use]
     pub fn new(memory: usize) -> Self {
         Self {
-            memory: Memory::new(memory),
+            memory: RecentLines::new(memory),
             targets: HashMap::new(),
             departed: VecDeque::new(),
             departed_bytes: 0,
             turns: 0,
             swept_mono_us: None,
             lenient_until_us: 0,
-            counts: Counts::default(),
+            counts: RecorderCounts::default(),
         }
     }
 
@@ -60,21 +60,21 @@ impl Ledger {
         self.memory.next()
     }
 
-    /// The remembered entries from a cursor on; see [`Memory::since`].
+    /// The remembered entries from a cursor on; see [`RecentLines::since`].
     #[must_use]
-    pub fn since(&self, cursor: u64, most: usize) -> Since {
+    pub fn since(&self, cursor: u64, most: usize) -> LinesSince {
         self.memory.since(cursor, most)
     }
 
     /// The memory behind the stream.
     #[must_use]
-    pub fn memory(&self) -> &Memory {
+    pub fn memory(&self) -> &RecentLines {
         &self.memory
     }
 
     /// What was counted so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RecorderCounts {
         self.counts
     }
 
@@ -93,27 +93,27 @@ impl Ledger {
         connected.fold((0, 0), |(all, silent), target| (all + 1, silent + usize::from(target.silent)))
     }
 
-    /// A connection greets. It gets its seat and the number of the line that it should begin with; a connection
-    /// that spoke for the same life before has lost its seat by that.
-    pub fn join(&mut self, hello: Hello, peer: &str, at: Reading) -> (Seat, u64) {
-        let seat = Seat { boot: hello.boot.clone(), turn: self.turns };
+    /// A connection greets. It gets its claim and the number of the line to begin with. An earlier connection for the
+    /// same life loses its claim.
+    pub fn join(&mut self, hello: Hello, peer: &str, at: Reading) -> (ConnectionClaim, u64) {
+        let claim = ConnectionClaim { boot: hello.boot.clone(), turn: self.turns };
         self.turns += 1;
         self.counts.joined += 1;
-        if let Some(former) = self.targets.get(&seat.boot).filter(|target| target.connected) {
-            let former = Seat { boot: seat.boot.clone(), turn: former.turn };
+        if let Some(former) = self.targets.get(&claim.boot).filter(|target| target.connected) {
+            let former = ConnectionClaim { boot: claim.boot.clone(), turn: former.turn };
             self.leave(&former, "replaced by a new connection", at);
         }
-        self.departed.retain(|(boot, _)| *boot != seat.boot);
-        if let Some(target) = self.targets.get_mut(&seat.boot) {
+        self.departed.retain(|(boot, _)| *boot != claim.boot);
+        if let Some(target) = self.targets.get_mut(&claim.boot) {
             self.departed_bytes -= target.weight();
-            target.greet(hello.clone(), peer, seat.turn, at);
+            target.greet(hello.clone(), peer, claim.turn, at);
         } else {
-            self.targets.insert(seat.boot.clone(), Target::new(hello.clone(), peer, seat.turn, at));
+            self.targets.insert(claim.boot.clone(), Target::new(hello.clone(), peer, claim.turn, at));
         }
         self.enter(at, Entry::Joined { hello, peer: peer.to_owned() });
-        self.step_over_stumbling_block(&seat.boot, at);
-        let want = self.targets.get(&seat.boot).map_or(0, |target| target.next);
-        (seat, want)
+        self.step_over_stumbling_block(&claim.boot, at);
+        let want = self.targets.get(&claim.boot).map_or(0, |target| target.next);
+        (claim, want)
     }
 
     /// A line that was refused twice is given up, or its target would send it for ever.
@@ -128,36 +128,42 @@ impl Ledger {
         }
     }
 
-    /// Something that a greeted connection said. False if it has lost its seat or its right to be heard.
-    pub fn hear(&mut self, seat: &Seat, peer: &str, said: &Said<'_>, at: Reading) -> bool {
-        let Some(target) = self.targets.get_mut(&seat.boot).filter(|target| target.holds(seat)) else {
+    /// Takes a message of a connection that has greeted. False if the connection has lost its claim or broke the rules.
+    pub fn hear(
+        &mut self,
+        claim: &ConnectionClaim,
+        peer: &str,
+        said: &TargetMessage<'_>,
+        at: Reading,
+    ) -> bool {
+        let Some(target) = self.targets.get_mut(&claim.boot).filter(|target| target.holds(claim)) else {
             return false;
         };
         match said {
-            Said::Hello(_) => false,
-            Said::Nonsense(nonsense) => {
+            TargetMessage::Hello(_) => false,
+            TargetMessage::Nonsense(nonsense) => {
                 self.nonsense(peer, nonsense, at);
-                self.stumble(seat);
-                self.leave(seat, "sent nonsense", at);
+                self.stumble(claim);
+                self.leave(claim, "sent nonsense", at);
                 false
             }
-            Said::Beat { next } => {
+            TargetMessage::Beat { next } => {
                 target.beats += 1;
                 target.told = target.told.max(*next);
                 self.counts.beats += 1;
-                self.sign_of_life(seat, at);
+                self.sign_of_life(claim, at);
                 true
             }
-            Said::Line { seq, text } => {
-                self.sign_of_life(seat, at);
-                self.line(seat, *seq, text, at);
+            TargetMessage::Line { seq, text } => {
+                self.sign_of_life(claim, at);
+                self.line(claim, *seq, text, at);
                 true
             }
         }
     }
 
-    fn line(&mut self, seat: &Seat, seq: u64, text: &str, at: Reading) {
-        let Some(target) = self.targets.get_mut(&seat.boot) else { return };
+    fn line(&mut self, claim: &ConnectionClaim, seq: u64, text: &str, at: Reading) {
+        let Some(target) = self.targets.get_mut(&claim.boot) else { return };
         if seq < target.next {
             target.duplicates += 1;
             self.counts.duplicates += 1;
@@ -171,7 +177,7 @@ impl Ledger {
         self.counts.lines += 1;
         self.counts.missing = self.counts.missing.saturating_add(lines);
         if lines > 0 {
-            self.enter(at, Entry::Missing { boot: seat.boot.clone(), first, lines });
+            self.enter(at, Entry::Missing { boot: claim.boot.clone(), first, lines });
         }
         self.memory.push(|cursor, buffer| {
             head(buffer, cursor, at);
@@ -181,12 +187,12 @@ impl Ledger {
         });
     }
 
-    fn sign_of_life(&mut self, seat: &Seat, at: Reading) {
-        let Some(target) = self.targets.get_mut(&seat.boot) else { return };
+    fn sign_of_life(&mut self, claim: &ConnectionClaim, at: Reading) {
+        let Some(target) = self.targets.get_mut(&claim.boot) else { return };
         let silent_us = at.mono_us.saturating_sub(target.last_mono_us);
         target.last_mono_us = at.mono_us;
         if std::mem::take(&mut target.silent) {
-            self.enter(at, Entry::Resumed { boot: seat.boot.clone(), silent_us });
+            self.enter(at, Entry::Resumed { boot: claim.boot.clone(), silent_us });
         }
     }
 
@@ -197,15 +203,15 @@ impl Ledger {
         self.enter(at, Entry::Nonsense { peer: peer.to_owned(), bytes, error });
     }
 
-    fn stumble(&mut self, seat: &Seat) {
-        let Some(target) = self.targets.get_mut(&seat.boot) else { return };
+    fn stumble(&mut self, claim: &ConnectionClaim) {
+        let Some(target) = self.targets.get_mut(&claim.boot) else { return };
         let times = if target.stumbled.0 == target.next { target.stumbled.1 + 1 } else { 1 };
         target.stumbled = (target.next, times.min(2));
     }
 
-    /// A connection ended: `closed`, `reset`, or in another way. Nothing happens if it has lost its seat.
-    pub fn leave(&mut self, seat: &Seat, how: &str, at: Reading) {
-        let Some(target) = self.targets.get_mut(&seat.boot).filter(|target| target.holds(seat)) else {
+    /// A connection ended: `closed`, `reset`, or in another way. Ignored if it has lost its claim.
+    pub fn leave(&mut self, claim: &ConnectionClaim, how: &str, at: Reading) {
+        let Some(target) = self.targets.get_mut(&claim.boot).filter(|target| target.holds(claim)) else {
             return;
         };
         target.connected = false;
@@ -213,19 +219,18 @@ impl Ledger {
         target.left = Some(how.to_owned());
         let (last_mono_us, told) = (target.last_mono_us, target.told);
         self.departed_bytes += target.weight();
-        self.departed.push_back((seat.boot.clone(), seat.turn));
+        self.departed.push_back((claim.boot.clone(), claim.turn));
         self.counts.left += 1;
-        self.enter(at, Entry::Left { boot: seat.boot.clone(), how: how.to_owned(), last_mono_us, told });
+        self.enter(at, Entry::Left { boot: claim.boot.clone(), how: how.to_owned(), last_mono_us, told });
         while self.departed.len() > MOST_DEPARTED || self.departed_bytes > MOST_DEPARTED_BYTES {
             let Some((boot, _)) = self.departed.pop_front() else { break };
             self.departed_bytes -= self.targets.remove(&boot).map_or(0, |target| target.weight());
         }
     }
 
-    /// Looks for targets that have fallen silent; to be called every [`SWEEP_US`].
+    /// Looks for silent targets. Call it every [`SWEEP_US`].
     ///
-    /// If that comes late, what the targets said meanwhile may still lie unread, so nobody is called silent until
-    /// there was time to read it.
+    /// After a late call messages may still be unread, so no target is called silent until there was time to read them.
     pub fn sweep(&mut self, at: Reading) {
         let since = self.swept_mono_us.replace(at.mono_us).map_or(0, |last| at.mono_us.saturating_sub(last));
         if since > LATE_US {
@@ -274,5 +279,5 @@ fn head(buffer: &mut Vec<u8>, cursor: u64, at: Reading) {
 }
 
 #[cfg(test)]
-#[path = "ledger_tests.rs"]
+#[path = "merged_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-//! What goes wrong with a control request, as JSON: `{ "error": sentence }`, with a place for wrong documents.
+//! The error of a control request, as JSON: `{ "error": sentence }`, with the place in a wrong document.
 
 use axum::Json;
 use axum::body::Body;
@@ -7,14 +7,14 @@ use hyper::StatusCode;
 use probity_script::problem::Problem;
 use serde_json::{Map, Value, json};
 
-/// A request that cannot be done.
+/// A request that fails.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct ControlError {
     status: StatusCode,
     body: Map<String, Value>,
 }
 
-impl Fault {
+impl ControlError {
     pub(super) fn new(status: StatusCode, sentence: impl Into<String>) -> Self {
         let body = Map::from_iter([("error".to_owned(), Value::String(sentence.into()))]);
         Self { status, body }
@@ -29,31 +29,27 @@ impl Fault {
         self.body.insert(name.to_owned(), detail.into());
         self
     }
-
-    pub(super) fn answer(self) -> Response<Body> {
-        (self.status, Json(Value::Object(self.body))).into_response()
-    }
 }
 
-impl From<Problem> for Fault {
+impl From<Problem> for ControlError {
     fn from(problem: Problem) -> Self {
-        let mut fault = Self::new(StatusCode::UNPROCESSABLE_ENTITY, problem.line())
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, problem.line())
             .with("explanation", problem.to_string());
         if let Some(place) = problem.place {
-            fault = fault.with("line", place.line).with("column", place.column);
+            error = error.with("line", place.line).with("column", place.column);
         }
         if let Some(nearest) = problem.nearest {
-            fault = fault.with("nearest", nearest);
+            error = error.with("nearest", nearest);
         }
         if !problem.allowed.is_empty() {
-            fault = fault.with("allowed", json!(problem.allowed));
+            error = error.with("allowed", json!(problem.allowed));
         }
-        fault
+        error
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for ControlError {
     fn into_response(self) -> Response<Body> {
-        self.answer()
+        (self.status, Json(Value::Object(self.body))).into_response()
     }
 }

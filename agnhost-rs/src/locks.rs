@@ -1,9 +1,10 @@
-//! Locking without a second failure: a panic in one task must not silence the witness in all the others.
+//! Locks that a panic does not poison: a panic in one task must not silence the witness in the others.
+#![expect(clippy::disallowed_methods, reason = "this is where locks are taken")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Takes a lock, also after a holder panicked.
-pub(crate) fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

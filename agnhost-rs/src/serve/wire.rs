@@ -1,4 +1,4 @@
-//! The wire under a connection: what came, what went, and how it ended, seen below TLS and below any protocol.
+//! The TCP connection below TLS and below any protocol: the bytes that came and went, and how it ended.
 
 use std::io::{self, Read};
 use std::pin::Pin;
@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::clock::Clock;
-use crate::hold::hold;
+use crate::locks::lock;
 
-/// One TCP connection. Every layer above it shares it, so each can be cut off by an abort that the peer really sees.
+/// One TCP connection. Every layer above shares it, so each layer can abort it in a way that the peer sees.
 pub(super) struct Wire {
     stream: TcpStream,
     clock: Clock,
@@ -23,12 +23,12 @@ pub(super) struct Wire {
     sent: AtomicU64,
     /// When the first byte after the last answer came, on the monotonic clock; 0 if none has.
     first_byte_us: AtomicU64,
-    end: Mutex<Option<End>>,
+    end: Mutex<Option<WireEnd>>,
 }
 
 /// How a connection ended, and why as far as the system said.
 #[derive(Clone, Debug)]
-pub(super) struct End {
+pub(super) struct WireEnd {
     pub(super) how: Ending,
     pub(super) error: Option<String>,
 }
@@ -62,12 +62,12 @@ impl Wire {
     }
 
     /// How the connection ended: what was noticed first.
-    pub(super) fn end(&self) -> End {
-        hold(&self.end).clone().unwrap_or(End { how: Ending::WeClosed, error: None })
+    pub(super) fn end(&self) -> WireEnd {
+        lock(&self.end).clone().unwrap_or(WireEnd { how: Ending::WeClosed, error: None })
     }
 
     fn note(&self, how: Ending, error: Option<&io::Error>) {
-        hold(&self.end).get_or_insert_with(|| End { how, error: error.map(ToString::to_string) });
+        lock(&self.end).get_or_insert_with(|| WireEnd { how, error: error.map(ToString::to_string) });
     }
 
     /// Notes that the connection broke, unless it is known better already.
@@ -86,8 +86,8 @@ impl Wire {
 
     /// Notes that we end the connection in good order, and why.
     pub(super) fn we_close_because(&self, why: &str) {
-        let mut end = hold(&self.end);
-        let end = end.get_or_insert(End { how: Ending::WeClosed, error: None });
+        let mut end = lock(&self.end);
+        let end = end.get_or_insert(WireEnd { how: Ending::WeClosed, error: None });
         if end.how == Ending::WeClosed {
             end.error.get_or_insert_with(|| why.to_owned());
         }
@@ -150,9 +150,9 @@ impl Wire {
 
 /// The wire as a stream.
 #[derive(Clone)]
-pub(super) struct Tap(pub(super) Arc<Wire>);
+pub(super) struct WireStream(pub(super) Arc<Wire>);
 
-impl AsyncRead for Tap {
+impl AsyncRead for WireStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let wire = &*self.0;
         loop {
@@ -182,7 +182,7 @@ impl AsyncRead for Tap {
     }
 }
 
-impl AsyncWrite for Tap {
+impl AsyncWrite for WireStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.0.poll_send(cx, |stream| stream.try_write(bytes))
     }
