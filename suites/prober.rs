@@ -1,5 +1,5 @@
-//! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts. Besides, what
-//! the API server refuses about probes and hooks that no other chapter speaks of.
+//! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts. And what the API
+//! server refuses about probes and hooks that no other chapter covers.
 
 mod counters;
 mod ending;
@@ -11,6 +11,10 @@ mod results;
 mod workers;
 
 use probity_model::Judge;
+
+/// How often the kubelet tries a probe that ends in an error: `maxProbeRetries` in pkg/kubelet/prober/prober.go of
+/// Kubernetes.
+const TRIES: i64 = 3;
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {

@@ -1,7 +1,7 @@
 //! The timeout: a probe that has no answer by then is given up, at that time, and one that has it in time is not.
 
 use probity_model::measure::{Bound, seconds};
-use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP, UNNOTICED};
+use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP};
 use probity_model::timeline::{Asked, At, Handler, Line, Probe, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -61,7 +61,7 @@ fn judge_answer(
     let took = at.at.hi - start.at.lo;
     match &answer.error {
         None if took < timeout - NEAR => {
-            if took > timeout / 4 {
+            if took > clause.tolerance_part(timeout, "part-of-timeout") {
                 seen.fine([start.id, *id]);
             }
         }
@@ -131,7 +131,7 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         format!("failureThreshold × periodSeconds + timeoutSeconds + {}", seconds(slack)),
     )
     .and_at_least(
-        (spec.failures - 1) * pace + spec.timeout - UNNOTICED / 2,
+        (spec.failures - 1) * pace + spec.timeout - clause.tolerance_us("full-port"),
         "(failureThreshold - 1) × periodSeconds + timeoutSeconds - 0.5 s",
     );
     let quantity = "from a port's taking no more connections to the stop signal";

@@ -180,6 +180,18 @@ impl Clause {
         times.unwrap_or_default()
     }
 
+    /// So many times a unit as a tolerance says.
+    #[must_use]
+    pub fn tolerance_multiple(&self, of: i64, name: &str) -> i64 {
+        of.saturating_mul(i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX))
+    }
+
+    /// One of so many equal parts of a whole as a tolerance says.
+    #[must_use]
+    pub fn tolerance_part(&self, of: i64, name: &str) -> i64 {
+        of / i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX).max(1)
+    }
+
     /// The versions that it holds for, in words, unless it holds for all.
     #[must_use]
     pub fn versions(&self) -> Option<String> {

@@ -12,6 +12,12 @@ pub use crate::stamp::Interval;
 /// A second in microseconds, which is what times are counted in.
 pub const SECOND: i64 = 1_000_000;
 
+/// Whole seconds, as the API writes times, in microseconds.
+#[must_use]
+pub fn whole_seconds(seconds: i64) -> i64 {
+    seconds.saturating_mul(SECOND)
+}
+
 /// What a quantity may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -107,6 +113,13 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// A number of things, without noise.
+    #[must_use]
+    pub fn count(quantity: impl Into<String>, number: usize, bound: Bound, events: Vec<EventId>) -> Self {
+        let observed = Interval::point(i64::try_from(number).unwrap_or(i64::MAX));
+        Self { quantity: quantity.into(), unit: Unit::Count, observed, bound, noise: 0, events }
+    }
+
     /// How it lies to its bound. Noise meanwhile delays and never hastens, so it excuses an upper bound and never a lower
     /// one; for the noise before it, see [`Bound::eased`].
     #[must_use]
