@@ -7,8 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::Case;
-use probity_model::case::CasePod;
+use probity_case::Case;
+use probity_case::CasePod;
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
 use probity_script::answer::{ExecAnswer, GrpcAnswer, HttpAnswer, ListenState};
 use probity_script::{Listener, Plan, Script};

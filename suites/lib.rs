@@ -22,7 +22,8 @@ mod sources;
 mod upstream;
 
 use include_dir::{Dir, include_dir};
-use probity_model::{Case, Catalogue, Judge, Registry};
+use probity_case::Case;
+use probity_model::{Catalogue, Judge, Registry};
 use probity_script::problem::Problem;
 
 pub use defects::defects;

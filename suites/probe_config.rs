@@ -1,13 +1,13 @@
 //! The fields of a probe: which of them are fixed, and what a kubelet does at what time and how often. What the API server
 //! refuses and fills in is judged by `refusals`.
 
-mod course;
 mod delay;
 mod example;
 mod failures;
 mod fixed;
 mod grace;
 mod period;
+mod schedule;
 mod successes;
 mod timeout;
 

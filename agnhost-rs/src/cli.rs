@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
+use agnhost_dropin::{Dropin, KlogFlags};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use probity_script::{Plan, schema};
 
 use crate::check;
-use crate::dropin::{Dropin, KlogFlags};
 use crate::exec::ExecArgs;
 use crate::lifecycle::{Caught, ChildArgs, DumpArgs, TrialArgs};
 use crate::plan_source::{PlanError, PlanSource};

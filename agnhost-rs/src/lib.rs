@@ -5,7 +5,6 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod control;
-pub mod dropin;
 pub mod exec;
 #[doc(hidden)]
 pub mod fuzzing;

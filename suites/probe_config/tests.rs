@@ -5,7 +5,7 @@ mod fields;
 mod grace;
 mod times;
 
-use probity_model::compose::Composer;
+use probity_composer::Composer;
 use probity_script::witness::{Fact, Listening};
 use serde_json::{Value, json};
 

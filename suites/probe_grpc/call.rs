@@ -208,7 +208,7 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use probity_script::Fact;
     use probity_script::witness::Request;
     use serde_json::json;

@@ -5,7 +5,8 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::Protocol;
 
 use crate::reading::answers::{Answer, Answers, of_others};
-use crate::reading::in_vain::{Comes, InVain, There, there};
+use crate::reading::http::reaction::CountsAs;
+use crate::reading::unreachable::{There, UnreachableProbe, there};
 
 /// Whether an answer is SERVING, as the target writes it.
 pub(crate) fn is_serving(word: &str) -> bool {
@@ -92,7 +93,7 @@ fn judge(
     seen: &mut Seen,
     means: impl Fn(&ContainerLife<'_>, &str) -> Option<bool>,
 ) {
-    let of_grpc = |answers: &Answers<'_, '_>| matches!(answers.course.probe.handler, Handler::Grpc { .. });
+    let of_grpc = |answers: &Answers<'_, '_>| matches!(answers.course.spec.handler, Handler::Grpc { .. });
     for answers in of_others(run).iter().filter(|answers| of_grpc(answers)) {
         answers.judge(run, clause, seen, |exchange| match answers.told(exchange)? {
             Answer::Health(word) => {
@@ -109,7 +110,7 @@ fn in_vain(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, fits
     for (pod, container, spec) in run.probes() {
         let Handler::Grpc { port, .. } = &spec.handler else { continue };
         if port.number.is_some_and(|port| fits(&there(pod, port))) {
-            InVain { pod, container, spec }.judge(run, clause, seen, why, Comes::ToFailure);
+            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
         }
     }
 }
@@ -194,9 +195,9 @@ mod tests {
         let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
         let probe = json!({ "grpc": { "port": 9090 }, "periodSeconds": 1, "failureThreshold": 2 });
         let side = json!({ "name": "target", "restartPolicy": "Always", "env": env, "livenessProbe": probe });
-        let mut run = probity_model::compose::Composer::new(&[PORT]);
+        let mut run = probity_composer::Composer::new(&[PORT]);
         run.create(0.0, &json!({ "initContainers": [side], "containers": [main] })).start(1.0, 0);
-        let status = probity_model::compose::running_status("main", 2.0, true, true, 0);
+        let status = probity_composer::running_status("main", 2.0, true, true, 0);
         run.status(2.1, &status);
         run.event(4.0, "Warning", "Unhealthy", "Liveness probe failed: timeout").reading(end);
         crate::tests::verdict(&run.done(), PORT)
@@ -216,7 +217,7 @@ mod tests {
         let container = json!({
             "name": "target", "startupProbe": check("s"), "livenessProbe": check("l"), "readinessProbe": check("r"),
         });
-        let mut run = probity_model::compose::Composer::new(&[THREE]);
+        let mut run = probity_composer::Composer::new(&[THREE]);
         run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, false, false, 0);
         run.grpc(2.0, "s", "status 1");
         run.running(2.2, false, true, 0);

@@ -38,7 +38,7 @@ pub(super) fn is_the_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use serde_json::{Value, json};
 
     use crate::reading::scene::Scene;

@@ -160,7 +160,7 @@ fn listener(get: &Get<'_, '_>) -> Option<Listener> {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use probity_script::witness::{Fact, TlsSeen};
     use serde_json::json;
 

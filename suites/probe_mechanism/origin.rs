@@ -90,7 +90,7 @@ fn inside(run: &Timeline<'_>, pod: &PodLife<'_>, connection: &Connection<'_>) ->
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use serde_json::json;
 
     use crate::reading::scene::Scene;

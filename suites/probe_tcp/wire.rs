@@ -64,7 +64,7 @@ pub(super) fn number_or_name(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Told;
+    use probity_composer::Told;
     use probity_script::witness::{Closed, Ending, Fact, Listening};
     use serde_json::json;
 

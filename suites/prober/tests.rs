@@ -3,7 +3,7 @@
 mod machinery;
 mod outside;
 
-use probity_model::compose::Composer;
+use probity_composer::Composer;
 use probity_model::history::{Did, ProbeCount};
 use serde_json::{Value, json};
 
@@ -47,5 +47,5 @@ fn counted(run: &mut Composer, at: f64, counts: &[(&str, u64)]) {
         count: *count,
     };
     let probes = counts.iter().map(count).collect();
-    run.deed(at, Did::Measured { node: probity_model::compose::NODE.to_owned(), probes });
+    run.deed(at, Did::Measured { node: probity_composer::NODE.to_owned(), probes });
 }

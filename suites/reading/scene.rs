@@ -1,6 +1,6 @@
 //! A scene for tests: a pod with one container, one probe of any mechanism each second, and a plan.
 
-use probity_model::compose::Composer;
+use probity_composer::Composer;
 use serde_json::{Value, json};
 
 use crate::tests::verdict;

@@ -1,6 +1,6 @@
 //! Hand-written dry runs.
 
-use probity_model::compose::Composer;
+use probity_composer::Composer;
 use serde_json::{Value, json};
 
 use crate::tests::verdict;

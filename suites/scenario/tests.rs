@@ -6,7 +6,7 @@ mod service;
 mod thirty_seconds;
 mod zombies;
 
-use probity_model::compose::{Composer, NODE, Told, running_status};
+use probity_composer::{Composer, NODE, Told, running_status};
 use probity_model::history::Change;
 use probity_script::witness::{Call, ChangeSeen, Fact, Listening};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn opened(run: &mut Composer, at: f64, listener: &str, port: u16) {
 /// A request that a process sent, when it was done with.
 fn called(run: &mut Composer, at: f64, by: &str, url: &str, status: Option<u16>, took: f64) {
     let error = status.is_none().then(|| "connection refused".to_owned());
-    let took_us = u64::try_from(probity_model::compose::us(took)).unwrap_or_default();
+    let took_us = u64::try_from(probity_composer::us(took)).unwrap_or_default();
     let (by, url) = (by.to_owned(), url.to_owned());
     run.fact(at, Fact::Call(Call { by, url, status, answered_by: None, error, took_us }));
 }

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use probity_case::masked;
+use probity_case::{Case, CaseName};
 use probity_document as document;
-use probity_model::case::masked;
-use probity_model::{Case, CaseName, Catalogue, Registry};
+use probity_model::{Catalogue, Registry};
 use probity_script::problem::{Problem, pin};
 
 use crate::args::SuiteArgs;

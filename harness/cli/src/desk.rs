@@ -9,10 +9,12 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
+use probity_case::CaseName;
 use probity_cluster::Progress;
-use probity_model::report::{Undecided, Word};
-use probity_model::run_log::{Ground, Leftover, Usage};
-use probity_model::{CaseName, History, LogLine, Registry, Verdict};
+use probity_model::{History, Registry, Verdict};
+use probity_report::LogLine;
+use probity_report::run_log::{Ground, Leftover, Usage};
+use probity_report::{Undecided, Word};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::files::{LOG, digest};

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::{Case, Clause, ClauseId};
+use probity_case::Case;
+use probity_model::{Clause, ClauseId};
 use probity_suites::{CHAPTERS, Chapter, Check, Upstream};
 
 use crate::book::Book;

@@ -1,11 +1,11 @@
 //! A case in English, from the values that were read and not from its text: pods with their probes and what follows
 //! from their fields by arithmetic, plans, and steps.
 
-use probity_model::Case;
-use probity_model::case::Workload;
-use probity_model::promise::{self, Failing, Promise};
+use probity_case::Case;
+use probity_case::Workload;
 use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_script::{Plan, Script};
+use probity_trial::promise::{self, Failing, Promise};
 use serde::Serialize;
 use serde_json::Value;
 

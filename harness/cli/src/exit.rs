@@ -3,12 +3,12 @@
 use std::fmt;
 
 use probity_model::Verdict;
-use probity_model::report::Undecided;
+use probity_report::Undecided;
 use probity_script::problem::Problem;
 
 use crate::files::Trouble;
 
-pub(crate) use probity_model::report::Exit;
+pub(crate) use probity_report::Exit;
 
 /// The statuses, for `--help` and for the documentation.
 pub(crate) const STATUSES: &str = "Exit statuses:

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use probity_model::run_log::{Suite, Tool};
+use probity_report::run_log::{Suite, Tool};
 use sha2::{Digest, Sha256};
 
 use crate::book::Book;

@@ -15,8 +15,8 @@ pub(crate) mod sample;
 
 use std::fmt;
 
-use probity_model::Report;
-use probity_model::report::{Exit, Undecided};
+use probity_report::Report;
+use probity_report::{Exit, Undecided};
 
 pub(crate) use folder::{JSON, LOG, digest, load, read_report, write};
 pub(crate) use github::Github;

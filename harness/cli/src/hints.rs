@@ -3,9 +3,9 @@
 //! A case may want exactly that (a probe of a port where nothing listens is a fine case), so hints fail nothing unless
 //! `--strict` asks for it.
 
+use probity_case::Case;
+use probity_case::masked;
 use probity_document as document;
-use probity_model::Case;
-use probity_model::case::masked;
 use probity_script::problem::{Problem, pin};
 
 use crate::book::CaseFile;

@@ -7,8 +7,8 @@ pub(crate) mod voice;
 
 use std::collections::BTreeMap;
 
+use probity_case::{Case, CaseName};
 use probity_cluster::Progress;
-use probity_model::{Case, CaseName};
 
 /// What the clean-up at the end takes, roughly.
 const CLEANUP_US: i64 = 3_000_000;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use probity_cluster::Refusal;
 use probity_document as document;
-use probity_model::trial::Workload;
 use probity_script::problem::{Problem, nearest, pin, unpin};
+use probity_trial::Workload;
 use serde_json::Value;
 
 use crate::exit::Failure;
@@ -267,7 +267,7 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
     #[test]
     fn a_place_is_that_in_the_file_whichever_document_it_is_in() {
         let found = of_text("f.yaml", TWO).unwrap().choose(Some("two")).unwrap();
-        let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
+        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
         assert!(said.starts_with("f.yaml, line 12, column 59: a container has no field `imag`"), "{said}");
     }
@@ -277,7 +277,7 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
         let text = "--- # a comment\n--- { kind: Pod, metadata: { name: one }, spec: { containers: [{ imag: x }] } }\n---\n";
         let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
         assert_eq!(found.words(), "the Pod one");
-        let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
+        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
         assert!(said.starts_with("f.yaml, line 2, column 64: a container needs a `name`"), "{said}");
     }
@@ -294,7 +294,7 @@ items:
 ";
         let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
         assert_eq!((found.words().as_str(), found.others.len()), ("the Pod one", 1));
-        let why = probity_model::trial::Stand::of(&found.workload).unwrap_err();
+        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
         assert!(said.starts_with("f.yaml, line 6, column 43: a container has no field `imag`"), "{said}");
         let wrong =

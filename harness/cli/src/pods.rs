@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::Case;
-use probity_model::case::{CasePod, ONLY, Workload};
+use probity_case::Case;
+use probity_case::{CasePod, ONLY, Workload};
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
-use probity_model::trial::plain_path;
 use probity_script::{Listener, Plan, Protocol};
+use probity_trial::plain_path;
 use serde_json::Value;
 
 /// A pod of a case, or the template of a workload.
@@ -134,7 +134,7 @@ pub(crate) fn listener(plan: &Plan, port: u16) -> Option<(&str, &Listener)> {
 /// The name that an exec handler gives to `agnhost-rs exec`, if it is such a command.
 pub(crate) fn exec_name(command: &[String]) -> Option<&str> {
     match command {
-        [program, verb, name, ..] if program == probity_model::manifest::PROGRAM && verb == "exec" => {
+        [program, verb, name, ..] if program == probity_case::manifest::PROGRAM && verb == "exec" => {
             Some(name)
         }
         _ => None,
@@ -173,7 +173,7 @@ pub(crate) fn unanswered(plan: &Plan, handler: &Handler) -> Option<String> {
             return Some(format!(
                 "the image has no program but {program}: write `[{program}, exec, NAME]` and the answer of NAME \
                  under `exec` in the plan",
-                program = probity_model::manifest::PROGRAM
+                program = probity_case::manifest::PROGRAM
             ));
         };
         let missing = !plan.exec.contains_key(name);

@@ -1,8 +1,8 @@
 //! A pod or a workload that the API server refuses, told where it is written.
 
+use probity_case::Case;
+use probity_case::{CasePod, masked};
 use probity_document as document;
-use probity_model::Case;
-use probity_model::case::{CasePod, masked};
 use probity_script::problem::{Problem, pin};
 use serde_json::Value;
 
@@ -122,7 +122,7 @@ fn fields_in(message: &str) -> Vec<String> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::case::ONLY;
+    use probity_case::ONLY;
 
     use super::*;
 

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::run_log::Planned;
+use probity_case::{Case, CaseName};
 use probity_model::verdict::Skip;
-use probity_model::{Case, CaseName, LogLine};
+use probity_report::LogLine;
+use probity_report::run_log::Planned;
 
 use crate::book::Book;
 use crate::desk::Seat;

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
-use probity_model::Case;
-use probity_model::case::Profile;
+use probity_case::Case;
+use probity_case::Profile;
 use probity_model::clause::Need;
 use probity_script::problem::nearest;
 

@@ -1,6 +1,6 @@
 //! What SIGINT and SIGTERM do: the first ends the run in good order, the second ends the program at once.
 
-use probity_model::report::Exit;
+use probity_report::Exit;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

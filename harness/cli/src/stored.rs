@@ -114,7 +114,7 @@ pub(crate) fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::compose::Composer;
+    use probity_composer::Composer;
     use serde_json::json;
 
     use super::*;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use probity_model::Report;
 use probity_model::measure::seconds;
-use probity_model::report::{Word, paragraph};
-use probity_model::run_log::Usage;
+use probity_report::Report;
+use probity_report::run_log::Usage;
+use probity_report::{Word, paragraph};
 
 /// The summary. `told` are the words whose findings the front end has told already.
 pub(crate) fn of(report: &Report, folder: &Path, told: &[Word]) -> String {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use probity_model::measure::Interval;
-use probity_model::promise::tenths;
-use probity_model::report::Word;
-use probity_model::trial::{
+use probity_model::{History, Registry};
+use probity_report::LogLine;
+use probity_report::Word;
+use probity_trial::promise::tenths;
+use probity_trial::{
     Expected, Observed, Outcome, Promised, Quantity, Remark, Row, Stand, Standing, Trial, What,
 };
-use probity_model::{History, LogLine, Registry};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -309,7 +310,7 @@ pub(crate) fn json(of: &Of<'_>) -> Value {
         }
         fault
     });
-    let note = |note: &probity_model::trial::Note| {
+    let note = |note: &probity_trial::Note| {
         let what = match note.what {
             What::Replaced => "replaced",
             What::Dropped => "dropped",
@@ -337,8 +338,8 @@ pub(crate) fn json(of: &Of<'_>) -> Value {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::CaseName;
-    use probity_model::trial::{Fault, trial};
+    use probity_case::CaseName;
+    use probity_trial::{Fault, trial};
 
     use super::*;
 

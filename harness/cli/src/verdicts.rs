@@ -2,9 +2,9 @@
 
 use probity_model::expect::{self, Expected};
 use probity_model::judge::Judgement;
-use probity_model::report::{Poll, Vote, Word, event_in_words};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, History, Level, Registry, Verdict};
+use probity_report::{Poll, Vote, Word, event_in_words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -7,8 +7,8 @@ mod probity;
 use std::path::PathBuf;
 
 use probity::{probity, write};
+use probity_composer::Composer;
 use probity_model::History;
-use probity_model::compose::Composer;
 use serde_json::json;
 
 const CLAUSE: &str = "probe.startup.gates-liveness";

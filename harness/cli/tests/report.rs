@@ -9,10 +9,12 @@ use std::path::Path;
 use std::process::Command;
 
 use probity::{probity, write};
-use probity_model::case::{Expectation, Occurrence, Profile};
-use probity_model::compose::{Composer, ZERO_WALL_US};
-use probity_model::run_log::{Ground, LogLine, Planned, RunFacts, Suite, Tool, Usage};
-use probity_model::{CaseName, History};
+use probity_case::CaseName;
+use probity_case::Profile;
+use probity_composer::{Composer, ZERO_WALL_US};
+use probity_model::History;
+use probity_model::expectation::{Expectation, Occurrence};
+use probity_report::run_log::{Ground, LogLine, Planned, RunFacts, Suite, Tool, Usage};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;

@@ -12,8 +12,8 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use probity_case::manifest::CASE;
 use probity_model::history::{Deed, Did, Gap, Happening, Header, Reading, Sighting, Source};
-use probity_model::manifest::CASE;
 use probity_model::metronome::MetronomeEar;
 use probity_model::{EventId, History};
 use serde_json::Value;

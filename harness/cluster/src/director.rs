@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use probity_model::case::{CasePod, ONLY, Wait};
+use probity_case::manifest::{self, Setting, object_name, pod_name};
+use probity_case::{Case, wait};
+use probity_case::{CasePod, ONLY, Wait};
+use probity_model::EventId;
 use probity_model::history::{Did, Happening, Header, NodeFacts};
-use probity_model::manifest::{self, Setting, object_name, pod_name};
-use probity_model::{Case, EventId, wait};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
@@ -281,7 +282,7 @@ impl Director<'_> {
         let within = of.within.map_or(WITHIN, |span| span.0);
         let case = self.case;
         let came = self.until(within, |history| wait::met(of, case, history, since)).await?;
-        let what = probity_model::case::Step::Wait(Box::new(of.clone())).in_words();
+        let what = probity_case::Step::Wait(Box::new(of.clone())).in_words();
         self.book.deed(began, Did::Waited { what, came });
         Ok(())
     }

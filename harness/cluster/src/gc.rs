@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use probity_model::manifest::RUN;
+use probity_case::manifest::RUN;
 use serde_json::Value;
 
 use crate::connect::Ground;

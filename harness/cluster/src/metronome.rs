@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use probity_model::manifest::{CONTROL_PORT, RUN, Setting};
+use probity_case::manifest::{CONTROL_PORT, RUN, Setting};
 use probity_model::metronome::MetronomeEar;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;

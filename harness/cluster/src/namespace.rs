@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use probity_model::manifest::RUN;
+use probity_case::manifest::RUN;
 use serde_json::{Value, json};
 
 use crate::connect::Ground;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use probity_case::CaseName;
+use probity_model::History;
 use probity_model::history::NodeFacts;
-use probity_model::run_log::Usage;
 use probity_model::verdict::Skip;
-use probity_model::{CaseName, History};
+use probity_report::run_log::Usage;
 
 /// Something happened in a run. All times are microseconds since its zero.
 #[derive(Debug)]

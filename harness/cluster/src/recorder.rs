@@ -9,7 +9,7 @@ mod ear;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use probity_model::manifest::{RUN, Setting};
+use probity_case::manifest::{RUN, Setting};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::AbortOnDropHandle;

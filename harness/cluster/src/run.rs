@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use probity_case::manifest::{self, Setting};
+use probity_case::{Case, CaseName};
 use probity_model::clause::Need;
-use probity_model::manifest::{self, Setting};
-use probity_model::run_log::Usage;
 use probity_model::verdict::Skip;
-use probity_model::{Case, CaseName};
+use probity_report::run_log::Usage;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

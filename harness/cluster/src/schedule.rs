@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_model::Case;
+use probity_case::Case;
 use probity_script::Span;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

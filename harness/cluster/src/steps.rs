@@ -1,11 +1,12 @@
 //! How each step of a case is done.
 
-use probity_model::case::{
+use probity_case::manifest::{self, control_port, object_name, pod_name};
+use probity_case::wait;
+use probity_case::{
     ChangeOf, EphemeralOf, ExecOf, MetricsOf, NodeVerbOf, PatchOf, ScaleOf, Step, TryOf, UpdateOf,
 };
+use probity_model::EventId;
 use probity_model::history::{Did, Tried};
-use probity_model::manifest::{self, control_port, object_name, pod_name};
-use probity_model::{EventId, wait};
 use probity_script::Changed;
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ impl Director<'_> {
             Step::Wait(wait) => return self.wait(wait, since).await,
             Step::Watch(span) => return self.pause(span.0).await,
             Step::Create(of) => {
-                return self.place_pod(of.pod.as_deref().unwrap_or(probity_model::case::ONLY)).await;
+                return self.place_pod(of.pod.as_deref().unwrap_or(probity_case::ONLY)).await;
             }
             Step::Update(update) => {
                 let plans = manifest::placeholders_in(&json!(update.patch), &update.target);

@@ -6,65 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::history::{Happening, History, Reading};
-use crate::measure::Interval;
+use crate::stamp::Interval;
 
-/// A clock.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Clock {
-    /// The harness's monotonic clock, from the run's zero.
-    Harness,
-    /// The monotonic clock of a node.
-    Node(String),
-    /// The wall clock of a node, as the kubelet writes it into status: from 1970.
-    Wall(String),
-}
-
-/// An instant, as an interval of microseconds on a clock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// The clock.
-    pub clock: Clock,
-    /// The earliest and the latest that it can have been.
-    pub at: Interval,
-}
-
-impl Stamp {
-    /// An exact instant of the harness's clock.
-    #[must_use]
-    pub fn harness(us: i64) -> Self {
-        Self { clock: Clock::Harness, at: Interval::point(us) }
-    }
-
-    /// An exact instant of a node's monotonic clock.
-    #[must_use]
-    pub fn node(node: &str, us: i64) -> Self {
-        Self { clock: Clock::Node(node.to_owned()), at: Interval::point(us) }
-    }
-
-    /// A timestamp of an object's status, which was cut to whole seconds.
-    #[must_use]
-    pub fn wall_second(node: &str, second: i64) -> Self {
-        let from = second.saturating_mul(1_000_000);
-        Self { clock: Clock::Wall(node.to_owned()), at: Interval::new(from, from.saturating_add(999_999)) }
-    }
-
-    /// So many microseconds later on the same clock.
-    #[must_use]
-    pub fn later(&self, by_us: i64) -> Self {
-        Self { clock: self.clock.clone(), at: self.at.plus(Interval::point(by_us)) }
-    }
-
-    /// So many microseconds earlier on the same clock.
-    #[must_use]
-    pub fn earlier(&self, by_us: i64) -> Self {
-        Self { clock: self.clock.clone(), at: self.at.minus(Interval::point(by_us)) }
-    }
-}
+pub use crate::stamp::{Clock, Stamp};
 
 /// How two instants lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,14 +8,13 @@ mod occurrences;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Expectation, Occurrence};
 use crate::clause::micros;
-use crate::clocks::Order;
-use crate::history::{Did, Happening};
+use crate::clocks::{Order, Stamp};
+use crate::expectation::{Expectation, Occurrence};
+use crate::history::{Did, EventId, Happening, History};
 use crate::measure::{Bound, Fit, seconds};
-use crate::timeline::PodLife;
+use crate::timeline::{PodLife, Timeline};
 use crate::verdict::{Doubt, Seen, Verdict};
-use crate::{EventId, History, Timeline};
 
 use occurrences::{Found, found};
 
@@ -102,7 +101,7 @@ impl View<'_, '_> {
     fn before(&self, earlier: &Occurrence, later: &Occurrence, seen: &mut Seen) {
         let (first, then) = (found(self.run, self.pod, earlier), found(self.run, self.pod, later));
         for (id, at) in &then.certain {
-            let order = |(_, stamp): &&(EventId, crate::Stamp)| self.run.clocks.order(stamp, at);
+            let order = |(_, stamp): &&(EventId, Stamp)| self.run.clocks.order(stamp, at);
             if let Some((cause, _)) = first.certain.iter().find(|one| order(one) == Order::Before) {
                 seen.fine([*cause, *id]);
             } else if let Some((cause, _)) = first.certain.iter().find(|one| order(one) == Order::TooClose) {
@@ -281,6 +280,3 @@ impl Occurrence {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

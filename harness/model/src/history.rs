@@ -9,13 +9,15 @@ mod deed;
 mod sighting;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use probity_script::witness::Entry;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClauseId, Clock};
+use crate::clause::ClauseId;
+use crate::expectation::Expectation;
+use crate::stamp::Clock;
 
+pub use crate::stamp::EventId;
 pub use deed::{Deed, Did, ProbeCount, Tried};
 pub use sighting::{Change, Sighting};
 
@@ -24,17 +26,6 @@ pub const SCHEMA: &str = "probity.dev/history";
 
 /// The version of the format. Readers refuse a larger one; fields may be added without a new version.
 pub const VERSION: u32 = 1;
-
-/// The position of an event in its history: `#14` in reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct EventId(pub u32);
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.0)
-    }
-}
 
 /// What is known before the first event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +44,7 @@ pub struct Header {
     pub judges: Vec<ClauseId>,
     /// Expectations of the case beyond the clauses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expect: Vec<crate::case::Expectation>,
+    pub expect: Vec<Expectation>,
     /// The version of the API server, such as `v1.36.3`.
     pub server: String,
     /// The nodes, by name.

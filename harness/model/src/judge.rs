@@ -8,10 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Did, Event, Gap, Happening, Source};
+use crate::clause::{Catalogue, Clause, ClauseId};
+use crate::history::{Did, Event, EventId, Gap, Happening, History, Source};
 use crate::measure::Measurement;
+use crate::timeline::Timeline;
 use crate::verdict::{Doubt, Seen, Skip, Verdict};
-use crate::{Catalogue, Clause, ClauseId, EventId, History, Timeline};
 
 /// How one clause is judged.
 #[derive(Clone, Copy)]
@@ -220,55 +221,5 @@ fn what_was_missed(gap: &Gap) -> String {
         Source::Watch(kind) => format!("revisions of {kind} objects may have been missed"),
         Source::Recorder => "the recorder was not heard".to_owned(),
         Source::Witness { pod, container } => format!("lines of {pod}/{container} are missing"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::compose::Composer;
-
-    const CLAUSES: &str =
-        "- { id: a.silence, level: must, says: s, source: { document: d, edition: e }, tested: t }";
-
-    /// Accuses every pod, by its first revision alone.
-    fn accuse(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-        seen.violated(
-            "it never came",
-            run.pods.iter().flat_map(|pod| pod.revisions.first()).map(|first| first.id),
-        );
-    }
-
-    fn judged(mut run: Composer, gap: Option<Source>) -> &'static str {
-        let mut catalogue = Catalogue::default();
-        catalogue.add_chapter("test", CLAUSES).unwrap();
-        let registry = Registry::new(catalogue, [Judge { clause: "a.silence", judge: accuse }]).unwrap();
-        if let Some(of) = gap {
-            let gap = Gap { of, from_us: 2_000_000, to_us: 9_000_000, why: "away".to_owned() };
-            run.push(9.0, Happening::Gap(gap));
-        }
-        run.deed(9.0, Did::Over { why: "done".to_owned() });
-        registry.judge(&run.done())[0].verdict.word()
-    }
-
-    fn pod() -> Composer {
-        let mut run = Composer::new(&["a.silence"]);
-        run.create(1.0, &json!({ "containers": [{ "name": "target" }] }));
-        run
-    }
-
-    #[test]
-    fn silence_accuses_nobody_where_the_cluster_was_not_heard_at_the_end() {
-        assert_eq!(judged(pod(), None), "violated");
-        assert_eq!(judged(pod(), Some(Source::Recorder)), "inconclusive");
-    }
-
-    #[test]
-    fn a_kind_that_may_not_be_seen_matters_only_to_those_who_cite_it() {
-        assert_eq!(judged(pod(), Some(Source::Watch("EndpointSlice".to_owned()))), "violated");
     }
 }

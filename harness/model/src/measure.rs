@@ -5,56 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::EventId;
+use crate::stamp::EventId;
 
-/// From the least to the most that a quantity can be, in microseconds unless said otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Interval {
-    /// The least.
-    pub lo: i64,
-    /// The most.
-    pub hi: i64,
-}
+pub use crate::stamp::Interval;
 
-impl Interval {
-    /// An interval; the ends may come in either order.
-    #[must_use]
-    pub fn new(a: i64, b: i64) -> Self {
-        Self { lo: a.min(b), hi: a.max(b) }
-    }
-
-    /// Exactly this.
-    #[must_use]
-    pub fn point(at: i64) -> Self {
-        Self { lo: at, hi: at }
-    }
-
-    /// Sum.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self { lo: self.lo.saturating_add(other.lo), hi: self.hi.saturating_add(other.hi) }
-    }
-
-    /// Difference.
-    #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        Self { lo: self.lo.saturating_sub(other.hi), hi: self.hi.saturating_sub(other.lo) }
-    }
-
-    /// What both hold, if anything.
-    #[must_use]
-    pub fn meet(self, other: Self) -> Option<Self> {
-        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
-        (lo <= hi).then_some(Self { lo, hi })
-    }
-
-    /// The smallest interval around both.
-    #[must_use]
-    pub fn hull(self, other: Self) -> Self {
-        Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
-    }
-}
+/// A second in microseconds, which is what times are counted in.
+pub const SECOND: i64 = 1_000_000;
 
 /// What a quantity may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

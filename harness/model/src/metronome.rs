@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use probity_script::WitnessLine;
 use probity_script::witness::{Entry, Fact};
 
-use crate::Clock;
 use crate::history::{Heard, Listener, Noise};
+use crate::stamp::Clock;
 
 /// A probe that is later than this is noise, in microseconds: the usual lateness of a kubelet is a tenth of it.
 pub const TOLERANCE_US: i64 = 100_000;

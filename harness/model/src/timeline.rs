@@ -4,28 +4,34 @@
 //! of its lives (*attempts*) with all that the target saw in it. Every item points back to its events. What follows the
 //! case's end is clean-up and is left out.
 
+mod at;
 mod attempt;
 mod build;
+mod disturbance;
 mod kube;
+mod life;
 mod pod;
 mod probes;
+mod result;
 mod spec;
 
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
-use crate::history::{Deed, Gap, Listener, Noise, Tried};
-use crate::measure::{Bound, Interval, Measurement, Unit};
-use crate::{EventId, History};
+use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
+use crate::measure::{Bound, Interval, Measurement, SECOND, Unit};
 
 /// Noise so long before an instant may have held up what was written down then.
-const BEFORE: i64 = 2_000_000;
+const BEFORE: i64 = 2 * SECOND;
 /// And so long after it: what waits for a thread that is held up comes in bursts.
-const AFTER: i64 = 1_000_000;
+const AFTER: i64 = SECOND;
 
+pub use at::{At, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
+pub use life::{Life, Lives, ProbedLife};
 pub use pod::{ContainerLife, ContainerSeen, PodLife, Revision, State};
+pub use result::{ProbeOutcome, ProbeResult};
 pub use spec::{ContainerKind, Handler, Port, ProbeKind, ProbeSpec};
 
 /// A history, joined.
@@ -129,10 +135,12 @@ impl<'h> Timeline<'h> {
         &self,
         quantity: impl Into<String>,
         node: &str,
-        (from_id, from): (EventId, &Stamp),
-        (to_id, to): (EventId, &Stamp),
+        from: impl Happened,
+        to: impl Happened,
         bound: Bound,
     ) -> Option<Measurement> {
+        let (from_id, to_id) = (from.id(), to.id());
+        let (from, to) = (from.when(), to.when());
         Some(Measurement {
             quantity: quantity.into(),
             unit: Unit::Us,
@@ -165,29 +173,5 @@ impl<'h> Timeline<'h> {
                 .filter(|line| matches!(line.line.fact, Fact::Change(_)))
                 .map(move |line| (pod, container, line))
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::Timeline;
-    use crate::compose::Composer;
-    use crate::history::{Change, Did};
-
-    #[test]
-    fn a_pod_that_is_seen_before_its_creation_is_answered_is_one_pod() {
-        let spec = json!({ "containers": [{ "name": "target" }] });
-        let mut run = Composer::new(&[]);
-        run.pod_seen(0.1, &spec, &json!({ "phase": "Pending" }), Change::Added);
-        let manifest = json!({ "metadata": { "name": "pod" }, "spec": spec });
-        run.deed(0.2, Did::Created { kind: "Pod".to_owned(), name: "pod".to_owned(), manifest });
-        run.start(0.5, 0);
-        let history = run.done();
-        let timeline = Timeline::of(&history);
-        assert_eq!(timeline.pods.len(), 1);
-        assert!(timeline.pods[0].created.is_some());
-        assert_eq!(timeline.pods[0].containers[0].attempts.len(), 1);
     }
 }

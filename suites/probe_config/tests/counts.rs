@@ -1,6 +1,6 @@
 //! How many answers in a row count.
 
-use probity_model::compose::Composer;
+use probity_composer::Composer;
 use probity_script::witness::{ChangeSeen, Fact};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! What the API server makes of the fields.
 
-use probity_model::compose::Composer;
+use probity_composer::Composer;
 use probity_model::history::Did;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! When probes come.
 
-use probity_model::compose::{Composer, Told};
+use probity_composer::{Composer, Told};
 use probity_script::witness::{Call, Fact, Listening};
 use serde_json::json;
 

@@ -33,7 +33,7 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::Composer;
+    use probity_composer::Composer;
     use probity_script::witness::{Fact, Request};
     use serde_json::json;
 

@@ -42,7 +42,7 @@ fn omits(get: &Get<'_, '_>, field: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use probity_model::history::{Change, Did};
     use probity_script::witness::{Fact, TlsSeen};
     use serde_json::{Value, json};

@@ -142,7 +142,7 @@ fn list(hosts: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use serde_json::{Value, json};
 
     use crate::tests::verdict;

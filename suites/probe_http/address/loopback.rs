@@ -82,7 +82,7 @@ fn on_loopback(get: &Get<'_, '_>) -> Option<EventId> {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told, running_status};
+    use probity_composer::{Composer, Told, running_status};
     use serde_json::{Value, json};
 
     use crate::probe_http::address::reached::tests::opened;

@@ -108,7 +108,7 @@ fn is_name(port: &Port) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use serde_json::{Value, json};
 
     use crate::probe_http::address::reached::tests::listening;

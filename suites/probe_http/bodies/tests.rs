@@ -1,6 +1,6 @@
 //! Hand-written histories for the judges of bodies and of what answers mean.
 
-use probity_model::compose::Told;
+use probity_composer::Told;
 use probity_script::Fact;
 use probity_script::witness::{Accepted, Closed, Ending, Listening};
 use serde_json::{Value, json};

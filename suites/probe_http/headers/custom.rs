@@ -78,7 +78,7 @@ fn list(values: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use serde_json::{Value, json};
 
     use crate::tests::verdict;

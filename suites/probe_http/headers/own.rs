@@ -123,7 +123,7 @@ fn list(values: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use probity_model::compose::{Composer, Told};
+    use probity_composer::{Composer, Told};
     use probity_model::history::Header;
     use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Hand-written histories for the judges of redirects.
 
-use probity_model::compose::{Composer, Told};
+use probity_composer::{Composer, Told};
 use serde_json::{Value, json};
 
 use crate::reading::http::scene::{Scene, led, redirect};

@@ -1,6 +1,6 @@
 //! Histories for the judges of endpoints and traffic.
 
-use probity_model::compose::{Composer, Told, running_status};
+use probity_composer::{Composer, Told, running_status};
 use probity_model::history::{Change, Did};
 use probity_script::witness::{Call, Exiting, Fact};
 use serde_json::{Value, json};

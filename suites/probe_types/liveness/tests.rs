@@ -5,7 +5,7 @@ mod left_alone;
 mod restart;
 mod sidecar;
 
-use probity_model::compose::{Composer, Told};
+use probity_composer::{Composer, Told};
 use probity_model::history::Did;
 use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};

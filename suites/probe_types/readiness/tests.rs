@@ -5,8 +5,8 @@ mod follows;
 mod life;
 mod start;
 
+use probity_composer::{Composer, running_status};
 use probity_model::History;
-use probity_model::compose::{Composer, running_status};
 use probity_model::history::Change;
 use probity_script::witness::{Call, Fact};
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ mod failure;
 mod gate;
 mod success;
 
+use probity_composer::Composer;
 use probity_model::History;
-use probity_model::compose::Composer;
 use serde_json::{Value, json};
 
 use crate::tests::verdict;

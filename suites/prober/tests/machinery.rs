@@ -1,6 +1,6 @@
 //! Workers, lives and endings.
 
-use probity_model::compose::Told;
+use probity_composer::Told;
 use probity_model::history::Change;
 use probity_script::witness::{Exiting, Fact};
 
@@ -64,7 +64,7 @@ fn restarted(firsts: impl Fn(f64) -> f64) -> Composer {
     for name in &names {
         run.of("pod", name).start(1.0, 0);
     }
-    let (node, verb) = (probity_model::compose::NODE.to_owned(), "restart-kubelet".to_owned());
+    let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
     run.deed(30.0, Did::NodeVerb { node, verb, exit: Some(0) });
     for (n, name) in (0_u16..).zip(&names) {
         run.of("pod", name);
@@ -290,11 +290,11 @@ fn kubelet_restarted(at: f64, ready: bool) -> Composer {
     let mut run = one(KEPT, &json!({ "readinessProbe": http("/ready", 8080, 5) }));
     run.running(2.0, true, true, 0);
     let status = |ready| {
-        let mut status = probity_model::compose::running_status("target", 2.0, ready, true, 0);
+        let mut status = probity_composer::running_status("target", 2.0, ready, true, 0);
         status["containerStatuses"][0]["containerID"] = json!("containerd://target-0");
         status
     };
-    let (node, verb) = (probity_model::compose::NODE.to_owned(), "restart-kubelet".to_owned());
+    let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
     run.deed(at, Did::NodeVerb { node, verb, exit: Some(0) });
     run.status(at + 2.0, &status(ready));
     run.probe(at + 4.0, "/ready", 200);

@@ -1,6 +1,6 @@
 //! Results, tries, counters and refusals.
 
-use probity_model::compose::Told;
+use probity_composer::Told;
 use probity_model::history::Change;
 use probity_script::witness::{Command, ExecSeen, Fact};
 
@@ -29,7 +29,7 @@ fn a_result_that_stays_the_same_writes_nothing() {
 #[test]
 fn a_status_for_each_probe_is_noticed() {
     let mut run = one(SILENCE, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
-    let status = probity_model::compose::running_status("target", 1.5, false, true, 0);
+    let status = probity_composer::running_status("target", 1.5, false, true, 0);
     run.status(1.5, &status);
     for second in 2..30_u16 {
         run.probe(f64::from(second), "/ready", 503);

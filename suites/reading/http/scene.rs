@@ -1,7 +1,7 @@
 //! A scene for tests: a pod with one container, one HTTP probe of `/r` each second, and a plan.
 
+use probity_composer::{Composer, Told};
 use probity_model::History;
-use probity_model::compose::{Composer, Told};
 use serde_json::{Value, json};
 
 use crate::tests::verdict;

@@ -1,6 +1,6 @@
 //! What the API shows of pods: their objects, their status as the kubelet publishes it, and the events recorded for them.
 
-use probity_model::compose::NODE;
+use probity_composer::NODE;
 use probity_model::history::{Change, Happening, Sighting};
 use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
 //! The harness's part: it creates what the case names and does its steps, each as soon as it can be done.
 
-use probity_model::case::{ONLY, Of, Step, Wait};
+use probity_case::manifest::{self, object_name, placeholders, pod_name};
+use probity_case::wait;
+use probity_case::{ONLY, Of, Step, Wait};
+use probity_model::EventId;
 use probity_model::history::{Did, Tried};
-use probity_model::manifest::{self, object_name, placeholders, pod_name};
-use probity_model::{EventId, wait};
 use serde_json::Value;
 
 use crate::Defect;

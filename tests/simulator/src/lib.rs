@@ -18,7 +18,8 @@ mod templates;
 mod validation;
 mod world;
 
-use probity_model::{Case, History};
+use probity_case::Case;
+use probity_model::History;
 
 pub use defects::Defect;
 

@@ -12,8 +12,8 @@ mod workers;
 
 use std::collections::BTreeMap;
 
-use probity_model::case::{Of, Step};
-use probity_model::compose::NODE;
+use probity_case::{Of, Step};
+use probity_composer::NODE;
 use probity_model::history::{Did, Happening, Heard, Way};
 use probity_script::answer::ListenState;
 use probity_script::witness::{
@@ -133,7 +133,7 @@ impl World<'_> {
     /// Writes a fact down, if the process still lives.
     pub(crate) fn note(&mut self, life: LifeAt, fact: Fact) {
         let mono_us = self.mono();
-        let wall_us = u64::try_from(self.now + probity_model::compose::ZERO_WALL_US).unwrap_or_default();
+        let wall_us = u64::try_from(self.now + probity_composer::ZERO_WALL_US).unwrap_or_default();
         let Some(of) = self.life_mut(life).filter(|of| of.is_target) else { return };
         let line = WitnessLine {
             v: 1,

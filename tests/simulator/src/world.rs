@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_model::compose::{AHEAD_US, NODE, ZERO_WALL_US};
+use probity_case::Case;
+use probity_case::manifest::Setting;
+use probity_composer::{AHEAD_US, NODE, ZERO_WALL_US};
 use probity_model::history::{Deed, Did, Happening, Header, NodeFacts, Reading};
-use probity_model::manifest::Setting;
 use probity_model::timeline::ProbeKind;
-use probity_model::{Case, EventId, History};
+use probity_model::{EventId, History};
 use probity_script::Fact;
 
 use crate::Defect;

@@ -3,8 +3,9 @@
 
 mod book;
 
+use probity_case::Case;
+use probity_model::History;
 use probity_model::history::{Did, Happening};
-use probity_model::{Case, History};
 use probity_simulator::simulate;
 
 /// The seeds that every case is run with.

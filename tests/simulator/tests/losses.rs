@@ -6,8 +6,9 @@ mod book;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use probity_case::Case;
 use probity_model::history::{Did, Event, Gap, Happening, Sighting, Source};
-use probity_model::{Case, EventId, History, Judgement};
+use probity_model::{EventId, History, Judgement};
 use probity_script::witness::Entry;
 use probity_simulator::{Defect, simulate};
 use proptest::prelude::*;

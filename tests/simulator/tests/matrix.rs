@@ -13,7 +13,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use probity_model::{Case, History};
+use probity_case::Case;
+use probity_model::History;
 use probity_simulator::{Defect, simulate};
 
 /// The seeds of the matrix: what one of them shows counts.

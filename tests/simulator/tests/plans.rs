@@ -4,7 +4,7 @@
 
 mod book;
 
-use probity_model::Case;
+use probity_case::Case;
 use probity_simulator::simulate;
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use probity_model::report::{Diff, Exit};
+use probity_report::{Diff, Exit};
 
 use crate::files::{self, Trouble};
 
@@ -31,7 +31,7 @@ mod tests {
 
     use super::*;
     use crate::files::sample;
-    use probity_model::report::Undecided;
+    use probity_report::Undecided;
 
     #[test]
     fn a_new_violation_fails_and_its_end_does_not() {

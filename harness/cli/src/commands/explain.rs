@@ -1,6 +1,6 @@
 //! `probity explain`: a clause with all that is known of it, or a case in English.
 
-use probity_model::Case;
+use probity_case::Case;
 use probity_script::problem::nearest;
 
 use crate::args::ExplainArgs;

@@ -3,7 +3,7 @@
 
 mod clauses;
 
-use probity_model::Case;
+use probity_case::Case;
 use serde_json::{Value, json};
 
 use crate::args::{Format, ListArgs};

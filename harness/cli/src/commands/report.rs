@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use probity_model::report::{Exit, Undecided};
-use probity_model::run_log::Suite;
-use probity_model::{Registry, Report};
+use probity_model::Registry;
+use probity_report::Report;
+use probity_report::run_log::Suite;
+use probity_report::{Exit, Undecided};
 
 use crate::files::{self, Github, JSON, Trouble};
 

@@ -1,7 +1,8 @@
 //! `probity schema`: the JSON Schemas of what is read and written, for editors and for other languages.
 
-use probity_model::case::WrittenCase;
-use probity_model::{Clause, Event, Header, LogLine, Report};
+use probity_case::WrittenCase;
+use probity_model::{Clause, Event, Header};
+use probity_report::{LogLine, Report};
 use probity_script::schema;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;

@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use clap::Args;
+use probity_case::Case;
 use probity_cluster::{Ground, Rights, RunError, RunOptions, Zero, connect, rehearse, rights, schedule};
-use probity_model::report::Undecided;
-use probity_model::run_log::{Planned, RunFacts};
-use probity_model::trial::{self, Fault, Outcome, Stand, Trial};
-use probity_model::{Case, History, LogLine, Report};
+use probity_model::History;
+use probity_report::Undecided;
+use probity_report::run_log::{Planned, RunFacts};
+use probity_report::{LogLine, Report};
 use probity_script::Span;
+use probity_trial::{Fault, Outcome, Stand, Trial, remarks, trial};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
@@ -108,8 +110,7 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
         .into_iter()
         .filter(|fault| args.faults.is_empty() || args.faults.contains(fault))
         .collect();
-    let trials: Result<Vec<Trial>, String> =
-        faults.iter().map(|fault| trial::trial(&stand, *fault, boot)).collect();
+    let trials: Result<Vec<Trial>, String> = faults.iter().map(|fault| trial(&stand, *fault, boot)).collect();
     let trials = trials.map_err(|why| Failure::failed(format!("{why}; please report this with the file")))?;
     let attempt = Attempt { args, found, stand, trials, boot };
     attempt.allow()?;
@@ -185,7 +186,7 @@ impl Attempt<'_> {
             stand: &self.stand,
             trials: &self.trials,
             outcomes,
-            remarks: trial::remarks(&self.stand, self.boot),
+            remarks: remarks(&self.stand, self.boot),
             run,
         };
         if self.args.json {
@@ -349,7 +350,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use probity_cluster::rights::{Missing, RULES};
-    use probity_model::trial::Workload;
+    use probity_trial::Workload;
     use serde_json::json;
 
     use super::*;
@@ -357,7 +358,7 @@ mod tests {
     fn trials(faults: &[Fault]) -> Vec<Trial> {
         let pod = json!({ "kind": "Pod", "spec": { "containers": [{ "name": "c" }] } });
         let stand = Stand::of(&Workload::of(&pod).unwrap().unwrap()).unwrap();
-        faults.iter().map(|fault| trial::trial(&stand, *fault, 1_000_000).unwrap()).collect()
+        faults.iter().map(|fault| trial(&stand, *fault, 1_000_000).unwrap()).collect()
     }
 
     #[test]

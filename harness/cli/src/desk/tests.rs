@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use probity_model::compose::Composer;
-use probity_model::run_log::RunFacts;
+use probity_case::Case;
+use probity_composer::Composer;
 use probity_model::timeline::ProbeKind;
 use probity_model::verdict::Skip;
-use probity_model::{Case, Catalogue, Clause, Judge, Report, Seen, Timeline};
+use probity_model::{Catalogue, Clause, Judge, Seen, Timeline};
+use probity_report::Report;
+use probity_report::run_log::RunFacts;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
@@ -114,9 +116,9 @@ fn ended(case: &str, live: f64) -> Progress {
 }
 
 fn finished(interrupted: bool) -> Progress {
-    Progress::Finished(probity_model::run_log::Usage {
+    Progress::Finished(probity_report::run_log::Usage {
         interrupted,
-        ..probity_model::run_log::Usage::default()
+        ..probity_report::run_log::Usage::default()
     })
 }
 
@@ -131,7 +133,7 @@ fn what_holds_passes_and_what_is_violated_fails_with_all_that_is_known_of_it() {
     {
         assert!(played.shown.contains(part), "{part} is not in {}", played.shown);
     }
-    assert_eq!(played.report().exit(Undecided::Told), probity_model::report::Exit::Violated);
+    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Violated);
 }
 
 #[test]
@@ -172,7 +174,7 @@ fn an_interrupted_run_fails_nothing_that_it_did_not_reach() {
     let tidings = vec![ended("a/calm", 3.5), finished(true)];
     let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, tidings);
     assert!(played.shown.contains("ignored (interrupted)"), "{}", played.shown);
-    assert_eq!(played.report().exit(Undecided::Told), probity_model::report::Exit::Interrupted);
+    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Interrupted);
 }
 
 #[test]

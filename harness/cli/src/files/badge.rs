@@ -1,7 +1,7 @@
 //! `badge.json`: what a badge service shows (the endpoint format of shields.io).
 
-use probity_model::Report;
-use probity_model::report::{Exit, Undecided};
+use probity_report::Report;
+use probity_report::{Exit, Undecided};
 use serde_json::json;
 
 /// The badge: the counts that matter, in the colour of the exit code.

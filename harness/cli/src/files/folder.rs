@@ -7,9 +7,10 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use probity_model::report::{Stored, Told, Undecided};
-use probity_model::run_log::{self, LogLine};
-use probity_model::{History, Report};
+use probity_model::History;
+use probity_report::Report;
+use probity_report::run_log::{self, LogLine};
+use probity_report::{Stored, Told, Undecided};
 use sha2::{Digest, Sha256};
 
 use super::{Trouble, texts};
@@ -134,7 +135,7 @@ pub(crate) fn read_report(path: &Path) -> Result<Report, Trouble> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_model::report::Word;
+    use probity_report::Word;
 
     use super::*;
     use crate::files::sample;

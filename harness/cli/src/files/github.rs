@@ -8,8 +8,8 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use probity_model::Report;
-use probity_model::report::{ClauseReport, Undecided, Word};
+use probity_report::Report;
+use probity_report::{ClauseReport, Undecided, Word};
 
 use super::{Trouble, summary};
 

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use probity_model::report::{CaseReport, Undecided, Word};
-use probity_model::{Judgement, Report, Verdict};
+use probity_model::{Judgement, Verdict};
+use probity_report::Report;
+use probity_report::{CaseReport, Undecided, Word};
 use quick_junit::{NonSuccessKind, Property, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 /// How many measurements of a case are told.

@@ -4,15 +4,17 @@
 
 use std::path::Path;
 
-use probity_model::case::Profile;
-use probity_model::compose::{Composer, ZERO_WALL_US};
+use probity_case::CaseName;
+use probity_case::Profile;
+use probity_composer::{Composer, ZERO_WALL_US};
 use probity_model::history::NodeFacts;
 use probity_model::measure::Bound;
-use probity_model::report::{Stored, Told};
-use probity_model::run_log::{Ground, LogLine, Planned, RunFacts, Suite, Tool, Usage};
 use probity_model::timeline::ProbeKind;
 use probity_model::verdict::{Doubt, Skip};
-use probity_model::{CaseName, Catalogue, Clause, History, Judge, Registry, Report, Seen, Timeline};
+use probity_model::{Catalogue, Clause, History, Judge, Registry, Seen, Timeline};
+use probity_report::Report;
+use probity_report::run_log::{Ground, LogLine, Planned, RunFacts, Suite, Tool, Usage};
+use probity_report::{Stored, Told};
 use serde_json::json;
 
 use super::digest;

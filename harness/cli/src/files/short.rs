@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::Report;
-use probity_model::report::{Counts, Outcome, Word};
-use probity_model::run_log::{Leftover, Suite, Tool};
+use probity_report::Report;
+use probity_report::run_log::{Leftover, Suite, Tool};
+use probity_report::{Counts, Outcome, Word};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ struct Environment<'r> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Profile<'r> {
-    profile: probity_model::case::Profile,
+    profile: probity_case::Profile,
     result: Outcome,
     why: &'r str,
     clauses: Counts,

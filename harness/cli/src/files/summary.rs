@@ -8,10 +8,10 @@ mod escape;
 
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
-use probity_model::Report;
 use probity_model::measure::seconds;
-use probity_model::report::{CaseReport, ClauseReport, Undecided, Word, paragraph};
-use probity_model::run_log::{Leftover, Suite};
+use probity_report::Report;
+use probity_report::run_log::{Leftover, Suite};
+use probity_report::{CaseReport, ClauseReport, Undecided, Word, paragraph};
 use serde::Serialize;
 
 use super::word;

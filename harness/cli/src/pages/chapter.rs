@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::Case;
+use probity_case::Case;
 use probity_suites::Chapter;
 
 use super::markdown::{anchor, base, case, count, specs, top, written};

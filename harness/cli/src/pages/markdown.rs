@@ -1,7 +1,8 @@
 //! Our own sentences as Markdown: what looks like a mark is none, what is a name of a field looks like one, and what names
 //! a clause or an upstream issue leads there.
 
-use probity_model::{Case, ClauseId};
+use probity_case::Case;
+use probity_model::ClauseId;
 use probity_suites::Chapter;
 
 use super::Shelf;

@@ -2,11 +2,10 @@
 
 use probity_script::Endpoint;
 
-use crate::case::Occurrence;
 use crate::clocks::Stamp;
-use crate::history::{Gap, Source};
-use crate::timeline::{Attempt, PodLife, Probe, Through};
-use crate::{EventId, Timeline};
+use crate::expectation::Occurrence;
+use crate::history::{EventId, Gap, Source};
+use crate::timeline::{Attempt, PodLife, Probe, Through, Timeline};
 
 /// What was found.
 pub(super) struct Found {
@@ -96,7 +95,7 @@ fn settled(pod: &PodLife<'_>, at: &Endpoint, passed: bool) -> Found {
     let mut all = Found { certain: Vec::new(), unclear: Vec::new() };
     for probe in probes(pod, at) {
         match (probe.passed, &probe.settled) {
-            (Some(did), Some((id, when))) if did == passed => all.certain.push((*id, when.clone())),
+            (Some(did), Some(at)) if did == passed => all.certain.push((at.id, at.stamp.clone())),
             (Some(did), None) if did == passed => all.certain.push((probe.id, probe.at.clone())),
             (None, _) => all.unclear.push(probe.id),
             (Some(_), _) => {}

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::EventId;
-use crate::clocks::Stamp;
+use crate::stamp::{EventId, Stamp};
 
 /// An event that Kubernetes recorded for a pod. Events are aggregated and rate-limited: their absence proves little and
 /// their number nothing.

@@ -56,10 +56,7 @@ mod backend_dependency {
 
     fn ask(run: &mut Composer, second: u16, there: bool) {
         let status = if there { 200 } else { 503 };
-        let told = probity_model::compose::Told {
-            took: 0.01,
-            ..probity_model::compose::Told::get("/ready", status)
-        };
+        let told = probity_composer::Told { took: 0.01, ..probity_composer::Told::get("/ready", status) };
         run.http(f64::from(second), &told);
         run.probe(f64::from(second) + 0.2, "/live", 200);
     }

@@ -1,6 +1,6 @@
 //! The API after the probes.
 
-use probity_model::compose::Told;
+use probity_composer::Told;
 
 use super::*;
 

@@ -33,8 +33,7 @@ mod stops_after_success {
     #[test]
     fn an_answer_after_the_timeout_is_no_success() {
         let mut run = three(CLAUSE);
-        let slow =
-            probity_model::compose::Told { took: 1.5, ..probity_model::compose::Told::get("/start", 200) };
+        let slow = probity_composer::Told { took: 1.5, ..probity_composer::Told::get("/start", 200) };
         run.http(2.0, &slow);
         run.probe(4.0, "/start", 200);
         run.probe(7.0, "/live", 200);

@@ -1,7 +1,7 @@
 //! What a kubelet counts of its probes: each that came to a success or a failure, by its worker, for as long as the
 //! worker exists. What erred to the end is no result and is not counted.
 
-use probity_model::compose::NODE;
+use probity_composer::NODE;
 use probity_model::history::{Did, ProbeCount};
 use probity_model::timeline::ProbeKind;
 

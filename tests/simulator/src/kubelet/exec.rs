@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::compose::NODE;
+use probity_composer::NODE;
 use probity_script::answer::ExecAnswer;
 use probity_script::witness::{Command, ExecEnded, ExecSeen};
 use probity_script::{Endpoint, Fact};

@@ -3,7 +3,7 @@
 //! Containers run on. One that had run for longer than a grace period is taken for started and ready if it was so, until
 //! its probes say otherwise; a younger one is taken for a new one. Each worker waits for a random part of its period.
 
-use probity_model::compose::NODE;
+use probity_composer::NODE;
 use probity_model::history::Did;
 use probity_model::timeline::ProbeKind;
 

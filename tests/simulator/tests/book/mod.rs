@@ -6,7 +6,8 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use probity_model::{Case, History, Judgement, Registry};
+use probity_case::Case;
+use probity_model::{History, Judgement, Registry};
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
 /// The clauses with their judges.

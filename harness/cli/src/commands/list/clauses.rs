@@ -1,6 +1,7 @@
 //! `probity list --clauses` and `--coverage`: what is promised, and what there is to test it with.
 
-use probity_model::{Case, Clause};
+use probity_case::Case;
+use probity_model::Clause;
 use serde_json::{Value, json};
 
 use crate::args::{Format, ListArgs};

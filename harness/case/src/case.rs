@@ -1,0 +1,278 @@
+//! The case itself, and how it is read from its file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_document as document;
+use probity_model::clause::{Catalogue, ClauseId, Need};
+use probity_model::expectation::Expectation;
+use probity_script::problem::{Problem, nearest, pin};
+use probity_script::{Plan, Span};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::kind::{self, Kind};
+use crate::matrix::{self, Variant};
+use crate::name::{CaseName, Profile};
+use crate::step::Step;
+use crate::workload::Workload;
+
+/// The key of the only pod of a case that has one.
+pub const ONLY: &str = "pod";
+
+/// A case, one variant of its matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// Its name, variant included.
+    pub name: CaseName,
+    /// Why the arrangement would expose a fault.
+    pub story: String,
+    /// The clauses that it must give evidence for.
+    pub judges: Vec<ClauseId>,
+    /// Which runs it belongs to.
+    pub profile: Profile,
+    /// What it needs beyond a plain cluster.
+    pub needs: BTreeSet<Need>,
+    /// Whether it must run alone.
+    pub quiet: bool,
+    /// Kinds to watch besides pods, events and EndpointSlices, such as `Endpoints`.
+    pub watch: Vec<String>,
+    /// How long it takes, as far as its author knows; for the order and the forecast only.
+    pub takes: Option<Span>,
+    /// Its pods, by key.
+    pub pods: BTreeMap<String, CasePod>,
+    /// Its workloads, by key: no pod has the same one.
+    pub workloads: BTreeMap<String, Workload>,
+    /// Other objects, created before the pods.
+    pub objects: Vec<Value>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// Expectations that no clause covers.
+    pub expect: Vec<Expectation>,
+}
+
+/// A pod of a case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CasePod {
+    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}` (of another pod) and `{service-ip:NAME}`.
+    pub pod: Value,
+    /// The plan of each container that is a target.
+    #[serde(default)]
+    pub target: BTreeMap<String, Plan>,
+    /// Created by a step, not at the start.
+    #[serde(default)]
+    pub later: bool,
+    /// Which of its `containers` became sidecars by the matrix: the last of its init containers, in this order.
+    #[serde(skip)]
+    pub moved: Vec<usize>,
+}
+
+/// A case as it is written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Case"))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WrittenCase {
+    /// `chapter/what-it-shows`.
+    case: String,
+    /// Why the arrangement would expose a fault.
+    story: String,
+    /// The clauses that it must give evidence for.
+    #[serde(default)]
+    judges: Vec<ClauseId>,
+    /// Which runs it belongs to.
+    #[serde(default)]
+    profile: Profile,
+    /// What it needs beyond a plain cluster.
+    #[serde(default)]
+    needs: BTreeSet<Need>,
+    /// Whether it must run alone.
+    #[serde(default)]
+    quiet: bool,
+    /// Kinds to watch besides pods, events and EndpointSlices.
+    #[serde(default)]
+    watch: Vec<String>,
+    /// How long it takes.
+    #[serde(default)]
+    takes: Option<Span>,
+    /// Literal values for `${axis}`.
+    #[serde(default)]
+    matrix: BTreeMap<String, Vec<Value>>,
+    /// The only pod.
+    #[serde(default)]
+    pod: Option<Value>,
+    /// The plans of its containers.
+    #[serde(default)]
+    target: BTreeMap<String, Plan>,
+    /// Several pods, by key.
+    #[serde(default)]
+    pods: BTreeMap<String, CasePod>,
+    /// Workloads, by key: their pods are made by a controller of the cluster.
+    #[serde(default)]
+    workloads: BTreeMap<String, Workload>,
+    /// Other objects, created before the pods.
+    #[serde(default)]
+    objects: Vec<Value>,
+    /// What is done, in order.
+    #[serde(default)]
+    steps: Vec<Step>,
+    /// Expectations that no clause covers.
+    #[serde(default)]
+    expect: Vec<Expectation>,
+}
+
+impl Case {
+    /// Reads a file of cases: one, or one for each combination of its matrix. `source` names it in problems.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no case, or its parts do not fit together, with line and column.
+    pub fn read(source: &str, text: &str) -> Result<Vec<Self>, Box<Problem>> {
+        let axes = matrix::axes(source, text)?;
+        matrix::combinations(&axes)
+            .into_iter()
+            .map(|variant| {
+                let text = matrix::fill(text, &variant);
+                let written: WrittenCase = document::read(source, "case", &text)?;
+                Self::of(written, &variant).map_err(|why| Box::new(document::misfit(source, &text, &why)))
+            })
+            .collect()
+    }
+
+    /// Checks that the clauses of a case exist.
+    ///
+    /// # Errors
+    ///
+    /// If one does not, with its place in the text.
+    pub fn check_clauses(&self, catalogue: &Catalogue, source: &str, text: &str) -> Result<(), Box<Problem>> {
+        let Some(at) = self.judges.iter().position(|id| catalogue.get(id).is_none()) else { return Ok(()) };
+        let wrong = self.judges[at].as_str();
+        let near = nearest(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
+        let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        let why = pin(&format!("there is no clause `{wrong}`{hint}"), &["judges".to_owned(), at.to_string()]);
+        Err(Box::new(document::misfit(source, text, &why)))
+    }
+
+    fn of(written: WrittenCase, variant: &Variant) -> Result<Self, String> {
+        let mut pods = written.pods;
+        match written.pod {
+            Some(_) if !pods.is_empty() => return Err(pin("write either `pod` or `pods`", &["pod"])),
+            Some(pod) => {
+                pods.insert(ONLY.to_owned(), CasePod { pod, target: written.target, ..CasePod::default() });
+            }
+            None if !written.target.is_empty() => {
+                return Err(pin("`target` belongs to `pod`; with `pods`, each has its own", &["target"]));
+            }
+            None => {}
+        }
+        if written.story.trim().is_empty() {
+            return Err(pin("the story is empty: say why this arrangement would expose a fault", &["story"]));
+        }
+        let path = |key: &str| if key == ONLY { vec![] } else { vec!["pods".to_owned(), key.to_owned()] };
+        for (key, pod) in &pods {
+            check_pod(pod, &path(key))?;
+        }
+        if Kind::of(variant) == Kind::Sidecar {
+            let mut any = false;
+            for (key, pod) in &mut pods {
+                any |= kind::make_sidecars(pod, &path(key))?;
+            }
+            if !any {
+                let why = "no container has a probe, so there is none to make a sidecar of";
+                return Err(pin(why, &["matrix", kind::AXIS]));
+            }
+        }
+        for (key, workload) in &written.workloads {
+            if pods.contains_key(key) {
+                let why = format!("a pod has the key `{key}` too: give each its own");
+                return Err(pin(&why, &["workloads", key]));
+            }
+            workload.check(key)?;
+        }
+        for (at, step) in written.steps.iter().enumerate() {
+            step.check(&pods, &written.workloads)
+                .map_err(|why| pin(&why, &["steps".to_owned(), at.to_string()]))?;
+        }
+        for (at, expectation) in written.expect.iter().enumerate() {
+            expectation.check().map_err(|why| pin(&why, &["expect".to_owned(), at.to_string()]))?;
+        }
+        Ok(Self {
+            name: matrix::name(&written.case, variant),
+            story: written.story.trim().to_owned(),
+            judges: written.judges,
+            profile: written.profile,
+            needs: written.needs,
+            quiet: written.quiet,
+            watch: written.watch,
+            takes: written.takes,
+            pods,
+            workloads: written.workloads,
+            objects: written.objects,
+            steps: written.steps,
+            expect: written.expect,
+        })
+    }
+
+    /// The plans of a pod's containers, or of those of a workload's pods.
+    #[must_use]
+    pub fn plans(&self, key: &str) -> Option<&BTreeMap<String, Plan>> {
+        let of_pod = self.pods.get(key).map(|pod| &pod.target);
+        of_pod.or_else(|| self.workloads.get(key).map(|workload| &workload.target))
+    }
+
+    /// How many pods it has at once at most.
+    #[must_use]
+    pub fn most_pods(&self) -> u64 {
+        self.pods.len() as u64 + self.workloads.values().map(Workload::most_pods).sum::<u64>()
+    }
+
+    /// How long it takes, for the order of a run and its forecast: what the author says, or what the steps add up to.
+    #[must_use]
+    pub fn forecast(&self) -> Span {
+        self.takes.unwrap_or_else(|| {
+            let steps: u64 = self.steps.iter().map(|step| step.forecast().micros()).sum();
+            Span::from_micros(steps + 4_000_000)
+        })
+    }
+}
+
+/// What can be said of a pod without a server: its shape, and whether the plans name its containers.
+fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
+    let at = |rest: &[&str]| [path, &rest.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>()].concat();
+    let Some(spec) = pod.pod.get("spec").and_then(Value::as_object) else {
+        return Err(pin("a pod needs a `spec`", &at(&["pod"])));
+    };
+    if let Some(kind) = pod.pod.get("kind").and_then(Value::as_str)
+        && kind != "Pod"
+    {
+        return Err(pin(&format!("this is a {kind}; only a Pod can stand here"), &at(&["pod", "kind"])));
+    }
+    check_containers("pod", spec, &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
+}
+
+/// Whether a spec of pods has containers, and the plans name them.
+pub(super) fn check_containers(
+    what: &str,
+    spec: &Map<String, Value>,
+    plans: &BTreeMap<String, Plan>,
+    at_spec: &[String],
+    at_plans: &[String],
+) -> Result<(), String> {
+    let names: Vec<&str> = ["initContainers", "containers"]
+        .iter()
+        .filter_map(|list| spec.get(*list)?.as_array())
+        .flatten()
+        .filter_map(|container| container.get("name")?.as_str())
+        .collect();
+    if names.is_empty() {
+        return Err(pin(&format!("a {what} needs at least one container with a name"), at_spec));
+    }
+    if let Some(name) = plans.keys().find(|name| !names.contains(&name.as_str())) {
+        let near = nearest(name, names.iter().copied());
+        let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        let path = [at_plans, std::slice::from_ref(name)].concat();
+        return Err(pin(&format!("the {what} has no container `{name}`{hint}"), &path));
+    }
+    Ok(())
+}

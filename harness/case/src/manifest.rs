@@ -1,0 +1,312 @@
+//! What is sent to the API server for a case.
+//!
+//! The harness adds as little as it can to a pod: a name and labels, the target's image with its plan and its ways to
+//! be heard, and the settings of restricted Pod Security where the pod says nothing of its own. What is sent is part
+//! of the history.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use probity_script::Plan;
+use serde_json::{Map, Value, json};
+
+use crate::case::{Case, CasePod, ONLY};
+use crate::workload::{UpdateOf, Workload};
+
+/// The label of everything that a run makes.
+pub const RUN: &str = "probity.dev/run";
+/// The label that holds the slug of the case.
+pub const CASE: &str = "probity.dev/case";
+/// The label that holds the pod's key in the case.
+pub const POD: &str = "probity.dev/pod";
+/// Where the target's program lies in its image; exec probes name it.
+pub const PROGRAM: &str = "/agnhost-rs";
+/// The control port of a pod's first target; each further target has the next.
+pub const CONTROL_PORT: u16 = 7072;
+/// The variable of a target that holds its plan.
+const PLAN: &str = "AGNHOST_PLAN";
+/// The volume for the journals, and where it is mounted.
+const VOLUME: (&str, &str) = ("probity-witness", "/probity");
+
+/// What is known when a pod is sent.
+#[derive(Clone, Debug, Default)]
+pub struct Setting {
+    /// The run's name.
+    pub run: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The target's image.
+    pub image: String,
+    /// `Never`, `IfNotPresent` or `Always`.
+    pub pull_policy: String,
+    /// The recorder's address and port; targets are heard by their log alone if empty.
+    pub recorder: String,
+    /// The token of the run.
+    pub token: String,
+    /// The node to run on, if the user named one.
+    pub node: Option<String>,
+    /// Values for placeholders: `ip:KEY` and `service-ip:NAME`.
+    pub addresses: BTreeMap<String, String>,
+}
+
+/// The name of a case's pod in the cluster.
+#[must_use]
+pub fn pod_name(case: &Case, key: &str) -> String {
+    if key == ONLY { case.name.slug() } else { object_name(case, key) }
+}
+
+/// The name of another object of a case.
+#[must_use]
+pub fn object_name(case: &Case, name: &str) -> String {
+    format!("{}-{name}", case.name.slug())
+}
+
+/// The control port of a container of a pod.
+#[must_use]
+pub fn control_port(pod: &CasePod, container: &str) -> Option<u16> {
+    port_of(&pod.target, container)
+}
+
+fn port_of(plans: &BTreeMap<String, Plan>, container: &str) -> Option<u16> {
+    let at = plans.keys().position(|name| name == container)?;
+    CONTROL_PORT.checked_add(u16::try_from(at).ok()?)
+}
+
+/// The placeholders that stand in a pod and its plans: what must be known before it can be sent.
+#[must_use]
+pub fn placeholders(pod: &CasePod) -> Vec<String> {
+    placeholders_in(&pod.pod, &pod.target)
+}
+
+/// The placeholders that stand in an object with pods and in their plans.
+#[must_use]
+pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<String> {
+    let text = object.to_string() + &serde_json::to_string(plans).unwrap_or_default();
+    let mut found: Vec<String> = ["{ip:", "{service-ip:"]
+        .iter()
+        .flat_map(|start| text.match_indices(start).map(|(at, _)| at).collect::<Vec<_>>())
+        .filter_map(|at| text.get(at + 1..)?.split_once('}').map(|(name, _)| name.to_owned()))
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// A pod of a case as it is sent.
+#[must_use]
+pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
+    let mut pod = of.pod.clone();
+    pod["apiVersion"] = json!("v1");
+    pod["kind"] = json!("Pod");
+    label(&mut pod, case, key, &pod_name(case, key), setting);
+    prepare_spec(&mut pod["spec"], &of.target, setting);
+    fill(pod, &setting.addresses)
+}
+
+/// A workload of a case as it is sent. Its pods carry the same labels as a pod of the case of that key, and are selected
+/// by two of them.
+#[must_use]
+pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Value {
+    let mut workload = of.workload.clone();
+    workload["apiVersion"] = json!("apps/v1");
+    workload["kind"] = json!(of.kind());
+    label(&mut workload, case, key, &object_name(case, key), setting);
+    let spec = entry(&mut workload, "spec");
+    let selected = json!({ "matchLabels": { CASE: case.name.slug(), POD: key } });
+    default(spec, "selector", selected);
+    let template = entry(spec, "template");
+    add_labels(entry(template, "metadata"), case, key, setting);
+    prepare_spec(entry(template, "spec"), &of.target, setting);
+    fill(workload, &setting.addresses)
+}
+
+/// The patch of a workload that an update sends: the author's own, and the new plans of targets.
+#[must_use]
+pub fn update(of: &Workload, update: &UpdateOf, setting: &Setting) -> Value {
+    let mut patch = update.patch.clone().unwrap_or_else(|| json!({}));
+    for (name, plan) in &update.target {
+        let spec = entry(entry(entry(&mut patch, "spec"), "template"), "spec");
+        let named = |container: &Value| container["name"] == name.as_str();
+        let init = of.pod_spec()["initContainers"].as_array().is_some_and(|list| list.iter().any(named));
+        let list = if init { "initContainers" } else { "containers" };
+        let at = spec.get(list).and_then(Value::as_array).and_then(|list| list.iter().position(named));
+        let at = at.unwrap_or_else(|| {
+            push(spec, list, json!({ "name": name }));
+            spec[list].as_array().map_or(0, |list| list.len() - 1)
+        });
+        let plan = serde_json::to_string(plan).unwrap_or_default();
+        push(&mut spec[list][at], "env", json!({ "name": PLAN, "value": plan }));
+    }
+    fill(patch, &setting.addresses)
+}
+
+/// Another object of a case as it is sent. A service without a selector selects the case's pods.
+#[must_use]
+pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
+    let mut object = object.clone();
+    let name = object["metadata"]["name"].as_str().unwrap_or("object").to_owned();
+    label(&mut object, case, &name, &object_name(case, &name), setting);
+    if object["kind"] == "Service" && object["spec"].get("selector").is_none() {
+        object["spec"]["selector"] = json!({ CASE: case.name.slug() });
+    }
+    fill(object, &setting.addresses)
+}
+
+/// A manifest to be tried by a dry run: only named and placed, so that it fails for its own faults alone.
+#[must_use]
+pub fn trial(case: &Case, name: &str, manifest: &Value, setting: &Setting) -> Value {
+    let mut manifest = manifest.clone();
+    if manifest.get("kind").is_none() {
+        manifest["apiVersion"] = json!("v1");
+        manifest["kind"] = json!("Pod");
+    }
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    label(&mut manifest, case, "trial", &object_name(case, plain.trim_matches('-')), setting);
+    if manifest["kind"] == "Pod" {
+        restrict(&mut manifest["spec"]);
+        for_each_container(&mut manifest["spec"], |container| {
+            default(container, "image", json!(setting.image));
+            restrict_container(container);
+        });
+    }
+    fill(manifest, &setting.addresses)
+}
+
+fn label(object: &mut Value, case: &Case, key: &str, name: &str, setting: &Setting) {
+    let metadata = entry(object, "metadata");
+    metadata["name"] = json!(name);
+    metadata["namespace"] = json!(setting.namespace);
+    add_labels(metadata, case, key, setting);
+}
+
+fn add_labels(metadata: &mut Value, case: &Case, key: &str, setting: &Setting) {
+    let labels = entry(metadata, "labels");
+    for (label, value) in [
+        (RUN, setting.run.as_str()),
+        (CASE, &case.name.slug()),
+        (POD, key),
+        ("app.kubernetes.io/managed-by", "probity"),
+    ] {
+        labels[label] = json!(value);
+    }
+}
+
+fn prepare_spec(spec: &mut Value, plans: &BTreeMap<String, Plan>, setting: &Setting) {
+    restrict(spec);
+    default(spec, "automountServiceAccountToken", json!(false));
+    default(spec, "enableServiceLinks", json!(false));
+    if let Some(node) = &setting.node {
+        entry(spec, "nodeSelector")["kubernetes.io/hostname"] = json!(node);
+    }
+    if !plans.is_empty() {
+        push(spec, "volumes", json!({ "name": VOLUME.0, "emptyDir": {} }));
+    }
+    for_each_container(spec, |container| {
+        let name = container["name"].as_str().unwrap_or_default().to_owned();
+        if let Some(port) = port_of(plans, &name) {
+            let plan = serde_json::to_string(&plans[&name]).unwrap_or_default();
+            make_target(container, &name, &plan, port, setting);
+        } else if container.get("image").is_none() {
+            container["image"] = json!(setting.image);
+            default(container, "imagePullPolicy", json!(setting.pull_policy));
+            default(container, "args", json!(["pause"]));
+        }
+        restrict_container(container);
+    });
+}
+
+fn make_target(container: &mut Value, name: &str, plan: &str, port: u16, setting: &Setting) {
+    container["image"] = json!(setting.image);
+    container["imagePullPolicy"] = json!(setting.pull_policy);
+    if let Some(fields) = container.as_object_mut() {
+        fields.remove("command");
+    }
+    container["args"] = json!(["serve"]);
+    let journal = format!("{}/{name}", VOLUME.1);
+    let port = port.to_string();
+    for (variable, value) in [
+        (PLAN, plan),
+        ("AGNHOST_JOURNAL", &journal),
+        ("AGNHOST_RECORDER", &setting.recorder),
+        ("AGNHOST_CONTROL", &port),
+        ("AGNHOST_TOKEN", &setting.token),
+        ("CONTAINER_NAME", name),
+    ] {
+        if !value.is_empty() {
+            push(container, "env", json!({ "name": variable, "value": value }));
+        }
+    }
+    for (variable, field) in [
+        ("POD_NAME", "metadata.name"),
+        ("POD_UID", "metadata.uid"),
+        ("POD_IP", "status.podIP"),
+        ("NODE_NAME", "spec.nodeName"),
+    ] {
+        push(
+            container,
+            "env",
+            json!({ "name": variable, "valueFrom": { "fieldRef": { "fieldPath": field } } }),
+        );
+    }
+    push(container, "volumeMounts", json!({ "name": VOLUME.0, "mountPath": VOLUME.1 }));
+}
+
+/// What restricted Pod Security asks of a pod, where it says nothing else.
+fn restrict(spec: &mut Value) {
+    let context = entry(spec, "securityContext");
+    default(context, "runAsNonRoot", json!(true));
+    default(context, "runAsUser", json!(65532));
+    default(context, "seccompProfile", json!({ "type": "RuntimeDefault" }));
+}
+
+fn restrict_container(container: &mut Value) {
+    let context = entry(container, "securityContext");
+    default(context, "allowPrivilegeEscalation", json!(false));
+    default(context, "readOnlyRootFilesystem", json!(true));
+    default(context, "capabilities", json!({ "drop": ["ALL"] }));
+}
+
+fn for_each_container(spec: &mut Value, mut each: impl FnMut(&mut Value)) {
+    for list in ["initContainers", "containers"] {
+        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            each(container);
+        }
+    }
+}
+
+/// The map in this field, made if it is absent.
+fn entry<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
+    let value = &mut object[field];
+    if value.is_null() {
+        *value = Value::Object(Map::new());
+    }
+    value
+}
+
+fn default(object: &mut Value, field: &str, value: Value) {
+    if object.get(field).is_none() {
+        object[field] = value;
+    }
+}
+
+fn push(object: &mut Value, list: &str, value: Value) {
+    match object.get_mut(list).and_then(Value::as_array_mut) {
+        Some(values) => values.push(value),
+        None => object[list] = json!([value]),
+    }
+}
+
+/// Writes addresses in the place of `{ip:KEY}` and `{service-ip:NAME}`, in every string.
+fn fill(value: Value, addresses: &BTreeMap<String, String>) -> Value {
+    match value {
+        Value::String(text) => Value::String(addresses.iter().fold(text, |text, (name, address)| {
+            if text.contains('{') { text.replace(&format!("{{{name}}}"), address) } else { text }
+        })),
+        Value::Array(values) => values.into_iter().map(|value| fill(value, addresses)).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, fill(value, addresses))).collect(),
+        other => other,
+    }
+}

@@ -1,0 +1,161 @@
+//! The matrix of a case: literal values in the place of `${axis}`, before the text is read, so that line numbers stay.
+//! The axis `container-kind` need not be written anywhere: it says where containers stand in their pods.
+
+use probity_document as document;
+use probity_script::problem::{Place, Problem, pin};
+use serde_json::Value;
+
+use crate::kind::{self, Kind};
+use crate::name::CaseName;
+
+/// The axes of a matrix, in the order of their names.
+pub(super) type Axes = Vec<(String, Vec<Value>)>;
+
+/// One combination: a value for each axis.
+pub(super) type Variant = Vec<(String, Value)>;
+
+/// Reads the axes. What stands in `${…}` must be one of them: the reader would take anything else for a text. All else
+/// about the case is left to the strict reading.
+pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
+    let block = matrix_alone(text);
+    let raw: Value =
+        if block.trim().is_empty() { Value::Null } else { document::read(source, "case", &block)? };
+    let misfit =
+        |why: &str, axis: &str| Box::new(document::misfit(source, &block, &pin(why, &["matrix", axis])));
+    let mut axes = Axes::new();
+    for (axis, values) in raw.get("matrix").and_then(Value::as_object).into_iter().flatten() {
+        let values = values.as_array().filter(|values| !values.is_empty());
+        let values = values.ok_or_else(|| misfit("an axis is a list of at least one value", axis))?;
+        if axis == kind::AXIS {
+            for (at, value) in values.iter().enumerate() {
+                let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
+                Kind::read(value)
+                    .map_err(|why| Box::new(document::misfit(source, &block, &pin(&why, &path))))?;
+            }
+        } else if !text.contains(&placeholder(axis)) {
+            return Err(misfit(&format!("`{}` stands nowhere in the case", placeholder(axis)), axis));
+        }
+        axes.push((axis.clone(), values.clone()));
+    }
+    match placeholders(text).into_iter().find(|(_, name)| !axes.iter().any(|(axis, _)| axis == name)) {
+        Some((place, name)) => Err(unknown(source, text, place, name, &axes)),
+        None => Ok(axes),
+    }
+}
+
+fn unknown(source: &str, text: &str, place: Place, name: &str, axes: &Axes) -> Box<Problem> {
+    let why = match axes.is_empty() {
+        true => format!("`{}` stands here, but the case has no matrix", placeholder(name)),
+        false => format!("the matrix has no axis `{name}`"),
+    };
+    let problem = Problem::whole(source, why).at(text, place);
+    Box::new(problem.word(name, axes.iter().map(|(axis, _)| axis.as_str())))
+}
+
+/// The text with all lines blank but those of the matrix, so that places stay: elsewhere a placeholder may stand where
+/// only its value makes YAML of it.
+fn matrix_alone(text: &str) -> String {
+    let mut inside = false;
+    let mut keep = |line: &str| {
+        if line.starts_with(|c: char| !c.is_whitespace() && c != '#') {
+            inside = line.starts_with("matrix:");
+        }
+        inside
+    };
+    text.lines().map(|line| if keep(line) { format!("{line}\n") } else { "\n".to_owned() }).collect()
+}
+
+/// Every `${name}` outside of comments, with its place.
+fn placeholders(text: &str) -> Vec<(Place, &str)> {
+    let mut found = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#')) {
+        let line = line.split(" #").next().unwrap_or_default();
+        for (start, _) in line.match_indices("${") {
+            if let Some((name, _)) = line[start + 2..].split_once('}') {
+                let column = line[..start].chars().count() + 1;
+                found.push((Place { line: at + 1, column, width: name.chars().count() + 3 }, name));
+            }
+        }
+    }
+    found
+}
+
+/// The text of a case with a plain word of the same length for each `${name}`, so that places stay.
+#[must_use]
+pub fn masked(text: &str) -> String {
+    let mut masked = text.to_owned();
+    for (_, name) in placeholders(text) {
+        masked = masked.replacen(&placeholder(name), &"x".repeat(name.len() + 3), 1);
+    }
+    masked
+}
+
+/// Every combination, the first axis slowest; one empty combination without axes.
+pub(super) fn combinations(axes: &Axes) -> Vec<Variant> {
+    axes.iter().fold(vec![Vec::new()], |variants, (axis, values)| {
+        let with = |variant: &Variant, value: &Value| {
+            let mut variant = variant.clone();
+            variant.push((axis.clone(), value.clone()));
+            variant
+        };
+        variants.iter().flat_map(|variant| values.iter().map(|value| with(variant, value))).collect()
+    })
+}
+
+/// Writes the values in.
+pub(super) fn fill(text: &str, variant: &Variant) -> String {
+    variant
+        .iter()
+        .fold(text.to_owned(), |text, (axis, value)| text.replace(&placeholder(axis), &literal(value)))
+}
+
+/// The name of a variant. One for main containers is called as if it were the only one.
+pub(super) fn name(case: &str, variant: &Variant) -> CaseName {
+    let plain = |axis: &str, value: &Value| axis == kind::AXIS && Kind::read(value) == Ok(Kind::Main);
+    let told = variant.iter().filter(|(axis, value)| !plain(axis, value));
+    let suffix: String = told.map(|(axis, value)| format!("/{axis}={}", literal(value))).collect();
+    CaseName(format!("{case}{suffix}"))
+}
+
+fn placeholder(axis: &str) -> String {
+    format!("${{{axis}}}")
+}
+
+fn literal(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        axes("f", text).err().map(|problem| problem.line()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_misspelt_axis_is_found_at_its_place() {
+        let said = refused("matrix: { scheme: [HTTP, HTTPS] }\npod: { a: ${scheme}, b: '${shceme}' }\n");
+        assert_eq!(said, "f, line 2, column 26: the matrix has no axis `shceme`; did you mean `scheme`?");
+    }
+
+    #[test]
+    fn a_placeholder_without_a_matrix_is_found_and_one_in_a_comment_means_nothing() {
+        assert!(refused("pod: ${a}\n").starts_with("f, line 1, column 6: `${a}` stands here"));
+        assert_eq!(refused("# like ${this}\ncase: x # and ${that}\n"), "");
+    }
+
+    #[test]
+    fn a_placeholder_may_stand_where_only_its_value_makes_yaml_of_it() {
+        let text = "matrix:\n  # one\n  tls: ['', 'tls: {}, ']\npod: { ${tls} port: 1 }\n";
+        let axes = axes("f", text).unwrap_or_default();
+        assert_eq!(axes.len(), 1);
+        let filled: Vec<String> = combinations(&axes).iter().map(|variant| fill(text, variant)).collect();
+        assert!(filled[1].ends_with("pod: { tls: {},  port: 1 }\n"), "{}", filled[1]);
+    }
+
+    #[test]
+    fn masking_keeps_every_place() {
+        assert_eq!(masked("a: ${b} é ${c}\n"), "a: xxxx é xxxx\n");
+    }
+}

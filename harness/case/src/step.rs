@@ -1,0 +1,278 @@
+//! Steps: what is done while a case runs. Each is one thing, and none asserts anything.
+
+use std::collections::BTreeMap;
+
+use probity_script::problem::nearest;
+use probity_script::{Change, Span};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::case::{CasePod, ONLY};
+use crate::waiting::Wait;
+use crate::workload::{UpdateOf, Workload};
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// Wait until all of these conditions hold. If they do not in time, the case goes on, and the judges see why.
+    Wait(Box<Wait>),
+    /// Let time pass, for a clause that says that nothing happens.
+    Watch(Span),
+    /// Change a target's plan over its control port.
+    Change(ChangeOf),
+    /// Set a target's plan back.
+    Reset(Of),
+    /// Set a mark, for `when: { since: … }` in the plan.
+    Mark(MarkOf),
+    /// Create a pod that is marked `later`.
+    Create(Of),
+    /// Delete a pod.
+    Delete(DeletionOf),
+    /// Patch an object (a strategic merge patch).
+    Patch(PatchOf),
+    /// Evict a pod.
+    Evict(Of),
+    /// Run a command in a container.
+    Exec(ExecOf),
+    /// Scale a workload.
+    Scale(ScaleOf),
+    /// Roll out another template of a workload.
+    Update(UpdateOf),
+    /// Add an ephemeral container.
+    Ephemeral(EphemeralOf),
+    /// Do a verb to the node of a pod, by the command that the user gave.
+    Node(NodeVerbOf),
+    /// Read what the kubelet of a pod's node has counted of the case's probes. The node is that which the pod was bound
+    /// to, also after the pod is gone.
+    Metrics(MetricsOf),
+    /// Ask the API server by a dry run what it makes of a manifest.
+    Try(TryOf),
+}
+
+/// A pod, and a container where one is meant. The only pod and its first target if not said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Of {
+    /// The pod's key.
+    pub pod: Option<String>,
+    /// The container's name.
+    pub container: Option<String>,
+}
+
+/// A change of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ChangeOf {
+    /// The pod's key.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The container's name.
+    #[serde(default)]
+    pub container: Option<String>,
+    /// The parts that change.
+    pub to: Change,
+}
+
+/// A mark.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MarkOf {
+    /// The pod's key.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The container's name.
+    #[serde(default)]
+    pub container: Option<String>,
+    /// The mark's name.
+    pub name: String,
+}
+
+/// A deletion.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct DeletionOf {
+    /// The pod's key.
+    pub pod: Option<String>,
+    /// The grace period in seconds; the pod's own if not said.
+    pub grace: Option<u64>,
+}
+
+/// A patch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PatchOf {
+    /// The pod's key; or `kind` and `name` of another object.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The object's kind.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// Its name as the case writes it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The subresource, such as `status`.
+    #[serde(default)]
+    pub subresource: Option<String>,
+    /// The patch.
+    pub patch: Value,
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ExecOf {
+    /// The pod's key.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The container's name.
+    #[serde(default)]
+    pub container: Option<String>,
+    /// The command.
+    pub command: Vec<String>,
+}
+
+/// A new number of replicas.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ScaleOf {
+    /// The object's kind, such as `Deployment`.
+    pub kind: String,
+    /// Its name as the case writes it.
+    pub name: String,
+    /// How many are wanted.
+    pub replicas: u32,
+}
+
+/// An ephemeral container.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EphemeralOf {
+    /// The pod's key.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The container as Kubernetes writes it.
+    pub container: Value,
+}
+
+/// A verb done to a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NodeVerbOf {
+    /// The key of a pod on the node.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The verb, such as `restart-kubelet`.
+    pub verb: String,
+}
+
+/// A reading of a kubelet's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct MetricsOf {
+    /// The key of a pod on the node.
+    pub pod: Option<String>,
+}
+
+/// A trial of a manifest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TryOf {
+    /// What is tried, in a word or two.
+    pub name: String,
+    /// The manifest; its name and namespace are filled in.
+    pub manifest: Value,
+}
+
+impl Step {
+    /// Checks that the pods and workloads that it speaks of exist.
+    pub(super) fn check(
+        &self,
+        pods: &BTreeMap<String, CasePod>,
+        workloads: &BTreeMap<String, Workload>,
+    ) -> Result<(), String> {
+        let (pod, container) = self.speaks_of();
+        let needs_pod = match self {
+            Self::Watch(_) | Self::Try(_) | Self::Scale(_) => false,
+            Self::Patch(patch) => patch.kind.is_none(),
+            Self::Update(update) => update.check(workloads).map(|()| false)?,
+            Self::Wait(wait) => !wait.check(workloads)?,
+            _ => true,
+        };
+        if !needs_pod {
+            return Ok(());
+        }
+        let key = pod.unwrap_or(ONLY);
+        let Some(found) = pods.get(key) else {
+            let near = nearest(key, pods.keys().map(String::as_str)).unwrap_or_default();
+            return Err(match pod {
+                Some(pod) => format!("the case has no pod `{pod}`; the nearest is `{near}`"),
+                None if pods.is_empty() => "the case has no pods of its own that this could mean".to_owned(),
+                None => "the case has several pods: say which one by `pod`".to_owned(),
+            });
+        };
+        if let Some(container) = container
+            && !found.target.contains_key(container)
+            && !matches!(self, Self::Wait(_) | Self::Exec(_))
+        {
+            return Err(format!("`{container}` is no target of pod `{key}`"));
+        }
+        Ok(())
+    }
+
+    /// The pod and the container that it names.
+    #[must_use]
+    pub fn speaks_of(&self) -> (Option<&str>, Option<&str>) {
+        let (pod, container) = match self {
+            Self::Wait(wait) => (&wait.pod, &wait.container),
+            Self::Change(change) => (&change.pod, &change.container),
+            Self::Reset(of) | Self::Create(of) | Self::Evict(of) => (&of.pod, &of.container),
+            Self::Mark(mark) => (&mark.pod, &mark.container),
+            Self::Delete(deletion) => (&deletion.pod, &None),
+            Self::Patch(patch) => (&patch.pod, &None),
+            Self::Exec(exec) => (&exec.pod, &exec.container),
+            Self::Ephemeral(ephemeral) => (&ephemeral.pod, &None),
+            Self::Node(verb) => (&verb.pod, &None),
+            Self::Metrics(of) => (&of.pod, &None),
+            Self::Watch(_) | Self::Scale(_) | Self::Update(_) | Self::Try(_) => (&None, &None),
+        };
+        (pod.as_deref(), container.as_deref())
+    }
+
+    /// How long it probably takes.
+    #[must_use]
+    pub fn forecast(&self) -> Span {
+        match self {
+            Self::Watch(span) => *span,
+            Self::Wait(_) => Span::from_micros(4_000_000),
+            _ => Span::from_micros(200_000),
+        }
+    }
+
+    /// The step in words, for those who watch a run.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default();
+        let (verb, rest) =
+            json.as_object().and_then(|map| map.iter().next()).map_or(("", &Value::Null), |(k, v)| (k, v));
+        let mut rest = rest.clone();
+        if let Some(map) = rest.as_object_mut() {
+            map.retain(|_, value| !value.is_null());
+        }
+        let text = rest.as_str().map_or_else(|| rest.to_string(), str::to_owned);
+        let text: String = text.chars().filter(|c| !matches!(c, '"' | '{' | '}')).take(120).collect();
+        format!("{verb} {}", text.replace(',', ", ").replace(':', ": "))
+    }
+}

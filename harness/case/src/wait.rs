@@ -1,0 +1,170 @@
+//! Whether what a step waits for has come. A pure question about the history so far.
+
+mod crew;
+#[cfg(test)]
+mod tests;
+
+use probity_model::history::{Change, EventId, Happening, Heard, History, Sighting};
+use probity_model::timeline::{ContainerSeen, State};
+use probity_script::Endpoint;
+use probity_script::witness::{Entry, Fact};
+use serde_json::Value;
+
+use crate::case::{Case, ONLY};
+use crate::manifest::{object_name, pod_name};
+use crate::waiting::{EventOf, ServingOf, TimesAsked, Wait};
+use crew::Crew;
+
+/// Whether all conditions of a wait hold. Counts begin at `since`; states are those last seen.
+#[must_use]
+pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool {
+    let key = wait.workload.as_deref().or(wait.pod.as_deref()).unwrap_or(ONLY);
+    let first = case.plans(key).and_then(|plans| plans.keys().next()).map_or("", String::as_str);
+    let container = wait.container.as_deref().unwrap_or(first);
+    let holds = |pod: &str| of_pod(wait, case, &View { history, since, pod, container });
+    let Some(workload) = wait.workload.as_ref().and_then(|key| case.workloads.get(key)) else {
+        return holds(&pod_name(case, key));
+    };
+    let crew = Crew::of(case, key, workload, history);
+    let pods = crew.pods(wait);
+    let of_pods = match wait.all {
+        _ if !wait.is_of_pods() => true,
+        Some(true) => !pods.is_empty() && pods.iter().all(|pod| holds(pod)),
+        _ => pods.iter().any(|pod| holds(pod)),
+    };
+    of_pods && crew.stands(wait)
+}
+
+/// The names of the pods of a workload that are there, as far as the history knows.
+#[must_use]
+pub fn pods_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Vec<&'h str> {
+    let workload = case.workloads.get(key);
+    workload.map(|of| Crew::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
+}
+
+/// Whether all that is said of a pod holds of this one.
+fn of_pod(wait: &Wait, case: &Case, view: &View<'_>) -> bool {
+    wait.asked.as_ref().is_none_or(|asked| view.asked(asked))
+        && wait.signal.as_ref().is_none_or(|signal| view.signalled(signal))
+        && wait.event.as_ref().is_none_or(|event| view.recorded(event))
+        && wait.ready.is_none_or(|ready| view.ready() == Some(ready))
+        && wait.started.is_none_or(|started| view.seen(|seen| seen.started == Some(started)))
+        && wait.restarts.is_none_or(|restarts| view.seen(|seen| seen.restarts >= restarts))
+        && wait.running.is_none_or(|running| {
+            view.seen(|seen| match seen.state {
+                State::Running { .. } => running,
+                State::Terminated { .. } => !running,
+                State::Waiting { .. } => !running && seen.restarts > 0,
+                State::Unknown => false,
+            })
+        })
+        && wait.phase.as_ref().is_none_or(|phase| view.status("phase").and_then(Value::as_str) == Some(phase))
+        && wait.gone.is_none_or(|gone| view.gone() == gone)
+        && wait.serving.as_ref().is_none_or(|serving| view.serving(case, serving))
+}
+
+struct View<'a> {
+    history: &'a History,
+    since: EventId,
+    pod: &'a str,
+    container: &'a str,
+}
+
+impl<'a> View<'a> {
+    fn heard(&self) -> impl Iterator<Item = &'a Heard> {
+        let (pod, container) = (self.pod, self.container);
+        self.history.since(self.since).filter_map(move |(_, event)| match &event.what {
+            Happening::Witness(heard) if heard.pod == pod && heard.container == container => Some(heard),
+            _ => None,
+        })
+    }
+
+    fn facts(&self) -> impl Iterator<Item = (u64, &'a Fact)> {
+        self.heard().filter_map(|heard| match &heard.entry {
+            Entry::Line(line) => Some((line.attempt, &line.fact)),
+            _ => None,
+        })
+    }
+
+    fn asked(&self, asked: &TimesAsked) -> bool {
+        let counts = |fact: &Fact| match (fact, &asked.at) {
+            (Fact::Request(request), at) => {
+                request.endpoint.as_ref() == Some(at) && request.hop.is_none_or(|hop| hop == 0)
+            }
+            (Fact::Exec(exec), at) => exec.endpoint == *at,
+            (Fact::Accepted(accepted), Endpoint::Connections(listener)) => accepted.listener == *listener,
+            _ => false,
+        };
+        let of_attempt = |attempt: u64| asked.attempt.is_none_or(|wanted| wanted == attempt);
+        let times = self.facts().filter(|(attempt, fact)| of_attempt(*attempt) && counts(fact)).count();
+        u64::try_from(times).is_ok_and(|times| times >= asked.times)
+    }
+
+    fn signalled(&self, signal: &str) -> bool {
+        self.facts().any(
+            |(_, fact)| matches!(fact, Fact::Signal(seen) if seen.signal == signal && seen.child.is_none()),
+        )
+    }
+
+    fn recorded(&self, wanted: &EventOf) -> bool {
+        self.history.since(self.since).any(|(_, event)| {
+            let Happening::Sighting(sighting) = &event.what else { return false };
+            let text = |field: &str| sighting.object.get(field).and_then(Value::as_str).unwrap_or_default();
+            let of =
+                sighting.object.get("involvedObject").and_then(|of| of.get("name")).and_then(Value::as_str);
+            sighting.kind == "Event"
+                && of == Some(self.pod)
+                && text("reason") == wanted.reason
+                && wanted.says.as_ref().is_none_or(|says| text("message").contains(says.as_str()))
+        })
+    }
+
+    fn last_sighting(&self) -> Option<&'a Sighting> {
+        self.history.events().rev().find_map(|(_, event)| match &event.what {
+            Happening::Sighting(sighting) if sighting.kind == "Pod" && sighting.name == self.pod => {
+                Some(sighting)
+            }
+            _ => None,
+        })
+    }
+
+    fn status(&self, field: &str) -> Option<&'a Value> {
+        self.last_sighting()?.object.get("status")?.get(field)
+    }
+
+    fn ready(&self) -> Option<bool> {
+        let conditions = self.status("conditions")?.as_array()?;
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+        Some(ready["status"] == "True")
+    }
+
+    fn seen(&self, holds: impl Fn(ContainerSeen<'a>) -> bool) -> bool {
+        ["containerStatuses", "initContainerStatuses"]
+            .iter()
+            .filter_map(|list| self.status(list)?.as_array())
+            .flatten()
+            .find(|status| status["name"] == self.container)
+            .is_some_and(|status| holds(ContainerSeen::of(status)))
+    }
+
+    fn gone(&self) -> bool {
+        self.last_sighting().is_some_and(|sighting| sighting.change == Change::Deleted)
+    }
+
+    /// Whether the newest slice of the service says so of the pod; a pod that is in no slice serves nobody.
+    fn serving(&self, case: &Case, serving: &ServingOf) -> bool {
+        let service = object_name(case, &serving.service);
+        let entry = self.history.events().rev().find_map(|(_, event)| {
+            let Happening::Sighting(sighting) = &event.what else { return None };
+            let labels = sighting.object.get("metadata")?.get("labels");
+            let of =
+                labels.and_then(|labels| labels.get("kubernetes.io/service-name")).and_then(Value::as_str);
+            if sighting.kind != "EndpointSlice" || of != Some(service.as_str()) {
+                return None;
+            }
+            let endpoints = sighting.object.get("endpoints")?.as_array()?;
+            endpoints.iter().find(|endpoint| endpoint["targetRef"]["name"] == self.pod)
+        });
+        entry.map_or(!serving.ready, |entry| entry["conditions"]["ready"] == serving.ready)
+    }
+}

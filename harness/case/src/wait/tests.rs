@@ -1,0 +1,114 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use probity_composer::{Composer, running_status};
+use probity_model::history::{Change, Did, EventId, History};
+use serde_json::{Value, json};
+
+use super::{met, pods_of};
+use crate::manifest::{CASE, POD};
+use crate::{Case, Step, Wait};
+
+fn case() -> Case {
+    let text = "\
+case: a/b
+story: because
+workloads:
+  web: { workload: { spec: { replicas: 2, template: { spec: { containers: [{ name: target }] } } } }, target: { target: {} } }
+";
+    Case::read("a.yaml", text).unwrap().remove(0)
+}
+
+fn holds(wait: Value, history: &History) -> bool {
+    let mut wait = wait;
+    wait["workload"] = json!("web");
+    let Ok(Step::Wait(wait)) = serde_json::from_value(json!({ "wait": wait })) else { panic!("no wait") };
+    met(&wait, &case(), history, EventId(0))
+}
+
+fn pod(run: &mut Composer, at: f64, name: &str, key: &str, ready: bool, change: Change) {
+    let status = running_status("target", at, ready, true, 0);
+    let object =
+        json!({ "metadata": { "name": name, "labels": { CASE: "a-b", POD: key } }, "status": status });
+    run.sighting(at, "Pod", name, change, object);
+}
+
+fn deployment(run: &mut Composer, at: f64, generation: u64, observed: u64, available: u64) {
+    let object = json!({
+        "metadata": { "name": "a-b-web", "generation": generation },
+        "status": { "observedGeneration": observed, "availableReplicas": available, "updatedReplicas": 1, "conditions": [
+            { "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded" },
+        ] },
+    });
+    run.sighting(at, "Deployment", "a-b-web", Change::Modified, object);
+}
+
+fn patched(run: &mut Composer, at: f64) {
+    let (kind, name) = ("Deployment".to_owned(), "a-b-web".to_owned());
+    run.deed(at, Did::Patched { kind, name, patch: Value::Null, subresource: String::new() });
+}
+
+#[test]
+fn one_pod_is_enough_unless_all_are_meant() {
+    let mut run = Composer::new(&[]);
+    pod(&mut run, 1.0, "one", "web", true, Change::Added);
+    pod(&mut run, 1.0, "two", "web", false, Change::Added);
+    pod(&mut run, 1.0, "stranger", "other", false, Change::Added);
+    let mut history = run;
+    let ready = json!({ "ready": true });
+    let all = json!({ "ready": true, "all": true });
+    pod(&mut history, 2.0, "three", "web", true, Change::Added);
+    let done = history.done();
+    assert!(holds(ready, &done) && !holds(all.clone(), &done));
+    assert_eq!(pods_of(&case(), "web", &done), ["one", "two", "three"]);
+    let mut run = Composer::new(&[]);
+    assert!(!holds(all.clone(), &Composer::new(&[]).done()), "where there is none, all is nothing");
+    pod(&mut run, 1.0, "one", "web", true, Change::Added);
+    pod(&mut run, 1.0, "two", "web", false, Change::Added);
+    pod(&mut run, 2.0, "two", "web", false, Change::Deleted);
+    let done = run.done();
+    assert!(holds(all, &done), "one that is gone does not count");
+    assert!(holds(json!({ "gone": true }), &done) && !holds(json!({ "gone": true, "all": true }), &done));
+}
+
+#[test]
+fn new_are_those_that_came_with_the_last_update() {
+    let mut run = Composer::new(&[]);
+    pod(&mut run, 1.0, "old", "web", true, Change::Added);
+    patched(&mut run, 2.0);
+    pod(&mut run, 3.0, "old", "web", true, Change::Modified);
+    pod(&mut run, 3.0, "fresh", "web", false, Change::Added);
+    let done = run.done();
+    assert!(!holds(json!({ "new": true, "ready": true }), &done));
+    assert!(holds(json!({ "new": false, "all": true, "ready": true }), &done));
+    assert!(holds(json!({ "new": true, "all": true, "ready": false }), &done));
+}
+
+#[test]
+fn what_the_controller_said_before_the_update_is_of_the_past() {
+    let mut run = Composer::new(&[]);
+    deployment(&mut run, 1.0, 1, 1, 2);
+    let wait = || json!({ "available": 2, "stalled": true });
+    let before = run.done();
+    assert!(holds(wait(), &before) && holds(json!({ "updated": 1 }), &before));
+    assert!(!holds(json!({ "available": 1 }), &before));
+    let mut run = Composer::new(&[]);
+    deployment(&mut run, 1.0, 1, 1, 2);
+    patched(&mut run, 2.0);
+    assert!(!holds(wait(), &run.done()));
+    let mut run = Composer::new(&[]);
+    patched(&mut run, 2.0);
+    deployment(&mut run, 2.1, 2, 1, 2);
+    assert!(!holds(wait(), &run.done()), "it has not looked at it yet");
+    let mut run = Composer::new(&[]);
+    patched(&mut run, 2.0);
+    deployment(&mut run, 2.1, 2, 2, 2);
+    assert!(holds(wait(), &run.done()));
+}
+
+#[test]
+fn a_wait_without_conditions_of_pods_asks_for_none() {
+    let mut run = Composer::new(&[]);
+    deployment(&mut run, 1.0, 1, 1, 0);
+    assert!(holds(json!({ "available": 0 }), &run.done()));
+    assert!(!Wait::default().is_of_pods());
+}

@@ -1,0 +1,135 @@
+//! What a step can wait for: a closed vocabulary about a pod, or about a workload and its pods.
+
+use std::collections::BTreeMap;
+
+use probity_script::{Endpoint, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::workload::{Workload, unknown};
+
+/// What is waited for: all that is given must hold at once. Counts begin where the step before it was done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Wait {
+    /// The pod's key.
+    pub pod: Option<String>,
+    /// The workload's key, in the place of a pod's. What is said of a pod then holds of any of its pods that are there.
+    pub workload: Option<String>,
+    /// It holds of all of them, and there is at least one.
+    pub all: Option<bool>,
+    /// Only those count that came with the last update of the workload (true), or were there before it (false).
+    pub new: Option<bool>,
+    /// The container's name.
+    pub container: Option<String>,
+    /// At most so long; 60 s if not said.
+    pub within: Option<Span>,
+    /// So many requests, connections or commands have come to an endpoint.
+    pub asked: Option<TimesAsked>,
+    /// The pod's Ready condition.
+    pub ready: Option<bool>,
+    /// The container's `started`.
+    pub started: Option<bool>,
+    /// At least so many restarts of the container.
+    pub restarts: Option<u64>,
+    /// The container runs (true), or has terminated and is not running now (false).
+    pub running: Option<bool>,
+    /// The pod's phase.
+    pub phase: Option<String>,
+    /// An event of this reason was recorded for the pod, so many times.
+    pub event: Option<EventOf>,
+    /// The container saw this signal.
+    pub signal: Option<String>,
+    /// The pod is gone from the API.
+    pub gone: Option<bool>,
+    /// The pod's entry in the EndpointSlices of a service.
+    pub serving: Option<ServingOf>,
+    /// The workload's controller counts so many available pods.
+    pub available: Option<u64>,
+    /// It counts so many pods of the newest template.
+    pub updated: Option<u64>,
+    /// It says that the rollout has made no progress for `progressDeadlineSeconds`.
+    pub stalled: Option<bool>,
+}
+
+/// How often an endpoint was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TimesAsked {
+    /// The endpoint: `web:/ready`, `grpc:liveness`, `web@connections`, `exec live`.
+    pub at: Endpoint,
+    /// How often.
+    pub times: u64,
+    /// In this life of the container only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u64>,
+}
+
+/// How often an event was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EventOf {
+    /// Its reason.
+    pub reason: String,
+    /// A part of its message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
+}
+
+/// What a pod's endpoint looks like.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ServingOf {
+    /// The service.
+    pub service: String,
+    /// Its `ready` condition.
+    pub ready: bool,
+}
+
+impl Wait {
+    /// Checks that the workload that it speaks of exists, if it speaks of one; whether it does.
+    pub(super) fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<bool, String> {
+        let Some(key) = &self.workload else {
+            let words = [
+                ("all", self.all.is_some()),
+                ("new", self.new.is_some()),
+                ("available", self.available.is_some()),
+                ("updated", self.updated.is_some()),
+                ("stalled", self.stalled.is_some()),
+            ];
+            return match words.iter().find(|(_, said)| *said) {
+                Some((word, _)) => {
+                    Err(format!("`{word}` is said of a workload: say which one by `workload`"))
+                }
+                None => Ok(false),
+            };
+        };
+        if self.pod.is_some() {
+            return Err("write either `pod` or `workload`".to_owned());
+        }
+        let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;
+        match &self.container {
+            Some(name) if !found.has_container(name) => {
+                Err(format!("the template of workload `{key}` has no container `{name}`"))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Whether something is said of pods, and not only of the workload itself.
+    pub(crate) fn is_of_pods(&self) -> bool {
+        self.asked.is_some()
+            || self.ready.is_some()
+            || self.started.is_some()
+            || self.restarts.is_some()
+            || self.running.is_some()
+            || self.phase.is_some()
+            || self.event.is_some()
+            || self.signal.is_some()
+            || self.gone.is_some()
+            || self.serving.is_some()
+    }
+}

@@ -1,0 +1,243 @@
+//! Workloads of a case: pods that a controller of the cluster makes from a template, and the update of that template.
+//!
+//! A workload is written as Kubernetes writes it. What is read here is only what the harness must know of it: its kind,
+//! the containers of its template, and how many pods there may be at once. All else is the API server's to judge.
+
+use std::collections::BTreeMap;
+
+use probity_script::Plan;
+use probity_script::problem::{nearest, pin};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::case::check_containers;
+
+/// The kinds that a workload can have; the first one is meant if none is said.
+pub const KINDS: [&str; 2] = ["Deployment", "StatefulSet"];
+
+/// A workload of a case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Workload {
+    /// The workload as Kubernetes writes it; a Deployment if it says no kind. Strings may hold `{ip:KEY}` (of a pod) and
+    /// `{service-ip:NAME}`.
+    pub workload: Value,
+    /// The plan of each container of the template that is a target.
+    #[serde(default)]
+    pub target: BTreeMap<String, Plan>,
+}
+
+/// An update of a workload: other plans for its targets, or a patch, or both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct UpdateOf {
+    /// The workload's key.
+    pub workload: String,
+    /// The new plan of each target that gets one.
+    #[serde(default)]
+    pub target: BTreeMap<String, Plan>,
+    /// A strategic merge patch of the workload.
+    #[serde(default)]
+    pub patch: Option<Value>,
+}
+
+impl Workload {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.workload.get("kind").and_then(Value::as_str).unwrap_or(KINDS[0])
+    }
+
+    /// The spec of its pods.
+    #[must_use]
+    pub fn pod_spec(&self) -> &Value {
+        &self.workload["spec"]["template"]["spec"]
+    }
+
+    /// How many pods are wanted.
+    #[must_use]
+    pub fn replicas(&self) -> u64 {
+        self.workload["spec"]["replicas"].as_u64().unwrap_or(1)
+    }
+
+    /// How many pods there can be at once: a rolling update may have some above the wanted number.
+    #[must_use]
+    pub fn most_pods(&self) -> u64 {
+        let strategy = &self.workload["spec"]["strategy"];
+        let wanted = self.replicas();
+        if self.kind() != "Deployment" || strategy["type"] == "Recreate" {
+            return wanted;
+        }
+        let share = |percent: u64| (wanted * percent).div_ceil(100);
+        let surge = match &strategy["rollingUpdate"]["maxSurge"] {
+            Value::Number(number) => number.as_u64().unwrap_or(0),
+            Value::String(text) => {
+                share(text.strip_suffix('%').and_then(|text| text.parse().ok()).unwrap_or(25))
+            }
+            _ => share(25),
+        };
+        wanted + surge
+    }
+
+    /// Whether its template has a container of this name.
+    #[must_use]
+    pub fn has_container(&self, name: &str) -> bool {
+        ["initContainers", "containers"].iter().any(|list| {
+            let containers = self.pod_spec()[list].as_array();
+            containers.into_iter().flatten().any(|container| container["name"] == name)
+        })
+    }
+
+    /// What can be said of it without a server: its kind, its shape, and whether the plans name its containers.
+    pub(super) fn check(&self, key: &str) -> Result<(), String> {
+        let at = |rest: &[&str]| {
+            let path = ["workloads", key].into_iter().chain(rest.iter().copied()).map(str::to_owned);
+            path.collect::<Vec<_>>()
+        };
+        match self.workload.get("kind").map(|kind| kind.as_str().unwrap_or_default()) {
+            Some(kind) if !KINDS.contains(&kind) => {
+                let near = nearest(kind, KINDS.iter().copied());
+                let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+                let why = format!("`{kind}` is no kind of workload that can stand here{hint}");
+                return Err(pin(&why, &at(&["workload", "kind"])));
+            }
+            _ => {}
+        }
+        let template = self.workload.get("spec").and_then(|spec| spec.get("template"));
+        let Some(template) = template else {
+            return Err(pin("a workload needs a `spec` with a `template`", &at(&["workload"])));
+        };
+        let Some(spec) = template.get("spec").and_then(Value::as_object) else {
+            return Err(pin("a template needs a `spec`", &at(&["workload", "spec", "template"])));
+        };
+        check_containers(
+            "template",
+            spec,
+            &self.target,
+            &at(&["workload", "spec", "template", "spec"]),
+            &at(&["target"]),
+        )
+    }
+}
+
+impl UpdateOf {
+    /// Checks that what it speaks of exists, and that it changes something.
+    pub(super) fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<(), String> {
+        let key = self.workload.as_str();
+        let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;
+        if let Some(wrong) = self.target.keys().find(|name| !found.target.contains_key(*name)) {
+            let near = nearest(wrong, found.target.keys().map(String::as_str));
+            let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+            return Err(format!("`{wrong}` is no target of workload `{key}`{hint}"));
+        }
+        if self.target.is_empty() && self.patch.is_none() {
+            return Err("an update needs a new plan under `target`, or a `patch`".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// That there is no such workload.
+pub(super) fn unknown(key: &str, workloads: &BTreeMap<String, Workload>) -> String {
+    let near = nearest(key, workloads.keys().map(String::as_str));
+    let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+    format!("the case has no workload `{key}`{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::Workload;
+    use crate::case::Case;
+
+    const GOOD: &str = "\
+case: a/b
+story: because
+workloads:
+  web:
+    workload:
+      spec:
+        replicas: 3
+        template:
+          spec:
+            containers: [{ name: target }]
+    target:
+      target: { listeners: { web: { port: 8080, paths: { /ready: 200 } } } }
+steps:
+  - wait: { workload: web, available: 3 }
+  - update: { workload: web, target: { target: { listeners: { web: { port: 8080, paths: { /ready: 503 } } } } } }
+  - wait: { workload: web, new: true, all: true, ready: false }
+";
+
+    fn refused(from: &str, to: &str) -> String {
+        assert!(GOOD.contains(from), "{from}");
+        Case::read("a.yaml", &GOOD.replace(from, to)).unwrap_err().line()
+    }
+
+    #[test]
+    fn a_case_of_a_workload_alone_is_read() {
+        let case = Case::read("a.yaml", GOOD).unwrap().remove(0);
+        assert_eq!((case.workloads["web"].kind(), case.pods.len(), case.steps.len()), ("Deployment", 0, 3));
+        assert!(case.plans("web").unwrap().contains_key("target") && case.plans("wob").is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_at_its_place() {
+        let said = refused("    target:\n      target:", "    target:\n      tarket:");
+        assert_eq!(
+            said,
+            "a.yaml, line 12, column 7: the template has no container `tarket`; the nearest is `target`"
+        );
+        let said =
+            refused("      spec:\n        replicas", "      kind: Deploymint\n      spec:\n        replicas");
+        assert_eq!(
+            said,
+            "a.yaml, line 6, column 13: `Deploymint` is no kind of workload that can stand here; the nearest is `Deployment`"
+        );
+        let said = refused("        template:\n          spec:", "        templite:\n          spec:");
+        assert_eq!(said, "a.yaml, line 5, column 5: a workload needs a `spec` with a `template`");
+        let said = refused("            containers: [{ name: target }]", "            containers: []");
+        assert!(said.starts_with("a.yaml, line 9, column 11: a template needs at least one"), "{said}");
+        let said = refused("    target:\n      target:", "    tarket:\n      target:");
+        assert!(said.starts_with("a.yaml, line 11, column 5: "), "{said}");
+        let said =
+            refused("steps:", "pods: { web: { pod: { spec: { containers: [{ name: c }] } } } }\nsteps:");
+        assert!(said.starts_with("a.yaml, line 4, column 3: a pod has the key `web` too"), "{said}");
+    }
+
+    #[test]
+    fn steps_that_mean_nothing_are_told_at_their_place() {
+        let wait = "wait: { workload: web, available: 3 }";
+        let said = refused(wait, "wait: { workload: wib, available: 3 }");
+        assert_eq!(said, "a.yaml, line 14, column 5: the case has no workload `wib`; the nearest is `web`");
+        let said = refused(wait, "wait: { workload: web, pod: web }");
+        assert_eq!(said, "a.yaml, line 14, column 5: write either `pod` or `workload`");
+        let said = refused(wait, "wait: { available: 3 }");
+        assert!(said.ends_with("`available` is said of a workload: say which one by `workload`"), "{said}");
+        let said = refused(wait, "wait: { ready: true }");
+        assert!(said.ends_with("the case has no pods of its own that this could mean"), "{said}");
+        let said = refused(wait, "update: { workload: web }");
+        assert!(said.ends_with("an update needs a new plan under `target`, or a `patch`"), "{said}");
+        let said = refused(wait, "update: { workload: web, target: { targit: {} } }");
+        assert!(said.ends_with("`targit` is no target of workload `web`; the nearest is `target`"), "{said}");
+        let said = refused(wait, "wait: { workload: web, container: other, ready: true }");
+        assert!(said.ends_with("the template of workload `web` has no container `other`"), "{said}");
+    }
+
+    #[test]
+    fn room_is_for_all_pods_that_a_rollout_may_have() {
+        let most = |workload| Workload { workload, ..Workload::default() }.most_pods();
+        let surge = |surge| {
+            most(json!({ "spec": { "replicas": 4, "strategy": { "rollingUpdate": { "maxSurge": surge } } } }))
+        };
+        assert_eq!((surge(json!(2)), surge(json!("30%")), surge(json!(null))), (6, 6, 5));
+        assert_eq!(most(json!({ "spec": {} })), 2, "one pod, and one that takes its place");
+        assert_eq!(most(json!({ "spec": { "replicas": 4, "strategy": { "type": "Recreate" } } })), 4);
+        assert_eq!(most(json!({ "kind": "StatefulSet", "spec": { "replicas": 4 } })), 4);
+    }
+}

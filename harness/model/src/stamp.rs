@@ -1,0 +1,122 @@
+//! What every other module counts with: the number of an event, an interval, and an instant on a named clock.
+//!
+//! Nothing here depends on another module of the crate.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The position of an event in its history: `#14` in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EventId(pub u32);
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A clock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// The harness's monotonic clock, from the run's zero.
+    Harness,
+    /// The monotonic clock of a node.
+    Node(String),
+    /// The wall clock of a node, as the kubelet writes it into status: from 1970.
+    Wall(String),
+}
+
+/// An instant, as an interval of microseconds on a clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The clock.
+    pub clock: Clock,
+    /// The earliest and the latest that it can have been.
+    pub at: Interval,
+}
+
+impl Stamp {
+    /// An exact instant of the harness's clock.
+    #[must_use]
+    pub fn harness(us: i64) -> Self {
+        Self { clock: Clock::Harness, at: Interval::point(us) }
+    }
+
+    /// An exact instant of a node's monotonic clock.
+    #[must_use]
+    pub fn node(node: &str, us: i64) -> Self {
+        Self { clock: Clock::Node(node.to_owned()), at: Interval::point(us) }
+    }
+
+    /// A timestamp of an object's status, which was cut to whole seconds.
+    #[must_use]
+    pub fn wall_second(node: &str, second: i64) -> Self {
+        let from = second.saturating_mul(1_000_000);
+        Self { clock: Clock::Wall(node.to_owned()), at: Interval::new(from, from.saturating_add(999_999)) }
+    }
+
+    /// So many microseconds later on the same clock.
+    #[must_use]
+    pub fn later(&self, by_us: i64) -> Self {
+        Self { clock: self.clock.clone(), at: self.at.plus(Interval::point(by_us)) }
+    }
+
+    /// So many microseconds earlier on the same clock.
+    #[must_use]
+    pub fn earlier(&self, by_us: i64) -> Self {
+        Self { clock: self.clock.clone(), at: self.at.minus(Interval::point(by_us)) }
+    }
+}
+
+/// From the least to the most that a quantity can be, in microseconds unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Interval {
+    /// The least.
+    pub lo: i64,
+    /// The most.
+    pub hi: i64,
+}
+
+impl Interval {
+    /// An interval; the ends may come in either order.
+    #[must_use]
+    pub fn new(a: i64, b: i64) -> Self {
+        Self { lo: a.min(b), hi: a.max(b) }
+    }
+
+    /// Exactly this.
+    #[must_use]
+    pub fn point(at: i64) -> Self {
+        Self { lo: at, hi: at }
+    }
+
+    /// Sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { lo: self.lo.saturating_add(other.lo), hi: self.hi.saturating_add(other.hi) }
+    }
+
+    /// Difference.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self { lo: self.lo.saturating_sub(other.hi), hi: self.hi.saturating_sub(other.lo) }
+    }
+
+    /// What both hold, if anything.
+    #[must_use]
+    pub fn meet(self, other: Self) -> Option<Self> {
+        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
+        (lo <= hi).then_some(Self { lo, hi })
+    }
+
+    /// The smallest interval around both.
+    #[must_use]
+    pub fn hull(self, other: Self) -> Self {
+        Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+}

@@ -1,0 +1,299 @@
+//! Makes the report of a log and its histories.
+
+use std::collections::BTreeMap;
+
+use probity_case::{CaseName, Profile};
+use probity_model::verdict::{Doubt, Skip, Verdict};
+use probity_model::{History, Registry, expect};
+
+use crate::clauses::of_clause;
+use crate::document::{
+    API_VERSION, CaseReport, ClauseReport, Counts, HistoryRef, KIND, Report, RunResult, SCHEMA_VERSION,
+};
+use crate::merge::{Poll, Vote};
+use crate::result;
+use crate::run_log::{LogError, LogLine, Planned, RunFacts};
+use crate::word::{Reason, Word};
+
+/// A history as it was found in the run's folder, or why it could not be read.
+#[derive(Debug)]
+pub struct Stored {
+    /// Its place below the folder, as the log names it.
+    pub file: String,
+    /// What it tells, or a sentence on why it tells nothing.
+    pub told: Result<Told, String>,
+}
+
+/// A history and its digest.
+#[derive(Debug)]
+pub struct Told {
+    /// The digest of its lines, before compression.
+    pub sha256: String,
+    /// The history.
+    pub history: History,
+}
+
+impl Report {
+    /// Judges the histories of a run and puts together what follows.
+    ///
+    /// # Errors
+    ///
+    /// If the log lacks its first line.
+    pub fn build(registry: &Registry, log: &[LogLine], histories: &[Stored]) -> Result<Self, LogError> {
+        let Some(LogLine::Began(facts)) = log.first() else { return Err(LogError::Empty) };
+        let environment = log.iter().find_map(|line| match line {
+            LogLine::Ready(ground) => Some(ground.clone()),
+            _ => None,
+        });
+        let usage = log.iter().find_map(|line| match line {
+            LogLine::Finished(usage) => Some(*usage),
+            _ => None,
+        });
+        let interrupted = usage.is_some_and(|usage| usage.interrupted);
+        let tried = trials(registry, facts, log, histories, interrupted);
+        let clauses: Vec<ClauseReport> = registry
+            .catalogue
+            .iter()
+            .filter(|clause| clause.untestable.is_none())
+            .map(|clause| of_clause(registry, clause, &tried, environment.as_ref()))
+            .collect();
+        let cases: Vec<CaseReport> = tried.into_iter().map(|trial| trial.report).collect();
+        Ok(Self {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            schema_version: SCHEMA_VERSION.to_owned(),
+            run_id: facts.run_id.clone(),
+            began: jiff::Timestamp::from_microsecond(facts.began_wall_us)
+                .map(|at| at.to_string())
+                .unwrap_or_default(),
+            command: facts.command.clone(),
+            labels: facts.labels.clone(),
+            tool: facts.tool.clone(),
+            suite: facts.suite.clone(),
+            judged_by: None,
+            environment,
+            result: sum(facts, &clauses, &cases),
+            clauses,
+            cases,
+            warnings: warnings(log, histories, usage.is_some()),
+            leftovers: log
+                .iter()
+                .filter_map(|line| match line {
+                    LogLine::Leftover(leftover) => Some(leftover.clone()),
+                    _ => None,
+                })
+                .collect(),
+            usage,
+        })
+    }
+}
+
+/// One time that a case was to run.
+pub(super) struct Trial<'a> {
+    /// What is said about it.
+    pub(super) report: CaseReport,
+    /// The verdict on each clause that it was written for, where it has no history.
+    pub(super) instead: Option<Verdict>,
+    /// Its history.
+    pub(super) history: Option<&'a History>,
+}
+
+/// What the log says became of a case.
+enum Fate<'l> {
+    Ended { history: &'l str, sha256: &'l str, began_us: i64, us: i64 },
+    Else(Verdict),
+}
+
+fn trials<'a>(
+    registry: &Registry,
+    facts: &RunFacts,
+    log: &[LogLine],
+    histories: &'a [Stored],
+    interrupted: bool,
+) -> Vec<Trial<'a>> {
+    let mut fates: BTreeMap<&CaseName, Vec<Fate<'_>>> = BTreeMap::new();
+    let mut strangers: Vec<Planned> = Vec::new();
+    for (case, fate) in log.iter().filter_map(fate) {
+        if !facts.cases.iter().chain(&strangers).any(|planned| planned.case == *case) {
+            strangers.push(stranger(case));
+        }
+        fates.entry(case).or_default().push(fate);
+    }
+    let mut trials = Vec::new();
+    for planned in facts.cases.iter().chain(&strangers) {
+        let mut found = fates.remove(&planned.case).unwrap_or_default();
+        found.sort_by_key(by_file);
+        let settled = found.iter().any(|fate| matches!(fate, Fate::Else(_)));
+        let wanted = usize::try_from(facts.repeat.max(1)).unwrap_or(1);
+        if !settled && found.len() < wanted {
+            found.push(Fate::Else(never_ended(interrupted)));
+        }
+        let several = found.len() > 1;
+        for (at, fate) in found.into_iter().enumerate() {
+            let repetition = several.then(|| u32::try_from(at + 1).unwrap_or(u32::MAX));
+            trials.push(trial(registry, planned, repetition, &fate, histories));
+        }
+    }
+    trials
+}
+
+fn fate(line: &LogLine) -> Option<(&CaseName, Fate<'_>)> {
+    match line {
+        LogLine::CaseEnded { case, history, sha256, began_us, us } => {
+            Some((case, Fate::Ended { history, sha256, began_us: *began_us, us: *us }))
+        }
+        LogLine::CaseSkipped { case, reason, why } => {
+            Some((case, Fate::Else(Verdict::Skipped { reason: *reason, why: why.clone() })))
+        }
+        LogLine::CaseBroken { case, why } => Some((case, Fate::Else(Verdict::Error { why: why.clone() }))),
+        _ => None,
+    }
+}
+
+/// Repetitions end in any order; their files are numbered.
+fn by_file(fate: &Fate<'_>) -> (usize, String) {
+    match fate {
+        Fate::Ended { history, .. } => (history.len(), (*history).to_owned()),
+        Fate::Else(_) => (usize::MAX, String::new()),
+    }
+}
+
+/// A case that the log speaks of without having named it at first.
+fn stranger(case: &CaseName) -> Planned {
+    Planned {
+        case: case.clone(),
+        source: String::new(),
+        profile: Profile::default(),
+        judges: Vec::new(),
+        story: String::new(),
+    }
+}
+
+fn never_ended(interrupted: bool) -> Verdict {
+    if interrupted {
+        let why = "the run was interrupted before it ended".to_owned();
+        return Verdict::Skipped { reason: Skip::Interrupted, why };
+    }
+    inconclusive("nothing ran: the log does not tell that the case ended")
+}
+
+fn inconclusive(why: &str) -> Verdict {
+    Verdict::Inconclusive { doubt: Doubt::Unseen, why: why.to_owned(), events: Vec::new() }
+}
+
+fn trial<'a>(
+    registry: &Registry,
+    planned: &Planned,
+    repetition: Option<u32>,
+    fate: &Fate<'_>,
+    histories: &'a [Stored],
+) -> Trial<'a> {
+    let mut report = CaseReport {
+        case: planned.case.clone(),
+        repetition,
+        source: planned.source.clone(),
+        profile: planned.profile,
+        judges: planned.judges.clone(),
+        verdict: Word::Skipped,
+        reason: None,
+        finding: String::new(),
+        began_us: None,
+        ended_us: None,
+        history: None,
+        judgements: Vec::new(),
+        expected: Vec::new(),
+    };
+    let instead = match fate {
+        Fate::Else(verdict) => verdict.clone(),
+        Fate::Ended { history, sha256, began_us, us } => {
+            (report.began_us, report.ended_us) = (Some(*began_us), Some(*us));
+            match read(histories, history, sha256) {
+                Ok(told) => {
+                    let events = told.history.events().len();
+                    let (file, sha256) = ((*history).to_owned(), told.sha256.clone());
+                    report.history = Some(HistoryRef { file, sha256, events });
+                    report.judgements = registry.judge(&told.history);
+                    report.expected = expect::judge(&told.history);
+                    conclude(&mut report);
+                    return Trial { report, instead: None, history: Some(&told.history) };
+                }
+                Err(why) => Verdict::Error { why },
+            }
+        }
+    };
+    report.verdict = Word::of(&instead);
+    report.reason = Reason::of(&instead);
+    instead.sentence().clone_into(&mut report.finding);
+    Trial { report, instead: Some(instead), history: None }
+}
+
+fn read<'a>(histories: &'a [Stored], file: &str, sha256: &str) -> Result<&'a Told, String> {
+    let stored = histories.iter().find(|stored| stored.file == file);
+    let stored = stored.ok_or_else(|| format!("the history {file} is missing"))?;
+    let told = stored.told.as_ref().map_err(|why| format!("the history {file} cannot be read: {why}"))?;
+    if told.sha256 != sha256 {
+        return Err(format!("the history {file} is not the one that the run wrote: its digest differs"));
+    }
+    Ok(told)
+}
+
+/// The verdict of a case: over the clauses that it was written for and its own expectations, and over whatever else
+/// was decided in it.
+fn conclude(report: &mut CaseReport) {
+    let judged = report.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
+    let expected = report.expected.iter().map(|expected| (true, &expected.verdict));
+    let votes = judged.chain(expected).enumerate();
+    let poll: Poll<'_> =
+        votes.map(|(place, (intended, verdict))| Vote { place, intended, verdict }).collect();
+    let nothing = inconclusive("nothing in this history could be judged");
+    let (verdict, of) = match poll.outcome() {
+        None => (&nothing, None),
+        Some(vote) => (vote.verdict, Some(vote.place)),
+    };
+    let subject = of.and_then(|place| match report.judgements.get(place) {
+        Some(judgement) => Some(judgement.clause.to_string()),
+        None => Some(report.expected.get(place - report.judgements.len())?.what.clone()),
+    });
+    let finding = match (subject, verdict.sentence()) {
+        (_, "") => String::new(),
+        (Some(subject), sentence) => format!("{subject}: {sentence}"),
+        (None, sentence) => sentence.to_owned(),
+    };
+    (report.verdict, report.reason, report.finding) = (Word::of(verdict), Reason::of(verdict), finding);
+}
+
+fn sum(facts: &RunFacts, clauses: &[ClauseReport], cases: &[CaseReport]) -> RunResult {
+    let of_profile = |profile: &Profile| {
+        let planned = || facts.cases.iter().filter(|planned| planned.profile == *profile);
+        let meant = |clause: &ClauseReport| planned().any(|planned| planned.judges.contains(&clause.id));
+        let broken = |clause: &ClauseReport| {
+            let mut broken = clause.judged_in.iter().filter(|judged| judged.verdict == Word::Violated);
+            broken.any(|judged| planned().any(|planned| planned.case == judged.case))
+        };
+        let clauses: Vec<&ClauseReport> =
+            clauses.iter().filter(|clause| meant(clause) || broken(clause)).collect();
+        result::profile(*profile, &clauses, facts.tool.modified)
+    };
+    RunResult {
+        clauses: Counts::of(clauses.iter().map(|clause| clause.verdict)),
+        cases: Counts::of(cases.iter().map(|case| case.verdict)),
+        profiles: facts.profiles.iter().map(of_profile).collect(),
+    }
+}
+
+fn warnings(log: &[LogLine], histories: &[Stored], ended: bool) -> Vec<String> {
+    let told = log.iter().filter_map(|line| match line {
+        LogLine::Warning { what } => Some(what.clone()),
+        _ => None,
+    });
+    let named = |file: &str| {
+        log.iter().any(|line| matches!(line, LogLine::CaseEnded { history, .. } if history == file))
+    };
+    let strangers = histories
+        .iter()
+        .filter(|stored| !named(&stored.file))
+        .map(|stored| format!("the history {} is not of this run and was left out", stored.file));
+    let torn = (!ended)
+        .then(|| "the log has no end: the run was killed, and may have left objects behind".to_owned());
+    told.chain(strangers).chain(torn).collect()
+}

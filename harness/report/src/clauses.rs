@@ -1,0 +1,121 @@
+//! What the cases of a run together say about one clause.
+
+use probity_model::verdict::{Skip, Verdict};
+use probity_model::{Clause, EventId, Judgement, Measurement, Registry};
+
+use crate::build::Trial;
+use crate::document::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, UndecidedIn};
+use crate::merge::{Poll, Vote};
+use crate::run_log::Ground;
+use crate::word::{Reason, Word};
+use crate::words::event_in_words;
+
+/// How many histories a clause cites, and how many events and measurements of each.
+const CITED: (usize, usize, usize) = (8, 8, 2);
+
+/// What all trials together say about a clause.
+pub(super) fn of_clause(
+    registry: &Registry,
+    clause: &Clause,
+    trials: &[Trial<'_>],
+    ground: Option<&Ground>,
+) -> ClauseReport {
+    let votes: Vec<Vote<'_>> =
+        trials.iter().enumerate().filter_map(|(at, trial)| vote(clause, at, trial)).collect();
+    let poll: Poll<'_> = votes.iter().copied().collect();
+    let outcome = poll.outcome();
+    let unasked = outcome.is_none().then(|| nobody_asked(registry, clause, ground));
+    let verdict = outcome.map(|vote| vote.verdict).or(unasked.as_ref());
+    let word = verdict.map_or(Word::Skipped, Word::of);
+    let aside = |vote: &&Vote<'_>| {
+        poll.sets_doubts_aside() && !vote.intended && Word::of(vote.verdict) == Word::Inconclusive
+    };
+    let case_of = |vote: &Vote<'_>| trials[vote.place].report.case.clone();
+    ClauseReport {
+        id: clause.id.clone(),
+        level: clause.level,
+        text: clause.says.clone(),
+        source: clause.source.clone(),
+        actual: clause.known(),
+        verdict: word,
+        reason: verdict.and_then(Reason::of),
+        finding: verdict.map(|verdict| verdict.sentence().to_owned()).unwrap_or_default(),
+        evidence: outcome.map(|vote| evidence(vote, &votes, trials)).unwrap_or_default(),
+        measurements: votes.iter().flat_map(|vote| measurements(clause, &trials[vote.place])).collect(),
+        judged_in: votes
+            .iter()
+            .map(|vote| JudgedIn {
+                case: case_of(vote),
+                intended: vote.intended,
+                verdict: Word::of(vote.verdict),
+            })
+            .collect(),
+        also_undecided_in: votes
+            .iter()
+            .filter(aside)
+            .map(|vote| UndecidedIn { case: case_of(vote), why: vote.verdict.sentence().to_owned() })
+            .collect(),
+    }
+}
+
+/// What a trial says about a clause: as it was judged, or what stands in place of a history.
+fn vote<'t>(clause: &Clause, place: usize, trial: &'t Trial<'_>) -> Option<Vote<'t>> {
+    if let Some(verdict) = &trial.instead {
+        let meant = trial.report.judges.contains(&clause.id);
+        return meant.then_some(Vote { place, intended: true, verdict });
+    }
+    let judgement = judgement(clause, trial)?;
+    Some(Vote { place, intended: judgement.intended, verdict: &judgement.verdict })
+}
+
+fn judgement<'t>(clause: &Clause, trial: &'t Trial<'_>) -> Option<&'t Judgement> {
+    trial.report.judgements.iter().find(|judgement| judgement.clause == clause.id)
+}
+
+/// Why a clause has no vote at all.
+fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&Ground>) -> Verdict {
+    let skipped = |reason, why: String| Verdict::Skipped { reason, why };
+    match ground {
+        Some(ground) if !clause.holds_for(&ground.server) => {
+            skipped(Skip::NotApplicable, format!("not promised for {}", ground.server))
+        }
+        _ if !registry.has_judge(&clause.id) => {
+            skipped(Skip::Precondition, "this program has no judge for it".to_owned())
+        }
+        _ => {
+            let why = "nothing ran: no case of this run was written for it, and none showed it otherwise";
+            skipped(Skip::Filtered, why.to_owned())
+        }
+    }
+}
+
+/// The histories that say the same as the one that decided, which comes first.
+fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], trials: &[Trial<'_>]) -> Vec<EvidenceRef> {
+    let word = Word::of(decided.verdict);
+    let others = votes.iter().filter(|vote| vote.place != decided.place && Word::of(vote.verdict) == word);
+    let cited = |vote: &Vote<'_>| {
+        let trial = &trials[vote.place];
+        let (history, file) = (trial.history?, trial.report.history.as_ref()?);
+        let events = vote.verdict.events();
+        let cite = |id: &EventId| Cited { id: *id, what: event_in_words(history, *id) };
+        (!events.is_empty()).then(|| EvidenceRef {
+            case: trial.report.case.clone(),
+            history: file.file.clone(),
+            events: events.iter().take(CITED.1).map(cite).collect(),
+            more: events.len().saturating_sub(CITED.1),
+        })
+    };
+    std::iter::once(&decided).chain(others).filter_map(cited).take(CITED.0).collect()
+}
+
+/// The tightest measurements of a trial: those nearest to their bounds, or furthest beyond.
+fn measurements(clause: &Clause, trial: &Trial<'_>) -> Vec<MeasuredIn> {
+    let mut all: Vec<&Measurement> =
+        judgement(clause, trial).iter().flat_map(|of| &of.measurements).collect();
+    all.sort_by_key(|measured| measured.room());
+    let case = &trial.report.case;
+    all.into_iter()
+        .take(CITED.2)
+        .map(|measured| MeasuredIn { case: case.clone(), measured: measured.clone() })
+        .collect()
+}

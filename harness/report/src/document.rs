@@ -1,0 +1,311 @@
+//! The report as a document: every field that a reader can meet.
+
+use std::collections::BTreeMap;
+
+use probity_case::{CaseName, Profile};
+use probity_model::clause::{ClauseId, Level, Source};
+use probity_model::expect::Expected;
+use probity_model::{EventId, Judgement, Measurement};
+use serde::{Deserialize, Serialize};
+
+use crate::run_log::{Ground, Leftover, Suite, Tool, Usage};
+use crate::word::{Reason, Word};
+
+/// The name and version of the format's family.
+pub const API_VERSION: &str = "probity.dev/v1";
+
+/// The kind of the document.
+pub const KIND: &str = "ConformanceReport";
+
+/// The version of the format. Readers ignore unknown fields and refuse unknown verdicts.
+pub const SCHEMA_VERSION: &str = "1.0.0";
+
+/// What a run says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// [`API_VERSION`].
+    pub api_version: String,
+    /// [`KIND`].
+    pub kind: String,
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: String,
+    /// The run's name.
+    pub run_id: String,
+    /// When the run began, by the harness's clock.
+    pub began: String,
+    /// The command as it was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// What the user wrote on the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The program that ran.
+    pub tool: Tool,
+    /// The book that was run.
+    pub suite: Suite,
+    /// The book that the histories were judged by, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<Suite>,
+    /// Where it took place; absent if it never came so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Ground>,
+    /// The sum of it.
+    pub result: RunResult,
+    /// Each clause of the book that can be judged, in the book's order.
+    pub clauses: Vec<ClauseReport>,
+    /// Each case of the run, in the run's order.
+    pub cases: Vec<CaseReport>,
+    /// What the user should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Objects that could not be removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<Leftover>,
+    /// What the run took; absent if it did not come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// The sum of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// The clauses by verdict.
+    pub clauses: Counts,
+    /// The cases by verdict.
+    pub cases: Counts,
+    /// Each profile that was asked for.
+    pub profiles: Vec<ProfileReport>,
+}
+
+/// How many there are of each verdict. The parts add up to the total.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// All.
+    pub total: u64,
+    /// Kept promises.
+    pub holds: u64,
+    /// Catalogued differences from the document.
+    pub diverges: u64,
+    /// Broken promises.
+    pub violated: u64,
+    /// Nothing can be said.
+    pub inconclusive: u64,
+    /// Faults of the harness or its surroundings.
+    pub error: u64,
+    /// Not run.
+    pub skipped: u64,
+}
+
+/// What became of a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileReport {
+    /// Which.
+    pub profile: Profile,
+    /// What became of it.
+    pub result: Outcome,
+    /// Why, in a sentence.
+    pub why: String,
+    /// Its clauses by verdict: those that a case of the profile was written for, and any that was violated in one.
+    pub counts: Counts,
+    /// Their names by verdict.
+    pub clauses: BTreeMap<Word, Vec<ClauseId>>,
+}
+
+/// The outcomes of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Every clause holds or diverges.
+    Success,
+    /// None was violated, and some are not decided.
+    Partial,
+    /// A clause was violated.
+    Failure,
+    /// It is no statement about the cluster: something of ours failed, nothing ran, or the program was modified.
+    Invalid,
+}
+
+/// What a run says about one clause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClauseReport {
+    /// Its name.
+    pub id: ClauseId,
+    /// How strong it is.
+    pub level: Level,
+    /// What is promised.
+    pub text: String,
+    /// Where.
+    pub source: Source,
+    /// Where upstream is known to do otherwise: what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+    /// The verdict over all histories.
+    pub verdict: Word,
+    /// Why, for those verdicts that have a closed set of reasons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// What was seen, in a sentence. Empty where it holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finding: String,
+    /// The histories that the verdict rests on, and the events in them; first the one that decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<EvidenceRef>,
+    /// What was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measurements: Vec<MeasuredIn>,
+    /// Every case that said something about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged_in: Vec<JudgedIn>,
+    /// Doubts that do not count, since a case that was written for the clause decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_undecided_in: Vec<UndecidedIn>,
+}
+
+/// Events of one history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceRef {
+    /// The case.
+    pub case: CaseName,
+    /// Its history, below the run's folder.
+    pub history: String,
+    /// The first events that are cited.
+    pub events: Vec<Cited>,
+    /// How many more there are; the judgement in the case names them all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: usize,
+}
+
+/// An event, told in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Cited {
+    /// Its position in the history.
+    pub id: EventId,
+    /// What it is, and when the harness learned of it.
+    pub what: String,
+}
+
+/// A measurement and the case that it was taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MeasuredIn {
+    /// The case.
+    pub case: CaseName,
+    /// The measurement.
+    pub measured: Measurement,
+}
+
+/// What one case said about a clause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct JudgedIn {
+    /// The case.
+    pub case: CaseName,
+    /// Whether it was written for the clause.
+    pub intended: bool,
+    /// What it said.
+    pub verdict: Word,
+}
+
+/// A doubt that does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UndecidedIn {
+    /// The case.
+    pub case: CaseName,
+    /// The doubt, in a sentence.
+    pub why: String,
+}
+
+/// What a run says about one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CaseReport {
+    /// Its name.
+    pub case: CaseName,
+    /// Which time this was, if it was to run several times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repetition: Option<u32>,
+    /// The file that it is written in.
+    pub source: String,
+    /// Which runs it belongs to.
+    pub profile: Profile,
+    /// The clauses that it was written for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<ClauseId>,
+    /// The verdict over all that was judged in it.
+    pub verdict: Word,
+    /// Why, for those verdicts that have a closed set of reasons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// What was seen, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finding: String,
+    /// When it began, in microseconds since the run's zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_us: Option<i64>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_us: Option<i64>,
+    /// Its history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryRef>,
+    /// What was concluded about each clause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judgements: Vec<Judgement>,
+    /// What became of the case's own expectations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<Expected>,
+}
+
+/// A history's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryRef {
+    /// Where it lies, below the run's folder.
+    pub file: String,
+    /// The digest of its lines, before compression.
+    pub sha256: String,
+    /// How many events it has.
+    pub events: usize,
+}
+
+impl Report {
+    /// What is said about a clause.
+    #[must_use]
+    pub fn clause(&self, id: &ClauseId) -> Option<&ClauseReport> {
+        self.clauses.iter().find(|clause| clause.id == *id)
+    }
+
+    /// The report, saying that the histories were judged by another book than the one that was run. Files of cases that
+    /// the user added judge nothing.
+    #[must_use]
+    pub fn judged_by(self, suite: &Suite) -> Self {
+        let book = |suite: &Suite| (suite.name.clone(), suite.version.clone(), suite.digest.clone());
+        let judged_by = (book(&self.suite) != book(suite)).then(|| suite.clone());
+        Self { judged_by, ..self }
+    }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}

@@ -1,0 +1,381 @@
+//! The run's log: `events.ndjson`, one line for each thing that a run tells while it goes on.
+//!
+//! The first line says what was asked for, of which program, and which cases were chosen; the others what became of
+//! them. Together with the histories it is all that a report is made of, so whatever a report says and no history
+//! holds must be in here. The log tells; it concludes nothing.
+
+use std::collections::BTreeMap;
+
+use probity_case::{Case, CaseName, Profile};
+use probity_model::ClauseId;
+use probity_model::history::NodeFacts;
+use probity_model::verdict::Skip;
+use serde::{Deserialize, Serialize};
+
+/// The name of the format.
+pub const SCHEMA: &str = "probity.dev/run";
+
+/// The version of the format. Readers refuse a larger one; fields may be added without a new version.
+pub const VERSION: u32 = 1;
+
+/// One line of the log. Times are microseconds since the run's zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum LogLine {
+    /// The first line: what was asked for.
+    Began(Box<RunFacts>),
+    /// The ground is laid, and cases begin.
+    Ready(Ground),
+    /// A case began.
+    CaseBegan {
+        /// The case.
+        case: CaseName,
+        /// When.
+        us: i64,
+    },
+    /// A case ended, and its history is written.
+    CaseEnded {
+        /// The case.
+        case: CaseName,
+        /// Its history, below the run's folder.
+        history: String,
+        /// The digest of the history's lines, before compression.
+        sha256: String,
+        /// When it began.
+        began_us: i64,
+        /// When it ended.
+        us: i64,
+    },
+    /// A case did not run.
+    CaseSkipped {
+        /// The case.
+        case: CaseName,
+        /// Why.
+        reason: Skip,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// A case could not be arranged, by a fault of ours or of the cluster.
+    CaseBroken {
+        /// The case.
+        case: CaseName,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// Something that the user should know.
+    Warning {
+        /// What.
+        what: String,
+    },
+    /// An object could not be removed.
+    Leftover(Leftover),
+    /// All is done and cleaned up.
+    Finished(Usage),
+}
+
+/// What is known of a run before it begins.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RunFacts {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The run's name, by which its objects are labelled.
+    pub run_id: String,
+    /// The harness's wall clock at the run's zero, in microseconds since 1970.
+    pub began_wall_us: i64,
+    /// The command as it was given, secrets removed.
+    pub command: Vec<String>,
+    /// The program.
+    pub tool: Tool,
+    /// The book of clauses and cases.
+    pub suite: Suite,
+    /// Which profiles were asked for.
+    pub profiles: Vec<Profile>,
+    /// How often each case was to run.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub repeat: u32,
+    /// What the user wrote on the run, such as the product under test.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The cases that were meant to run, and those left out by the user's filter.
+    pub cases: Vec<Planned>,
+}
+
+/// The program that ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
+    /// The platform that it was built for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// The digest of the program itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// Whether it was built from sources that differ from the commit.
+    #[serde(default)]
+    pub modified: bool,
+}
+
+/// The book that was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The digest of all its clauses and cases.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// Files of cases that the user added to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
+}
+
+/// A case that a run knew of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Planned {
+    /// Its name.
+    pub case: CaseName,
+    /// The file that it is written in.
+    pub source: String,
+    /// Which runs it belongs to.
+    pub profile: Profile,
+    /// The clauses that it must give evidence for.
+    pub judges: Vec<ClauseId>,
+    /// Why the arrangement would expose a fault.
+    pub story: String,
+}
+
+impl Planned {
+    /// What a log says of a case that stands in the file `source`.
+    #[must_use]
+    pub fn of(case: &Case, source: &str) -> Self {
+        Self {
+            case: case.name.clone(),
+            source: source.to_owned(),
+            profile: case.profile,
+            judges: case.judges.clone(),
+            story: case.story.clone(),
+        }
+    }
+}
+
+/// Where a run takes place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Ground {
+    /// The name of the context.
+    pub context: String,
+    /// The version of the API server.
+    pub server: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The nodes, as far as they may be read.
+    pub nodes: BTreeMap<String, NodeFacts>,
+    /// The digest of the image that runs, as a pod's status tells it.
+    pub image: String,
+    /// When it was laid.
+    pub us: i64,
+}
+
+/// An object that could not be removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Leftover {
+    /// The object.
+    pub what: String,
+    /// Why it is still there.
+    pub why: String,
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// From the zero to the end of the clean-up.
+    pub wall_us: i64,
+    /// From the zero to the first case.
+    pub laid_us: i64,
+    /// The longest single case, from its beginning to its end.
+    pub longest_us: i64,
+    /// How many cases ran.
+    pub cases: u64,
+    /// Requests to the API server.
+    pub requests: u64,
+    /// The harness's own CPU time.
+    pub cpu_us: i64,
+    /// The harness's peak resident memory in bytes.
+    pub peak_memory: u64,
+    /// How often the harness itself was held up for more than 50 ms.
+    pub stalls: u64,
+    /// For how long in all.
+    pub stalled_us: i64,
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
+}
+
+/// Why a text is no log of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The text is empty.
+    #[error("the log of the run is empty: its first line should say what was asked for")]
+    Empty,
+    /// The first line is something else.
+    #[error("the first line is not the beginning of a run's log ({SCHEMA}): {0}")]
+    Beginning(String),
+    /// The format is newer.
+    #[error("the log has version {0} of the format; this program reads up to {VERSION}: use a newer one")]
+    Version(u32),
+    /// A line is none of ours.
+    #[error("line {line} is not of a run's log: {error}")]
+    Line {
+        /// The line's number, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+}
+
+impl RunFacts {
+    /// The facts with the format's name and version filled in.
+    #[must_use]
+    pub fn versioned(self) -> Self {
+        Self { schema: SCHEMA.to_owned(), version: VERSION, ..self }
+    }
+}
+
+impl LogLine {
+    /// The line as it stands in the file, its end included.
+    ///
+    /// # Errors
+    ///
+    /// Never for what can be built here; JSON has no word for some values that Rust has.
+    pub fn write(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+}
+
+/// Reads a log from its lines.
+///
+/// # Errors
+///
+/// If the text is no log of a version that is known here. A torn last line is what a killed run leaves behind, and is
+/// left out.
+pub fn read(text: &str) -> Result<Vec<LogLine>, LogError> {
+    let mut lines = text.lines().enumerate().peekable();
+    let (_, first) = lines.next().ok_or(LogError::Empty)?;
+    let first: LogLine =
+        serde_json::from_str(first).map_err(|error| LogError::Beginning(error.to_string()))?;
+    let LogLine::Began(facts) = &first else {
+        return Err(LogError::Beginning("it tells of something else".to_owned()));
+    };
+    if facts.schema != SCHEMA {
+        return Err(LogError::Beginning(format!("its schema is `{}`", facts.schema)));
+    }
+    if facts.version > VERSION {
+        return Err(LogError::Version(facts.version));
+    }
+    let mut log = vec![first];
+    while let Some((at, line)) = lines.next() {
+        match serde_json::from_str(line) {
+            Ok(line) => log.push(line),
+            Err(_) if lines.peek().is_none() && !text.ends_with('\n') => break,
+            Err(error) => return Err(LogError::Line { line: at + 1, error }),
+        }
+    }
+    Ok(log)
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn is_once(times: &u32) -> bool {
+    *times <= 1
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn lines() -> Vec<LogLine> {
+        let case = CaseName("chapter/case".to_owned());
+        let facts = RunFacts { run_id: "r1".to_owned(), repeat: 1, ..RunFacts::default() };
+        let ground = Ground { context: "kind-x".to_owned(), ..Ground::default() };
+        vec![
+            LogLine::Began(Box::new(facts.versioned())),
+            LogLine::Ready(ground),
+            LogLine::CaseBegan { case: case.clone(), us: 6 },
+            LogLine::CaseEnded {
+                case: case.clone(),
+                history: "history/chapter/case.jsonl.zst".to_owned(),
+                sha256: "00".to_owned(),
+                began_us: 6,
+                us: 7,
+            },
+            LogLine::CaseSkipped { case: case.clone(), reason: Skip::Budget, why: "no room".to_owned() },
+            LogLine::CaseBroken { case, why: "no image".to_owned() },
+            LogLine::Warning { what: "slow".to_owned() },
+            LogLine::Leftover(Leftover { what: "pod a".to_owned(), why: "finalizer".to_owned() }),
+            LogLine::Finished(Usage { wall_us: 9, ..Usage::default() }),
+        ]
+    }
+
+    fn written(lines: &[LogLine]) -> String {
+        lines.iter().map(|line| line.write().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        assert_eq!(read(&written(&lines())).unwrap(), lines());
+    }
+
+    #[test]
+    fn a_torn_last_line_is_left_out_and_a_torn_middle_is_not() {
+        let text = written(&lines());
+        let torn = &text[..text.len() - 4];
+        assert_eq!(read(torn).unwrap().len(), lines().len() - 1);
+        let broken = text.replacen("case-began", "case-", 1);
+        assert!(matches!(read(&broken), Err(LogError::Line { line: 3, .. })));
+    }
+
+    #[test]
+    fn a_newer_log_is_refused_and_so_is_something_else() {
+        let newer = written(&lines()).replacen("\"version\":1", "\"version\":2", 1);
+        assert!(matches!(read(&newer), Err(LogError::Version(2))));
+        assert!(matches!(read(""), Err(LogError::Empty)));
+        assert!(matches!(read("{\"event\":\"warning\",\"what\":\"x\"}"), Err(LogError::Beginning(_))));
+        let other = written(&lines()).replacen(SCHEMA, "other", 1);
+        assert!(matches!(read(&other), Err(LogError::Beginning(_))));
+    }
+
+    #[test]
+    fn the_first_line_names_the_format() {
+        let text = written(&lines());
+        assert!(
+            text.starts_with("{\"event\":\"began\",\"schema\":\"probity.dev/run\",\"version\":1,"),
+            "{text}"
+        );
+    }
+}

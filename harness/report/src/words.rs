@@ -1,0 +1,136 @@
+//! Verdicts and events in words.
+//!
+//! A verdict that asks for a reader is told in a few aligned lines: what was promised, what was seen, the evidence,
+//! and how to judge it again. Words are made of the typed values, so they can't drift from them.
+
+mod event;
+
+use probity_case::CaseName;
+use probity_model::measure::seconds;
+
+use crate::document::{ClauseReport, Report};
+use crate::word::Word;
+
+pub use event::event_in_words;
+
+/// What is said about a clause, for a terminal:
+///
+/// ```text
+/// probe.startup.gates-liveness  must  VIOLATED  probe_types/startup-gates-others
+///   promised   With a startupProbe configured, the kubelet sends no liveness probe …
+///   seen       a liveness probe arrived 11.000 s before startup succeeded
+///   evidence   #14 +1.020 s pod/target: probe of web:/live
+///              #61 +12.040 s pod/target: web:/start answered 200
+///   again      probity judge history/probe_types/startup-gates-others.jsonl.zst --clause probe.startup.gates-liveness
+/// ```
+#[must_use]
+pub fn paragraph(clause: &ClauseReport) -> String {
+    let level = format!("{:?}", clause.level).to_lowercase();
+    let word = match clause.verdict {
+        Word::Violated | Word::Error => clause.verdict.to_string().to_uppercase(),
+        _ => clause.verdict.to_string(),
+    };
+    let case = clause.evidence.first().map(|found| &found.case).or_else(|| deciding_case(clause));
+    let case = case.map(|case| format!("  {case}")).unwrap_or_default();
+    let mut lines = vec![format!("{}  {level}  {word}{case}", clause.id)];
+    let mut say = |name: &str, what: &str| lines.push(format!("  {name:<10} {what}"));
+    say("promised", &clause.text);
+    if let Some(actual) = &clause.actual {
+        say("known", actual);
+    }
+    if !clause.finding.is_empty() {
+        say("seen", &clause.finding);
+    }
+    for (at, words) in measured(clause).iter().enumerate() {
+        say(if at == 0 { "measured" } else { "" }, words);
+    }
+    if let Some(found) = clause.evidence.first() {
+        for (at, event) in found.events.iter().enumerate() {
+            say(if at == 0 { "evidence" } else { "" }, &format!("{} {}", event.id, event.what));
+        }
+        if found.more > 0 {
+            say("", &format!("and {} more", found.more));
+        }
+        say("again", &again(clause).unwrap_or_default());
+    }
+    for other in &clause.also_undecided_in {
+        say("besides", &format!("undecided in {}: {}", other.case, other.why));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What was measured in the case that decided, without what the finding says already.
+fn measured(clause: &ClauseReport) -> Vec<String> {
+    let decided = clause.evidence.first().map(|found| &found.case);
+    let here = clause.measurements.iter().filter(|measured| Some(&measured.case) == decided);
+    let mut words: Vec<String> =
+        here.map(|found| format!("{}: {}", found.measured.quantity, found.measured.in_words())).collect();
+    words.dedup();
+    words.retain(|words| !clause.finding.contains(words.as_str()));
+    words
+}
+
+fn deciding_case(clause: &ClauseReport) -> Option<&CaseName> {
+    clause.judged_in.iter().find(|judged| judged.verdict == clause.verdict).map(|judged| &judged.case)
+}
+
+/// The command that judges the clause again over the history that decided.
+#[must_use]
+pub fn again(clause: &ClauseReport) -> Option<String> {
+    let found = clause.evidence.first()?;
+    Some(format!("probity judge {} --clause {}", found.history, clause.id))
+}
+
+impl Report {
+    /// The sum in one line: `2 violated, 66 holds of 68 clauses; 40 cases in 62.000 s`.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let counts = self.result.clauses;
+        let took = self.usage.map(|usage| format!(" in {}", seconds(usage.wall_us)));
+        format!(
+            "{} of {} clauses; {} cases{}",
+            counts.in_words(),
+            counts.total,
+            self.result.cases.total,
+            took.unwrap_or_default()
+        )
+    }
+
+    /// The report as text for a terminal: the sum, the profiles, and whatever asks for a reader.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut words = self.headline() + "\n";
+        for profile in &self.result.profiles {
+            let name = format!("{:?}", profile.profile).to_lowercase();
+            let result = format!("{:?}", profile.result).to_lowercase();
+            words += &format!("profile {name}: {result} ({}: {})\n", profile.why, profile.counts.in_words());
+        }
+        for word in [Word::Violated, Word::Error, Word::Inconclusive, Word::Diverges] {
+            for clause in self.clauses.iter().filter(|clause| clause.verdict == word) {
+                words += &format!("\n{}", paragraph(clause));
+            }
+        }
+        for case in self.cases.iter().filter(|case| case.judges.is_empty() || case.verdict == Word::Error) {
+            for expected in &case.expected {
+                let sentence = expected.verdict.sentence();
+                let colon = if sentence.is_empty() { "" } else { ": " };
+                words += &format!(
+                    "\n{} expects {}: {}{colon}{sentence}\n",
+                    case.case,
+                    expected.what,
+                    expected.verdict.word()
+                );
+            }
+            if case.verdict == Word::Error {
+                words += &format!("\n{}  ERROR\n  why        {}\n", case.case, case.finding);
+            }
+        }
+        for warning in &self.warnings {
+            words += &format!("\nwarning: {warning}\n");
+        }
+        for leftover in &self.leftovers {
+            words += &format!("\nleft behind: {} ({})\n", leftover.what, leftover.why);
+        }
+        words
+    }
+}

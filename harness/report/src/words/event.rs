@@ -1,0 +1,152 @@
+//! Events of a history in words.
+
+use probity_script::witness::{Entry, Fact};
+use serde_json::Value;
+
+use probity_model::history::{Change, Did, EventId, Happening, Heard, History, Sighting};
+use probity_model::measure::seconds;
+use probity_model::timeline::ContainerSeen;
+
+/// An event as a fragment of a sentence, with the time at which the harness learned of it.
+#[must_use]
+pub fn event_in_words(history: &History, id: EventId) -> String {
+    let Some(event) = history.get(id) else { return "not in this history".to_owned() };
+    let what = match &event.what {
+        Happening::Deed(deed) => deed_in_words(&deed.did),
+        Happening::Sighting(sighting) => sighting_in_words(sighting),
+        Happening::Witness(heard) => witness_in_words(heard),
+        Happening::Gap(gap) => {
+            format!("something may have been missed for {}: {}", seconds(gap.to_us - gap.from_us), gap.why)
+        }
+        Happening::Noise(noise) => {
+            let by = format!("{:?}", noise.by).to_lowercase();
+            format!("the {by} was held up for {}", seconds(noise.to_us - noise.from_us))
+        }
+        Happening::Reading(reading) => format!("the clocks of {} were read", reading.node),
+    };
+    format!("+{} {what}", seconds(event.us))
+}
+
+fn deed_in_words(did: &Did) -> String {
+    let ended =
+        |exit: &Option<i32>| exit.map_or("without a status".to_owned(), |exit| format!("with {exit}"));
+    match did {
+        Did::Created { kind, name, .. } => format!("we created {kind} {name}"),
+        Did::Tried(tried) if tried.message.is_empty() => {
+            format!("we tried {} by a dry run: {}", tried.name, tried.code)
+        }
+        Did::Tried(tried) => {
+            format!("we tried {} by a dry run: {} {}", tried.name, tried.code, tried.message)
+        }
+        Did::Patched { kind, name, .. } => format!("we patched {kind} {name}"),
+        Did::Deleted { kind, name, grace: Some(grace) } => {
+            format!("we deleted {kind} {name} with {grace} s of grace")
+        }
+        Did::Deleted { kind, name, grace: None } => format!("we deleted {kind} {name}"),
+        Did::Evicted { pod } => format!("we evicted {pod}"),
+        Did::Changed { pod, container, endpoints, .. } => {
+            let endpoints: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
+            format!("we changed the plan of {pod}/{container}: {}", endpoints.join(", "))
+        }
+        Did::Called { pod, container, call } => format!("we called `{call}` of {pod}/{container}"),
+        Did::Executed { pod, container, command, exit } => {
+            format!("`{}` in {pod}/{container} ended {}", command.join(" "), ended(exit))
+        }
+        Did::Scaled { kind, name, replicas } => format!("we scaled {kind} {name} to {replicas}"),
+        Did::NodeVerb { node, verb, exit } => format!("{verb} of {node} ended {}", ended(exit)),
+        Did::Measured { node, probes } => {
+            format!("the kubelet of {node} had {} counters of probes of the case", probes.len())
+        }
+        Did::Waited { what, came: true } => format!("{what} came"),
+        Did::Waited { what, came: false } => format!("{what} did not come"),
+        Did::Failed { what, why } => format!("{what} could not be done: {why}"),
+        Did::Over { why } => format!("the case was over: {why}"),
+    }
+}
+
+fn sighting_in_words(sighting: &Sighting) -> String {
+    let Sighting { kind, name, change, object, .. } = sighting;
+    let text = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if kind == "Event" {
+        let of = object.get("involvedObject").map(|of| text(of, "name")).unwrap_or_default();
+        return format!("event {} of {of}: {}", text(object, "reason"), text(object, "message"));
+    }
+    let change = match change {
+        Change::Added => "appeared",
+        Change::Modified => "changed",
+        Change::Deleted => "is gone",
+    };
+    let status = object.get("status").filter(|_| kind == "Pod").map(pod_in_words).unwrap_or_default();
+    format!("{kind} {name} {change}{status}")
+}
+
+/// The state of a pod as its status tells it: phase, readiness and each container's restarts.
+fn pod_in_words(status: &Value) -> String {
+    let phase = status.get("phase").and_then(Value::as_str).unwrap_or("no phase");
+    let lists = ["initContainerStatuses", "containerStatuses"];
+    let containers = lists.iter().filter_map(|list| status.get(list)?.as_array()).flatten();
+    let containers: Vec<String> = containers
+        .map(|of| {
+            let seen = ContainerSeen::of(of);
+            let name = of.get("name").and_then(Value::as_str).unwrap_or_default();
+            let started = if seen.started == Some(true) { "started" } else { "not started" };
+            let ready = if seen.ready { "ready" } else { "not ready" };
+            format!("; {name} {started}, {ready}, {} restarts", seen.restarts)
+        })
+        .collect();
+    format!(": {phase}{}", containers.concat())
+}
+
+fn witness_in_words(heard: &Heard) -> String {
+    let what = match &heard.entry {
+        Entry::Joined { .. } => "it began to talk".to_owned(),
+        Entry::Left { how, .. } => format!("its connection ended ({how})"),
+        Entry::Missing { lines, .. } => format!("{lines} of its lines never came"),
+        Entry::Silent { .. } => "it fell silent".to_owned(),
+        Entry::Resumed { silent_us, .. } => {
+            format!("it was heard again after {}", seconds(i64::try_from(*silent_us).unwrap_or(i64::MAX)))
+        }
+        Entry::Nonsense { bytes, .. } => format!("{bytes} bytes were no line of ours"),
+        Entry::Line(line) => {
+            format!("{} (attempt {}, line {})", fact_in_words(&line.fact), line.attempt, line.seq)
+        }
+    };
+    format!("{}/{}: {what}", heard.pod, heard.container)
+}
+
+fn fact_in_words(fact: &Fact) -> String {
+    match fact {
+        Fact::Started(_) => "started".to_owned(),
+        Fact::Accepted(accepted) => format!("{} connected to {}", accepted.peer, accepted.listener),
+        Fact::Request(request) => match (&request.endpoint, &request.service) {
+            (_, Some(service)) => format!("asked for the health of `{service}`"),
+            (Some(endpoint), None) => format!("{} of {endpoint}", request.method),
+            (None, None) => format!("{} {}", request.method, request.target),
+        },
+        Fact::Answer(answer) => {
+            let at = answer.endpoint.as_ref().map(|at| format!("{at} ")).unwrap_or_default();
+            let broke = answer.error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
+            format!("{at}answered {}{broke}", answer.answer)
+        }
+        Fact::Closed(closed) => format!("connection ended, {}", kebab(&closed.how)),
+        Fact::Exec(exec) => format!("{} began, to answer {}", exec.endpoint, exec.answer),
+        Fact::ExecEnded(ended) => {
+            ended.exit.map_or("command cut off".to_owned(), |exit| format!("command ended with {exit}"))
+        }
+        Fact::Signal(signal) => format!("got {}", signal.signal),
+        Fact::Tls(tls) => match &tls.error {
+            Some(error) => format!("TLS handshake failed: {error}"),
+            None => "TLS handshake done".to_owned(),
+        },
+        other => kebab(other),
+    }
+}
+
+/// The name of a fact as its line has it.
+fn kebab(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        Ok(Value::Object(fields)) => fields.keys().next().cloned().unwrap_or_default(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,122 @@
+//! What the API server shows: pods, events, EndpointSlices, and answers to dry runs.
+
+use probity_model::EventId;
+use probity_model::history::{Change, Did, Happening, Sighting, Tried};
+use serde_json::{Value, json};
+
+use crate::{Composer, NODE, ZERO_WALL_US, us};
+
+impl Composer {
+    /// Creates the pod: the deed, and its first revision, bound to the node.
+    pub fn create(&mut self, at: f64, spec: &Value) -> &mut Self {
+        let (name, kind) = (self.pod.clone(), "Pod".to_owned());
+        let manifest = self.pod_object(spec, &json!({}));
+        self.deed(at, Did::Created { kind, name, manifest });
+        let mut bound = spec.clone();
+        bound["nodeName"] = json!(NODE);
+        self.pod_seen(at, &bound, &json!({ "phase": "Pending" }), Change::Added)
+    }
+
+    /// A revision of the pod, as the API server shows it.
+    pub fn pod_seen(&mut self, at: f64, spec: &Value, status: &Value, change: Change) -> &mut Self {
+        let object = self.pod_object(spec, status);
+        self.sighting(at, "Pod", &self.pod.clone(), change, object)
+    }
+
+    /// A revision with this status; the spec is that of the last one.
+    pub fn status(&mut self, at: f64, status: &Value) -> &mut Self {
+        let name = self.pod.clone();
+        let last = self.history.events().rev().find_map(|(_, event)| match &event.what {
+            Happening::Sighting(seen) if seen.kind == "Pod" && seen.name == name => {
+                Some(seen.object["spec"].clone())
+            }
+            _ => None,
+        });
+        self.pod_seen(at, &last.unwrap_or_default(), status, Change::Modified)
+    }
+
+    /// A usual status of a running pod with one container.
+    pub fn running(&mut self, at: f64, ready: bool, started: bool, restarts: u64) -> &mut Self {
+        let status = running_status(&self.container, at, ready, started, restarts);
+        self.status(at, &status)
+    }
+
+    fn pod_object(&self, spec: &Value, status: &Value) -> Value {
+        json!({
+            "metadata": { "name": self.pod, "uid": format!("uid-{}", self.pod), "labels": { "probity.dev/pod": self.pod } },
+            "spec": spec, "status": status,
+        })
+    }
+
+    /// A revision of any object.
+    pub fn sighting(&mut self, at: f64, kind: &str, name: &str, change: Change, object: Value) -> &mut Self {
+        self.revision += 1;
+        let (kind, name, revision) = (kind.to_owned(), name.to_owned(), self.revision.to_string());
+        self.push(at, Happening::Sighting(Sighting { kind, name, change, revision, object }));
+        self
+    }
+
+    /// An event recorded for the container of the pod.
+    pub fn event(&mut self, at: f64, kind: &str, reason: &str, message: &str) -> &mut Self {
+        let path = format!("spec.containers{{{}}}", self.container);
+        let name = format!("{}.{}", self.pod, self.revision);
+        let object = json!({
+            "metadata": { "name": name },
+            "involvedObject": { "kind": "Pod", "name": self.pod, "uid": format!("uid-{}", self.pod), "fieldPath": path },
+            "reason": reason, "message": message, "type": kind, "count": 1,
+        });
+        self.sighting(at, "Event", &name, Change::Added, object)
+    }
+
+    /// An EndpointSlice of a service with this pod's endpoint alone.
+    pub fn slice(&mut self, at: f64, service: &str, conditions: &Value) -> &mut Self {
+        let name = format!("{service}-abcde");
+        let object = json!({
+            "metadata": { "name": name, "labels": { "kubernetes.io/service-name": service } },
+            "endpoints": [{
+                "addresses": ["10.0.0.7"], "conditions": conditions, "targetRef": { "kind": "Pod", "name": self.pod },
+            }],
+        });
+        self.sighting(at, "EndpointSlice", &name, Change::Modified, object)
+    }
+
+    /// A manifest was tried by a dry run.
+    pub fn tried(
+        &mut self,
+        at: f64,
+        name: &str,
+        manifest: Value,
+        code: u16,
+        message: &str,
+        stored: Value,
+    ) -> EventId {
+        let (name, message) = (name.to_owned(), message.to_owned());
+        self.deed(at, Did::Tried(Tried { name, manifest, code, message, stored }))
+    }
+}
+
+/// A usual status of a running pod with one container, whose life began a tenth of a second before.
+#[must_use]
+pub fn running_status(container: &str, at: f64, ready: bool, started: bool, restarts: u64) -> Value {
+    let word = |holds: bool| if holds { "True" } else { "False" };
+    let condition = |kind: &str, holds: bool| json!({ "type": kind, "status": word(holds) });
+    json!({
+        "phase": "Running", "podIP": "10.0.0.7",
+        "conditions": [
+            condition("Initialized", true), condition("ContainersReady", ready), condition("Ready", ready),
+            condition("PodScheduled", true),
+        ],
+        "containerStatuses": [{
+            "name": container, "ready": ready, "started": started, "restartCount": restarts,
+            "containerID": format!("containerd://{container}-{restarts}"),
+            "state": { "running": { "startedAt": timestamp(at) } }, "lastState": {},
+        }],
+    })
+}
+
+/// A time of the composed run as the API writes it: cut to the second.
+#[must_use]
+pub fn timestamp(at: f64) -> String {
+    let second = (us(at) + ZERO_WALL_US).div_euclid(1_000_000);
+    jiff::Timestamp::from_second(second).map(|at| at.to_string()).unwrap_or_default()
+}
