@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use probity_cluster::{Ground, connect, gc};
+use probity_cluster::{ClusterClient, connect, gc};
 
 use crate::args::GcArgs;
 use crate::commands::run::of_cluster;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &GcArgs) -> Result<Exit, Failure> {
 }
 
 /// Asks for everything to be deleted, and again until nothing is found: what was asked to go takes a while.
-async fn clear(ground: &Ground, args: &GcArgs) -> Result<Exit, Failure> {
+async fn clear(ground: &ClusterClient, args: &GcArgs) -> Result<Exit, Failure> {
     let pass = || gc::gc(ground, args.namespace.as_deref(), args.older_than.0);
     let found = pass().await;
     if found.is_empty() {

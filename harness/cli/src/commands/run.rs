@@ -11,7 +11,9 @@ use std::thread;
 
 use probity_cluster::Progress;
 use probity_cluster::rights::{self, Rights};
-use probity_cluster::{ClusterError, Ground, RunError, RunOptions, Zero, connect, rehearse, schedule};
+use probity_cluster::{
+    ClusterClient, ClusterError, RunClock, RunError, RunOptions, connect, rehearse, schedule,
+};
 use probity_model::case::Workload;
 use probity_model::clause::Need;
 use probity_model::report::Word;
@@ -82,7 +84,7 @@ async fn prepare(
     options: &RunOptions,
     roster: &Roster,
     book: &Book,
-) -> Result<(Ground, Rights), Failure> {
+) -> Result<(ClusterClient, Rights), Failure> {
     let ground = connect(&args.cluster.access()).await.map_err(|error| of_cluster(&error))?;
     let namespace = options.namespace.as_deref().unwrap_or(&options.run);
     let rights = rights::check(&ground, namespace).await.map_err(|error| of_cluster(&error))?;
@@ -95,7 +97,7 @@ async fn prepare(
 }
 
 /// Cases that cannot run on this cluster, each with the reason.
-async fn lacking(ground: &Ground, rights: &Rights, cases: &[Case]) -> BTreeMap<CaseName, String> {
+async fn lacking(ground: &ClusterClient, rights: &Rights, cases: &[Case]) -> BTreeMap<CaseName, String> {
     let mut lacking = BTreeMap::new();
     for case in cases {
         let kinds = case.workloads.values().map(Workload::kind);
@@ -165,7 +167,7 @@ struct Run<'a> {
     book: Book,
     options: RunOptions,
     folder: PathBuf,
-    ground: Ground,
+    ground: ClusterClient,
 }
 
 impl Run<'_> {
@@ -176,7 +178,7 @@ impl Run<'_> {
         lacking: BTreeMap<CaseName, String>,
     ) -> Result<Exit, Failure> {
         roster.cases.retain(|case| !lacking.contains_key(&case.name));
-        let zero = Zero::now();
+        let zero = RunClock::now();
         let forecast = schedule::forecast(&roster.cases, self.options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
         self.announce(&roster, forecast_us);
@@ -230,7 +232,7 @@ impl Run<'_> {
         ));
     }
 
-    fn facts(&self, roster: &Roster, zero: Zero) -> RunFacts {
+    fn facts(&self, roster: &Roster, zero: RunClock) -> RunFacts {
         RunFacts {
             run_id: self.options.run.clone(),
             began_wall_us: zero.wall_us(),
@@ -280,7 +282,7 @@ impl Run<'_> {
 }
 
 /// What must be said when there is no time left to clean up.
-pub(crate) fn remains(ground: &Ground, options: &RunOptions) -> String {
+pub(crate) fn remains(ground: &ClusterClient, options: &RunOptions) -> String {
     let (context, run) = (&ground.context, &options.run);
     let (place, flag) = match &options.namespace {
         Some(name) => (format!("in the namespace {name}"), format!(" --namespace {name}")),
@@ -294,10 +296,10 @@ pub(crate) fn remains(ground: &Ground, options: &RunOptions) -> String {
 
 /// Conducts the cases; if that fails, it is told like everything else, and to the caller.
 pub(crate) async fn conduct(
-    ground: Ground,
+    ground: ClusterClient,
     options: RunOptions,
     cases: Vec<Case>,
-    zero: Zero,
+    zero: RunClock,
     out: UnboundedSender<Progress>,
     stop: CancellationToken,
 ) -> Result<(), String> {

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use clap::Args;
-use probity_cluster::{Ground, Rights, RunError, RunOptions, Zero, connect, rehearse, rights, schedule};
+use probity_cluster::{
+    ClusterClient, Rights, RunClock, RunError, RunOptions, connect, rehearse, rights, schedule,
+};
 use probity_model::report::Undecided;
 use probity_model::run_log::{Planned, RunFacts};
 use probity_model::trial::{self, Fault, Outcome, Stand, Trial};
@@ -227,7 +229,7 @@ impl Attempt<'_> {
     }
 
     /// All that can be known before anything is created.
-    async fn prepare(&self, options: &RunOptions) -> Result<Ground, Failure> {
+    async fn prepare(&self, options: &RunOptions) -> Result<ClusterClient, Failure> {
         let ground = connect(&self.args.cluster.access()).await.map_err(|error| of_cluster(&error))?;
         let namespace = options.namespace.as_deref().unwrap_or(&options.run);
         let rights = rights::check(&ground, namespace).await.map_err(|error| of_cluster(&error))?;
@@ -249,11 +251,11 @@ impl Attempt<'_> {
     fn conduct(
         &self,
         runtime: &Runtime,
-        ground: Ground,
+        ground: ClusterClient,
         options: &RunOptions,
         folder: &Path,
     ) -> Result<(Told, Option<String>), Failure> {
-        let (cases, zero) = (self.cases(), Zero::now());
+        let (cases, zero) = (self.cases(), RunClock::now());
         let forecast = schedule::forecast(&cases, options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
         say::err(&format!(
@@ -290,7 +292,7 @@ impl Attempt<'_> {
         Ok((told, fell.err()))
     }
 
-    fn facts(&self, options: &RunOptions, zero: Zero) -> Result<RunFacts, Failure> {
+    fn facts(&self, options: &RunOptions, zero: RunClock) -> Result<RunFacts, Failure> {
         let book = Book::open(&crate::args::SuiteArgs::default())?;
         Ok(RunFacts {
             run_id: options.run.clone(),
