@@ -1,0 +1,291 @@
+//! Reads the recorder's stream, portion by portion, and finds out to whom each entry belongs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use probity_model::history::{Happening, Heard, Source, Way};
+use probity_script::witness::{Entry, Fact, Hello, Recorded};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::api::port_forward::{ForwardedResponse, PortForwardClient};
+use crate::listen::incoming::{Incoming, Reporter};
+use crate::run_clock::RunClock;
+
+/// How long the recorder waits for the first line of a portion.
+const WAIT: Duration = Duration::from_secs(5);
+/// The pause between two portions, so that lines come in company.
+const GATHER: Duration = Duration::from_millis(40);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const RESTARTED: &str = "the recorder restarted, and forgot what it had";
+
+/// What a process says about itself, such as `POD_NAME`.
+type ProcessIdentity = BTreeMap<String, String>;
+
+/// A target that the recorder knows.
+#[derive(Deserialize)]
+struct KnownTarget {
+    hello: Hello,
+    peer: String,
+}
+
+/// Reads the stream, portion by portion.
+pub(crate) struct RecorderStream {
+    reporter: Reporter,
+    cursor: u64,
+    /// The name of the recorder's process that the cursor belongs to.
+    recorder: String,
+    by_boot: BTreeMap<String, ProcessIdentity>,
+    by_peer: BTreeMap<String, ProcessIdentity>,
+    strangers: BTreeSet<String>,
+}
+
+impl RecorderStream {
+    pub(crate) fn new(clock: RunClock, out: UnboundedSender<Incoming>) -> Self {
+        Self {
+            reporter: Reporter::new(Source::Recorder, clock, out),
+            cursor: 0,
+            recorder: String::new(),
+            by_boot: BTreeMap::new(),
+            by_peer: BTreeMap::new(),
+            strangers: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) async fn read(mut self, pod: PortForwardClient) {
+        let mut pause = GATHER;
+        while self.reporter.is_listened_to() {
+            let path = format!("/v1/lines?since={}&wait={}s", self.cursor, WAIT.as_secs());
+            pause = match pod.get_waiting(&path, WAIT).await {
+                Ok(response) if response.status == 200 => {
+                    self.reporter.back();
+                    if self.portion(&response) {
+                        self.learn_targets(&pod).await;
+                    }
+                    GATHER
+                }
+                // The cursor belongs to another process: the recorder restarted, and begins anew.
+                Ok(response) if response.status == 409 => {
+                    self.restarted(String::new());
+                    GATHER
+                }
+                // Nothing is lost yet: the cursor stays where it was.
+                Ok(_) | Err(_) => {
+                    self.reporter.away();
+                    (pause * 2).min(LONGEST_PAUSE)
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn restarted(&mut self, recorder: String) {
+        self.reporter.gap(RESTARTED.to_owned());
+        (self.cursor, self.recorder) = (0, recorder);
+    }
+
+    /// Takes a portion. Returns whether greetings may have been missed.
+    fn portion(&mut self, response: &ForwardedResponse) -> bool {
+        let header = |name: &str| response.headers.get(name).and_then(|value| value.to_str().ok());
+        let number = |name: &str| header(name).and_then(|value| value.parse::<u64>().ok());
+        let recorder = header("probity-recorder").unwrap_or_default().to_owned();
+        if !self.recorder.is_empty() && recorder != self.recorder {
+            self.restarted(recorder);
+            return false;
+        }
+        self.recorder = recorder;
+        let missed = number("probity-first").unwrap_or_default().saturating_sub(self.cursor);
+        if missed > 0 {
+            self.reporter.gap(format!("the recorder forgot {missed} entries before they were read"));
+        }
+        for line in response.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            match serde_json::from_slice::<Recorded>(line) {
+                Ok(recorded) => self.entry(recorded),
+                Err(error) => {
+                    self.reporter.gap(format!("an entry of the recorder could not be read: {error}"));
+                }
+            }
+        }
+        self.cursor = number("probity-next").unwrap_or_default().max(self.cursor);
+        self.reporter.heard();
+        missed > 0
+    }
+
+    fn entry(&mut self, Recorded { cursor, received_mono_us, entry, .. }: Recorded) {
+        self.cursor = self.cursor.max(cursor + 1);
+        let (boot, peer) = match &entry {
+            Entry::Joined { hello, peer } => {
+                self.meet(hello, peer);
+                (hello.boot.as_str(), "")
+            }
+            Entry::Line(line) => {
+                if let Fact::Started(started) = &line.fact {
+                    self.by_boot.insert(line.boot.clone(), started.identity.clone());
+                }
+                (line.boot.as_str(), "")
+            }
+            Entry::Missing { boot, .. }
+            | Entry::Silent { boot, .. }
+            | Entry::Resumed { boot, .. }
+            | Entry::Left { boot, .. } => (boot.as_str(), ""),
+            Entry::Nonsense { peer, .. } => ("", peer.as_str()),
+        };
+        let known = self.by_boot.get(boot).or_else(|| self.by_peer.get(peer));
+        if known.is_none() && self.strangers.insert(format!("{boot}{peer}")) {
+            let why = format!("the recorder heard a process that did not say who it is ({boot}{peer})");
+            self.reporter.gap(why);
+        }
+        let name = |key: &str| known.and_then(|names| names.get(key)).cloned().unwrap_or_default();
+        let heard = Heard {
+            pod: name("POD_NAME"),
+            uid: name("POD_UID"),
+            container: name("CONTAINER_NAME"),
+            node: name("NODE_NAME"),
+            by: Way::Recorder,
+            received_us: Some(received_mono_us),
+            entry,
+        };
+        self.reporter.send(Happening::Witness(heard));
+    }
+
+    fn meet(&mut self, hello: &Hello, peer: &str) {
+        self.by_peer.insert(peer.to_owned(), hello.identity.clone());
+        self.by_boot.insert(hello.boot.clone(), hello.identity.clone());
+    }
+
+    /// Asks for the targets, where greetings may have been missed.
+    async fn learn_targets(&mut self, pod: &PortForwardClient) {
+        let Ok(ForwardedResponse { status: 200, body, .. }) = pod.get("/v1/targets").await else { return };
+        let mut answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let targets = match answer.get_mut("targets").map(Value::take).unwrap_or_default() {
+            Value::Array(targets) => targets,
+            Value::Object(targets) => targets.into_iter().map(|(_, target)| target).collect(),
+            _ => Vec::new(),
+        };
+        for target in targets {
+            if let Ok(KnownTarget { hello, peer }) = serde_json::from_value(target) {
+                self.meet(&hello, &peer);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use http::HeaderMap;
+    use probity_script::witness::VERSION;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    fn stream() -> (RecorderStream, UnboundedReceiver<Incoming>) {
+        let (out, reported) = unbounded_channel();
+        (RecorderStream::new(RunClock::now(), out), reported)
+    }
+
+    /// A portion of a recorder's stream.
+    fn portion(recorder: &str, first: u64, entries: &[Entry]) -> ForwardedResponse {
+        let mut headers = HeaderMap::new();
+        let next = first + entries.len() as u64;
+        for (name, value) in [
+            ("probity-recorder", recorder.to_owned()),
+            ("probity-first", first.to_string()),
+            ("probity-next", next.to_string()),
+        ] {
+            headers.insert(name, value.parse().unwrap());
+        }
+        let lines = entries.iter().zip(first..).map(|(entry, cursor)| {
+            let recorded = Recorded {
+                v: VERSION,
+                cursor,
+                received_mono_us: 7,
+                received_wall_us: 8,
+                entry: entry.clone(),
+            };
+            serde_json::to_string(&recorded).unwrap() + "\n"
+        });
+        ForwardedResponse { status: 200, headers, body: lines.collect::<String>().into() }
+    }
+
+    fn joined(boot: &str, pod: &str) -> Entry {
+        let identity =
+            [("POD_NAME".to_owned(), pod.to_owned()), ("CONTAINER_NAME".to_owned(), "target".to_owned())];
+        let hello =
+            Hello { v: VERSION, boot: boot.to_owned(), attempt: 0, hello: 0, identity: identity.into() };
+        Entry::Joined { hello, peer: "10.0.0.7:4000".to_owned() }
+    }
+
+    fn left(boot: &str) -> Entry {
+        Entry::Left { boot: boot.to_owned(), how: "reset".to_owned(), last_mono_us: 5, told: 3 }
+    }
+
+    /// What was reported, as short lines.
+    fn lines(mut reported: UnboundedReceiver<Incoming>) -> Vec<String> {
+        let mut lines = Vec::new();
+        while let Ok(incoming) = reported.try_recv() {
+            lines.push(match incoming {
+                Incoming::Happening { what: Happening::Witness(heard), .. } => {
+                    format!("{}/{}", heard.pod, heard.container)
+                }
+                Incoming::Happening { what: Happening::Gap(gap), .. } => format!("gap: {}", gap.why),
+                other => panic!("{other:?}"),
+            });
+        }
+        lines
+    }
+
+    #[test]
+    fn each_entry_is_reported_with_its_container() {
+        let (mut stream, reported) = stream();
+        assert!(!stream.portion(&portion("x", 0, &[joined("a", "one"), joined("b", "two"), left("a")])));
+        assert_eq!(lines(reported), ["one/target", "two/target", "one/target"]);
+        assert_eq!(stream.cursor, 3);
+    }
+
+    #[test]
+    fn a_greeting_of_an_earlier_portion_is_remembered() {
+        let (mut stream, reported) = stream();
+        stream.portion(&portion("x", 0, &[joined("a", "one")]));
+        stream.portion(&portion("x", 1, &[left("a")]));
+        assert_eq!(lines(reported), ["one/target", "one/target"]);
+    }
+
+    #[test]
+    fn a_forgotten_cursor_is_a_gap_and_greetings_are_asked_for() {
+        let (mut stream, reported) = stream();
+        stream.portion(&portion("x", 0, &[joined("a", "one")]));
+        assert!(stream.portion(&portion("x", 9, &[left("a")])));
+        assert_eq!(lines(reported)[1], "gap: the recorder forgot 8 entries before they were read");
+    }
+
+    #[test]
+    fn a_restarted_recorder_is_a_gap_and_is_read_from_its_beginning() {
+        let (mut stream, reported) = stream();
+        stream.portion(&portion("x", 0, &[joined("a", "one")]));
+        stream.portion(&portion("y", 1, &[left("a")]));
+        assert_eq!(stream.cursor, 0);
+        stream.portion(&portion("y", 0, &[joined("b", "two")]));
+        assert_eq!(
+            lines(reported),
+            ["one/target", "gap: the recorder restarted, and forgot what it had", "two/target"]
+        );
+    }
+
+    #[test]
+    fn a_stranger_is_a_gap_once_and_its_entries_have_no_pod() {
+        let (mut stream, reported) = stream();
+        stream.portion(&portion("x", 0, &[left("s"), left("s")]));
+        let lines = lines(reported);
+        assert!(lines[0].starts_with("gap") && lines[1..] == ["/", "/"], "{lines:?}");
+    }
+
+    #[test]
+    fn nonsense_is_its_senders() {
+        let (mut stream, reported) = stream();
+        let nonsense =
+            Entry::Nonsense { peer: "10.0.0.7:4000".to_owned(), bytes: 3, error: "no JSON".to_owned() };
+        stream.portion(&portion("x", 0, &[joined("a", "one"), nonsense]));
+        assert_eq!(lines(reported), ["one/target", "one/target"]);
+    }
+}
