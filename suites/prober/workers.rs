@@ -11,7 +11,6 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use crate::reading::kill::{before_deletion, node_was_touched};
 use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -36,7 +35,7 @@ const AT_ONCE: i64 = 300_000;
 
 /// A probe that waits for its answer delays no other probe of its pod.
 fn each_on_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for pod in &run.pods {
@@ -72,7 +71,7 @@ fn hangs<'t>(pod: &'t PodLife<'_>) -> Vec<Hang<'t>> {
     for container in &pod.containers {
         for (spec, attempt) in pairs(container) {
             for probe in attempt.probes_of(spec.kind) {
-                let until = resulted(spec, probe);
+                let until = resulted(attempt, spec, probe);
                 if until.at.lo - probe.at.at.lo >= 2 * SECOND {
                     let (id, from) = (probe.id, probe.at.clone());
                     hangs.push(Hang { container: &container.name, kind: spec.kind, id, from, until });
@@ -98,7 +97,7 @@ fn steady<'t, 'h>(pod: &'t PodLife<'h>) -> Vec<(&'t ContainerLife<'h>, &'t Attem
             let by_net = matches!(spec.handler, Handler::Http { .. } | Handler::Grpc { .. });
             let quick = attempt.probes.iter().filter(|probe| probe.can_be(spec.kind)).all(|probe| {
                 probe.is(spec.kind) && outcome(attempt, spec, probe) != Outcome::Unclear && {
-                    resulted(spec, probe).at.hi - probe.at.at.lo < spec.period / 2
+                    resulted(attempt, spec, probe).at.hi - probe.at.at.lo < spec.period / 2
                 }
             });
             let heard = attempt.holes.is_empty() && leaves_a_trace(pod, &container.name, spec);
@@ -135,8 +134,8 @@ fn judge_gaps(
             |hang: &&&Hang<'_>| first.at.at.lo < hang.until.at.hi && second.at.at.hi > hang.from.at.lo;
         let Some(hang) = hangs.iter().find(within) else { continue };
         // At the start of a later life the kubelet may still take it for the one before, and begin again with its rules.
-        let settled = attempt.number == 0 || first.at.at.lo - attempt.began.1.at.hi > UNKNOWN_LIFE;
-        if !settled || !before_deletion(run, pod, &second.at) {
+        let settled = attempt.number == 0 || first.at.at.lo - attempt.began.at.hi > UNKNOWN_LIFE;
+        if !settled || !run.before_deletion(pod, &second.at) {
             continue;
         }
         let bound = Bound::at_most(
@@ -193,7 +192,7 @@ fn restart_spreads(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 /// After a readiness probe out of turn that succeeded, the next one comes a whole period later.
 fn trigger_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for (pod, container, spec) in run.probed(ProbeKind::Readiness) {
@@ -226,7 +225,7 @@ fn out_of_turn(
     before: Option<&Probe<'_>>,
     this: &Probe<'_>,
 ) -> bool {
-    if outcome(attempt, spec, this) != Outcome::Passed {
+    if outcome(attempt, spec, this) != Outcome::Success {
         return false;
     }
     match before {
@@ -234,7 +233,7 @@ fn out_of_turn(
         None => container.probe(ProbeKind::Startup).is_some_and(|startup| {
             let mut passed = attempt
                 .probes_of(ProbeKind::Startup)
-                .filter(|probe| outcome(attempt, startup, probe) == Outcome::Passed);
+                .filter(|probe| outcome(attempt, startup, probe) == Outcome::Success);
             passed.next().is_some_and(|probe| this.at.at.lo - probe.at.at.hi < spec.period / 2)
         }),
     }
@@ -247,9 +246,9 @@ fn judge_turn(
     (this, next): (&Probe<'_>, &Probe<'_>),
     seen: &mut Seen,
 ) {
-    let done = resulted(spec, this);
+    let done = resulted(attempt, spec, this);
     // Nothing but a trigger that was waiting, or a retry, follows so soon.
-    if next.at.at.lo - done.at.hi < AT_ONCE || !before_deletion(run, pod, &next.at) {
+    if next.at.at.lo - done.at.hi < AT_ONCE || !run.before_deletion(pod, &next.at) {
         return;
     }
     let gap = next.at.at.lo - this.at.at.hi;
@@ -273,7 +272,7 @@ fn judge_turn(
 
 /// A container that does not run yet, for the kubelet, is not probed, and no failure is recorded for it.
 fn waits_for_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for (pod, container) in run.containers().filter(|(_, container)| !container.probes.is_empty()) {
@@ -283,14 +282,14 @@ fn waits_for_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         else {
             continue;
         };
-        let (began_id, began) = &attempt.began;
+        let began = &attempt.began;
         for event in pod.events.iter().filter(|event| event.reason == "Unhealthy") {
             let ours = event.container == Some(container.name.as_str());
             let early = run.clocks.between(&event.at, began).map_or(0, |span| span.lo);
             let noise = run.noise_between(&attempt.node, &event.at, began);
             if ours && early > TO_MAIN + noise {
                 let finding = "a failed probe was recorded long before the container's process began";
-                seen.violated(finding, [event.id, *began_id]);
+                seen.violated(finding, [event.id, began.id]);
             }
         }
         let Some(pause) = sleep_after_start(container) else { continue };
@@ -300,7 +299,7 @@ fn waits_for_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let hook = Stamp { clock: began.clock.clone(), at: hook };
         let bound = Bound::at_least(pause - USUALLY, "the seconds that postStart sleeps - 1 s");
         let quantity = "from the start of the container to its first probe";
-        let ends = ((*began_id, &hook), (probe.id, &probe.at));
+        let ends = ((began.id, &hook), (probe.id, &probe.at));
         if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
             seen.measure(measured);
         }

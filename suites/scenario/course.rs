@@ -5,16 +5,16 @@
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{
-    Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeKind, ProbeSpec, Revision,
+    Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeKind, ProbeSpec, ProbedLife,
+    Revision,
 };
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
 use probity_script::witness::{Call, Fact};
 use probity_script::{Listener, Plan};
 
-use crate::reading::evidence::Life;
 use crate::reading::services::Service;
-use crate::reading::tolerance::{Outcome, exhausted, outcome, timed_out};
+use crate::reading::tolerance::{Outcome, exhausted, timed_out};
 
 /// The one change of a plan that lies between two probes and concerns the endpoint of the second.
 pub(super) fn change_between<'t, 'h>(
@@ -133,11 +133,16 @@ pub(super) fn calls<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Asked
 }
 
 /// Readiness probes that ran into their timeout as often as is tolerated: the container is not ready in time.
-pub(super) fn falls_by_lateness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, life: &Life<'_, '_>) {
+pub(super) fn falls_by_lateness(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    life: &ProbedLife<'_, '_>,
+) {
     let Some(spent) = exhausted(life.attempt, life.spec) else { return };
     let (Some(first), Some(decisive)) = (spent.failures.first(), spent.failures.last()) else { return };
     let late = spent.failures.iter().all(|probe| timed_out(life.attempt, life.spec, probe));
-    if !late || !life.showed(run, &first.at, true) {
+    if !late || !life.showed_ready(&first.at, true) {
         return;
     }
     seen.applies();
@@ -145,7 +150,7 @@ pub(super) fn falls_by_lateness(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     let down = |revision: &Revision<'_>, container: &ContainerSeen<'_>| {
         !container.ready && revision.is("Ready") == Some(false)
     };
-    if let Some(shown) = life.first_shown(run, &first.at, down) {
+    if let Some(shown) = life.first_shown(&first.at, down) {
         let bound = Bound::at_most(slack, "the clause's slack");
         let (from, to) = ((decisive.id, &spent.at), (shown.id, &shown.at));
         let quantity = "from the last of the late answers to Ready=False";
@@ -154,17 +159,15 @@ pub(super) fn falls_by_lateness(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         }
         return;
     }
-    let after = life.said.iter().filter(|said| said.probe.at.at.lo >= spent.at.at.hi);
-    let failed = after.take_while(|said| outcome(life.attempt, life.spec, said.probe) == Outcome::Failed);
+    let after = life.probes.iter().filter(|said| said.at.at.lo >= spent.at.at.hi);
+    let failed = after.take_while(|said| life.outcome(said) == Outcome::Failure);
     let Some(last) = failed.last() else { return };
-    let lasted = last.probe.at.at.lo
-        - spent.at.at.hi
-        - run.noise_between(&life.attempt.node, &spent.at, &last.probe.at);
+    let lasted = last.at.at.lo - spent.at.at.hi - run.noise_between(&life.attempt.node, &spent.at, &last.at);
     if lasted > slack {
         let finding = format!(
             "answers went on to come too late for {}, and the container stayed ready",
             seconds(lasted)
         );
-        seen.violated(finding, [first.id, decisive.id, last.probe.id]);
+        seen.violated(finding, [first.id, decisive.id, last.id]);
     }
 }

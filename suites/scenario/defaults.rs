@@ -8,9 +8,9 @@ use probity_model::timeline::{ContainerSeen, Probe, ProbeKind, ProbeSpec, Revisi
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::change_between;
-use crate::probe_types::readiness::follows::falls;
-use crate::reading::evidence::lives;
-use crate::reading::kill::{Stop, all_spent, allowance, stop_after};
+use crate::reading::readiness::falls;
+use crate::reading::readiness::readiness_lives;
+use crate::reading::termination::{Stop, exhausted};
 use crate::reading::tolerance::{NEAR, Outcome, outcome, timed_out};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -37,10 +37,10 @@ fn window(spec: &ProbeSpec, hangs: bool, slack: i64, slack_in_words: &str) -> Bo
 
 /// With default settings a pod that fails its readiness probe is unavailable after about thirty seconds.
 fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for life in lives(run).iter().filter(|life| by_default(life.spec)) {
-        for turn in falls(run, life) {
-            let before = life.said.iter().take_while(|said| said.probe.id != turn.first.id).last();
-            let trouble = before.and_then(|said| change_between(life.attempt, said.probe, turn.first));
+    for life in readiness_lives(run).iter().filter(|life| by_default(life.spec)) {
+        for turn in falls(life) {
+            let before = life.probes.iter().take_while(|said| said.id != turn.first.id).last();
+            let trouble = before.and_then(|said| change_between(life.attempt, said, turn.first));
             let Some(trouble) = trouble else { continue };
             seen.applies();
             let slack = clause.slack_us();
@@ -53,7 +53,7 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let down = |revision: &Revision<'_>, container: &ContainerSeen<'_>| {
                 !container.ready && revision.is("Ready") == Some(false)
             };
-            match life.first_shown(run, &turn.first.at, down) {
+            match life.first_shown(&turn.first.at, down) {
                 Some(shown) => {
                     let (from, to) = ((trouble.id, &trouble.at), (shown.id, &shown.at));
                     let quantity = "from the trouble to Ready=False";
@@ -61,9 +61,9 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                         seen.measure(found);
                     }
                 }
-                None if life.lasted(run, &turn) > slack => {
+                None if turn.lasted(life) > slack => {
                     let finding = "three failures of a readiness probe, and the pod stayed ready";
-                    seen.violated(finding, [trouble.id, turn.first.id, turn.due.0, turn.last.id]);
+                    seen.violated(finding, [trouble.id, turn.first.id, turn.due.id, turn.last.id]);
                 }
                 None => {}
             }
@@ -73,25 +73,23 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// The same arithmetic for liveness: about thirty seconds until the stop signal.
 fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for ((pod, container, attempt), spec, spent) in all_spent(run, ProbeKind::Liveness) {
+    for spent in exhausted(run, ProbeKind::Liveness) {
+        let (attempt, spec) = (spent.life.attempt, spent.life.spec);
         let Some(first) = spent.failures.first().filter(|_| by_default(spec)) else { continue };
         let before = |probe: &&Probe<'_>| probe.id < first.id && probe.can_be(ProbeKind::Liveness);
         let good = attempt.probes.iter().rfind(before);
-        let good = good.filter(|probe| outcome(attempt, spec, probe) == Outcome::Passed);
+        let good = good.filter(|probe| outcome(attempt, spec, probe) == Outcome::Success);
         let Some(trouble) = good.and_then(|good| change_between(attempt, good, first)) else { continue };
         seen.applies();
-        let (allowed, words) = allowance(pod, container, clause);
-        match stop_after(run, pod, attempt, &spent.at, allowed) {
-            Stop::Came(id, at) => {
+        let (allowed, words) = spent.allowance(clause);
+        match spent.stop(clause) {
+            Stop::Came(stop) => {
                 let bound = window(spec, timed_out(attempt, spec, first), allowed, &words);
-                let (from, to) = ((trouble.id, &trouble.at), (id, at));
                 let quantity = "from the trouble to the stop signal";
-                if let Some(found) = run.measure(quantity, &attempt.node, from, to, bound) {
-                    seen.measure(found);
-                }
+                spent.life.within(seen, quantity, (trouble, stop), bound);
             }
             Stop::Missing(last) => {
-                let events = spent.events().into_iter().chain([trouble.id, last]);
+                let events = spent.events().into_iter().chain([trouble.id, last.id]);
                 seen.violated("three failures of a liveness probe, and no stop signal", events);
             }
             Stop::Abrupt(_) | Stop::Unheard | Stop::Moot => {}

@@ -6,21 +6,17 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::clocks::{Order, Stamp};
+use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Interval, Measurement, Unit};
-use probity_model::timeline::{ContainerKind, ProbeKind, Revision};
+use probity_model::timeline::{ContainerKind, Line, Probe, ProbeKind, ProbedLife, Revision};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{dependency, depends_on, falls_by_lateness, place, refused_by_dependency};
-use crate::probe_types::endpoints::leaving::{Fall, no_longer_ready};
-use crate::probe_types::readiness::follows::{comes_up, falls, goes_down, interfered, rises, stays_alive};
-use crate::reading::evidence::{Life, Outcome, Said, Turn, at_least, lives, running};
-use crate::reading::kill::{
-    Life as Killed, Stop, all_spent, allowance, before_deletion, judge_restart, judge_stop, policy,
-    stop_after,
-};
+use crate::reading::endpoints::{Fall, no_longer_ready};
+use crate::reading::readiness::{Outcome, Turn, readiness_lives};
+use crate::reading::readiness::{comes_up, falls, goes_down, rises, stays_alive};
 use crate::reading::services::services;
-use crate::reading::tolerance::{Exhausted, timed_out};
+use crate::reading::termination::{Exhausted, Stop, exhausted, judge_restart};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.dependency.readiness-all-drop", judge: readiness_all_drop },
@@ -35,23 +31,23 @@ const DEFAULT_TIMEOUT: i64 = 1_000_000;
 const SPIKE: usize = 3;
 
 /// First lives of containers whose readiness endpoint asks a URL, by that URL, where at least two pods share it.
-fn sharing<'a, 't, 'h>(lives: &'a [Life<'t, 'h>]) -> Vec<Vec<&'a Life<'t, 'h>>> {
-    let mut groups: BTreeMap<String, Vec<&Life<'_, '_>>> = BTreeMap::new();
+fn sharing<'a, 't, 'h>(lives: &'a [ProbedLife<'t, 'h>]) -> Vec<Vec<&'a ProbedLife<'t, 'h>>> {
+    let mut groups: BTreeMap<String, Vec<&ProbedLife<'_, '_>>> = BTreeMap::new();
     for life in lives.iter().filter(|life| life.attempt.number == 0) {
         if let Some(url) = depends_on(life.container, life.spec) {
             groups.entry(url).or_default().push(life);
         }
     }
-    let several = |group: &Vec<&Life<'_, '_>>| {
+    let several = |group: &Vec<&ProbedLife<'_, '_>>| {
         group.first().is_some_and(|first| group.iter().any(|life| life.pod.name != first.pod.name))
     };
     groups.into_values().filter(several).collect()
 }
 
 /// The first turn to not ready that the dependency is to blame for.
-fn blamed<'t, 'h>(run: &Timeline<'_>, life: &Life<'t, 'h>) -> Option<Turn<'t, 'h>> {
-    falls(run, life).into_iter().find(|turn| {
-        let (Some(endpoint), Some((_, settled))) = (turn.first.endpoint, &turn.first.settled) else {
+fn blamed<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Option<Turn<'t, 'h>> {
+    falls(life).into_iter().find(|turn| {
+        let (Some(endpoint), Some(settled)) = (turn.first.endpoint, &turn.first.settled) else {
             return false;
         };
         refused_by_dependency(life.attempt, &endpoint.to_string(), (turn.first.at.at.lo, settled.at.hi))
@@ -61,26 +57,26 @@ fn blamed<'t, 'h>(run: &Timeline<'_>, life: &Life<'t, 'h>) -> Option<Turn<'t, 'h
 /// One lost store makes every replica that asks it not ready, and leaves the service without endpoints.
 fn readiness_all_drop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
-    let lives = lives(run);
+    let lives = readiness_lives(run);
     for group in sharing(&lives) {
-        let turns: Vec<_> = group.iter().filter_map(|life| Some((*life, blamed(run, life)?))).collect();
-        if turns.len() < group.len() || group.iter().any(|life| interfered(run, life.pod)) {
+        let turns: Vec<_> = group.iter().filter_map(|life| Some((*life, blamed(life)?))).collect();
+        if turns.len() < group.len() || group.iter().any(|life| run.pod_was_touched(life.pod)) {
             continue;
         }
         let before = seen.count_fine();
         let mut gone: Vec<EventId> = Vec::new();
         for (life, turn) in &turns {
             seen.applies();
-            let Some(shown) = goes_down(run, clause, seen, life, turn) else { continue };
-            stays_alive(run, seen, life, turn);
-            let fall = Fall { pod: life.pod, shown, lasted: at_least(run, &shown.at, &turn.last.at) };
+            let Some(shown) = goes_down(clause, seen, life, turn) else { continue };
+            stays_alive(seen, life, turn);
+            let fall = Fall { pod: life.pod, shown, lasted: run.at_least(&shown.at, &turn.last.at) };
             for service in services.iter().filter(|service| service.selects(life.pod) && !service.publishes) {
                 if let Some(entry) = no_longer_ready(run, clause, seen, &fall, service) {
                     gone.extend([shown.id, entry.id]);
                 }
             }
-            let back = rises(run, life).into_iter().find(|back| back.first.at.at.lo > turn.last.at.at.lo);
-            back.map(|back| comes_up(run, clause, seen, life, &back));
+            let back = rises(life).into_iter().find(|back| back.first.at.at.lo > turn.last.at.at.lo);
+            back.map(|back| comes_up(clause, seen, life, &back));
         }
         if seen.count_fine() > before {
             seen.fine(gone);
@@ -90,17 +86,17 @@ fn readiness_all_drop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// One lost store restarts every container whose liveness asks it.
 fn liveness_all_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let mut groups: BTreeMap<String, Vec<(Killed<'_, '_>, Exhausted<'_, '_>)>> = BTreeMap::new();
-    for (life, spec, spent) in all_spent(run, ProbeKind::Liveness) {
+    let mut groups: BTreeMap<String, Vec<Exhausted<'_, '_>>> = BTreeMap::new();
+    for spent in exhausted(run, ProbeKind::Liveness) {
+        let (life, spec) = (&spent.life, spent.life.spec);
         let endpoint = spent.failures.first().and_then(|probe| probe.endpoint).map(ToString::to_string);
         let span = spent.failures.first().map_or(0, |probe| probe.at.at.lo)..spent.at.at.hi;
         let blamed = endpoint.is_some_and(|endpoint| {
-            refused_by_dependency(life.2, &endpoint, (span.start, span.end))
-                || spent.failures.iter().all(|probe| timed_out(life.2, spec, probe))
+            refused_by_dependency(life.attempt, &endpoint, (span.start, span.end)) || spent.by_timeouts()
         });
-        let first = life.2.number == 0 && policy(life.0, life.1) != "Never";
-        if let Some(url) = depends_on(life.1, spec).filter(|_| blamed && first) {
-            groups.entry(url).or_default().push((life, spent));
+        let first = life.number == 0 && life.policy() != "Never";
+        if let Some(url) = depends_on(life.container, spec).filter(|_| blamed && first) {
+            groups.entry(url).or_default().push(spent);
         }
     }
     for (url, group) in groups {
@@ -112,16 +108,16 @@ fn liveness_all_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             continue;
         }
         let mut stops = Vec::new();
-        for (life, spent) in &group {
+        for spent in &group {
             seen.applies();
-            let Some(stop) = judge_stop(run, clause, *life, spent, seen) else { continue };
-            judge_restart(run, *life, stop, seen);
+            let Some(stop) = spent.judge_stop(clause, seen) else { continue };
+            judge_restart(&spent.life, stop, seen);
             stops.push(stop);
         }
         let (first, last) =
-            (stops.iter().min_by_key(|(_, at)| at.at.lo), stops.iter().max_by_key(|(_, at)| at.at.lo));
+            (stops.iter().min_by_key(|stop| stop.at.at.lo), stops.iter().max_by_key(|stop| stop.at.at.lo));
         if let (Some(first), Some(last), true) = (first, last, stops.len() == asking) {
-            let node = &group[0].0.2.node;
+            let node = &group[0].life.node;
             let spread =
                 run.measure("from the first restart to the last", node, *first, *last, Bound::default());
             if let Some(spread) = spread {
@@ -132,36 +128,34 @@ fn liveness_all_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-fn count(quantity: &str, number: usize, stops: &[(EventId, &Stamp)]) -> Measurement {
+fn count(quantity: &str, number: usize, stops: &[&Line<'_>]) -> Measurement {
     Measurement {
         quantity: quantity.to_owned(),
         unit: Unit::Count,
         observed: Interval::point(i64::try_from(number).unwrap_or(i64::MAX)),
         bound: Bound::default(),
         noise: 0,
-        events: stops.iter().map(|(id, _)| *id).collect(),
+        events: stops.iter().map(|stop| stop.id).collect(),
     }
 }
 
 /// A delay of the store above the timeout is enough; a probe with more patience does not mind it.
 fn latency_spike(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for life in lives(run).iter().filter(|life| depends_on(life.container, life.spec).is_some()) {
+    for life in readiness_lives(run).iter().filter(|life| depends_on(life.container, life.spec).is_some()) {
         falls_by_lateness(run, clause, seen, life);
         patient(run, seen, life);
     }
-    for (life, spec, spent) in all_spent(run, ProbeKind::Liveness) {
-        let late = spent.failures.iter().all(|probe| timed_out(life.2, spec, probe));
-        if !late || dependency(life.1, ProbeKind::Liveness).is_none() {
+    for spent in exhausted(run, ProbeKind::Liveness) {
+        if !spent.by_timeouts() || dependency(spent.life.container, ProbeKind::Liveness).is_none() {
             continue;
         }
         seen.applies();
-        let (allowed, _) = allowance(life.0, life.1, clause);
-        match stop_after(run, life.0, life.2, &spent.at, allowed) {
-            Stop::Came(id, _) => seen.fine(spent.events().into_iter().chain([id])),
-            Stop::Missing(id) => {
+        match spent.stop(clause) {
+            Stop::Came(stop) => seen.fine(spent.events().into_iter().chain([stop.id])),
+            Stop::Missing(line) => {
                 let finding =
                     "the tolerance was used up by answers that came too late, and no stop signal came";
-                seen.violated(finding, spent.events().into_iter().chain([id]));
+                seen.violated(finding, spent.events().into_iter().chain([line.id]));
             }
             Stop::Abrupt(_) | Stop::Unheard | Stop::Moot => {}
         }
@@ -169,19 +163,20 @@ fn latency_spike(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// Slow answers in a row that all passed: the container stayed ready, and nobody stopped it.
-fn patient(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>) {
-    let slow = |said: &Said<'_, '_>| {
-        let settled = said.probe.settled.as_ref();
-        let took = settled.map_or(0, |(_, settled)| settled.at.lo - said.probe.at.at.lo);
-        said.outcome == Outcome::Pass && took >= DEFAULT_TIMEOUT
+fn patient<'t, 'h>(run: &Timeline<'_>, seen: &mut Seen, life: &ProbedLife<'t, 'h>) {
+    let slow = |said: &&'t Probe<'h>| {
+        let settled = said.settled.as_ref();
+        let took = settled.map_or(0, |settled| settled.at.lo - said.at.at.lo);
+        life.surely(said) == Outcome::Success && took >= DEFAULT_TIMEOUT
     };
-    let stretches = life.said.chunk_by(|a, b| slow(a) == slow(b));
+    let stretches = life.probes.chunk_by(|a, b| slow(a) == slow(b));
     let mut spikes = stretches.filter(|stretch| stretch.len() >= SPIKE && stretch.iter().all(slow));
-    let Some((first, last)) = spikes.find_map(|spike| Some((spike.first()?.probe, spike.last()?.probe)))
-    else {
+    let Some((first, last)) = spikes.find_map(|spike| Some((*spike.first()?, *spike.last()?))) else {
         return;
     };
-    if life.spec.timeout <= DEFAULT_TIMEOUT || !life.showed(run, &first.at, true) || interfered(run, life.pod)
+    if life.spec.timeout <= DEFAULT_TIMEOUT
+        || !life.showed_ready(&first.at, true)
+        || run.pod_was_touched(life.pod)
     {
         return;
     }
@@ -192,7 +187,7 @@ fn patient(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>) {
     };
     let fell = life
         .revisions()
-        .find(|(revision, container)| within(revision) && running(container) && !container.ready);
+        .find(|(revision, container)| within(revision) && container.is_running() && !container.ready);
     match fell {
         Some((revision, _)) => {
             let finding = "the container became not ready though its slow answers came within the timeout";
@@ -204,8 +199,8 @@ fn patient(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>) {
 
 /// Pods whose readiness asks the next one: the end of one reaches them all.
 fn peer_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let lives = lives(run);
-    for life in lives.iter().filter(|life| before_deletion(run, life.pod, &life.attempt.began.1)) {
+    let lives = readiness_lives(run);
+    for life in lives.iter().filter(|life| run.before_deletion(life.pod, &life.attempt.began)) {
         let Some(url) = depends_on(life.container, life.spec) else { continue };
         let Some((host, port)) = place(&url) else { continue };
         let asks_in_turn = lives.iter().any(|next| {
@@ -214,10 +209,10 @@ fn peer_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 && next.spec.handler.port() == Some(port)
                 && depends_on(next.container, next.spec).is_some()
         });
-        if let Some(turn) = blamed(run, life).filter(|_| asks_in_turn) {
+        if let Some(turn) = blamed(life).filter(|_| asks_in_turn) {
             seen.applies();
-            if goes_down(run, clause, seen, life, &turn).is_some() {
-                stays_alive(run, seen, life, &turn);
+            if goes_down(clause, seen, life, &turn).is_some() {
+                stays_alive(seen, life, &turn);
             }
         }
     }

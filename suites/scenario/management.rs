@@ -5,12 +5,11 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
-use probity_model::timeline::{ContainerSeen, ProbeKind, Revision};
+use probity_model::timeline::{ContainerSeen, ProbeKind, ProbedLife, Revision};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::{Asked, asked_of, falls_by_lateness, listener, opened};
-use crate::probe_types::readiness::follows::interfered;
-use crate::reading::evidence::{Life, Outcome, at_least, lives, running};
+use crate::reading::readiness::{Outcome, readiness_lives, turns};
 use crate::reading::services::services;
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -24,7 +23,7 @@ const WAITED: usize = 3;
 const LONG: i64 = 1_000_000;
 
 /// The ports of a container's plan that its readiness probe does not ask.
-fn other_ports(life: &Life<'_, '_>) -> Vec<u16> {
+fn other_ports(life: &ProbedLife<'_, '_>) -> Vec<u16> {
     let Some(plan) = life.container.plan() else { return Vec::new() };
     let asked = life.spec.handler.port();
     plan.listeners.values().map(|listener| listener.port).filter(|port| Some(*port) != asked).collect()
@@ -33,16 +32,15 @@ fn other_ports(life: &Life<'_, '_>) -> Vec<u16> {
 /// A pod whose readiness probe asks another port is ready while the main port is closed, and requests fail.
 fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
-    let lives = lives(run);
-    let alone = |life: &&Life<'_, '_>| {
-        life.attempt.number == 0 && life.pod.containers.len() == 1 && !interfered(run, life.pod)
+    let lives = readiness_lives(run);
+    let alone = |life: &&ProbedLife<'_, '_>| {
+        life.attempt.number == 0 && life.pod.containers.len() == 1 && !run.pod_was_touched(life.pod)
     };
     for life in lives.iter().filter(alone) {
-        let turns = life.turns(Outcome::Pass);
+        let turns = turns(life, Outcome::Success);
         let Some(turn) = turns.first() else { continue };
         for port in other_ports(life) {
-            let Some(main) = opened(life.attempt, port).filter(|main| main.at.at.lo > turn.due.1.at.hi)
-            else {
+            let Some(main) = opened(life.attempt, port).filter(|main| main.at.at.lo > turn.due.at.hi) else {
                 continue;
             };
             let asked = asked_of(run, life.pod, port, &services);
@@ -51,24 +49,24 @@ fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             seen.applies();
             let up = |revision: &Revision<'_>, _: &ContainerSeen<'_>| revision.is("Ready") == Some(true);
-            let shown = life.first_shown(run, &turn.first.at, up);
+            let shown = life.first_shown(&turn.first.at, up);
             let shown = shown.filter(|shown| run.clocks.order(&shown.at, &main.at) == Order::Before);
             let Some(shown) = shown else {
-                let closed = main.at.at.lo - turn.due.1.at.hi;
-                let noise = run.noise_between(&life.attempt.node, &turn.due.1, &main.at);
+                let closed = main.at.at.lo - turn.due.at.hi;
+                let noise = run.noise_between(&life.attempt.node, &turn.due, &main.at);
                 if closed - noise > clause.slack_us() && turn.last.at.at.lo > main.at.at.lo {
                     let finding = format!(
                         "the readiness probe passed {} before the main port was open, and the pod was not ready",
                         seconds(closed)
                     );
-                    seen.violated(finding, [turn.due.0, main.id]);
+                    seen.violated(finding, [turn.due.id, main.id]);
                 }
                 continue;
             };
             let failed =
                 asked.iter().find(|asked| !asked.good() && asked.began_between(run, &shown.at, &main.at));
             if let Some(failed) = failed {
-                seen.fine([turn.due.0, shown.id, failed.line.id, main.id]);
+                seen.fine([turn.due.id, shown.id, failed.line.id, main.id]);
             }
         }
     }
@@ -77,7 +75,7 @@ fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// A saturated port shows in the readiness of a pod only if the probe asks that very port.
 fn hides_saturation(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
-    for life in &lives(run) {
+    for life in readiness_lives(run).iter() {
         let Some(plan) = life.container.plan() else { continue };
         let bounded = |port: u16| listener(&plan, port).is_some_and(|listener| listener.workers.is_some());
         if life.spec.handler.port().is_some_and(bounded) {
@@ -92,39 +90,44 @@ fn hides_saturation(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// While requests waited long, the probes of another port passed: the container was ready all the time.
-fn stays_ready_while(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, asked: &[Asked<'_, '_>]) {
+fn stays_ready_while(
+    run: &Timeline<'_>,
+    seen: &mut Seen,
+    life: &ProbedLife<'_, '_>,
+    asked: &[Asked<'_, '_>],
+) {
     let waited = |asked: &&Asked<'_, '_>| asked.took() >= LONG || !asked.good();
     let waited: Vec<_> = asked.iter().filter(waited).collect();
     let (Some(first), Some(last), true) = (waited.first(), waited.last(), waited.len() >= WAITED) else {
         return;
     };
     let during: Vec<_> = life
-        .said
+        .probes
         .iter()
-        .filter(|said| at_least(run, &first.line.at, &said.probe.at) >= 0)
-        .filter(|said| at_least(run, &said.probe.at, &last.line.at) >= 0)
+        .filter(|said| run.at_least(&first.line.at, &said.at) >= 0)
+        .filter(|said| run.at_least(&said.at, &last.line.at) >= 0)
         .collect();
-    let passed = during.iter().all(|said| said.outcome == Outcome::Pass);
+    let passed = during.iter().all(|said| life.surely(said) == Outcome::Success);
     let (Some(begin), Some(end), true) = (during.first(), during.last(), passed && during.len() >= WAITED)
     else {
         return;
     };
-    if !life.showed(run, &begin.probe.at, true) || life.container.probe(ProbeKind::Liveness).is_some() {
+    if !life.showed_ready(&begin.at, true) || life.container.probe(ProbeKind::Liveness).is_some() {
         return;
     }
     seen.applies();
     let within = |revision: &Revision<'_>| {
-        run.clocks.order(&begin.probe.at, &revision.at) == Order::Before
-            && run.clocks.order(&revision.at, &end.probe.at) == Order::Before
+        run.clocks.order(&begin.at, &revision.at) == Order::Before
+            && run.clocks.order(&revision.at, &end.at) == Order::Before
     };
     let fell = life.revisions().find(|(revision, container)| {
-        within(revision) && running(container) && !container.ready && !revision.terminating()
+        within(revision) && container.is_running() && !container.ready && !revision.terminating()
     });
     match fell {
         Some((revision, _)) => {
             let finding = "the container was shown as not ready while its readiness probe passed";
-            seen.violated(finding, [begin.probe.id, revision.id, end.probe.id]);
+            seen.violated(finding, [begin.id, revision.id, end.id]);
         }
-        None => seen.fine([first.line.id, begin.probe.id, end.probe.id, last.line.id]),
+        None => seen.fine([first.line.id, begin.id, end.id, last.line.id]),
     }
 }

@@ -8,8 +8,6 @@ use probity_model::timeline::{ContainerLife, PodLife, ProbeKind};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{Asked, calls, listener};
-use crate::probe_types::readiness::follows::interfered;
-use crate::reading::kill::{before_deletion, exited_by_itself};
 use crate::reading::services::{Service, services};
 use crate::reading::tolerance::{Outcome, outcome};
 
@@ -66,7 +64,7 @@ fn loaded<'t, 'h>(run: &'t Timeline<'h>, service: &Service<'_, '_>) -> Option<Lo
     };
     let pods: Vec<_> = run
         .containers()
-        .filter(|(pod, container)| service.selects(pod) && bounded(container) && !interfered(run, pod))
+        .filter(|(pod, container)| service.selects(pod) && bounded(container) && !run.pod_was_touched(pod))
         .collect();
     let first = pods.first()?.0;
     let asked: Vec<_> = calls(run).filter(|asked| service.was_called(first, asked.call)).collect();
@@ -80,15 +78,15 @@ fn restarts(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
     for (pod, container) in &loaded.pods {
         let Some(spec) = container.probe(ProbeKind::Liveness) else { continue };
         let tolerated = usize::try_from(spec.failures).unwrap_or(usize::MAX);
-        for attempt in container.attempts.iter().filter(|attempt| exited_by_itself(attempt).is_none()) {
-            let Some((id, stop)) = attempt.stop_signal().filter(|(_, at)| before_deletion(run, pod, at))
+        for attempt in container.attempts.iter().filter(|attempt| attempt.exited_by_itself().is_none()) {
+            let Some((id, stop)) = attempt.stop_signal().filter(|(_, at)| run.before_deletion(pod, at))
             else {
                 continue;
             };
             let probes = attempt.probes_of(ProbeKind::Liveness).filter(|probe| probe.at.at.lo < stop.at.lo);
             let outcomes: Vec<Outcome> = probes.map(|probe| outcome(attempt, spec, probe)).collect();
             let last = outcomes.iter().rev().take(tolerated);
-            if outcomes.len() >= tolerated && last.into_iter().all(|one| *one != Outcome::Passed) {
+            if outcomes.len() >= tolerated && last.into_iter().all(|one| *one != Outcome::Success) {
                 stops.push(id);
             }
         }
@@ -97,9 +95,10 @@ fn restarts(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
 }
 
 fn stopped_for_nothing(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Option<EventId> {
-    let attempts = loaded.pods.iter().filter(|(pod, _)| pod.containers.len() == 1 && !interfered(run, pod));
+    let attempts =
+        loaded.pods.iter().filter(|(pod, _)| pod.containers.len() == 1 && !run.pod_was_touched(pod));
     let mut attempts = attempts.flat_map(|(_, container)| &container.attempts);
-    attempts.find_map(|attempt| match exited_by_itself(attempt) {
+    attempts.find_map(|attempt| match attempt.exited_by_itself() {
         Some(_) => None,
         None => attempt.stop_signal().map(|(id, _)| id),
     })

@@ -10,7 +10,7 @@ use probity_model::timeline::{Attempt, ContainerKind, PodLife, ProbeKind, ProbeS
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::evidence::{Outcome, lives};
+use crate::reading::readiness::{Outcome, readiness_lives};
 use crate::reading::tolerance::exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -109,14 +109,16 @@ fn wanted(object: &Value) -> Option<i64> {
 
 /// New pods whose readiness probe fails all the time.
 fn blocked_by_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let lives = lives(run);
+    let lives = readiness_lives(run);
     for update in updates(run) {
         let failing = update.new.iter().filter_map(|pod| {
             let mut of_pod = lives.iter().filter(|life| life.pod.name == pod.name).peekable();
             of_pod.peek()?;
-            let said: Vec<_> = of_pod.flat_map(|life| &life.said).collect();
-            let all = said.len() > 1 && said.iter().all(|said| said.outcome == Outcome::Fail);
-            said.last().filter(|_| all).map(|said| said.probe.id)
+            let probes: Vec<_> = of_pod
+                .flat_map(|life| life.probes.iter().map(|probe| (probe.id, life.surely(probe))))
+                .collect();
+            let all = probes.len() > 1 && probes.iter().all(|(_, outcome)| *outcome == Outcome::Failure);
+            probes.last().filter(|_| all).map(|(id, _)| *id)
         });
         let failing: Vec<EventId> = failing.collect();
         if failing.len() == update.new.len() && killed(&update).is_empty() {

@@ -9,6 +9,9 @@ use crate::stamp::EventId;
 
 pub use crate::stamp::Interval;
 
+/// A second in microseconds, which is what times are counted in.
+pub const SECOND: i64 = 1_000_000;
+
 /// What a quantity may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -142,7 +142,7 @@ impl<'t, 'h> Scene<'t, 'h> {
         let pod = run.pod("app")?;
         let container = pod.container(&trial.subject)?;
         let first = container.attempts.first()?;
-        let began = || Some((first.began.0, first.began.1.clone()));
+        let began = || Some((first.began.id, first.began.stamp.clone()));
         let onset = match trial.fault {
             Fault::SlowStart => began(),
             Fault::Calm => {
@@ -154,7 +154,7 @@ impl<'t, 'h> Scene<'t, 'h> {
             }
             Fault::Overload => {
                 let client = run.pod("client")?.container("client")?.attempts.first()?;
-                Some((client.began.0, client.began.1.clone()))
+                Some((client.began.id, client.began.stamp.clone()))
             }
             Fault::Hang | Fault::Errors | Fault::Flapping | Fault::DependencyLoss => {
                 let mut lines = first.lines.iter();
@@ -205,7 +205,7 @@ impl<'t, 'h> Scene<'t, 'h> {
     fn relief(&self) -> Option<At> {
         let container = self.pod.container(&self.trial.subject)?;
         if let Some(next) = container.attempts.get(1) {
-            return Some((next.began.0, next.began.1.clone()));
+            return Some((next.began.id, next.began.stamp.clone()));
         }
         let mut lines = self.first.lines.iter();
         let reset = lines.find(|line| matches!(line.line.fact, Fact::Reset(_)))?;
@@ -266,7 +266,7 @@ fn observe(scene: &Scene<'_, '_>, quantity: Quantity) -> (Observed, Vec<EventId>
             None => (Observed::Unseen("the clocks cannot be compared".to_owned()), vec![from.0, id]),
         },
     };
-    let began = (scene.first.began.0, scene.first.began.1.clone());
+    let began = (scene.first.began.id, scene.first.began.stamp.clone());
     match quantity {
         Quantity::Ready => {
             let ready = turn(scene.pod, &scene.trial.subject, true, |_| true);
@@ -288,7 +288,7 @@ fn observe(scene: &Scene<'_, '_>, quantity: Quantity) -> (Observed, Vec<EventId>
             }
         },
         Quantity::Stopped => {
-            let ended = scene.first.ended.as_ref().map(|(id, at)| (*id, at));
+            let ended = scene.first.ended.as_ref().map(|ended| (ended.id, &ended.stamp));
             let exiting = scene.first.lines.iter().find(|line| matches!(line.line.fact, Fact::Exiting(_)));
             span(&scene.onset, exiting.map(|line| (line.id, &line.at)).or(ended))
         }
