@@ -6,7 +6,6 @@ use std::time::Duration;
 use probity_model::history::{Happening, Heard, Source, Way};
 use probity_script::witness::{Entry, Fact, Hello, Recorded};
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::api::port_forward::{ForwardedResponse, PortForwardClient};
@@ -23,7 +22,12 @@ const RESTARTED: &str = "the recorder restarted, and forgot what it had";
 /// What a process says about itself, such as `POD_NAME`.
 type ProcessIdentity = BTreeMap<String, String>;
 
-/// A target that the recorder knows.
+/// The targets that the recorder knows.
+#[derive(Deserialize)]
+struct KnownTargets {
+    targets: Vec<KnownTarget>,
+}
+
 #[derive(Deserialize)]
 struct KnownTarget {
     hello: Hello,
@@ -57,7 +61,7 @@ impl RecorderStream {
         let mut pause = GATHER;
         while self.reporter.is_listened_to() {
             let path = format!("/v1/lines?since={}&wait={}s", self.cursor, WAIT.as_secs());
-            pause = match pod.get_waiting(&path, WAIT).await {
+            pause = match pod.get(&path, WAIT).await {
                 Ok(response) if response.status == 200 => {
                     self.reporter.back();
                     if self.portion(&response) {
@@ -156,17 +160,10 @@ impl RecorderStream {
 
     /// Asks for the targets, where greetings may have been missed.
     async fn learn_targets(&mut self, pod: &PortForwardClient) {
-        let Ok(ForwardedResponse { status: 200, body, .. }) = pod.get("/v1/targets").await else { return };
-        let mut answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let targets = match answer.get_mut("targets").map(Value::take).unwrap_or_default() {
-            Value::Array(targets) => targets,
-            Value::Object(targets) => targets.into_iter().map(|(_, target)| target).collect(),
-            _ => Vec::new(),
-        };
-        for target in targets {
-            if let Ok(KnownTarget { hello, peer }) = serde_json::from_value(target) {
-                self.meet(&hello, &peer);
-            }
+        if let Ok(answer) = pod.get("/v1/targets", Duration::ZERO).await
+            && let Ok(known) = serde_json::from_slice::<KnownTargets>(&answer.body)
+        {
+            known.targets.iter().for_each(|KnownTarget { hello, peer }| self.meet(hello, peer));
         }
     }
 }
