@@ -59,7 +59,7 @@ pub async fn conduct(
     out: UnboundedSender<Progress>,
     stop: CancellationToken,
 ) -> Result<(), RunError> {
-    let mut run = Run { cluster, options, clock, out, stop, namespaces: Vec::new() };
+    let mut run = RunInProgress { cluster, options, clock, out, stop, namespaces: Vec::new() };
     let usage = run.play(cases).await;
     if !run.options.keep {
         let removals = run.namespaces.iter().map(|namespace| namespace.remove(&run.cluster, CLEAR_WITHIN));
@@ -79,7 +79,7 @@ pub async fn conduct(
     Ok(())
 }
 
-struct Run {
+struct RunInProgress {
     cluster: ClusterClient,
     options: RunOptions,
     clock: RunClock,
@@ -89,7 +89,7 @@ struct Run {
     namespaces: Vec<Namespace>,
 }
 
-impl Run {
+impl RunInProgress {
     fn report(&self, progress: Progress) {
         let _ = self.out.send(progress);
     }

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,13 +50,13 @@ impl ClusterClient {
     /// How many requests went to the API server, repetitions included.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.counts.sent()
+        self.counts.sent.load(Ordering::Relaxed)
     }
 
     /// How many of them were repetitions.
     #[must_use]
     pub fn repeated(&self) -> u64 {
-        self.counts.repeated()
+        self.counts.repeated.load(Ordering::Relaxed)
     }
 
     /// Sends a request and reads the answer as JSON.

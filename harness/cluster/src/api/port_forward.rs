@@ -97,16 +97,8 @@ impl PortForwardClient {
         }
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Result<ForwardedResponse, ClusterError> {
-        self.exchange(Method::GET, path, Bytes::new(), DEADLINE).await
-    }
-
     /// Gets a path on which the pod may wait this long before it answers.
-    pub(crate) async fn get_waiting(
-        &self,
-        path: &str,
-        wait: Duration,
-    ) -> Result<ForwardedResponse, ClusterError> {
+    pub(crate) async fn get(&self, path: &str, wait: Duration) -> Result<ForwardedResponse, ClusterError> {
         self.exchange(Method::GET, path, Bytes::new(), DEADLINE + wait).await
     }
 

@@ -85,8 +85,8 @@ prober_probe_total{container="c",namespace="ours"
     #[test]
     fn only_counters_of_the_namespace_are_taken() {
         let found: Vec<_> = counts(TEXT, "ours").collect();
-        let told: Vec<_> = found.iter().map(|one| (one.result.as_str(), one.count)).collect();
-        assert_eq!(told, [("failed", 3), ("successful", 12)]);
+        let counted: Vec<_> = found.iter().map(|one| (one.result.as_str(), one.count)).collect();
+        assert_eq!(counted, [("failed", 3), ("successful", 12)]);
         assert_eq!((found[0].uid.as_str(), found[0].probe.as_str()), ("u1", "Liveness"));
     }
 

@@ -29,18 +29,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How many requests were sent, and how many of them were repetitions.
 #[derive(Debug, Default)]
 pub(crate) struct RequestCounts {
-    sent: AtomicU64,
-    repeated: AtomicU64,
-}
-
-impl RequestCounts {
-    pub(crate) fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn repeated(&self) -> u64 {
-        self.repeated.load(Ordering::Relaxed)
-    }
+    pub(super) sent: AtomicU64,
+    pub(super) repeated: AtomicU64,
 }
 
 /// A client that counts and repeats, around one that does not.

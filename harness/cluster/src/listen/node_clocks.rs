@@ -65,7 +65,8 @@ async fn read(pod: &PortForwardClient, clock: RunClock, node: &str) -> Option<Re
 
 async fn round_trip(pod: &PortForwardClient, clock: RunClock, node: &str) -> Option<Reading> {
     let sent_us = clock.us();
-    let response = pod.get("/v1/clock").await.ok().filter(|response| response.status == 200)?;
+    let response =
+        pod.get("/v1/clock", Duration::ZERO).await.ok().filter(|response| response.status == 200)?;
     let received_us = clock.us();
     let NodeClocks { mono_us, wall_us } = serde_json::from_slice(&response.body).ok()?;
     Some(Reading { node: node.to_owned(), sent_us, received_us, mono_us, wall_us })

@@ -2,11 +2,10 @@
 //!
 //! What the harness stamps late because it did not get the processor must not be taken for lateness of the kubelet.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::listen::incoming::{Incoming, harness_noise};
@@ -19,29 +18,24 @@ const LATE_US: i64 = 50_000;
 
 /// Looks for stalls until it is dropped.
 pub(crate) struct StallDetector {
-    totals: Arc<StallTotals>,
+    totals: watch::Receiver<(u64, i64)>,
     _task: AbortOnDropHandle<()>,
-}
-
-#[derive(Default)]
-struct StallTotals {
-    stalls: AtomicU64,
-    stalled_us: AtomicI64,
 }
 
 impl StallDetector {
     /// Starts, and reports every stall.
     pub(crate) fn start(clock: RunClock, out: UnboundedSender<Incoming>) -> Self {
-        let totals = Arc::new(StallTotals::default());
-        let counting = Arc::clone(&totals);
+        let (counting, totals) = watch::channel((0, 0));
         let task = tokio::spawn(async move {
             let mut due_us = clock.us() + TICK_US;
             loop {
                 tokio::time::sleep(TICK).await;
                 let us = clock.us();
                 if is_stall(due_us, us) {
-                    counting.stalls.fetch_add(1, Ordering::Relaxed);
-                    counting.stalled_us.fetch_add(us - due_us, Ordering::Relaxed);
+                    counting.send_modify(|(stalls, stalled_us)| {
+                        *stalls += 1;
+                        *stalled_us += us - due_us;
+                    });
                     let what = harness_noise(due_us, us);
                     if out.send(Incoming::Happening { us, what }).is_err() {
                         return;
@@ -55,7 +49,7 @@ impl StallDetector {
 
     /// How many stalls there were, and their microseconds in all.
     pub(crate) fn totals(&self) -> (u64, i64) {
-        (self.totals.stalls.load(Ordering::Relaxed), self.totals.stalled_us.load(Ordering::Relaxed))
+        *self.totals.borrow()
     }
 }
 

@@ -77,7 +77,7 @@ impl HistoryWriter {
     pub(super) fn new(clock: RunClock) -> Self {
         let state = WriterState {
             open: HashMap::new(),
-            lateness: metronome::ear(),
+            lateness: metronome::lateness(),
             pods: HashMap::new(),
             expected: Vec::new(),
             early: HashMap::new(),

@@ -40,8 +40,8 @@ struct MetronomePod {
     node: String,
 }
 
-/// Finds the lateness of nodes in the lines of metronomes.
-pub(crate) fn ear() -> MetronomeEar {
+/// Notices in the lines of metronomes when a node is late.
+pub(crate) fn lateness() -> MetronomeEar {
     MetronomeEar::new(PERIOD_S * 1_000_000)
 }
 

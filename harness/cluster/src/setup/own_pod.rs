@@ -72,66 +72,51 @@ impl OwnPod<'_> {
     }
 }
 
-/// Why a pod is not ready.
+/// Why a pod is not ready, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct NotReady {
-    /// Why, and what to do.
-    why: String,
-    /// Whether it never will be.
-    for_good: bool,
-}
-
-impl NotReady {
-    fn yet(why: String) -> Self {
-        Self { why, for_good: false }
-    }
-
-    fn for_good(why: String) -> Self {
-        Self { why, for_good: true }
-    }
+enum NotReady {
+    Yet(String),
+    Ever(String),
 }
 
 /// Waits until a pod is ready, and returns it.
 async fn until_ready(cluster: &ClusterClient, namespace: &str, pod: &str) -> Result<Value, ClusterError> {
     let began = Instant::now();
     loop {
-        let seen = cluster.get(namespace, "Pod", pod).await?;
-        let problem = match &seen {
-            Some(seen) if condition(seen, "Ready").is_some_and(|ready| ready.text("/status") == "True") => {
-                return Ok(seen.clone());
-            }
-            Some(seen) => problem(seen),
-            None => Some(NotReady::for_good("somebody deleted it".to_owned())),
+        let problem = match cluster.get(namespace, "Pod", pod).await? {
+            Some(seen) if condition(&seen, "Ready", "True").is_some() => return Ok(seen),
+            Some(seen) => problem(&seen),
+            None => Some(NotReady::Ever("somebody deleted it".to_owned())),
         };
-        if problem.as_ref().is_some_and(|problem| problem.for_good) || began.elapsed() >= READY_WITHIN {
-            let unknown =
-                || format!("its status shows no problem; see `kubectl -n {namespace} describe pod {pod}`");
-            return Err(ClusterError::NotReady {
-                pod: pod.to_owned(),
-                seconds: began.elapsed().as_secs(),
-                why: problem.map_or_else(unknown, |problem| problem.why),
-            });
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
+        let why = match problem {
+            Some(NotReady::Ever(why)) => why,
+            _ if began.elapsed() < READY_WITHIN => {
+                tokio::time::sleep(LOOK_EVERY).await;
+                continue;
+            }
+            Some(NotReady::Yet(why)) => why,
+            None => format!("its status shows no problem; see `kubectl -n {namespace} describe pod {pod}`"),
+        };
+        let (pod, seconds) = (pod.to_owned(), began.elapsed().as_secs());
+        return Err(ClusterError::NotReady { pod, seconds, why });
     }
 }
 
 /// What keeps a pod from being ready, as far as its status shows.
 fn problem(pod: &Value) -> Option<NotReady> {
-    let status = pod.get("status")?;
     if pod.pointer("/metadata/deletionTimestamp").is_some() {
-        return Some(NotReady::for_good("it is being deleted".to_owned()));
+        return Some(NotReady::Ever("it is being deleted".to_owned()));
     }
-    if matches!(status.text("/phase"), "Failed" | "Succeeded") {
-        let why = format!("it ended ({} {})", status.text("/reason"), status.text("/message"));
-        return Some(NotReady::for_good(why));
+    if matches!(pod.text("/status/phase"), "Failed" | "Succeeded") {
+        let why = format!("it ended ({} {})", pod.text("/status/reason"), pod.text("/status/message"));
+        return Some(NotReady::Ever(why));
     }
-    if let Some(scheduled) = condition(pod, "PodScheduled").filter(|of| of.text("/status") == "False") {
+    if let Some(scheduled) = condition(pod, "PodScheduled", "False") {
         let message = scheduled.text("/message");
         let why = format!("no node takes it: {message}; free some room, or name a node with --node");
-        return Some(NotReady::yet(why));
+        return Some(NotReady::Yet(why));
     }
-    let statuses = status.items("/initContainerStatuses").chain(status.items("/containerStatuses"));
+    let statuses = pod.items("/status/initContainerStatuses").chain(pod.items("/status/containerStatuses"));
     statuses.filter_map(problem_of_container).next()
 }
 
@@ -140,36 +125,35 @@ fn problem_of_container(status: &Value) -> Option<NotReady> {
     if let Some(ended) = status.pointer("/state/terminated") {
         let code = ended["exitCode"].as_i64().unwrap_or_default();
         let why = format!("its container {name} ended with status {code} ({})", ended.text("/reason"));
-        return (code != 0).then_some(NotReady::yet(why));
+        return (code != 0).then_some(NotReady::Yet(why));
     }
     let (reason, message) = (status.text("/state/waiting/reason"), status.text("/state/waiting/message"));
     Some(match reason {
-        "ErrImageNeverPull" => NotReady::for_good(format!(
+        "ErrImageNeverPull" => NotReady::Ever(format!(
             "the image {image} is not on the node, and it must not be pulled; load it (`probity image load`), or allow it with --pull-policy IfNotPresent"
         )),
         "InvalidImageName" => {
-            NotReady::for_good(format!("`{image}` is not a valid image reference; see --image"))
+            NotReady::Ever(format!("`{image}` is not a valid image reference; see --image"))
         }
-        "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => NotReady::yet(format!(
+        "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => NotReady::Yet(format!(
             "the image {image} cannot be pulled ({message}); push it where the nodes can reach it (`probity image push`), or load it (`probity image load`)"
         )),
-        "CrashLoopBackOff" => NotReady::yet(format!("its container {name} ends again and again: {message}")),
+        "CrashLoopBackOff" => NotReady::Yet(format!("its container {name} ends again and again: {message}")),
         "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" => {
-            NotReady::yet(format!("its container {name} cannot be started: {reason}: {message}"))
+            NotReady::Yet(format!("its container {name} cannot be started: {reason}: {message}"))
         }
         _ => return None,
     })
 }
 
-fn condition<'v>(pod: &'v Value, kind: &str) -> Option<&'v Value> {
-    pod.items("/status/conditions").find(|condition| condition.text("/type") == kind)
+fn condition<'v>(pod: &'v Value, kind: &str, status: &str) -> Option<&'v Value> {
+    let mut conditions = pod.items("/status/conditions");
+    conditions.find(|condition| condition.text("/type") == kind && condition.text("/status") == status)
 }
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use serde_json::json;
 
     fn waiting(reason: &str) -> Value {
         let status = json!({ "name": "recorder", "image": "probity:dev", "state": { "waiting": { "reason": reason, "message": "no" } } });
@@ -178,14 +162,14 @@ mod tests {
 
     #[test]
     fn an_image_that_must_not_be_pulled_is_final_and_says_what_to_do() {
-        let found = problem(&waiting("ErrImageNeverPull")).unwrap();
-        assert!(found.for_good && found.why.contains("probity image load"), "{found:?}");
+        let Some(NotReady::Ever(why)) = problem(&waiting("ErrImageNeverPull")) else { panic!() };
+        assert!(why.contains("probity image load"), "{why}");
     }
 
     #[test]
     fn an_image_that_cannot_be_pulled_may_still_come() {
-        let found = problem(&waiting("ImagePullBackOff")).unwrap();
-        assert!(!found.for_good && found.why.contains("probity:dev"), "{found:?}");
+        let Some(NotReady::Yet(why)) = problem(&waiting("ImagePullBackOff")) else { panic!() };
+        assert!(why.contains("probity:dev"), "{why}");
     }
 
     #[test]
@@ -198,13 +182,12 @@ mod tests {
         let unscheduled =
             json!({ "type": "PodScheduled", "status": "False", "message": "0/1 nodes are available" });
         let pod = json!({ "status": { "conditions": [unscheduled] } });
-        assert!(problem(&pod).unwrap().why.contains("0/1 nodes"));
+        assert!(matches!(problem(&pod), Some(NotReady::Yet(why)) if why.contains("0/1 nodes")));
     }
 
     #[test]
     fn an_ended_pod_never_becomes_ready() {
         let pod = json!({ "status": { "phase": "Failed", "reason": "Evicted" } });
-        let found = problem(&pod).unwrap();
-        assert!(found.for_good && found.why.contains("Evicted"));
+        assert!(matches!(problem(&pod), Some(NotReady::Ever(why)) if why.contains("Evicted")));
     }
 }

@@ -1,4 +1,4 @@
-//! What a run made is removed, and nothing else; what does not go is named.
+//! What a run created is removed, and nothing else; what cannot be removed is named.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn done() -> ScriptedAnswer {
     ScriptedAnswer::Json(200, json!({ "kind": "Status", "status": "Success" }))
 }
 
-/// A cluster in which a namespace can be made; what else there is, the script says.
+/// A cluster in which a namespace can be created; the script says what else it has.
 fn cluster(
     script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
 ) -> impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static {
@@ -149,7 +149,7 @@ async fn a_given_namespace_that_is_not_there_or_on_its_way_out_is_refused() {
     assert!(error.to_string().contains("being deleted"), "{error}");
 }
 
-fn made(name: &str, namespace: &str, at: &str) -> Value {
+fn created(name: &str, namespace: &str, at: &str) -> Value {
     json!({ "metadata": { "name": name, "namespace": namespace, "creationTimestamp": at } })
 }
 
@@ -158,13 +158,13 @@ async fn what_a_crash_left_is_collected_and_what_is_young_is_left() {
     let server = FakeApiServer::start(|asked: &ReceivedRequest| match asked.line().as_str() {
         "GET /api/v1/namespaces" => Some(list(
             1,
-            &[made("old", "", "2026-01-01T00:00:00Z"), made("young", "", "2999-01-01T00:00:00Z")],
+            &[created("old", "", "2026-01-01T00:00:00Z"), created("young", "", "2999-01-01T00:00:00Z")],
         )),
         "GET /api/v1/pods" => Some(list(
             1,
-            &[made("a", "given", "2026-01-01T00:00:00Z"), made("b", "given", "2999-01-01T00:00:00Z")],
+            &[created("a", "given", "2026-01-01T00:00:00Z"), created("b", "given", "2999-01-01T00:00:00Z")],
         )),
-        "GET /api/v1/services" => Some(list(1, &[made("s", "old", "2026-01-01T00:00:00Z")])),
+        "GET /api/v1/services" => Some(list(1, &[created("s", "old", "2026-01-01T00:00:00Z")])),
         line if line.starts_with("DELETE") => Some(done()),
         _ => Some(list(1, &[])),
     })

@@ -81,6 +81,22 @@ async fn manifests_are_validated_strictly_and_a_refusal_names_the_fields() {
 }
 
 #[tokio::test]
+async fn a_patch_is_validated_strictly_and_names_its_subresource() {
+    let server = FakeApiServer::start(|_| Some(ScriptedAnswer::Json(200, object("a", 1)))).await;
+    server.client().await.patch("n", "Pod", "a", "resize", &json!({ "spec": {} })).await.unwrap();
+    let patch = &server.asked()[0];
+    assert_eq!(patch.line(), "PATCH /api/v1/namespaces/n/pods/a/resize");
+    assert_eq!((patch.query["fieldValidation"].as_str(), &patch.body), ("Strict", &json!({ "spec": {} })));
+}
+
+#[tokio::test]
+async fn a_refusal_that_names_no_code_has_the_code_of_its_answer() {
+    let server = FakeApiServer::start(|_| Some(ScriptedAnswer::Json(409, json!({ "error": "busy" })))).await;
+    let error = server.client().await.create("n", &pod(), false).await.unwrap_err();
+    assert!(error.code() == 409 && error.to_string().contains("busy"), "{error}");
+}
+
+#[tokio::test]
 async fn a_proxy_that_answers_in_prose_is_a_refusal_in_its_words() {
     let server = FakeApiServer::start(|_| Some(ScriptedAnswer::Text(403, "go away"))).await;
     let words = server.client().await.get("n", "Pod", "a").await.unwrap_err().to_string();

@@ -78,7 +78,7 @@ async fn each_missing_right_is_named_with_its_purpose_and_nothing_was_created() 
             Need::ByHand => {
                 assert!(
                     demanded.is_ok() && rights.shortcomings().is_empty(),
-                    "told by the cases that need it"
+                    "only the cases that need it mention it"
                 );
                 assert!(rights.lacking(rule.resource).unwrap().contains(rule.purpose));
             }

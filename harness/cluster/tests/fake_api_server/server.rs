@@ -50,7 +50,7 @@ pub(crate) enum ScriptedAnswer {
     RetryAfter(u16, u64),
     /// 200 and pieces of a body.
     Pieces(Vec<Piece>),
-    /// A status and a text that is no JSON.
+    /// A status and a text that is not JSON.
     Text(u16, &'static str),
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Need, RULES, Rule};
 
-/// The rights as manifests: in one namespace, or (without one) for a run that makes its own.
+/// The rights as manifests: in one namespace, or (without one) for a run that creates its own.
 #[must_use]
 pub fn rbac_yaml(namespace: Option<&str>) -> String {
     let home = namespace.unwrap_or("probity");
