@@ -10,7 +10,7 @@ use crate::waiting::Wait;
 use crate::workload::Workload;
 
 /// A workload as the history shows it.
-pub(super) struct Crew<'a> {
+pub(super) struct WorkloadPods<'a> {
     history: &'a History,
     kind: &'a str,
     name: String,
@@ -20,7 +20,7 @@ pub(super) struct Crew<'a> {
     sent_us: Option<i64>,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> WorkloadPods<'a> {
     pub(super) fn of(case: &Case, key: &'a str, workload: &'a Workload, history: &'a History) -> Self {
         let (kind, name) = (workload.kind(), object_name(case, key));
         let sent_us = history.events().rev().find_map(|(_, event)| match &event.what {

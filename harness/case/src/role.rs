@@ -19,12 +19,12 @@ const STAND_IN: &str = "main";
 /// A value of the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+pub(super) enum ContainerRole {
     Main,
     Sidecar,
 }
 
-impl Kind {
+impl ContainerRole {
     /// The kind that a value names, or why it names none.
     pub(super) fn read(value: &Value) -> Result<Self, String> {
         serde_json::from_value(value.clone()).map_err(|_| {
