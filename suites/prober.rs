@@ -1,20 +1,22 @@
-//! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts. And what the API
-//! server refuses about probes and hooks that no other chapter covers.
+//! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts.
 
 mod counters;
 mod ending;
 mod execution;
 mod kubelet_restart;
 mod lives;
-mod refusals;
 mod results;
 mod workers;
 
 use probity_model::Judge;
 
+use crate::refusals;
+
 /// How often the kubelet tries a probe that ends in an error: `maxProbeRetries` in pkg/kubelet/prober/prober.go of
 /// Kubernetes.
 const TRIES: i64 = 3;
+
+const TEMPLATES: Judge = Judge { clause: "validation.template-level", judge: refusals::judge_templates };
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
@@ -26,7 +28,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         execution::JUDGES,
         kubelet_restart::JUDGES,
         counters::JUDGES,
-        refusals::JUDGES,
+        &[TEMPLATES],
     ]
     .concat()
 }
