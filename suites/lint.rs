@@ -15,11 +15,16 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("scenario/overload.rs", "good * 1000", "the report shows rates in thousandths"),
 ];
 
+/// What is not converted yet: delete each entry with its last finding.
+const PENDING: &[&str] =
+    &["probe_grpc/", "probe_http/", "probe_mechanism/", "reading/answers.rs", "reading/http/"];
+
 /// A number from here on is a quantity and counts nothing that code has.
 const LARGE: u64 = 1000;
 
 /// What a doc comment of a constant must name one of: the source of the number.
-const SOURCES: [&str; 5] = ["RFC ", "Kubernetes", "gRPC", "Linux", "pkg/"];
+const SOURCES: [&str; 8] =
+    ["RFC ", "IANA", "Kubernetes", "kubelet's prober", "gRPC", "`net/http`", "Linux", "by the document"];
 
 /// What makes a time or a multiple of the number that it gets.
 const MAKERS: [&str; 5] = ["whole_seconds", "saturating_mul", "checked_mul", "from_secs", "from_millis"];
@@ -136,7 +141,8 @@ fn findings(text: &str) -> BTreeSet<usize> {
         }
         let second = token == "SECOND" && !import;
         if let Some((from, value)) = constant {
-            let doc = lines[..from].iter().rev().take_while(|line| line.trim_start().starts_with("//"));
+            let above = |line: &&&str| line.trim_start().starts_with("//") || line.contains("const ");
+            let doc = lines[..from].iter().rev().take_while(above);
             let doc: String = doc.copied().collect();
             if value && (is_number(token) || second) && !SOURCES.iter().any(|source| doc.contains(source)) {
                 found.insert(from);
@@ -156,10 +162,14 @@ fn findings(text: &str) -> BTreeSet<usize> {
 
 #[test]
 fn judges_have_no_number_of_their_own() {
-    let (mut found, mut used) = (Vec::new(), BTreeSet::new());
+    let (mut found, mut used, mut pending) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for (path, text) in sources() {
         for line in findings(&text) {
             let code = text.lines().nth(line).unwrap_or_default();
+            if let Some(prefix) = PENDING.iter().find(|prefix| path.starts_with(**prefix)) {
+                pending.insert(*prefix);
+                continue;
+            }
             let allowed = ALLOWED.iter().position(|(file, part, _)| *file == path && code.contains(part));
             match allowed {
                 Some(entry) => {
@@ -176,6 +186,7 @@ fn judges_have_no_number_of_their_own() {
         found.join("\n")
     );
     assert_eq!(used.len(), ALLOWED.len(), "an entry of ALLOWED allows nothing any more");
+    assert_eq!(pending.len(), PENDING.len(), "only these are still to be converted: {pending:?}");
 }
 
 #[test]

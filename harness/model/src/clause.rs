@@ -275,6 +275,15 @@ pub struct Tolerance {
     pub because: String,
 }
 
+impl Tolerance {
+    /// How much or how many: `10s`, or `3`.
+    #[must_use]
+    pub fn amount(&self) -> String {
+        let span = self.by.map(|by| by.to_string());
+        span.or_else(|| self.times.map(|times| times.to_string())).unwrap_or_default()
+    }
+}
+
 /// All clauses, in the order of the book.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {

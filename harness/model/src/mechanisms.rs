@@ -4,6 +4,8 @@
 //! A reading uses these by name, and no judge has a number of its own: what one clause alone allows is in its `slack` and
 //! its `tolerances`.
 
+use std::fmt;
+
 use crate::measure::SECOND;
 
 /// A tolerance that several clauses share.
@@ -26,6 +28,15 @@ impl Share {
     #[must_use]
     pub const fn of(self, time: i64) -> i64 {
         time.saturating_mul(self.0) / self.1
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            1 => write!(f, "{} times", self.0),
+            part => write!(f, "{}/{part}", self.0),
+        }
     }
 }
 
