@@ -10,10 +10,6 @@ pub(crate) fn outcome(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>
     attempt.result(probe, spec).outcome()
 }
 
-pub(crate) fn timed_out(attempt: &Attempt<'_>, spec: &ProbeSpec, probe: &Probe<'_>) -> bool {
-    attempt.result(probe, spec).timed_out()
-}
-
 /// A run of failures as long as the probe's `failureThreshold`.
 pub(crate) struct Exhausted<'t, 'h> {
     /// The failures.

@@ -1,4 +1,4 @@
-//! What a restart costs: at least the time that the application takes to start.
+//! What a restart costs: at least the start-up time of the application.
 
 use probity_model::measure::Bound;
 use probity_model::timeline::{ContainerSeen, ProbeKind, Revision};
@@ -11,10 +11,10 @@ use crate::reading::termination::exhausted;
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.restart-downtime", judge: restart_downtime }];
 
-/// A start shorter than this is none to speak of.
+/// Shorter starts are not judged.
 const START: i64 = 1_000_000;
 
-/// From the stop signal of a liveness restart until the container is ready again, at least its start-up time goes by.
+/// From the stop signal of a liveness restart until the container is ready again takes at least its start-up time.
 fn restart_downtime(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = readiness_lives(run);
     for spent in exhausted(run, ProbeKind::Liveness) {
@@ -22,13 +22,10 @@ fn restart_downtime(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let following = spent.life.next();
         let next = lives.iter().find(|life| following.is_some_and(|next| life.is(&next)));
         let Some(next) = next else { continue };
-        let port = next.spec.handler.port().and_then(|port| opened(next.attempt, port));
-        let Some(open) = port.filter(|open| open.at.at.lo - next.attempt.began.at.hi >= START) else {
-            continue;
-        };
+        let Some(open) = next.spec.handler.port().and_then(|port| opened(next, port)) else { continue };
+        let boot = open.at.at.lo - next.began.at.hi;
         let up = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.ready && seen.is_running();
-        let Some(ready) = next.first_shown(&next.attempt.began, up) else { continue };
-        let boot = open.at.at.lo - next.attempt.began.at.hi;
+        let Some(ready) = next.first_shown(&next.began, up).filter(|_| boot >= START) else { continue };
         let bound = Bound::at_least(boot, "the start-up time that its target took");
         let quantity = "out of service by a restart";
         spent.life.within(seen, quantity, (stop, ready), bound);

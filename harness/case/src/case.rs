@@ -10,9 +10,9 @@ use probity_script::{Plan, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kind::{self, Kind};
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
+use crate::role::{self, ContainerRole};
 use crate::step::Step;
 use crate::workload::Workload;
 
@@ -140,6 +140,15 @@ impl Case {
             .collect()
     }
 
+    /// The case that is written without a matrix.
+    ///
+    /// # Errors
+    ///
+    /// If its parts do not fit together.
+    pub fn from_written(written: WrittenCase) -> Result<Self, String> {
+        Self::of(written, &Variant::new())
+    }
+
     /// Checks that the clauses of a case exist.
     ///
     /// # Errors
@@ -173,14 +182,14 @@ impl Case {
         for (key, pod) in &pods {
             check_pod(pod, &path(key))?;
         }
-        if Kind::of(variant) == Kind::Sidecar {
+        if ContainerRole::of(variant) == ContainerRole::Sidecar {
             let mut any = false;
             for (key, pod) in &mut pods {
-                any |= kind::make_sidecars(pod, &path(key))?;
+                any |= role::make_sidecars(pod, &path(key))?;
             }
             if !any {
                 let why = "no container has a probe, so there is none to make a sidecar of";
-                return Err(pin(why, &["matrix", kind::AXIS]));
+                return Err(pin(why, &["matrix", role::AXIS]));
             }
         }
         for (key, workload) in &written.workloads {

@@ -9,10 +9,10 @@
 //! [`wait`] whether a history has what a step waits for. The crate reads no file and knows no cluster.
 
 mod case;
-mod kind;
 pub mod manifest;
 mod matrix;
 mod name;
+mod role;
 mod step;
 pub mod wait;
 mod waiting;

@@ -1,8 +1,8 @@
 //! Whether what a step waits for has come. A pure question about the history so far.
 
-mod crew;
 #[cfg(test)]
 mod tests;
+mod workload_pods;
 
 use probity_model::history::{Change, EventId, Happening, Heard, History, Sighting};
 use probity_model::timeline::{ContainerSeen, State};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::case::{Case, ONLY};
 use crate::manifest::{object_name, pod_name};
 use crate::waiting::{EventOf, ServingOf, TimesAsked, Wait};
-use crew::Crew;
+use workload_pods::WorkloadPods;
 
 /// Whether all conditions of a wait hold. Counts begin at `since`; states are those last seen.
 #[must_use]
@@ -25,21 +25,21 @@ pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool 
     let Some(workload) = wait.workload.as_ref().and_then(|key| case.workloads.get(key)) else {
         return holds(&pod_name(case, key));
     };
-    let crew = Crew::of(case, key, workload, history);
-    let pods = crew.pods(wait);
+    let found = WorkloadPods::of(case, key, workload, history);
+    let pods = found.pods(wait);
     let of_pods = match wait.all {
         _ if !wait.is_of_pods() => true,
         Some(true) => !pods.is_empty() && pods.iter().all(|pod| holds(pod)),
         _ => pods.iter().any(|pod| holds(pod)),
     };
-    of_pods && crew.stands(wait)
+    of_pods && found.stands(wait)
 }
 
 /// The names of the pods of a workload that are there, as far as the history knows.
 #[must_use]
 pub fn pods_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Vec<&'h str> {
     let workload = case.workloads.get(key);
-    workload.map(|of| Crew::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
+    workload.map(|of| WorkloadPods::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
 }
 
 /// Whether all that is said of a pod holds of this one.

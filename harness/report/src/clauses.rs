@@ -6,7 +6,7 @@ use probity_model::{Clause, EventId, Judgement, Measurement, Registry};
 use crate::build::Trial;
 use crate::document::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, UndecidedIn};
 use crate::merge::{Poll, Vote};
-use crate::run_log::Ground;
+use crate::run_log::ClusterFacts;
 use crate::word::{Reason, Word};
 use crate::words::event_in_words;
 
@@ -18,7 +18,7 @@ pub(super) fn of_clause(
     registry: &Registry,
     clause: &Clause,
     trials: &[Trial<'_>],
-    ground: Option<&Ground>,
+    ground: Option<&ClusterFacts>,
 ) -> ClauseReport {
     let votes: Vec<Vote<'_>> =
         trials.iter().enumerate().filter_map(|(at, trial)| vote(clause, at, trial)).collect();
@@ -73,7 +73,7 @@ fn judgement<'t>(clause: &Clause, trial: &'t Trial<'_>) -> Option<&'t Judgement>
 }
 
 /// Why a clause has no vote at all.
-fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&Ground>) -> Verdict {
+fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&ClusterFacts>) -> Verdict {
     let skipped = |reason, why: String| Verdict::Skipped { reason, why };
     match ground {
         Some(ground) if !clause.holds_for(&ground.server) => {

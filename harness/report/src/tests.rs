@@ -9,7 +9,7 @@ use probity_model::{Bound, Catalogue, Clause, Clock, History, Judge, Registry, S
 use serde_json::json;
 
 use super::*;
-use crate::run_log::{Ground, Leftover, Planned, RunFacts, Suite, Tool, Usage};
+use crate::run_log::{ClusterFacts, Leftover, Planned, RunFacts, Suite, Tool, Usage};
 
 const CLAUSES: &str = r"
 - id: demo.never-restarts
@@ -152,8 +152,11 @@ impl Run {
     }
 
     fn log(&self) -> Vec<LogLine> {
-        let ground =
-            Ground { context: "kind-x".to_owned(), server: "v1.36.3".to_owned(), ..Ground::default() };
+        let ground = ClusterFacts {
+            context: "kind-x".to_owned(),
+            server: "v1.36.3".to_owned(),
+            ..ClusterFacts::default()
+        };
         let begin = [LogLine::Began(Box::new(self.facts.clone())), LogLine::Ready(ground)];
         let usage = Usage { wall_us: 12_000_000, cases: 2, ..Usage::default() };
         let end = self.finished.then_some(LogLine::Finished(usage));

@@ -11,7 +11,7 @@ use probity_model::measure::Bound;
 use probity_model::timeline::ProbeKind;
 use probity_model::verdict::{Doubt, Skip};
 use probity_model::{Catalogue, Clause, History, Judge, Registry, Seen, Timeline};
-use probity_report::run_log::{Ground, Planned, RunFacts, Suite, Tool, Usage};
+use probity_report::run_log::{ClusterFacts, Planned, RunFacts, Suite, Tool, Usage};
 use probity_report::{LogLine, Report, Stored, Told};
 use serde_json::json;
 
@@ -123,7 +123,7 @@ fn ended(cases: &[(&str, &str)]) -> Run {
         ..RunFacts::default()
     };
     let node = NodeFacts { kubelet: "v1.36.3".to_owned(), ..NodeFacts::default() };
-    let ground = Ground {
+    let ground = ClusterFacts {
         context: "kind-x".to_owned(),
         server: "v1.36.3".to_owned(),
         namespace: "probity-x".to_owned(),
