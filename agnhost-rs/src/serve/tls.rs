@@ -45,8 +45,7 @@ pub(super) fn acceptor(tls: &Tls, protocol: Protocol) -> Result<TlsAcceptor, Tls
         }
     };
     let mut config = builder.with_single_cert(vec![certificate], key)?;
-    config.alpn_protocols =
-        tls.offers(protocol).into_iter().map(|name| name.as_bytes().to_vec()).collect();
+    config.alpn_protocols = tls.offers(protocol).into_iter().map(|name| name.as_bytes().to_vec()).collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
