@@ -80,7 +80,7 @@ fn hangs<'t>(life: &ProbedLife<'t, '_>) -> impl Iterator<Item = Hang<'t>> {
     life.attempt.probes_of(kind).filter_map(move |probe| {
         let until = life.result(probe).at();
         let waited = until.at.lo - probe.at.at.lo >= 2 * SECOND;
-        waited.then(|| Hang { container, kind, id: probe.id, from: &probe.at, until })
+        waited.then_some(Hang { container, kind, id: probe.id, from: &probe.at, until })
     })
 }
 
