@@ -1,11 +1,11 @@
-//! Probes that nothing can make succeed, because nobody is where they go to, or nobody there who could answer.
+//! Probes that cannot succeed, because nobody listens where they go to, or nobody there can answer.
 //!
-//! No target sees such a probe, or none sees more than a connection. That it is in vain follows from the plans that the
-//! pod's spec carries, and only if every container of the pod has one that was never changed.
+//! No target sees such a probe, or none sees more than a connection. That it cannot succeed follows from the plans in the
+//! pod's spec, and only if every container of the pod has one that was never changed.
 
 use probity_model::measure::{Bound, Fit};
 use probity_model::timeline::{
-    At, ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision,
+    At, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
@@ -14,7 +14,7 @@ use probity_script::{Listener, Plan};
 use super::http::reaction::CountsAs;
 use super::kinds::{sleeps, started_before};
 
-/// A probe that is in vain.
+/// A probe that cannot succeed.
 #[derive(Clone, Copy)]
 pub(crate) struct UnreachableProbe<'t, 'h> {
     pub(crate) pod: &'t PodLife<'h>,
@@ -25,17 +25,17 @@ pub(crate) struct UnreachableProbe<'t, 'h> {
 /// Who listens where a probe goes to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum There {
-    /// Nobody at all, or only for those inside of the pod.
+    /// Nobody, or nobody outside of the pod can reach it.
     Nobody,
     /// This listener.
     Listener(Box<Listener>),
-    /// It cannot be told.
+    /// The plans do not say.
     Unknown,
 }
 
-/// Who listens at a port of a pod, as far as the plans of its containers tell.
+/// Who listens at a port of a pod, by the plans of its containers.
 pub(crate) fn there(pod: &PodLife<'_>, port: u16) -> There {
-    let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+    let stays = pod.containers.iter().filter(|container| container.stays());
     let plan = |of: &ContainerLife<'_>| of.plan().or_else(|| sleeps(of).then(Plan::default));
     let plans: Option<Vec<Plan>> = stays.map(plan).collect();
     let Some(plans) = plans.filter(|_| !super::arrivals::on_node_network(pod) && !changed(pod)) else {
@@ -60,19 +60,19 @@ fn changed(pod: &PodLife<'_>) -> bool {
     pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| attempt.was_changed())
 }
 
-/// Whether anybody was seen at a port: it may be one of the target's own.
+/// Whether a connection to a port was seen: it may be one of the target's own.
 fn visited(pod: &PodLife<'_>, port: u16) -> bool {
     let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
     attempts.flat_map(|attempt| &attempt.connections).any(|connection| connection.port() == Some(port))
 }
 
-/// Whether a handler goes to its own pod, by a port that has a number.
+/// The port of a handler that asks its own pod, if it has a number.
 pub(crate) fn own_port(handler: &Handler) -> Option<u16> {
     handler.port().filter(|_| handler.host().is_none())
 }
 
 impl UnreachableProbe<'_, '_> {
-    /// Judges by what became of it.
+    /// Judges what followed from it.
     pub(crate) fn judge(
         &self,
         run: &Timeline<'_>,
@@ -107,7 +107,7 @@ impl UnreachableProbe<'_, '_> {
         }
     }
 
-    /// A revision that shows what only a success can bring about.
+    /// A revision that shows what only a success can cause.
     fn succeeded(&self) -> Option<EventId> {
         let shown = self.pod.revisions.iter().find(|shown| {
             shown.container(&self.container.name).is_some_and(|status| match self.spec.kind {
@@ -128,7 +128,7 @@ impl UnreachableProbe<'_, '_> {
         self.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// A liveness or startup probe that only fails ends the container in time, unless something holds it back.
+    /// A liveness or startup probe that only fails ends the container in time, unless something prevents that.
     fn should_have_killed(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
         let spec = self.spec;
         let gated = spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::case::{Case, ONLY};
 use crate::manifest::{object_name, pod_name};
-use crate::waiting::{EventOf, ServingOf, TimesAsked, Wait};
+use crate::waiting::{AskedCondition, EventCondition, ServingCondition, Wait};
 use workload_pods::WorkloadPods;
 
 /// Whether all conditions of a wait hold. Counts begin at `since`; states are those last seen.
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
         })
     }
 
-    fn asked(&self, asked: &TimesAsked) -> bool {
+    fn asked(&self, asked: &AskedCondition) -> bool {
         let counts = |fact: &Fact| match (fact, &asked.at) {
             (Fact::Request(request), at) => {
                 request.endpoint.as_ref() == Some(at) && request.hop.is_none_or(|hop| hop == 0)
@@ -106,7 +106,7 @@ impl<'a> View<'a> {
         )
     }
 
-    fn recorded(&self, wanted: &EventOf) -> bool {
+    fn recorded(&self, wanted: &EventCondition) -> bool {
         self.history.since(self.since).any(|(_, event)| {
             let Happening::Sighting(sighting) = &event.what else { return false };
             let text = |field: &str| sighting.object.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -152,7 +152,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether the newest slice of the service says so of the pod; a pod that is in no slice serves nobody.
-    fn serving(&self, case: &Case, serving: &ServingOf) -> bool {
+    fn serving(&self, case: &Case, serving: &ServingCondition) -> bool {
         let service = object_name(case, &serving.service);
         let entry = self.history.events().rev().find_map(|(_, event)| {
             let Happening::Sighting(sighting) = &event.what else { return None };

@@ -110,7 +110,7 @@ pub struct ProfileReport {
     /// Which.
     pub profile: Profile,
     /// What became of it.
-    pub result: Outcome,
+    pub result: ProfileOutcome,
     /// Why, in a sentence.
     pub why: String,
     /// Its clauses by verdict: those that a case of the profile was written for, and any that was violated in one.
@@ -123,7 +123,7 @@ pub struct ProfileReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ProfileOutcome {
     /// Every clause holds or diverges.
     Success,
     /// None was violated, and some are not decided.

@@ -11,11 +11,12 @@ use probity_model::mechanisms::UNKNOWN_LIFE;
 use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, Life, ProbeSpec, Through};
 use probity_model::{EventId, Stamp, Timeline};
 use probity_script::answer::{HttpAnswer, HttpReply};
-use probity_script::{Change, Endpoint, Fact, Plan};
+use probity_script::wire::{HttpRequestFacts, PlannedResponse, path_of};
+use probity_script::{Change, Fact, Plan};
 
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::{Reference, Url};
-use crate::reading::http::said::{self, Said};
+use crate::reading::http::said::Said;
 
 /// The statuses that ask to go elsewhere.
 const FOLLOWED: [u16; 5] = [301, 302, 303, 307, 308];
@@ -175,9 +176,7 @@ impl<'t, 'h> TargetLife<'t, 'h> {
     fn told(&self, asked: &Asked<'h>) -> Option<HttpAnswer> {
         let (_, _, answer) = asked.answer.as_ref()?;
         let (_, plan) = self.plans.iter().rfind(|(since, _)| *since <= asked.at.at.lo)?;
-        let Endpoint::Of { listener, name } = answer.endpoint.as_ref()? else { return None };
-        let script = plan.as_ref()?.listeners.get(listener)?.paths.get(name)?;
-        script.steps().get(answer.step).map(|step| step.answer.clone())
+        plan.as_ref()?.http_answer(answer.endpoint.as_ref()?, answer.step).cloned()
     }
 }
 
@@ -325,18 +324,15 @@ fn leads(
     }
 }
 
-/// The `Location` that was sent, its placeholders filled in as the target does.
+/// The `Location` that was sent.
 pub(crate) fn location(reply: &HttpReply, asked: &Asked<'_>, connection: &Connection<'_>) -> Option<String> {
-    let ip = connection.address();
-    let ip = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
-    let port = connection.port().unwrap_or_default().to_string();
-    let host = asked.header("host").next().unwrap_or_default();
-    let fill = |text: &str| text.replace("{ip}", &ip).replace("{port}", &port).replace("{host}", host);
-    let hop = asked.request.hop.unwrap_or(0);
-    if let Some(chain) = said::chain(reply, hop) {
-        let path = asked.request.target.split('?').next().unwrap_or_default();
-        return Some(format!("{}{path}?probity-hop={}", fill(&chain.base), hop + 1));
-    }
-    let line = reply.headers.iter().find(|line| line.is("location"))?;
-    line.parts().map(|(_, value)| fill(value))
+    let facts = HttpRequestFacts {
+        path: path_of(&asked.request.target),
+        hop: asked.request.hop.unwrap_or(0),
+        host: asked.header("host").next().unwrap_or_default(),
+        ip: connection.address().parse().ok()?,
+        port: connection.port().unwrap_or_default(),
+        ..HttpRequestFacts::default()
+    };
+    PlannedResponse::of(reply, &facts).header("location").map(str::to_owned)
 }

@@ -1,10 +1,15 @@
 //! What an answer says to whoever reads it as HTTP: a status that counts, a body that breaks off, or nothing at all.
 //!
-//! The witness tells what became of an answer, the plan what was meant. Where both together leave room for doubt, for
-//! example because a pause comes near to the probe's timeout, the answer is [`Said::Unknown`] and nobody is judged by it.
+//! The witness reports what became of an answer, and the plan what it puts on the wire ([`probity_script::wire`]). Where both
+//! together leave room for doubt, for example because a pause comes near to the probe's timeout, the answer is
+//! [`Said::Unknown`] and nobody is judged by it.
 
 use probity_model::clause::micros;
-use probity_script::answer::{Body, Framing, Hops, HttpAnswer, HttpReply, Redirect};
+use probity_script::answer::HttpAnswer;
+use probity_script::wire::{
+    BodyContent, BodyCut, BodyEnd, BodyLength, ConnectionEnd, HttpRequestFacts, HttpVersion, PlannedResponse,
+    WireAction, compose_http,
+};
 use probity_script::witness::Answered;
 
 /// So much of a body is read, and no more.
@@ -44,93 +49,50 @@ impl Said {
         http1: bool,
         timeout: i64,
     ) -> Self {
-        let reply = match told {
-            Some(HttpAnswer::Reply(reply)) => Some(&**reply),
-            _ => None,
-        };
+        let version = if http1 { HttpVersion::Http11 } else { HttpVersion::Http2 };
+        let facts = HttpRequestFacts { version, hop, ..HttpRequestFacts::default() };
         let whole = answer.error.is_none();
-        match (answer.answer.as_str(), reply.and_then(|reply| reply.raw.as_deref())) {
-            ("close" | "reset" | "garbage", _) if whole => Self::Nothing,
-            ("raw", Some(raw)) if whole && !raw.starts_with("HTTP/") => Self::Nothing,
-            (status, None) => match status.parse() {
-                Ok(status) => {
-                    let reply = reply.filter(|reply| composed(reply, hop) == status);
-                    response(status, reply, hop, whole, http1, timeout)
-                }
-                Err(_) => Self::Unknown,
+        let composed = told.map(|told| compose_http(told, &facts));
+        match composed.filter(|composed| composed.word == answer.answer) {
+            // The plan is not known, or another answer was given instead.
+            None => match (answer.answer.as_str(), answer.answer.parse()) {
+                ("close" | "reset" | "garbage", _) if whole => Self::Nothing,
+                (_, Ok(status)) if whole => Self::Whole { status, bytes: None },
+                _ => Self::Unknown,
             },
-            _ => Self::Unknown,
+            Some(composed) => match composed.action {
+                WireAction::SendAndEnd { bytes, .. } if whole && !bytes.starts_with(b"HTTP/") => {
+                    Self::Nothing
+                }
+                WireAction::SendAndEnd { .. } | WireAction::Hang => Self::Unknown,
+                WireAction::Respond(response) => {
+                    said_by(&response, composed.delay.map_or(0, micros), whole, timeout)
+                }
+            },
         }
     }
 }
 
-/// The part of a redirect chain that this hop still is.
-pub(crate) fn chain(reply: &HttpReply, hop: u64) -> Option<&Redirect> {
-    reply.redirect.as_ref().filter(|redirect| match redirect.hops {
-        Hops::Count(hops) => hop < hops,
-        Hops::Endless => true,
-    })
-}
-
-fn composed(reply: &HttpReply, hop: u64) -> u16 {
-    chain(reply, hop).map_or(reply.status, |redirect| redirect.status).code()
-}
-
-fn response(
-    status: u16,
-    reply: Option<&HttpReply>,
-    hop: u64,
-    whole: bool,
-    http1: bool,
-    timeout: i64,
-) -> Said {
+/// What a response says that was sent after a delay, whole or not as far as the witness knows.
+fn said_by(response: &PlannedResponse, delay: i64, whole: bool, timeout: i64) -> Said {
+    let status = response.status;
     let known = |bytes| if whole { Said::Whole { status, bytes } } else { Said::Unknown };
-    let Some(reply) = reply else { return known(None) };
-    if reply.delay.is_some_and(|delay| micros(delay) * 2 > timeout) {
+    let aborted = matches!(response.cut, Some((_, BodyCut::End(ConnectionEnd::Reset))));
+    let unusual = response.version == HttpVersion::Http2 && !response.has_a_usual_end();
+    if delay * 2 > timeout || aborted || unusual || matches!(response.length, BodyLength::Headers(_)) {
         return Said::Unknown;
     }
-    if chain(reply, hop).is_some() || !reply.status.has_body() {
-        return known(Some(0));
-    }
-    if reply.headers.iter().any(|line| line.is("content-length") || line.is("transfer-encoding")) {
-        return Said::Unknown;
-    }
-    let Some(bytes) = length(reply) else { return known(None) };
-    let cut = [reply.stall_after, reply.close_after, reply.reset_after].into_iter().flatten().next();
-    let unusual = cut.is_some() || reply.framing.is_some();
-    if reply.reset_after.is_some() || (!http1 && unusual) {
-        return Said::Unknown;
-    }
-    let sent = bytes.min(cut.map_or(u64::MAX, |cut| cut.0));
-    let needed = needed(reply, bytes).min(LIMIT);
-    match pace(reply, sent.min(needed), timeout) {
-        Pace::InTime if sent >= LIMIT => Said::Whole { status, bytes: Some(bytes) },
-        Pace::InTime if sent >= needed => known(Some(bytes)),
+    let bytes = match &response.content {
+        BodyContent::Report(_) => return known(None),
+        content => content.size().unwrap_or(u64::MAX),
+    };
+    let read = response.read(LIMIT);
+    let reaches_the_limit = response.sent().is_none_or(|sent| sent >= LIMIT);
+    match pace(delay.saturating_add(micros(read.after)), timeout) {
+        Pace::InTime if reaches_the_limit => Said::Whole { status, bytes: Some(bytes) },
+        Pace::InTime if read.end == BodyEnd::Complete => known(Some(bytes)),
         Pace::InTime | Pace::TooLate => Said::Short { status },
         Pace::Unclear => Said::Unknown,
-    }
-}
-
-/// How long the body is that was meant; none for a report, whose length is not in the plan.
-fn length(reply: &HttpReply) -> Option<u64> {
-    match &reply.body {
-        None => Some(2),
-        Some(Body::Text(text)) => Some(text.len() as u64),
-        Some(Body::Bytes(size)) => Some(size.0),
-        Some(Body::Endless) => Some(u64::MAX),
-        Some(Body::Report(_)) => None,
-    }
-}
-
-/// How much has to come before a reader knows the end: without a length he needs the end itself, which a cut takes away.
-fn needed(reply: &HttpReply, bytes: u64) -> u64 {
-    let cut = reply.stall_after.is_some() || reply.close_after.is_some();
-    match &reply.framing {
-        Some(Framing::Claim(claim)) => claim.content_length.0,
-        Some(Framing::Close) if reply.stall_after.is_none() => 0,
-        Some(Framing::Close | Framing::Chunked) if cut => u64::MAX,
-        None if cut && bytes == u64::MAX => u64::MAX,
-        _ => bytes,
     }
 }
 
@@ -140,14 +102,8 @@ enum Pace {
     Unclear,
 }
 
-/// Whether so much of the body comes within the timeout.
-fn pace(reply: &HttpReply, bytes: u64, timeout: i64) -> Pace {
-    let before = [reply.delay, reply.body_delay].into_iter().flatten().map(micros).sum::<i64>();
-    let drip = reply.drip.map_or(0, |drip| {
-        let pauses = bytes.saturating_sub(1) / drip.bytes.0.max(1);
-        i64::try_from(pauses).unwrap_or(i64::MAX).saturating_mul(micros(drip.every))
-    });
-    let takes = before.saturating_add(drip);
+/// Whether what takes so long comes within the timeout.
+fn pace(takes: i64, timeout: i64) -> Pace {
     if takes.saturating_mul(2) <= timeout {
         Pace::InTime
     } else if takes > timeout.saturating_mul(3) / 2 {
@@ -168,11 +124,7 @@ mod tests {
     /// What an answer says that was meant so and came without an error, to a probe with a timeout of 1 s.
     fn said(told: serde_json::Value) -> Said {
         let told: HttpAnswer = serde_json::from_value(told).unwrap();
-        let answer = match &told {
-            HttpAnswer::Reply(reply) if reply.raw.is_some() => "raw".to_owned(),
-            HttpAnswer::Reply(reply) => composed(reply, 0).to_string(),
-            word => word.word().unwrap_or_default().to_owned(),
-        };
+        let answer = compose_http(&told, &HttpRequestFacts::default()).word;
         let answered = Answered {
             conn: 0,
             nth: 1,

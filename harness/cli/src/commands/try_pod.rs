@@ -139,7 +139,7 @@ impl Attempt<'_> {
             undecided: Undecided::Told,
         };
         let finished = prepared.conduct(plan, |_| ())?;
-        let whole = finished.histories.iter().filter_map(|stored| stored.told.as_ref().ok());
+        let whole = finished.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());
         let histories: Vec<&History> = whole.map(|told| &told.history).collect();
         let run = TrialRun::of(&book.registry, &self.trials, &finished.folder, &finished.log, &histories);
         self.print(Some(&run))?;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use probity_case::manifest::CASE;
 use probity_model::History;
 use probity_model::history::{Deed, Did, Gap, Happening, Header, Reading, Source};
-use probity_model::metronome::MetronomeEar;
+use probity_model::metronome::MetronomeReader;
 use tokio::sync::{mpsc, watch};
 
 use crate::fields::Fields as _;
@@ -37,7 +37,7 @@ pub(super) struct HistoryWriter {
 struct WriterState {
     open: HashMap<String, OpenHistory>,
     /// Notices when a node is late for every pod.
-    lateness: MetronomeEar,
+    lateness: MetronomeReader,
     /// The case of each pod, by the name of the pod.
     pods: HashMap<String, String>,
     /// The beginnings of the names that controllers will give to pods, each with its case.

@@ -5,7 +5,9 @@ use std::process::Stdio;
 use bytes::Bytes;
 use probity_case::manifest::{self, control_port, object_name, pod_name};
 use probity_case::wait;
-use probity_case::{ChangeOf, EphemeralOf, MetricsOf, NodeVerbOf, ONLY, PatchOf, ScaleOf, Step, TryOf};
+use probity_case::{
+    ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
+};
 use probity_model::history::{Did, Tried};
 use probity_model::{EventId, Timeline};
 use probity_script::Changed;
@@ -86,7 +88,7 @@ impl Director<'_> {
                 cluster.evict(&namespace, &pod).await?;
                 Did::Evicted { pod }
             }
-            Step::Patch(PatchOf { pod, kind, name, subresource, patch }) => {
+            Step::Patch(PatchStep { pod, kind, name, subresource, patch }) => {
                 let (kind, name) = match (kind, name) {
                     (Some(kind), Some(name)) => (kind.as_str(), object_name(self.case, name)),
                     _ => ("Pod", pod_of(pod)),
@@ -105,13 +107,13 @@ impl Director<'_> {
                 let exit = Some(cluster.exec(&namespace, &pod, &container, &command).await?);
                 Did::Executed { pod, container, command, exit }
             }
-            Step::Scale(ScaleOf { kind, name, replicas }) => {
+            Step::Scale(ScaleStep { kind, name, replicas }) => {
                 let patch = json!({ "spec": { "replicas": replicas } });
                 let name = object_name(self.case, name);
                 cluster.patch(&namespace, kind, &name, "", &patch).await?;
                 Did::Scaled { kind: kind.clone(), name, replicas: *replicas }
             }
-            Step::Ephemeral(EphemeralOf { pod, container }) => {
+            Step::Ephemeral(EphemeralStep { pod, container }) => {
                 let patch = json!({ "spec": { "ephemeralContainers": [container] } });
                 self.patch("Pod", pod_of(pod), "ephemeralcontainers", patch).await?
             }
@@ -145,7 +147,7 @@ impl Director<'_> {
         }
     }
 
-    async fn change(&mut self, of: &ChangeOf) -> Result<Did, StepError> {
+    async fn change(&mut self, of: &ChangeStep) -> Result<Did, StepError> {
         let body = serde_json::to_vec(&of.to)?;
         let (pod, container, answer) = self.post(&of.pod, &of.container, "/v1/change", body).await?;
         let Changed { endpoints, mono_us, .. } = serde_json::from_slice(&answer)?;
@@ -175,7 +177,7 @@ impl Director<'_> {
     }
 
     /// Runs the user's command with the verb and the node as its last two arguments.
-    async fn run_node_command(&self, of: &NodeVerbOf) -> Result<Did, StepError> {
+    async fn run_node_command(&self, of: &NodeStep) -> Result<Did, StepError> {
         let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
         let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
         let node = self.node_of(&of.pod)?;
@@ -201,7 +203,7 @@ impl Director<'_> {
         node.filter(|node| !node.is_empty()).ok_or(StepError::NoNode(pod))
     }
 
-    async fn read_metrics(&self, of: &MetricsOf) -> Result<Did, StepError> {
+    async fn read_metrics(&self, of: &MetricsStep) -> Result<Did, StepError> {
         let node = self.node_of(&of.pod)?;
         let mut pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
         self.history.look(|history| {
@@ -212,7 +214,7 @@ impl Director<'_> {
         Ok(Did::Measured { node, probes })
     }
 
-    async fn try_out(&self, of: &TryOf) -> Result<Did, StepError> {
+    async fn try_out(&self, of: &TryStep) -> Result<Did, StepError> {
         let manifest = manifest::trial(self.case, &of.name, &of.manifest, &self.setting);
         let name = of.name.clone();
         let tried = match self.run.cluster.create(&self.setting.namespace, &manifest, true).await {

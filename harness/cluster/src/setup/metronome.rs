@@ -6,7 +6,7 @@
 
 use futures_util::future::join_all;
 use probity_case::manifest::{CONTROL_PORT, Setting};
-use probity_model::metronome::MetronomeEar;
+use probity_model::metronome::MetronomeReader;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::AbortOnDropHandle;
@@ -41,8 +41,8 @@ struct MetronomePod {
 }
 
 /// Notices in the lines of metronomes when a node is late.
-pub(crate) fn lateness() -> MetronomeEar {
-    MetronomeEar::new(PERIOD_S * 1_000_000)
+pub(crate) fn lateness() -> MetronomeReader {
+    MetronomeReader::new(PERIOD_S * 1_000_000)
 }
 
 /// Whether a pod with this name is a metronome.
