@@ -1,8 +1,8 @@
 //! Startup, liveness and readiness probes: which of them runs when, and what follows from it.
 
-pub(crate) mod endpoints;
-pub(crate) mod liveness;
-pub(crate) mod readiness;
+mod endpoints;
+mod liveness;
+mod readiness;
 mod scope;
 mod startup;
 

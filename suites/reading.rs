@@ -5,12 +5,14 @@
 
 pub(crate) mod answers;
 pub(crate) mod arrivals;
-pub(crate) mod evidence;
+pub(crate) mod endpoints;
 pub(crate) mod http;
-pub(crate) mod in_vain;
 pub(crate) mod kill;
 pub(crate) mod kinds;
+pub(crate) mod readiness;
 #[cfg(test)]
 pub(crate) mod scene;
 pub(crate) mod services;
+pub(crate) mod termination;
 pub(crate) mod tolerance;
+pub(crate) mod unreachable;

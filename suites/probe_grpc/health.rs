@@ -5,7 +5,8 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::Protocol;
 
 use crate::reading::answers::{Answer, Answers, of_others};
-use crate::reading::in_vain::{Comes, InVain, There, there};
+use crate::reading::http::reaction::CountsAs;
+use crate::reading::unreachable::{There, UnreachableProbe, there};
 
 /// Whether an answer is SERVING, as the target writes it.
 pub(crate) fn is_serving(word: &str) -> bool {
@@ -92,7 +93,7 @@ fn judge(
     seen: &mut Seen,
     means: impl Fn(&ContainerLife<'_>, &str) -> Option<bool>,
 ) {
-    let of_grpc = |answers: &Answers<'_, '_>| matches!(answers.course.probe.handler, Handler::Grpc { .. });
+    let of_grpc = |answers: &Answers<'_, '_>| matches!(answers.course.spec.handler, Handler::Grpc { .. });
     for answers in of_others(run).iter().filter(|answers| of_grpc(answers)) {
         answers.judge(run, clause, seen, |exchange| match answers.told(exchange)? {
             Answer::Health(word) => {
@@ -109,7 +110,7 @@ fn in_vain(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, fits
     for (pod, container, spec) in run.probes() {
         let Handler::Grpc { port, .. } = &spec.handler else { continue };
         if port.number.is_some_and(|port| fits(&there(pod, port))) {
-            InVain { pod, container, spec }.judge(run, clause, seen, why, Comes::ToFailure);
+            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
         }
     }
 }

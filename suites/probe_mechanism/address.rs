@@ -6,7 +6,8 @@ use probity_model::timeline::{Handler, Through};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::arrivals::{arrivals, has_ip};
-use crate::reading::in_vain::{Comes, InVain, There, own_port, there};
+use crate::reading::http::reaction::CountsAs;
+use crate::reading::unreachable::{There, UnreachableProbe, own_port, there};
 
 /// Without `host`, a probe connects to the pod's address: a server that listens to the loopback alone is not reached.
 pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -33,7 +34,7 @@ pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         let by_address = matches!(spec.handler, Handler::Http { .. } | Handler::Tcp { .. });
         if local && by_address && there(pod, port) == There::Nobody {
             let why = "whose port listens to the loopback alone";
-            InVain { pod, container, spec }.judge(run, clause, seen, why, Comes::ToFailure);
+            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
         }
     }
 }

@@ -87,8 +87,8 @@ fn spared(
             let finding = format!("{of} was killed for its liveness probe before the first of them");
             seen.violated(finding, [killing.id, first]);
         }
-        None if run.clocks.on_harness(&attempt.began.1).is_some_and(|began| began.hi < at) => {
-            seen.fine([attempt.began.0, first]);
+        None if run.clocks.on_harness(&attempt.began).is_some_and(|began| began.hi < at) => {
+            seen.fine([attempt.began.id, first]);
         }
         None => {}
     }

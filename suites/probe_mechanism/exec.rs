@@ -8,8 +8,9 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Dump, Fact};
 
 use crate::reading::answers::{Answer, of_others};
-use crate::reading::http::course::Course;
-use crate::reading::in_vain::{Comes, InVain};
+use crate::reading::http::exchanges::Exchanges;
+use crate::reading::http::reaction::CountsAs;
+use crate::reading::unreachable::UnreachableProbe;
 
 /// The namespaces that every process of a container has in common.
 const SHARED: [&str; 5] = ["pid", "net", "mnt", "uts", "ipc"];
@@ -36,7 +37,7 @@ pub(super) fn exit_zero(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// A command that takes longer than the timeout is a failure.
 pub(super) fn timeout_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_others(run) {
-        if !matches!(answers.course.probe.handler, Handler::Exec { .. }) {
+        if !matches!(answers.course.spec.handler, Handler::Exec { .. }) {
             continue;
         }
         answers.judge(run, clause, seen, |exchange| {
@@ -51,8 +52,8 @@ pub(super) fn timeout_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
 const TO_GIVE_UP: i64 = 3_000_000;
 
 /// A command that is too late is not left running: the runtime ends it.
-fn judge_given_up(run: &Timeline<'_>, course: &Course<'_, '_>, seen: &mut Seen) {
-    let (attempt, spec) = (course.attempt, course.probe);
+fn judge_given_up(run: &Timeline<'_>, course: &Exchanges<'_, '_>, seen: &mut Seen) {
+    let (attempt, spec) = (course.attempt, course.spec);
     let commands = attempt.probes_of(spec.kind).filter_map(|probe| match probe.through {
         Through::Command(at) => attempt.commands.get(at),
         _ => None,
@@ -93,8 +94,8 @@ pub(super) fn fork_then_exit_fails(run: &Timeline<'_>, clause: &Clause, seen: &m
 pub(super) fn spawn_error_not_counted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, spec) in run.probes() {
         if container.plan().is_some() && is_missing(spec) {
-            let vain = InVain { pod, container, spec };
-            vain.judge(run, clause, seen, "whose command is missing", Comes::ToNothing);
+            let vain = UnreachableProbe { pod, container, spec };
+            vain.judge(run, clause, seen, "whose command is missing", CountsAs::Nothing);
         }
     }
 }

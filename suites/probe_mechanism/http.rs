@@ -4,7 +4,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::answers::of_http;
 use crate::reading::arrivals::{arrivals, astray, gets};
-use crate::reading::http::exchange::Outcome;
+use crate::reading::http::exchange::HttpOutcome;
 
 /// A status from 200 to 399 is a success, and any above a failure. Redirects count where nobody is to follow them.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -13,8 +13,10 @@ pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             let [only] = exchange.hops.as_slice() else { return None };
             let status = only.said.status()?;
             match exchange.outcome() {
-                Outcome::Good | Outcome::Parted => Some((true, format!("were answered with {status}"))),
-                Outcome::Bad => Some((false, format!("were answered with {status}"))),
+                HttpOutcome::Good | HttpOutcome::Parted => {
+                    Some((true, format!("were answered with {status}")))
+                }
+                HttpOutcome::Bad => Some((false, format!("were answered with {status}"))),
                 _ => None,
             }
         });

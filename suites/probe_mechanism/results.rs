@@ -10,9 +10,10 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::exec::is_missing;
 use crate::probe_grpc::health::is_serving;
 use crate::reading::answers::{Answer, Answers, of_http, of_others};
-use crate::reading::http::exchange::{Exchange, Outcome};
-use crate::reading::http::taken::Jury;
-use crate::reading::in_vain::{Comes, InVain};
+use crate::reading::http::exchange::{Exchange, HttpOutcome};
+use crate::reading::http::reaction::CountsAs;
+use crate::reading::http::reaction::Reaction;
+use crate::reading::unreachable::UnreachableProbe;
 
 /// Probes that pass change nothing: no failure is recorded, and nobody is killed for one.
 pub(super) fn success_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -33,7 +34,7 @@ fn passed(answers: &Answers<'_, '_>, exchange: &Exchange<'_, '_>) -> bool {
         Some(Answer::Opened(how)) => how == "serve",
         Some(Answer::Health(word)) => is_serving(word),
         Some(_) => false,
-        None => exchange.hops.len() == 1 && exchange.outcome() == Outcome::Good,
+        None => exchange.hops.len() == 1 && exchange.outcome() == HttpOutcome::Good,
     }
 }
 
@@ -52,24 +53,24 @@ fn unblamed(
     let clocks = &run.clocks;
     let Some((from, until)) = clocks.on_harness(&first.at).zip(clocks.on_harness(&last.at)) else { return };
     let from = from.hi.saturating_add(clause.slack_us());
-    let says = format!("{} probe failed", course.probe.kind.word());
+    let says = format!("{} probe failed", course.spec.kind.word());
     let fits = |event: &&KubeEvent<'_>| {
         event.reason == "Unhealthy"
             && event.container == Some(course.container.name.as_str())
             && event.message.to_lowercase().contains(&says)
             && (from..=until.lo).contains(&event.at.at.lo)
     };
-    let jury = Jury::new(run, clause, course);
+    let jury = Reaction::new(run, clause, course);
     let Some(event) = course.pod.events.iter().find(fits) else { return };
     let events = [first.id, event.id, last.id];
     let finding = format!(
         "every {} probe of {} passed, and one was recorded as failed: {}",
-        course.probe.kind.word(),
+        course.spec.kind.word(),
         course.container.name,
         event.message
     );
     // A probe that timed out on the way was never seen by the target.
-    if jury.held_up(range) || exchanges.windows(2).any(|pair| missed_one(pair, course.probe.period)) {
+    if jury.held_up(range) || exchanges.windows(2).any(|pair| missed_one(pair, course.spec.period)) {
         seen.doubt(Doubt::Ambiguous, finding, events);
     } else {
         seen.violated(finding, events);
@@ -94,11 +95,11 @@ pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen:
         let missing = container.plan().is_some() && is_missing(spec);
         if undeclared || missing {
             let why = if missing { "whose command is missing" } else { "whose port has an unknown name" };
-            InVain { pod, container, spec }.judge(run, clause, seen, why, Comes::ToNothing);
+            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Nothing);
         }
     }
     for answers in of_http(run) {
-        let runs = answers.course.runs(|exchange| (exchange.outcome() == Outcome::Short).then_some(()));
+        let runs = answers.course.runs(|exchange| (exchange.outcome() == HttpOutcome::Short).then_some(()));
         for (_, range) in runs {
             kept(run, clause, &answers, &range, seen);
         }
@@ -114,16 +115,16 @@ fn kept(
     seen: &mut Seen,
 ) {
     let course = &answers.course;
-    let jury = Jury::new(run, clause, course);
+    let jury = Reaction::new(run, clause, course);
     let Some(taken) = jury.taken(range, seen) else { return };
     let events: Vec<EventId> = course.events(range).into_iter().chain(taken.events.iter().copied()).collect();
-    let of = format!("{} {} probes of {}", range.len(), course.probe.kind.word(), course.container.name);
+    let of = format!("{} {} probes of {}", range.len(), course.spec.kind.word(), course.container.name);
     if !taken.nothing && (jury.held_up(range) || node_was_touched(run)) {
         seen.doubt(Doubt::Ambiguous, format!("{of} broke off, and the node was held up meanwhile"), events);
     } else if !taken.nothing {
         let word = if taken.failure { "failures" } else { "successes" };
         seen.violated(format!("{of} broke off, and were taken for {word}"), events);
-    } else if !taken.failure || outlives(course.probe, range.len()) {
+    } else if !taken.failure || outlives(course.spec, range.len()) {
         seen.fine(events);
     }
 }

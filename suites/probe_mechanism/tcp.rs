@@ -5,8 +5,9 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::probe_http::bodies::refused::{closed_times, refused};
 use crate::reading::answers::{Answer, Answers, of_others};
-use crate::reading::http::taken::Jury;
-use crate::reading::in_vain::{Comes, InVain, There, own_port, there};
+use crate::reading::http::reaction::CountsAs;
+use crate::reading::http::reaction::Reaction;
+use crate::reading::unreachable::{There, UnreachableProbe, own_port, there};
 
 /// What a target does with a connection once it is open, and that cannot be mistaken for a refusal.
 const OPEN: [&str; 5] = ["serve", "hold", "close", "echo", "garbage"];
@@ -28,7 +29,7 @@ pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         answers.judge(run, clause, seen, |exchange| {
             opened(&answers, exchange).map(|_| (true, "connected".to_owned()))
         });
-        let jury = Jury::new(run, clause, &answers.course);
+        let jury = Reaction::new(run, clause, &answers.course);
         for closed in closed_times(&answers.course) {
             refused(run, &jury, &closed, seen);
         }
@@ -37,7 +38,7 @@ pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         let Handler::Tcp { .. } = &spec.handler else { continue };
         if own_port(&spec.handler).is_some_and(|port| there(pod, port) == There::Nobody) {
             let why = "whose port nobody opened";
-            InVain { pod, container, spec }.judge(run, clause, seen, why, Comes::ToFailure);
+            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
         }
     }
 }
@@ -55,7 +56,7 @@ pub(super) fn closing_at_once_is_healthy(run: &Timeline<'_>, clause: &Clause, se
 /// Connections are successes while whoever asks on the same port for more gets an error, or nothing.
 pub(super) fn blind_to_the_application(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in tcp(run) {
-        let (attempt, port) = (answers.course.attempt, answers.course.probe.handler.port());
+        let (attempt, port) = (answers.course.attempt, answers.course.spec.handler.port());
         let asked: Vec<(i64, bool)> = attempt
             .requests
             .iter()
@@ -73,11 +74,11 @@ pub(super) fn blind_to_the_application(run: &Timeline<'_>, clause: &Clause, seen
 /// The TCP probes.
 fn tcp<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Answers<'t, 'h>> {
     let is_tcp = |answers: &Answers<'_, '_>| {
-        matches!(answers.course.probe.handler, Handler::Tcp { .. })
+        matches!(answers.course.spec.handler, Handler::Tcp { .. })
             && answers
                 .course
                 .attempt
-                .probes_of(answers.course.probe.kind)
+                .probes_of(answers.course.spec.kind)
                 .all(|probe| matches!(probe.through, Through::Connection(_)))
     };
     of_others(run).into_iter().filter(is_tcp).collect()

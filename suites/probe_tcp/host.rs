@@ -7,7 +7,8 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::probe_http::address::reached;
 use crate::probe_mechanism::tcp_at_pod_ip;
-use crate::reading::in_vain::{Comes, InVain};
+use crate::reading::http::reaction::CountsAs;
+use crate::reading::unreachable::UnreachableProbe;
 
 /// Without `host`, a probe comes to the pod's address.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -26,7 +27,7 @@ pub(super) fn service_name_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut
         let Handler::Tcp { host: Some(host), .. } = &spec.handler else { continue };
         if names_a_service(host) {
             let why = "whose host is the name of a Service";
-            InVain { pod, container, spec }.judge(run, clause, seen, why, Comes::ToFailure);
+            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
         }
     }
 }

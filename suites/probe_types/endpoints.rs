@@ -4,7 +4,7 @@
 //! target saw arrive through a service's address.
 
 mod deletion;
-pub(crate) mod leaving;
+mod leaving;
 #[cfg(test)]
 mod tests;
 

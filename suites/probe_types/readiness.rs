@@ -4,7 +4,7 @@
 //! it. Neither alone would do: the one does not know what became of an answer, the other not what was asked.
 
 mod duty;
-pub(crate) mod follows;
+mod follows;
 mod life;
 mod start;
 #[cfg(test)]

@@ -9,7 +9,6 @@ use probity_model::measure::{Bound, Interval, Measurement, Unit};
 use probity_model::timeline::{ContainerLife, PodLife, ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::reading::kill::node_was_touched;
 use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -56,7 +55,7 @@ impl Reading<'_> {
 
 /// Between two readings each counter rises by the number of probes that the target saw.
 fn counters_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     let readings = readings(run);
@@ -89,7 +88,7 @@ fn judge_counter(
     (pod, container, spec): (&PodLife<'_>, &ContainerLife<'_>, &ProbeSpec),
     seen: &mut Seen,
 ) {
-    for (result, wanted) in [("successful", Outcome::Passed), ("failed", Outcome::Failed)] {
+    for (result, wanted) in [("successful", Outcome::Success), ("failed", Outcome::Failure)] {
         let counts = before.count(pod, &container.name, spec.kind, result).zip(after.count(
             pod,
             &container.name,
@@ -103,7 +102,7 @@ fn judge_counter(
                 if outcome(attempt, spec, probe) != wanted {
                     continue;
                 }
-                let done = resulted(spec, probe);
+                let done = resulted(attempt, spec, probe);
                 let counted = done.later(LATE + run.held_up_at(&pod.node, &done));
                 let outside = run.clocks.order(&counted, &before.from) == Order::Before
                     || run.clocks.order(&after.to, &probe.at) == Order::Before;

@@ -2,10 +2,9 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds};
-use probity_model::timeline::{Attempt, ContainerKind, PodLife, ProbeKind, ProbeSpec};
+use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::reading::kill::{Life, deletion, next_life, node_was_touched};
 use crate::reading::tolerance::{Outcome, exhausted, leaves_a_trace, outcome, peer};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -15,7 +14,7 @@ pub(super) const JUDGES: &[Judge] = &[
 
 /// Liveness and startup probes of regular containers stop with the deletion of their pod, and nothing starts again.
 fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
@@ -35,8 +34,8 @@ fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                         .filter(|one| one.can_be(probe.kind) && one.at.at.lo <= stop.at.hi)
                         .map(move |one| outcome(attempt, probe, one))
                 });
-                let sound = answers.all(|answer| answer == Outcome::Passed);
-                if let Some(next) = next_life(pod, container, attempt.number).filter(|_| sound) {
+                let sound = answers.all(|answer| answer == Outcome::Success);
+                if let Some(next) = (Life { run, pod, container, attempt }).lives_again().filter(|_| sound) {
                     seen.violated("a container of a deleted pod was started again", [stop_id, next]);
                 }
             }
@@ -50,7 +49,7 @@ fn told_to_end<'t>(
     pod: &PodLife<'_>,
     attempt: &'t Attempt<'_>,
 ) -> Option<(EventId, &'t Stamp)> {
-    let deleted = pod.deleted.and(deletion(run, pod))?;
+    let deleted = pod.deleted.and(run.deletion(pod))?;
     let (id, stop) = attempt.stop_signal()?;
     (run.clocks.order(&deleted, stop) == Order::Before).then_some((id, stop))
 }
@@ -58,7 +57,7 @@ fn told_to_end<'t>(
 fn judge_silence(
     run: &Timeline<'_>,
     clause: &Clause,
-    (pod, container, attempt): Life<'_, '_>,
+    (pod, container, attempt): (&PodLife<'_>, &ContainerLife<'_>, &Attempt<'_>),
     spec: &ProbeSpec,
     (stop_id, stop): (EventId, &Stamp),
     seen: &mut Seen,
@@ -92,11 +91,11 @@ fn judge_silence(
 
 /// No sidecar is started again after the deletion of its pod, whatever its liveness probe finds.
 fn sidecars_stay_as_they_are(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for (pod, container, spec) in run.probed(ProbeKind::Liveness) {
-        let Some((deed, deleted)) = pod.deleted.zip(deletion(run, pod)) else { continue };
+        let Some((deed, deleted)) = pod.deleted.zip(run.deletion(pod)) else { continue };
         if container.kind != ContainerKind::Sidecar {
             continue;
         }
@@ -104,7 +103,7 @@ fn sidecars_stay_as_they_are(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let lives = container.attempts.iter().filter(|attempt| {
             attempt.last_line().is_some_and(|line| {
                 run.clocks.between(&deleted, &line.at).is_some_and(|span| span.lo > 2 * spec.period)
-            }) && run.clocks.order(&attempt.began.1, &deleted) == Order::Before
+            }) && run.clocks.order(&attempt.began, &deleted) == Order::Before
         });
         for attempt in lives {
             seen.applies();
@@ -114,7 +113,7 @@ fn sidecars_stay_as_they_are(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 .map(|probe| probe.id)
                 .collect();
             seen.note(count(&container.name, &after, deed));
-            match next_life(pod, container, attempt.number) {
+            match (Life { run, pod, container, attempt }).lives_again() {
                 Some(next) => {
                     let finding =
                         format!("the sidecar {} was started again in a deleted pod", container.name);

@@ -8,9 +8,8 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::http::course::Course;
-use crate::reading::http::exchange::{Exchange, Outcome, courses};
-use crate::reading::kill::{before_deletion, node_was_touched};
+use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
+use crate::reading::http::exchanges::Exchanges;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.retry.three-on-error", judge: tries },
@@ -29,11 +28,11 @@ enum Kind {
 
 /// What errs is tried three times at once, and what fails is not tried again.
 fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
-    for course in courses(run) {
-        if course.probe.kind == ProbeKind::Readiness || !course.attempt.holes.is_empty() {
+    for course in exchanges(run) {
+        if course.spec.kind == ProbeKind::Readiness || !course.attempt.holes.is_empty() {
             continue;
         }
         for burst in bursts(run, &course) {
@@ -44,15 +43,15 @@ fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 fn kind(exchange: &Exchange<'_, '_>) -> Option<Kind> {
     match exchange.outcome() {
-        Outcome::Bad | Outcome::Nothing => Some(Kind::Failure),
-        Outcome::Short => Some(Kind::Error),
+        HttpOutcome::Bad | HttpOutcome::Nothing => Some(Kind::Failure),
+        HttpOutcome::Short => Some(Kind::Error),
         _ => None,
     }
 }
 
 /// Requests of one turn: a stretch within which each follows the one before at once, between two that are far away.
-fn bursts(run: &Timeline<'_>, course: &Course<'_, '_>) -> Vec<std::ops::Range<usize>> {
-    let close = (course.probe.period / 4).min(500_000);
+fn bursts(run: &Timeline<'_>, course: &Exchanges<'_, '_>) -> Vec<std::ops::Range<usize>> {
+    let close = (course.spec.period / 4).min(500_000);
     let all = &course.exchanges;
     let gap = |at: usize| -> Option<i64> {
         let (this, next) = (all.get(at)?, all.get(at + 1)?);
@@ -78,14 +77,19 @@ fn bursts(run: &Timeline<'_>, course: &Course<'_, '_>) -> Vec<std::ops::Range<us
         let lasted_before = before.done.as_ref().map_or(i64::MAX, |done| done.at.hi - before.at.at.lo);
         range.start > 0
             && held_up < close
-            && lasted_before < course.probe.period / 2
-            && done.at.hi - first.at.at.lo < course.probe.period / 2
-            && before_deletion(run, course.pod, &last.at)
+            && lasted_before < course.spec.period / 2
+            && done.at.hi - first.at.at.lo < course.spec.period / 2
+            && run.before_deletion(course.pod, &last.at)
     };
     bursts.into_iter().filter(quick).collect()
 }
 
-fn judge_burst(run: &Timeline<'_>, course: &Course<'_, '_>, range: std::ops::Range<usize>, seen: &mut Seen) {
+fn judge_burst(
+    run: &Timeline<'_>,
+    course: &Exchanges<'_, '_>,
+    range: std::ops::Range<usize>,
+    seen: &mut Seen,
+) {
     let Some(tries) = course.exchanges.get(range.clone()) else { return };
     let Some(kinds) = tries.iter().map(kind).collect::<Option<Vec<_>>>() else { return };
     let Some(first) = kinds.first().copied().filter(|first| kinds.iter().all(|kind| kind == first)) else {
@@ -94,7 +98,7 @@ fn judge_burst(run: &Timeline<'_>, course: &Course<'_, '_>, range: std::ops::Ran
     let events: Vec<EventId> = course.events(&range);
     let facts = format!(
         "a {} probe was {} {} times at once",
-        course.probe.kind.word(),
+        course.spec.kind.word(),
         if first == Kind::Failure { "failed" } else { "answered with a body that breaks off" },
         tries.len()
     );
@@ -110,13 +114,13 @@ fn judge_burst(run: &Timeline<'_>, course: &Course<'_, '_>, range: std::ops::Ran
 
 fn near(
     run: &Timeline<'_>,
-    course: &Course<'_, '_>,
+    course: &Exchanges<'_, '_>,
     range: &std::ops::Range<usize>,
     stop: &probity_model::Stamp,
 ) -> bool {
     let last = course.exchanges.get(range.end - 1);
     let span = last.and_then(|last| run.clocks.between(&last.at, stop));
-    span.is_some_and(|span| span.lo < course.probe.period)
+    span.is_some_and(|span| span.lo < course.spec.period)
 }
 
 /// Variables in the command of an exec probe are replaced by literal values only.

@@ -7,7 +7,6 @@ use probity_model::timeline::{
 };
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::reading::kill::{before_deletion, exited_by_itself};
 use crate::reading::tolerance::{Outcome, outcome};
 
 pub(super) const JUDGES: &[Judge] =
@@ -27,7 +26,7 @@ fn status_is_kept(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         }
         let from = Stamp::harness(deed.began_us);
         for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
-            if container.kind == ContainerKind::Init || !before_deletion(run, pod, &from) {
+            if container.kind == ContainerKind::Init || !run.before_deletion(pod, &from) {
                 continue;
             }
             if let Some((revision, was)) = stood(run, pod, &container.name, &from) {
@@ -64,7 +63,7 @@ fn judge_container(
     for revision in &pod.revisions {
         let after = run.clocks.order(from, &revision.at) == Order::Before
             && end.as_ref().is_none_or(|end| run.clocks.order(&revision.at, end) == Order::Before)
-            && before_deletion(run, pod, &revision.at);
+            && run.before_deletion(pod, &revision.at);
         let Some(now) = revision.container(&container.name).filter(|_| after && !revision.gone) else {
             continue;
         };
@@ -84,7 +83,7 @@ fn judge_container(
     }
     let until = end.unwrap_or_else(|| Stamp::harness(run.ended_us));
     let watched = run.clocks.between(from, &until).is_some_and(|span| span.lo > AFTER);
-    if watched && before_deletion(run, pod, &from.later(AFTER)) {
+    if watched && run.before_deletion(pod, &from.later(AFTER)) {
         let lives = container.attempts.iter().filter_map(|attempt| attempt.last_line());
         let lines =
             lives.filter(|line| run.clocks.order(from, &line.at) == Order::Before).map(|line| line.id);
@@ -102,11 +101,11 @@ fn trouble(run: &Timeline<'_>, container: &ContainerLife<'_>, from: &Stamp) -> O
             let bad = attempt
                 .probes
                 .iter()
-                .filter(|probe| probe.can_be(kind) && outcome(attempt, spec, probe) != Outcome::Passed);
+                .filter(|probe| probe.can_be(kind) && outcome(attempt, spec, probe) != Outcome::Success);
             signs.extend(bad.map(|probe| probe.at.clone()));
         }
         // A stop without a reason is what must not come, and no trouble of the container's own.
-        let own = exited_by_itself(attempt).map(|(_, at, _)| at);
+        let own = attempt.exited_by_itself().map(|(line, _)| &line.at);
         signs.extend(own.cloned());
     }
     let after = signs.into_iter().filter(|at| run.clocks.order(from, at) == Order::Before);

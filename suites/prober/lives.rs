@@ -10,7 +10,7 @@ use probity_model::timeline::{ContainerKind, Handler, Probe, ProbeKind, ProbeSpe
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
-use crate::reading::kill::{Life, all_spent, node_was_touched, watched_for};
+use crate::reading::kill::{Life, all_spent};
 use crate::reading::tolerance::{Exhausted, NEAR, Outcome, leaves_a_trace, outcome, peer, strangers};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -26,7 +26,7 @@ const LATE_LINE: i64 = 2_000_000;
 
 /// In each life after the first the results start anew.
 fn new_life_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for (pod, container) in run.containers().filter(|(_, container)| container.kind != ContainerKind::Init) {
@@ -52,7 +52,7 @@ fn judge_unready(
     seen: &mut Seen,
 ) {
     let can_pass = |probe: &&Probe<'_>| {
-        probe.can_be(ProbeKind::Readiness) && outcome(attempt, spec, probe) != Outcome::Failed
+        probe.can_be(ProbeKind::Readiness) && outcome(attempt, spec, probe) != Outcome::Failure
     };
     let first = attempt.probes.iter().find(can_pass);
     let heard = attempt.holes.is_empty()
@@ -65,16 +65,19 @@ fn judge_unready(
             continue;
         }
         if !status.ready {
-            seen.fine([attempt.began.0, revision.id]);
+            seen.fine([attempt.began.id, revision.id]);
         } else if first.is_none() && run.ended_us - revision.at.at.lo < LATE_LINE {
             // What the target saw then may not have been heard before the end.
         } else if heard {
             let finding =
                 "a new life of the container was shown as ready before its readiness probe succeeded";
-            seen.violated(finding, [attempt.began.0, revision.id].into_iter().chain(first.map(|one| one.id)));
+            seen.violated(
+                finding,
+                [attempt.began.id, revision.id].into_iter().chain(first.map(|one| one.id)),
+            );
         } else {
             let why = "a new life was shown as ready, and not all of its probes can be seen";
-            seen.doubt(Doubt::WitnessMissing, why, [attempt.began.0, revision.id]);
+            seen.doubt(Doubt::WitnessMissing, why, [attempt.began.id, revision.id]);
         }
     }
 }
@@ -87,9 +90,9 @@ fn judge_resumed(
     spec: &ProbeSpec,
     seen: &mut Seen,
 ) {
-    let (began_id, began) = &attempt.began;
+    let began = &attempt.began;
     if let Some(probe) = attempt.probes_of(ProbeKind::Liveness).next() {
-        seen.fine([*began_id, probe.id]);
+        seen.fine([began.id, probe.id]);
         return;
     }
     let gated = container.probe(ProbeKind::Startup).is_some();
@@ -104,15 +107,15 @@ fn judge_resumed(
     let allowed = spec.initial_delay + 2 * spec.period + clause.slack_us();
     let lives_on = attempt.ended.is_none() && attempt.stop_signal().is_none();
     let clear = !gated && !hooked && !shared && seen_at_all && listens && lives_on;
-    if clear && watched_for(run, pod, began, allowed) {
+    if clear && run.watched_for(pod, began, allowed) {
         let finding = format!("no liveness probe came within {} of a new life", seconds(allowed));
-        seen.violated(finding, [*began_id].into_iter().chain(attempt.last_line().map(|line| line.id)));
+        seen.violated(finding, [began.id].into_iter().chain(attempt.last_line().map(|line| line.id)));
     }
 }
 
 /// After the last failure that was allowed, the probe comes no more in this life.
 fn halts_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
@@ -132,7 +135,7 @@ fn halts_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// Whether the failures came when the kubelet must have known this life.
 fn known_as_new((_, _, attempt): Life<'_, '_>, spent: &Exhausted<'_, '_>) -> bool {
     let first = spent.failures.first().map_or(i64::MIN, |probe| probe.at.at.lo);
-    attempt.number == 0 || first - attempt.began.1.at.hi >= UNKNOWN_LIFE
+    attempt.number == 0 || first - attempt.began.at.hi >= UNKNOWN_LIFE
 }
 
 fn judge_halt(

@@ -1,13 +1,11 @@
 //! Results: a change of one goes to the API at once, and what does not change writes nothing.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::timeline::{PodLife, ProbeKind, Revision};
+use probity_model::timeline::{PodLife, ProbeKind, ProbedLife, Revision};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
-use crate::probe_types::readiness::follows::{comes_up, falls, goes_down, rises};
-use crate::reading::evidence::{Life, Outcome, Turn, later, lives};
-use crate::reading::kill::before_deletion;
+use crate::reading::readiness::{Outcome, Turn, comes_up, falls, goes_down, readiness_lives, rises, turns};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.result.published-on-change", judge: silence_is_not_written },
@@ -21,22 +19,22 @@ const FEW: usize = 3;
 
 /// Each turn of readiness is shown in time.
 fn change_is_written_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for life in &lives(run) {
-        for turn in falls(run, life) {
+    for life in readiness_lives(run).iter() {
+        for turn in falls(life) {
             seen.applies();
-            goes_down(run, clause, seen, life, &turn);
+            goes_down(clause, seen, life, &turn);
         }
-        for turn in rises(run, life) {
+        for turn in rises(life) {
             seen.applies();
-            comes_up(run, clause, seen, life, &turn);
+            comes_up(clause, seen, life, &turn);
         }
     }
 }
 
 /// While a probe says the same again and again, the pod has no revisions that tell nothing new.
 fn silence_is_not_written(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for life in &lives(run) {
-        for turn in [Outcome::Pass, Outcome::Fail].into_iter().flat_map(|wanted| life.turns(wanted)) {
+    for life in readiness_lives(run).iter() {
+        for turn in [Outcome::Success, Outcome::Failure].into_iter().flat_map(|wanted| turns(life, wanted)) {
             judge_silence(run, clause, life, &turn, seen);
         }
     }
@@ -45,21 +43,21 @@ fn silence_is_not_written(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 fn judge_silence(
     run: &Timeline<'_>,
     clause: &Clause,
-    life: &Life<'_, '_>,
+    life: &ProbedLife<'_, '_>,
     turn: &Turn<'_, '_>,
     seen: &mut Seen,
 ) {
-    let from = later(&turn.due.1, clause.slack_us());
+    let from = turn.due.later(clause.slack_us());
     let said: Vec<EventId> = life
-        .said
+        .probes
         .iter()
-        .filter(|said| said.probe.at.at.lo > from.at.hi && said.probe.at.at.hi <= turn.last.at.at.lo)
-        .map(|said| said.probe.id)
+        .filter(|said| said.at.at.lo > from.at.hi && said.at.at.hi <= turn.last.at.at.lo)
+        .map(|said| said.id)
         .collect();
     let (Some(first), Some(last)) = (said.first(), said.last()) else { return };
     if said.len() < MANY
-        || !life.said.iter().all(|said| said.probe.is(ProbeKind::Readiness))
-        || !before_deletion(run, life.pod, &turn.last.at)
+        || !life.probes.iter().all(|said| said.is(ProbeKind::Readiness))
+        || !run.before_deletion(life.pod, &turn.last.at)
     {
         return;
     }

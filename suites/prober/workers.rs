@@ -1,18 +1,17 @@
-//! Workers: each probe has its own, and when it asks out of turn or for the first time follows rules of its own.
+//! Workers: each probe has its own, with rules for the first probe and for probes out of turn.
 //!
-//! A gap between probes has many lawful causes (a port that is closed, a restart of the kubelet, an answer that takes
-//! long), so only gaps between two probes of one life that nothing of the kind explains are held against anyone.
+//! A gap between probes has many lawful causes (a closed port, a restart of the kubelet, a slow answer). So only a gap
+//! between two probes of one life without any such cause counts as a violation.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::Did;
-use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds};
-use probity_model::timeline::{Attempt, ContainerLife, Handler, PodLife, Probe, ProbeKind, ProbeSpec};
+use probity_model::measure::{Bound, Interval, Measurement, SECOND, Unit, seconds};
+use probity_model::timeline::{
+    At, ContainerLife, Handler, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
-
-use crate::reading::kill::{before_deletion, node_was_touched};
-use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.one-per-kind", judge: each_on_its_own },
@@ -21,41 +20,50 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.waits-for-container", judge: waits_for_container },
 ];
 
-const SECOND: i64 = 1_000_000;
-/// So many workers make it next to certain that random phases are seen to differ.
+/// The least number of workers that surely show whether their phases are random.
 const CROWD: usize = 10;
-/// A container counts as running, and its hook begins, up to so much earlier than its process reaches its first line; a
-/// probe that came in between was refused.
+/// How long before the first line of its process a container may count as running, and its hook begin. A probe in between
+/// was refused.
 const TO_MAIN: i64 = 3 * SECOND;
 /// The usual part of that.
 const USUALLY: i64 = SECOND;
-/// So long a kubelet may not know of a new life.
+/// How long a kubelet may not know of a new life.
 const UNKNOWN_LIFE: i64 = 3 * SECOND;
-/// A second trigger may have been waiting while a probe ran: what follows within this is its doing.
+/// A second trigger may have waited while a probe ran. It causes what follows within this time.
 const AT_ONCE: i64 = 300_000;
 
-/// A probe that waits for its answer delays no other probe of its pod.
+/// A probe that waits for its answer does not delay the other probes of its pod.
 fn each_on_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for pod in &run.pods {
-        let hangs = hangs(pod);
-        if hangs.is_empty() {
-            continue;
-        }
-        for (container, attempt, spec) in steady(pod) {
+        let lives = lives(run, pod);
+        let hangs: Vec<_> = lives.iter().flat_map(hangs).collect();
+        for life in lives.iter().filter(|life| !hangs.is_empty() && is_steady(life)) {
             let others: Vec<&Hang<'_>> = hangs
                 .iter()
-                .filter(|hang| hang.container != container.name || hang.kind != spec.kind)
-                .filter(|hang| hang.until.at.lo - hang.from.at.lo >= 2 * spec.period + clause.slack_us())
+                .filter(|hang| hang.container != life.container.name || hang.kind != life.spec.kind)
+                .filter(|hang| hang.until.at.lo - hang.from.at.lo >= 2 * life.spec.period + clause.slack_us())
                 .collect();
             if !others.is_empty() {
                 seen.applies();
-                judge_gaps(run, clause, (pod, attempt, spec), &others, seen);
+                judge_gaps(clause, life, &others, seen);
             }
         }
     }
+}
+
+/// Every life of every container of a pod, with each of its probes.
+fn lives<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>) -> Vec<ProbedLife<'t, 'h>> {
+    let of_container = |container: &'t ContainerLife<'h>| {
+        let lives = move |kind| {
+            let attempts = container.attempts.iter();
+            attempts.filter_map(move |attempt| Life { run, pod, container, attempt }.probed(kind))
+        };
+        container.probes.iter().flat_map(move |spec| lives(spec.kind))
+    };
+    pod.containers.iter().flat_map(of_container).collect()
 }
 
 /// A probe that kept its worker waiting.
@@ -63,90 +71,59 @@ struct Hang<'t> {
     container: &'t str,
     kind: ProbeKind,
     id: EventId,
-    from: Stamp,
+    from: &'t Stamp,
     until: Stamp,
 }
 
-fn hangs<'t>(pod: &'t PodLife<'_>) -> Vec<Hang<'t>> {
-    let mut hangs = Vec::new();
-    for container in &pod.containers {
-        for (spec, attempt) in pairs(container) {
-            for probe in attempt.probes_of(spec.kind) {
-                let until = resulted(spec, probe);
-                if until.at.lo - probe.at.at.lo >= 2 * SECOND {
-                    let (id, from) = (probe.id, probe.at.clone());
-                    hangs.push(Hang { container: &container.name, kind: spec.kind, id, from, until });
-                }
-            }
-        }
-    }
-    hangs
+fn hangs<'t>(life: &ProbedLife<'t, '_>) -> impl Iterator<Item = Hang<'t>> {
+    let (container, kind) = (life.container.name.as_str(), life.spec.kind);
+    life.attempt.probes_of(kind).filter_map(move |probe| {
+        let until = life.result(probe).at();
+        let waited = until.at.lo - probe.at.at.lo >= 2 * SECOND;
+        waited.then(|| Hang { container, kind, id: probe.id, from: &probe.at, until })
+    })
 }
 
-fn pairs<'t, 'h>(container: &'t ContainerLife<'h>) -> impl Iterator<Item = (&'t ProbeSpec, &'t Attempt<'h>)> {
-    container
-        .probes
-        .iter()
-        .flat_map(move |spec| container.attempts.iter().map(move |attempt| (spec, attempt)))
-}
-
-/// Probes over the network that were all answered quickly and whose port was open all the time.
-fn steady<'t, 'h>(pod: &'t PodLife<'h>) -> Vec<(&'t ContainerLife<'h>, &'t Attempt<'h>, &'t ProbeSpec)> {
-    let mut found = Vec::new();
-    for container in &pod.containers {
-        for (spec, attempt) in pairs(container) {
-            let by_net = matches!(spec.handler, Handler::Http { .. } | Handler::Grpc { .. });
-            let quick = attempt.probes.iter().filter(|probe| probe.can_be(spec.kind)).all(|probe| {
-                probe.is(spec.kind) && outcome(attempt, spec, probe) != Outcome::Unclear && {
-                    resulted(spec, probe).at.hi - probe.at.at.lo < spec.period / 2
-                }
-            });
-            let heard = attempt.holes.is_empty() && leaves_a_trace(pod, &container.name, spec);
-            if by_net && quick && heard && open_throughout(attempt, spec) {
-                found.push((container, attempt, spec));
-            }
-        }
-    }
-    found
+/// Whether all probes came over the network and were answered quickly, and their port was always open.
+fn is_steady(life: &ProbedLife<'_, '_>) -> bool {
+    let by_net = matches!(life.spec.handler, Handler::Http { .. } | Handler::Grpc { .. });
+    let quick = |probe: &&Probe<'_>| {
+        let result = life.result(probe);
+        let clear = probe.is(life.spec.kind) && result.outcome() != ProbeOutcome::Unclear;
+        clear && result.at().at.hi - probe.at.at.lo < life.spec.period / 2
+    };
+    let heard = life.holes.is_empty() && life.pod.sees(&life.container.name, life.spec);
+    by_net && heard && life.probes.iter().all(quick) && open_throughout(life)
 }
 
 /// No connection to the port broke before its request, and the port was never shut.
-fn open_throughout(attempt: &Attempt<'_>, spec: &ProbeSpec) -> bool {
-    let port = spec.handler.port();
-    let bare = attempt.connections.iter().any(|one| one.port() == port && one.requests == 0);
-    let shut = attempt
-        .lines
-        .iter()
-        .any(|line| matches!(&line.line.fact, Fact::Listening(listening) if listening.state != "open"));
+fn open_throughout(life: &ProbedLife<'_, '_>) -> bool {
+    let port = life.spec.handler.port();
+    let bare = life.connections.iter().any(|one| one.port() == port && one.requests == 0);
+    let shut = life.lines.iter().any(|line| match &line.line.fact {
+        Fact::Listening(listening) => listening.state != "open",
+        _ => false,
+    });
     !bare && !shut
 }
 
-fn judge_gaps(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    (pod, attempt, spec): (&PodLife<'_>, &Attempt<'_>, &ProbeSpec),
-    hangs: &[&Hang<'_>],
-    seen: &mut Seen,
-) {
-    let probes: Vec<&Probe<'_>> = attempt.probes_of(spec.kind).collect();
+fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_>], seen: &mut Seen) {
+    let (spec, slack) = (life.spec, clause.slack_us());
+    let probes: Vec<&Probe<'_>> = life.probes_of(spec.kind).collect();
     for two in probes.windows(2) {
         let [first, second] = two else { continue };
         let within =
             |hang: &&&Hang<'_>| first.at.at.lo < hang.until.at.hi && second.at.at.hi > hang.from.at.lo;
         let Some(hang) = hangs.iter().find(within) else { continue };
-        // At the start of a later life the kubelet may still take it for the one before, and begin again with its rules.
-        let settled = attempt.number == 0 || first.at.at.lo - attempt.began.1.at.hi > UNKNOWN_LIFE;
-        if !settled || !before_deletion(run, pod, &second.at) {
+        // At the start of a later life the kubelet may still take it for the previous one.
+        let settled = life.number == 0 || first.at.at.lo - life.began.at.hi > UNKNOWN_LIFE;
+        if !settled || !life.before_deletion(&second.at) {
             continue;
         }
-        let bound = Bound::at_most(
-            spec.period + clause.slack_us(),
-            format!("periodSeconds + {}", seconds(clause.slack_us())),
-        );
+        let bound = Bound::at_most(spec.period + slack, format!("periodSeconds + {}", seconds(slack)));
         let quantity =
             format!("between two {} probes while another probe of the pod waited", spec.kind.word());
-        let ends = ((first.id, &first.at), (second.id, &second.at));
-        if let Some(mut measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
+        if let Some(mut measured) = life.run.measure(quantity, &life.node, first, second, bound) {
             measured.events.push(hang.id);
             seen.measure(measured);
         }
@@ -161,14 +138,14 @@ fn restart_spreads(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             continue;
         }
         let restarted = Stamp::harness(deed.began_us);
+        let done = run.heard(*id);
+        let after = |probe: &&Probe<'_>| {
+            [&restarted, &done].iter().all(|since| run.clocks.order(since, &probe.at) == Order::Before)
+        };
         let mut firsts: Vec<(i64, EventId, i64)> = Vec::new();
-        for (pod, container, spec) in run.probes() {
-            let attempts = container.attempts.iter().filter(|_| pod.node == *node);
-            let after = attempts.flat_map(|attempt| attempt.probes_of(spec.kind)).find(|probe| {
-                run.clocks.order(&restarted, &probe.at) == Order::Before
-                    && run.clocks.order(&run.heard(*id), &probe.at) == Order::Before
-            });
-            firsts.extend(after.map(|probe| (probe.at.at.lo, probe.id, spec.period)));
+        for (_, container, spec) in run.probes().filter(|(pod, ..)| pod.node == *node) {
+            let mut probes = container.attempts.iter().flat_map(|attempt| attempt.probes_of(spec.kind));
+            firsts.extend(probes.find(after).map(|probe| (probe.at.at.lo, probe.id, spec.period)));
         }
         let Some(period) = firsts.iter().map(|(_, _, period)| *period).max() else { continue };
         firsts.retain(|(_, _, of)| *of == period);
@@ -176,12 +153,10 @@ fn restart_spreads(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             continue;
         }
         firsts.sort_unstable();
-        let (Some(first), Some(last)) = (firsts.first(), firsts.last()) else { continue };
+        let [first, .., last] = firsts.as_slice() else { continue };
+        let count = firsts.len();
         seen.measure(Measurement {
-            quantity: format!(
-                "from the first to the last of {} first probes after the restart",
-                firsts.len()
-            ),
+            quantity: format!("from the first to the last of {count} first probes after the restart"),
             unit: Unit::Us,
             observed: Interval::point(last.0 - first.0),
             bound: Bound::at_least(period / 5, "periodSeconds / 5"),
@@ -191,124 +166,96 @@ fn restart_spreads(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// After a readiness probe out of turn that succeeded, the next one comes a whole period later.
+/// After a successful readiness probe out of turn, the next one comes a whole period later.
 fn trigger_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
-    for (pod, container, spec) in run.probed(ProbeKind::Readiness) {
-        if spec.successes != 1 || spec.period < 4 * SECOND {
+    let lives = run.lives().of(ProbeKind::Readiness).whole();
+    for life in lives.iter().filter(|life| life.spec.successes == 1 && life.spec.period >= 4 * SECOND) {
+        if !life.is_unmistaken() {
             continue;
         }
-        for attempt in container.attempts.iter().filter(|attempt| attempt.holes.is_empty()) {
-            let probes: Vec<&Probe<'_>> = attempt.probes.iter().filter(|p| p.can_be(spec.kind)).collect();
-            if probes.iter().any(|probe| !probe.is(spec.kind)) {
-                continue;
-            }
-            for (at, two) in probes.windows(2).enumerate() {
-                let before = at.checked_sub(1).and_then(|before| probes.get(before)).copied();
-                if let &[this, next] = two
-                    && out_of_turn(attempt, container, spec, before, this)
-                {
-                    judge_turn(run, clause, (pod, attempt, spec), (this, next), seen);
-                }
+        for (at, two) in life.probes.windows(2).enumerate() {
+            let before = at.checked_sub(1).and_then(|before| life.probes.get(before)).copied();
+            if let &[this, next] = two
+                && out_of_turn(life, before, this)
+            {
+                judge_turn(clause, life, (this, next), seen);
             }
         }
     }
 }
 
-/// Whether a readiness probe surely or most likely came out of its turn, and left the container ready: after one that
-/// came less than three quarters of a period before, or as the first one, right after the startup probe's success.
-fn out_of_turn(
-    attempt: &Attempt<'_>,
-    container: &ContainerLife<'_>,
-    spec: &ProbeSpec,
-    before: Option<&Probe<'_>>,
-    this: &Probe<'_>,
-) -> bool {
-    if outcome(attempt, spec, this) != Outcome::Passed {
+/// Whether a readiness probe most likely came out of turn and succeeded: less than three quarters of a period after the
+/// previous one, or as the first one right after the success of the startup probe.
+fn out_of_turn<'t, 'h>(life: &ProbedLife<'t, 'h>, before: Option<&Probe<'_>>, this: &'t Probe<'h>) -> bool {
+    if life.outcome(this) != ProbeOutcome::Success {
         return false;
     }
     match before {
-        Some(before) => this.at.at.lo - before.at.at.hi < spec.period / 4 * 3,
-        None => container.probe(ProbeKind::Startup).is_some_and(|startup| {
-            let mut passed = attempt
-                .probes_of(ProbeKind::Startup)
-                .filter(|probe| outcome(attempt, startup, probe) == Outcome::Passed);
-            passed.next().is_some_and(|probe| this.at.at.lo - probe.at.at.hi < spec.period / 2)
+        Some(before) => this.at.at.lo - before.at.at.hi < life.spec.period / 4 * 3,
+        None => life.probed(ProbeKind::Startup).is_some_and(|startup| {
+            let mut startups = life.attempt.probes_of(ProbeKind::Startup);
+            let passed = startups.find(|probe| startup.outcome(probe) == ProbeOutcome::Success);
+            passed.is_some_and(|probe| this.at.at.lo - probe.at.at.hi < life.spec.period / 2)
         }),
     }
 }
 
-fn judge_turn(
-    run: &Timeline<'_>,
+fn judge_turn<'t, 'h>(
     clause: &Clause,
-    (pod, attempt, spec): (&PodLife<'_>, &Attempt<'_>, &ProbeSpec),
-    (this, next): (&Probe<'_>, &Probe<'_>),
+    life: &ProbedLife<'t, 'h>,
+    (this, next): (&'t Probe<'h>, &'t Probe<'h>),
     seen: &mut Seen,
 ) {
-    let done = resulted(spec, this);
-    // Nothing but a trigger that was waiting, or a retry, follows so soon.
-    if next.at.at.lo - done.at.hi < AT_ONCE || !before_deletion(run, pod, &next.at) {
+    let (period, slack) = (life.spec.period, clause.slack_us());
+    // Only a trigger that was waiting, or a retry, follows so soon.
+    if next.at.at.lo - life.result(this).at().at.hi < AT_ONCE || !life.before_deletion(&next.at) {
         return;
     }
     let gap = next.at.at.lo - this.at.at.hi;
-    let noise = run.noise_between(&attempt.node, &this.at.earlier(spec.period), &next.at);
-    let least = spec.period - spec.period / 8;
-    let events = [this.id, next.id];
+    let noise = life.noise(&this.at.earlier(period), &next.at);
+    let least = period - period / 8;
     if gap < least && gap + noise >= least {
-        let why = format!("{} after a probe out of turn, but the node was held up", seconds(gap));
-        seen.doubt(Doubt::Straddles, why, events);
+        let why = format!("{} after a probe out of turn, but the node was stalled", seconds(gap));
+        seen.doubt(Doubt::Straddles, why, [this.id, next.id]);
         return;
     }
-    let most = spec.period + clause.slack_us();
-    let bound = Bound::at_most(most, format!("periodSeconds + {}", seconds(clause.slack_us())))
+    let bound = Bound::at_most(period + slack, format!("periodSeconds + {}", seconds(slack)))
         .and_at_least(least, "7/8 periodSeconds");
-    let quantity = "from a readiness probe out of turn to the next one";
-    let ends = ((this.id, &this.at), (next.id, &next.at));
-    if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
-        seen.measure(measured);
-    }
+    life.within(seen, "from a readiness probe out of turn to the next one", (this, next), bound);
 }
 
-/// A container that does not run yet, for the kubelet, is not probed, and no failure is recorded for it.
+/// A container is not probed, and no failure is recorded for it, before it runs as far as the kubelet knows.
 fn waits_for_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if node_was_touched(run) {
+    if run.node_was_touched() {
         return;
     }
     for (pod, container) in run.containers().filter(|(_, container)| !container.probes.is_empty()) {
-        let first = container.attempts.iter().find(|attempt| attempt.number == 0);
-        let Some(attempt) =
-            first.filter(|_| container.attempts.iter().filter(|a| a.number == 0).count() == 1)
-        else {
-            continue;
-        };
-        let (began_id, began) = &attempt.began;
-        for event in pod.events.iter().filter(|event| event.reason == "Unhealthy") {
-            let ours = event.container == Some(container.name.as_str());
+        let mut firsts = container.attempts.iter().filter(|attempt| attempt.number == 0);
+        let (Some(attempt), None) = (firsts.next(), firsts.next()) else { continue };
+        let began = &attempt.began;
+        let ours = pod.events.iter().filter(|event| event.container == Some(container.name.as_str()));
+        for event in ours.filter(|event| event.reason == "Unhealthy") {
             let early = run.clocks.between(&event.at, began).map_or(0, |span| span.lo);
-            let noise = run.noise_between(&attempt.node, &event.at, began);
-            if ours && early > TO_MAIN + noise {
+            if early > TO_MAIN + run.noise_between(&attempt.node, &event.at, began) {
                 let finding = "a failed probe was recorded long before the container's process began";
-                seen.violated(finding, [event.id, *began_id]);
+                seen.violated(finding, [event.id, began.id]);
             }
         }
         let Some(pause) = sleep_after_start(container) else { continue };
         seen.applies();
         let Some(probe) = attempt.probes.first() else { continue };
         let hook = Interval::new(began.at.lo - (TO_MAIN - USUALLY), began.at.hi);
-        let hook = Stamp { clock: began.clock.clone(), at: hook };
+        let hook = At::new(began.id, Stamp { clock: began.clock.clone(), at: hook });
         let bound = Bound::at_least(pause - USUALLY, "the seconds that postStart sleeps - 1 s");
         let quantity = "from the start of the container to its first probe";
-        let ends = ((*began_id, &hook), (probe.id, &probe.at));
-        if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
-            seen.measure(measured);
-        }
+        seen.within(run, &attempt.node, quantity, (&hook, probe), bound);
     }
 }
 
-/// How long the hook after the start sleeps.
+/// How long the postStart hook sleeps.
 fn sleep_after_start(container: &ContainerLife<'_>) -> Option<i64> {
-    let hook = container.spec.get("lifecycle")?.get("postStart")?.get("sleep")?;
-    Some(hook.get("seconds")?.as_i64()? * SECOND)
+    Some(container.lifecycle("postStart")?.get("sleep")?.get("seconds")?.as_i64()? * SECOND)
 }

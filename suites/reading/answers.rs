@@ -6,23 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use probity_model::mechanisms::{NEAR, UNKNOWN_LIFE};
 use probity_model::timeline::{
-    Asked, Attempt, ContainerLife, Executed, Handler, PodLife, Probe, ProbeKind, ProbeSpec, Through,
+    Asked, Attempt, ContainerLife, Executed, Handler, Life, Probe, ProbeKind, ProbeSpec, ProbedLife, Through,
 };
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::Endpoint;
 use probity_script::answer::{ExecAnswer, ExecSettings};
 use probity_script::witness::Fact;
 
-use crate::reading::http::course::Course;
 use crate::reading::http::exchange::{self, Exchange};
-use crate::reading::http::taken::{Jury, Promise};
-
-/// The kubelet's clock for a probe starts before the probe arrives, and stops after its answer.
-const NEAR: i64 = 100_000;
-
-/// So long a kubelet may not know that a container was started again.
-const UNKNOWN_LIFE: i64 = 3_000_000;
+use crate::reading::http::exchanges::Exchanges;
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
 /// What a probe was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +39,7 @@ pub(crate) enum Answer {
 
 /// The probes of one kind in one life of a container, with their answers.
 pub(crate) struct Answers<'t, 'h> {
-    pub(crate) course: Course<'t, 'h>,
+    pub(crate) course: Exchanges<'t, 'h>,
     /// The answers that are certain, by the event of the probe's arrival.
     told: BTreeMap<EventId, Answer>,
     breaks: BTreeSet<EventId>,
@@ -52,7 +47,7 @@ pub(crate) struct Answers<'t, 'h> {
 
 impl<'t, 'h> Answers<'t, 'h> {
     /// Adds the breaks to a course.
-    fn with(mut course: Course<'t, 'h>, told: BTreeMap<EventId, Answer>) -> Self {
+    fn with(mut course: Exchanges<'t, 'h>, told: BTreeMap<EventId, Answer>) -> Self {
         let breaks = add_breaks(&mut course);
         Self { course, told, breaks }
     }
@@ -70,15 +65,15 @@ impl<'t, 'h> Answers<'t, 'h> {
         seen: &mut Seen,
         means: impl Fn(&Exchange<'t, 'h>) -> Option<(bool, String)>,
     ) {
-        let jury = Jury::new(run, clause, &self.course);
+        let jury = Reaction::new(run, clause, &self.course);
         for ((success, words), range) in self.course.runs(means) {
             seen.applies();
             let next = self.course.exchanges.get(range.end).map(|exchange| exchange.id);
             let broken = next.is_some_and(|id| self.breaks.contains(&id));
-            let promise = if success { Promise::Success } else { Promise::Failure };
+            let promise = if success { CountsAs::Success } else { CountsAs::Failure };
             // What stands at a break is no probe: that it came after all says neither that the container was spared nor
             // that it was asked again.
-            let misread = match self.course.probe.kind {
+            let misread = match self.course.spec.kind {
                 ProbeKind::Liveness => !success,
                 ProbeKind::Startup => success,
                 ProbeKind::Readiness => false,
@@ -92,48 +87,36 @@ impl<'t, 'h> Answers<'t, 'h> {
 
 /// The HTTP probes.
 pub(crate) fn of_http<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Answers<'t, 'h>> {
-    let whole = exchange::courses(run).into_iter().filter(|course| course.attempt.holes.is_empty());
+    let whole = exchange::exchanges(run).into_iter().filter(|course| course.attempt.holes.is_empty());
     whole.map(|course| Answers::with(course, BTreeMap::new())).collect()
 }
 
 /// The probes by any mechanism but HTTP. Those that cannot be told from others of their container are left out.
 pub(crate) fn of_others<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Answers<'t, 'h>> {
     let mut all = Vec::new();
-    for (pod, container, probe) in run.probes() {
-        if matches!(probe.handler, Handler::Http { .. }) || elsewhere(&probe.handler) {
+    for (pod, container, spec) in run.probes() {
+        if matches!(spec.handler, Handler::Http { .. }) || spec.handler.host().is_some() {
             continue;
         }
         for attempt in container.attempts.iter().filter(|attempt| attempt.holes.is_empty()) {
-            all.extend(course(run, pod, container, probe, attempt));
+            let life = Life { run, pod, container, attempt };
+            all.extend(life.probed(spec.kind).filter(ProbedLife::is_unmistaken).map(answers));
         }
     }
     all
 }
 
-/// Whether a probe goes to another address than its pod's, where other targets may answer it.
-fn elsewhere(handler: &Handler) -> bool {
-    matches!(handler, Handler::Http { host: Some(_), .. } | Handler::Tcp { host: Some(_), .. })
-}
-
-fn course<'t, 'h>(
-    run: &Timeline<'h>,
-    pod: &'t PodLife<'h>,
-    container: &'t ContainerLife<'h>,
-    probe: &'t ProbeSpec,
-    attempt: &'t Attempt<'h>,
-) -> Option<Answers<'t, 'h>> {
-    let mine: Vec<&Probe<'h>> = attempt.probes.iter().filter(|of| of.can_be(probe.kind)).collect();
-    if mine.iter().any(|of| !of.is(probe.kind)) {
-        return None;
-    }
-    let known = attempt.began.1.at.hi + if attempt.number == 0 { 0 } else { UNKNOWN_LIFE };
+fn answers<'t, 'h>(life: ProbedLife<'t, 'h>) -> Answers<'t, 'h> {
+    let (container, attempt, spec) = (life.container, life.attempt, life.spec);
+    let known = life.began.at.hi + if life.number == 0 { 0 } else { UNKNOWN_LIFE };
     let (mut exchanges, mut told) = (Vec::new(), BTreeMap::new());
-    for of in mine.into_iter().filter(|of| of.at.at.lo >= known && !from_inside(run, attempt, of)) {
-        let answer = answer(container, attempt, probe, of);
-        let late = of.at.later(probe.timeout);
+    let mine = life.probes.iter().filter(|of| of.at.at.lo >= known && !from_inside(life.run, attempt, of));
+    for of in mine {
+        let answer = answer(container, attempt, spec, of);
+        let late = of.at.later(spec.timeout);
         let done = match (&answer, &of.settled) {
             (Some(Answer::TooLate), _) | (None, None) => Some(late),
-            (_, settled) => settled.as_ref().map(|(_, at)| at.clone()),
+            (_, settled) => settled.as_ref().map(|settled| settled.stamp.clone()),
         };
         let events = of.events();
         exchanges.push(Exchange {
@@ -146,7 +129,7 @@ fn course<'t, 'h>(
         });
         told.extend(answer.map(|answer| (of.id, answer)));
     }
-    Some(Answers::with(Course { pod, container, probe, attempt, exchanges }, told))
+    Answers::with(Exchanges { life, exchanges }, told)
 }
 
 /// Whether a connection came from a pod: somebody's client, no kubelet.
@@ -165,7 +148,7 @@ fn answer(
     probe: &Probe<'_>,
 ) -> Option<Answer> {
     let gone_on = |until: i64| attempt.last_line().is_some_and(|line| line.at.at.lo > until);
-    let took = probe.settled.as_ref().map(|(_, settled)| settled.at.hi - probe.at.at.lo);
+    let took = probe.settled.as_ref().map(|settled| settled.at.hi - probe.at.at.lo);
     let late = match took {
         Some(took) => took > spec.timeout + NEAR,
         None => gone_on(probe.at.at.hi + spec.timeout + NEAR),
@@ -213,16 +196,15 @@ fn settings(
     attempt: &Attempt<'_>,
     command: &Executed<'_>,
 ) -> Option<ExecSettings> {
-    let changed = attempt.lines.iter().any(|line| matches!(line.line.fact, Fact::Change(_) | Fact::Reset(_)));
     let Endpoint::Exec(name) = &command.seen.endpoint else { return None };
-    let plan = container.plan().filter(|_| !changed)?;
+    let plan = container.plan().filter(|_| !attempt.was_changed())?;
     let answer: ExecAnswer = plan.exec.get(name)?.steps().get(command.seen.step)?.answer.clone();
     answer.settings()
 }
 
 /// Puts what is no probe but may have changed what probes meet between the probes of a course.
-fn add_breaks(course: &mut Course<'_, '_>) -> BTreeSet<EventId> {
-    let Some(port) = course.probe.handler.port() else { return BTreeSet::new() };
+fn add_breaks(course: &mut Exchanges<'_, '_>) -> BTreeSet<EventId> {
+    let Some(port) = course.spec.handler.port() else { return BTreeSet::new() };
     let Some(first) = course.exchanges.first().map(|exchange| exchange.at.at.lo) else {
         return BTreeSet::new();
     };

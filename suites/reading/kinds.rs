@@ -3,25 +3,13 @@
 //! Nothing here judges. A sidecar is started again under every restart policy, begins before the main containers and
 //! ends after them; all else that holds for a container holds for it.
 
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, State};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind};
 use serde_json::json;
 
 /// Whether a container is one of ours that only sleeps: it has no plan and listens to nothing.
 pub(crate) fn sleeps(container: &ContainerLife<'_>) -> bool {
     let program = container.spec.get("command").is_none();
     program && container.plan().is_none() && container.spec.get("args") == Some(&json!(["pause"]))
-}
-
-/// Whether a sidecar may have been told to stop since there was no work left: every main container was seen ended.
-pub(crate) fn work_is_done(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    let ended = |shown: &probity_model::timeline::Revision<'_>| {
-        let mut main = pod.containers.iter().filter(|container| container.kind == ContainerKind::Main);
-        main.all(|main| {
-            let seen = shown.container(&main.name);
-            seen.is_some_and(|seen| matches!(seen.state, State::Terminated { .. }))
-        })
-    };
-    container.kind == ContainerKind::Sidecar && pod.revisions.iter().any(ended)
 }
 
 /// The containers that a kubelet may have to start before it looks at this one's probes: all that stay, but behind a

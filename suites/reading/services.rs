@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
-use probity_model::timeline::{Asked, EndpointSeen, PodLife, ServiceSeen};
+use probity_model::timeline::{Asked, EndpointSeen, Happened, PodLife, ServiceSeen};
 use probity_model::{EventId, Timeline};
 use probity_script::witness::Call;
 use serde_json::{Map, Value};
@@ -31,6 +31,16 @@ pub(crate) struct Entry<'t, 'h> {
     pub(crate) at: &'t Stamp,
     /// The pod's endpoint; none if no slice has it.
     pub(crate) endpoint: Option<&'t EndpointSeen<'h>>,
+}
+
+impl Happened for Entry<'_, '_> {
+    fn id(&self) -> EventId {
+        self.id
+    }
+
+    fn when(&self) -> &Stamp {
+        self.at
+    }
 }
 
 impl Entry<'_, '_> {

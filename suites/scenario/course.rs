@@ -1,34 +1,34 @@
-//! The course of trouble: when it began, what a probe's endpoint depends on, when a port was opened, and which requests
-//! of our clients came to grief. Questions to a timeline; and the one verdict that several scenarios share, on answers
-//! that come too late.
+//! What several scenarios ask of a timeline: when the trouble began, what an endpoint depends on, when a port was opened, and
+//! which requests of our clients failed. And the judgements that several scenarios share.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Bound, seconds};
+use probity_model::history::{Happening, Sighting};
+use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds};
 use probity_model::timeline::{
-    Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeKind, ProbeSpec, Revision,
+    Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeOutcome, ProbeSpec,
+    ProbedLife, Revision,
 };
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
 use probity_script::witness::{Call, Fact};
 use probity_script::{Listener, Plan};
 
-use crate::reading::evidence::Life;
 use crate::reading::services::Service;
-use crate::reading::tolerance::{Outcome, exhausted, outcome, timed_out};
+use crate::reading::termination::Exhausted;
 
-/// The one change of a plan that lies between two probes and concerns the endpoint of the second.
+/// The change of the plan for the endpoint of a probe, after the last good probe. None if there were several changes.
 pub(super) fn change_between<'t, 'h>(
     attempt: &'t Attempt<'h>,
     last_good: &Probe<'_>,
     first_bad: &Probe<'_>,
 ) -> Option<&'t Line<'h>> {
     let endpoint = first_bad.endpoint?;
-    let between =
-        |line: &&Line<'_>| line.at.at.lo >= last_good.at.at.lo && line.at.at.hi <= first_bad.at.at.hi;
-    let concerns = |line: &&Line<'_>| matches!(&line.line.fact, Fact::Change(change) if change.endpoints.contains(endpoint));
-    let mut changes = attempt.lines.iter().filter(between).filter(concerns);
+    let mut changes = attempt.lines.iter().filter(|line| {
+        let between = line.at.at.lo >= last_good.at.at.lo && line.at.at.hi <= first_bad.at.at.hi;
+        between && matches!(&line.line.fact, Fact::Change(change) if change.endpoints.contains(endpoint))
+    });
     let only = changes.next();
-    if changes.next().is_some() { None } else { only }
+    only.filter(|_| changes.next().is_none())
 }
 
 /// The listener of a plan at a port.
@@ -36,7 +36,7 @@ pub(super) fn listener(plan: &Plan, port: u16) -> Option<&Listener> {
     plan.listeners.values().find(|listener| listener.port == port)
 }
 
-/// The URL that a probe's HTTP endpoint asks before it answers, as its plan had it at the start.
+/// The URL that the endpoint of an HTTP probe requests before it answers, by the plan in the pod's spec.
 pub(super) fn depends_on(container: &ContainerLife<'_>, spec: &ProbeSpec) -> Option<String> {
     let Handler::Http { path, port, .. } = &spec.handler else { return None };
     let plan = container.plan()?;
@@ -49,11 +49,6 @@ pub(super) fn depends_on(container: &ContainerLife<'_>, spec: &ProbeSpec) -> Opt
     })
 }
 
-/// The URL that the endpoint of a container's probe of this kind asks.
-pub(super) fn dependency(container: &ContainerLife<'_>, kind: ProbeKind) -> Option<String> {
-    depends_on(container, container.probe(kind)?)
-}
-
 /// Host and port of a URL.
 pub(super) fn place(url: &str) -> Option<(&str, u16)> {
     let authority = url.strip_prefix("http://")?.split('/').next()?;
@@ -61,7 +56,7 @@ pub(super) fn place(url: &str) -> Option<(&str, u16)> {
     Some((host.trim_start_matches('[').trim_end_matches(']'), port.parse().ok()?))
 }
 
-/// Whether a call for the sake of an endpoint found, in this span of the node's clock, nobody who would say yes.
+/// Whether an endpoint called its dependency in this span of the node's clock and got no answer or an error.
 pub(super) fn refused_by_dependency(attempt: &Attempt<'_>, endpoint: &str, span: (i64, i64)) -> bool {
     attempt.lines.iter().any(|line| {
         let during = (span.0..=span.1).contains(&line.at.at.lo);
@@ -70,34 +65,35 @@ pub(super) fn refused_by_dependency(attempt: &Attempt<'_>, endpoint: &str, span:
     })
 }
 
-/// When a port was opened for the first time in a life.
+/// When a port was first opened in a life.
 pub(super) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
     let end = format!(":{port}");
-    attempt.lines.iter().find(|line| {
-        matches!(&line.line.fact, Fact::Listening(seen) if seen.state == "open" && seen.address.ends_with(&end))
+    attempt.lines.iter().find(|line| match &line.line.fact {
+        Fact::Listening(seen) => seen.state == "open" && seen.address.ends_with(&end),
+        _ => false,
     })
 }
 
-/// A request of one of our clients, with what became of it.
-pub(super) struct Asked<'t, 'h> {
-    /// The line, written when it was done with.
+/// A request of one of our clients, and its result.
+pub(super) struct ClientRequest<'t, 'h> {
+    /// The line that reports it, written at its end.
     pub(super) line: &'t Line<'h>,
     /// The request.
     pub(super) call: &'h Call,
 }
 
-impl Asked<'_, '_> {
+impl ClientRequest<'_, '_> {
     /// How long it took, in microseconds.
     pub(super) fn took(&self) -> i64 {
         i64::try_from(self.call.took_us).unwrap_or(i64::MAX)
     }
 
-    /// Whether it was answered well.
+    /// Whether it got an answer that is not an error.
     pub(super) fn good(&self) -> bool {
         self.call.status.is_some_and(|status| status < 400)
     }
 
-    /// Whether it was sent and began between two instants.
+    /// Whether it was sent between two instants, and ended before the second.
     pub(super) fn began_between(&self, run: &Timeline<'_>, from: &Stamp, to: &Stamp) -> bool {
         let skipped = self.call.error.as_ref().is_some_and(|error| error.starts_with("skipped"));
         let since = run.clocks.between(from, &self.line.at).is_some_and(|span| span.lo > self.took());
@@ -105,66 +101,91 @@ impl Asked<'_, '_> {
     }
 }
 
-/// The requests of our clients to a port of a pod, straight or by a service.
-pub(super) fn asked_of<'t, 'h>(
-    run: &'t Timeline<'h>,
-    pod: &PodLife<'_>,
-    port: u16,
-    services: &[Service<'_, '_>],
-) -> Vec<Asked<'t, 'h>> {
-    let straight =
-        |call: &Call| place(&call.url).is_some_and(|(host, of)| of == port && pod.ip() == Some(host));
-    let brought = |call: &Call| {
-        services
-            .iter()
-            .any(|service| service.selects(pod) && !service.publishes && service.was_called(pod, call))
-    };
-    calls(run).filter(|asked| straight(asked.call) || brought(asked.call)).collect()
-}
-
 /// All requests of our clients.
-pub(super) fn calls<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Asked<'t, 'h>> {
-    let lines =
-        run.containers().flat_map(|(_, container)| &container.attempts).flat_map(|attempt| &attempt.lines);
-    lines.filter_map(|line| match &line.line.fact {
-        Fact::Call(call) => Some(Asked { line, call }),
+pub(super) fn requests<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = ClientRequest<'t, 'h>> {
+    let attempts = run.containers().flat_map(|(_, container)| &container.attempts);
+    attempts.flat_map(|attempt| &attempt.lines).filter_map(|line| match &line.line.fact {
+        Fact::Call(call) => Some(ClientRequest { line, call }),
         _ => None,
     })
 }
 
-/// Readiness probes that ran into their timeout as often as is tolerated: the container is not ready in time.
-pub(super) fn falls_by_lateness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, life: &Life<'_, '_>) {
-    let Some(spent) = exhausted(life.attempt, life.spec) else { return };
-    let (Some(first), Some(decisive)) = (spent.failures.first(), spent.failures.last()) else { return };
-    let late = spent.failures.iter().all(|probe| timed_out(life.attempt, life.spec, probe));
-    if !late || !life.showed(run, &first.at, true) {
-        return;
+/// The requests of our clients to a port of a pod, directly or through a service.
+pub(super) fn requests_to<'t, 'h>(
+    run: &'t Timeline<'h>,
+    pod: &PodLife<'_>,
+    port: u16,
+    services: &[Service<'_, '_>],
+) -> Vec<ClientRequest<'t, 'h>> {
+    let directly =
+        |call: &Call| place(&call.url).is_some_and(|(host, of)| of == port && pod.ip() == Some(host));
+    let through = |service: &Service<'_, '_>, call: &Call| {
+        service.selects(pod) && !service.publishes && service.was_called(pod, call)
+    };
+    let reached = |call: &Call| directly(call) || services.iter().any(|service| through(service, call));
+    requests(run).filter(|request| reached(request.call)).collect()
+}
+
+/// What the watch showed of the objects of a kind, with the event and the time of each.
+pub(super) fn sightings<'h>(
+    run: &Timeline<'h>,
+    wanted: &str,
+) -> impl Iterator<Item = (EventId, i64, &'h Sighting)> {
+    let events = run.history.events().filter(|(_, event)| event.us <= run.ended_us);
+    events.filter_map(move |(id, event)| match &event.what {
+        Happening::Sighting(sighting) if sighting.kind == wanted => Some((id, event.us, sighting)),
+        _ => None,
+    })
+}
+
+/// A number for the report, without a bound.
+pub(super) fn count(quantity: &str, number: i64, events: Vec<EventId>) -> Measurement {
+    let (unit, observed) = (Unit::Count, Interval::point(number));
+    Measurement { quantity: quantity.to_owned(), unit, observed, bound: Bound::default(), noise: 0, events }
+}
+
+/// Notes the time from the first of several stops to the last, each with the node that it was on.
+pub(super) fn note_spread(run: &Timeline<'_>, seen: &mut Seen, quantity: &str, stops: &[(&Line<'_>, &str)]) {
+    let first = stops.iter().min_by_key(|(stop, _)| stop.at.at.lo);
+    let last = stops.iter().max_by_key(|(stop, _)| stop.at.at.lo);
+    let Some(((from, node), (to, _))) = first.zip(last) else { return };
+    if let Some(spread) = run.measure(quantity, node, *from, *to, Bound::default()) {
+        seen.note(spread);
     }
+}
+
+/// The first revision between two instants that shows the container running and not ready.
+pub(super) fn unready_between(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> Option<EventId> {
+    let before = |a: &Stamp, b: &Stamp| life.run.clocks.order(a, b) == Order::Before;
+    let between = |revision: &Revision<'_>| before(from, &revision.at) && before(&revision.at, to);
+    let mut revisions = life.revisions().filter(|(revision, _)| between(revision));
+    let unready = revisions
+        .find(|(revision, container)| container.is_running() && !container.ready && !revision.terminating());
+    unready.map(|(revision, _)| revision.id)
+}
+
+/// After as many timeouts of the readiness probe as `failureThreshold` says, the container becomes not ready in time.
+pub(super) fn falls_by_lateness(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>) {
+    let Some(spent) = Exhausted::of(life.clone()).filter(Exhausted::by_timeouts) else { return };
+    let Some(first) = spent.failures.first().filter(|first| life.showed_ready(&first.at, true)) else {
+        return;
+    };
     seen.applies();
-    let slack = clause.slack_us();
     let down = |revision: &Revision<'_>, container: &ContainerSeen<'_>| {
         !container.ready && revision.is("Ready") == Some(false)
     };
-    if let Some(shown) = life.first_shown(run, &first.at, down) {
-        let bound = Bound::at_most(slack, "the clause's slack");
-        let (from, to) = ((decisive.id, &spent.at), (shown.id, &shown.at));
+    if let Some(shown) = life.first_shown(&first.at, down) {
         let quantity = "from the last of the late answers to Ready=False";
-        if let Some(measured) = run.measure(quantity, &life.attempt.node, from, to, bound) {
-            seen.measure(measured);
-        }
+        life.within(seen, quantity, (&spent.at, shown), clause.in_time());
         return;
     }
-    let after = life.said.iter().filter(|said| said.probe.at.at.lo >= spent.at.at.hi);
-    let failed = after.take_while(|said| outcome(life.attempt, life.spec, said.probe) == Outcome::Failed);
-    let Some(last) = failed.last() else { return };
-    let lasted = last.probe.at.at.lo
-        - spent.at.at.hi
-        - run.noise_between(&life.attempt.node, &spent.at, &last.probe.at);
-    if lasted > slack {
-        let finding = format!(
-            "answers went on to come too late for {}, and the container stayed ready",
-            seconds(lasted)
-        );
-        seen.violated(finding, [first.id, decisive.id, last.probe.id]);
+    let after = life.probes.iter().filter(|probe| probe.at.at.lo >= spent.at.at.hi);
+    let Some(last) = after.take_while(|probe| life.outcome(probe) == ProbeOutcome::Failure).last() else {
+        return;
+    };
+    let lasted = last.at.at.lo - spent.at.at.hi - life.noise(&spent.at, &last.at);
+    if lasted > clause.slack_us() {
+        let finding = format!("answers stayed late for {}, and the container stayed ready", seconds(lasted));
+        seen.violated(finding, [first.id, spent.at.id, last.id]);
     }
 }

@@ -1,16 +1,15 @@
-//! A health endpoint on a port of its own: what it says of the port that does the work is nothing.
+//! A health endpoint on a port of its own says nothing about the port that does the work.
 //!
-//! The kubelet asks the port that the probe names and no other. So a pod can be ready while its main port is closed, or
-//! so busy that nobody gets an answer.
+//! The kubelet asks only the port that the probe names. So a pod can be ready while its main port is closed, or so busy
+//! that requests get no answer.
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
-use probity_model::timeline::{ContainerSeen, ProbeKind, Revision};
+use probity_model::timeline::{ContainerSeen, Line, ProbeKind, ProbedLife, Revision};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
-use super::course::{Asked, asked_of, falls_by_lateness, listener, opened};
-use crate::probe_types::readiness::follows::interfered;
-use crate::reading::evidence::{Life, Outcome, at_least, lives, running};
+use super::course::{ClientRequest, falls_by_lateness, listener, opened, requests_to, unready_between};
+use crate::reading::readiness::{Outcome, Turn, readiness_lives, turns};
 use crate::reading::services::services;
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -18,13 +17,13 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.readiness.mgmt-port-hides-saturation", judge: hides_saturation },
 ];
 
-/// So many requests in a row that waited long, or in vain, make a saturated port.
+/// The least number of requests that waited long, or failed, that make a saturated port.
 const WAITED: usize = 3;
-/// Who waits longer than this for an answer waits long.
+/// A request that takes longer than this waited long.
 const LONG: i64 = 1_000_000;
 
 /// The ports of a container's plan that its readiness probe does not ask.
-fn other_ports(life: &Life<'_, '_>) -> Vec<u16> {
+fn other_ports(life: &ProbedLife<'_, '_>) -> Vec<u16> {
     let Some(plan) = life.container.plan() else { return Vec::new() };
     let asked = life.spec.handler.port();
     plan.listeners.values().map(|listener| listener.port).filter(|port| Some(*port) != asked).collect()
@@ -33,98 +32,97 @@ fn other_ports(life: &Life<'_, '_>) -> Vec<u16> {
 /// A pod whose readiness probe asks another port is ready while the main port is closed, and requests fail.
 fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
-    let lives = lives(run);
-    let alone = |life: &&Life<'_, '_>| {
-        life.attempt.number == 0 && life.pod.containers.len() == 1 && !interfered(run, life.pod)
+    let lives = readiness_lives(run);
+    let alone = |life: &&ProbedLife<'_, '_>| {
+        life.attempt.number == 0 && life.pod.containers.len() == 1 && !run.pod_was_touched(life.pod)
     };
     for life in lives.iter().filter(alone) {
-        let turns = life.turns(Outcome::Pass);
+        let turns = turns(life, Outcome::Success);
         let Some(turn) = turns.first() else { continue };
         for port in other_ports(life) {
-            let Some(main) = opened(life.attempt, port).filter(|main| main.at.at.lo > turn.due.1.at.hi)
-            else {
-                continue;
-            };
-            let asked = asked_of(run, life.pod, port, &services);
-            if asked.is_empty() {
-                continue;
-            }
-            seen.applies();
-            let up = |revision: &Revision<'_>, _: &ContainerSeen<'_>| revision.is("Ready") == Some(true);
-            let shown = life.first_shown(run, &turn.first.at, up);
-            let shown = shown.filter(|shown| run.clocks.order(&shown.at, &main.at) == Order::Before);
-            let Some(shown) = shown else {
-                let closed = main.at.at.lo - turn.due.1.at.hi;
-                let noise = run.noise_between(&life.attempt.node, &turn.due.1, &main.at);
-                if closed - noise > clause.slack_us() && turn.last.at.at.lo > main.at.at.lo {
-                    let finding = format!(
-                        "the readiness probe passed {} before the main port was open, and the pod was not ready",
-                        seconds(closed)
-                    );
-                    seen.violated(finding, [turn.due.0, main.id]);
-                }
-                continue;
-            };
-            let failed =
-                asked.iter().find(|asked| !asked.good() && asked.began_between(run, &shown.at, &main.at));
-            if let Some(failed) = failed {
-                seen.fine([turn.due.0, shown.id, failed.line.id, main.id]);
+            let main = opened(life.attempt, port).filter(|main| main.at.at.lo > turn.due.at.hi);
+            let requests = requests_to(run, life.pod, port, &services);
+            if let Some(main) = main.filter(|_| !requests.is_empty()) {
+                seen.applies();
+                judge_decoupled(run, clause, seen, (life, turn, main), &requests);
             }
         }
+    }
+}
+
+fn judge_decoupled(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    (life, turn, main): (&ProbedLife<'_, '_>, &Turn<'_, '_>, &Line<'_>),
+    requests: &[ClientRequest<'_, '_>],
+) {
+    let up = |revision: &Revision<'_>, _: &ContainerSeen<'_>| revision.is("Ready") == Some(true);
+    let shown = life.first_shown(&turn.first.at, up);
+    if let Some(shown) = shown.filter(|shown| run.clocks.order(&shown.at, &main.at) == Order::Before) {
+        let mut requests = requests.iter();
+        let failed = requests.find(|one| !one.good() && one.began_between(run, &shown.at, &main.at));
+        if let Some(failed) = failed {
+            seen.fine([turn.due.id, shown.id, failed.line.id, main.id]);
+        }
+        return;
+    }
+    let closed = main.at.at.lo - turn.due.at.hi;
+    let noise = life.noise(&turn.due, &main.at);
+    if closed - noise > clause.slack_us() && turn.last.at.at.lo > main.at.at.lo {
+        let finding = format!(
+            "the readiness probe passed {} before the main port was open, and the pod was not ready",
+            seconds(closed)
+        );
+        seen.violated(finding, [turn.due.id, main.id]);
     }
 }
 
 /// A saturated port shows in the readiness of a pod only if the probe asks that very port.
 fn hides_saturation(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
-    for life in &lives(run) {
+    for life in readiness_lives(run).iter() {
         let Some(plan) = life.container.plan() else { continue };
         let bounded = |port: u16| listener(&plan, port).is_some_and(|listener| listener.workers.is_some());
         if life.spec.handler.port().is_some_and(bounded) {
-            falls_by_lateness(run, clause, seen, life);
+            falls_by_lateness(clause, seen, life);
             continue;
         }
         for port in other_ports(life).into_iter().filter(|port| bounded(*port)) {
-            let asked = asked_of(run, life.pod, port, &services);
-            stays_ready_while(run, seen, life, &asked);
+            stays_ready_while(run, seen, life, &requests_to(run, life.pod, port, &services));
         }
     }
 }
 
-/// While requests waited long, the probes of another port passed: the container was ready all the time.
-fn stays_ready_while(run: &Timeline<'_>, seen: &mut Seen, life: &Life<'_, '_>, asked: &[Asked<'_, '_>]) {
-    let waited = |asked: &&Asked<'_, '_>| asked.took() >= LONG || !asked.good();
-    let waited: Vec<_> = asked.iter().filter(waited).collect();
-    let (Some(first), Some(last), true) = (waited.first(), waited.last(), waited.len() >= WAITED) else {
-        return;
-    };
+/// While requests waited long, the probes of another port passed: the container stays ready.
+fn stays_ready_while(
+    run: &Timeline<'_>,
+    seen: &mut Seen,
+    life: &ProbedLife<'_, '_>,
+    requests: &[ClientRequest<'_, '_>],
+) {
+    let waited = |request: &&ClientRequest<'_, '_>| request.took() >= LONG || !request.good();
+    let waited: Vec<_> = requests.iter().filter(waited).collect();
+    let [first, .., last] = waited.as_slice() else { return };
     let during: Vec<_> = life
-        .said
+        .probes
         .iter()
-        .filter(|said| at_least(run, &first.line.at, &said.probe.at) >= 0)
-        .filter(|said| at_least(run, &said.probe.at, &last.line.at) >= 0)
+        .filter(|probe| run.at_least(&first.line.at, &probe.at) >= 0)
+        .filter(|probe| run.at_least(&probe.at, &last.line.at) >= 0)
         .collect();
-    let passed = during.iter().all(|said| said.outcome == Outcome::Pass);
-    let (Some(begin), Some(end), true) = (during.first(), during.last(), passed && during.len() >= WAITED)
-    else {
-        return;
-    };
-    if !life.showed(run, &begin.probe.at, true) || life.container.probe(ProbeKind::Liveness).is_some() {
+    let [begin, .., end] = during.as_slice() else { return };
+    let enough = waited.len() >= WAITED && during.len() >= WAITED;
+    let passed = during.iter().all(|probe| life.surely(probe) == Outcome::Success);
+    let alone = life.container.probe(ProbeKind::Liveness).is_none();
+    if !(enough && passed && alone && life.showed_ready(&begin.at, true)) {
         return;
     }
     seen.applies();
-    let within = |revision: &Revision<'_>| {
-        run.clocks.order(&begin.probe.at, &revision.at) == Order::Before
-            && run.clocks.order(&revision.at, &end.probe.at) == Order::Before
-    };
-    let fell = life.revisions().find(|(revision, container)| {
-        within(revision) && running(container) && !container.ready && !revision.terminating()
-    });
-    match fell {
-        Some((revision, _)) => {
+    match unready_between(life, &begin.at, &end.at) {
+        Some(revision) => {
             let finding = "the container was shown as not ready while its readiness probe passed";
-            seen.violated(finding, [begin.probe.id, revision.id, end.probe.id]);
+            seen.violated(finding, [begin.id, revision, end.id]);
         }
-        None => seen.fine([first.line.id, begin.probe.id, end.probe.id, last.line.id]),
+        None => seen.fine([first.line.id, begin.id, end.id, last.line.id]),
     }
 }

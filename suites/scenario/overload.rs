@@ -1,62 +1,67 @@
-//! Overload: a liveness probe that stands in the same queue as the requests takes away what is short already.
+//! Overload: a liveness probe that waits in the same queue as the requests removes capacity when it is scarce.
 //!
-//! Two services get the same load; the containers of one have a liveness probe, those of the other none. The effect is
-//! shown by counting, not promised: a cluster is accused only if it stopped a container that has no probe to fail.
+//! Two services get the same load; the containers of one have a liveness probe, those of the other have none. The effect
+//! is counted, not promised: a cluster is accused only if it stopped a container without a probe.
 
-use probity_model::measure::{Bound, Interval, Measurement, Unit};
-use probity_model::timeline::{ContainerLife, PodLife, ProbeKind};
+use probity_model::timeline::{ContainerLife, PodLife, ProbeKind, ProbedLife};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use super::course::{Asked, calls, listener};
-use crate::probe_types::readiness::follows::interfered;
-use crate::reading::kill::{before_deletion, exited_by_itself};
+use super::course::{ClientRequest, count, listener, requests};
+use crate::reading::readiness::Outcome;
 use crate::reading::services::{Service, services};
-use crate::reading::tolerance::{Outcome, outcome};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.overload-cascade", judge: overload_cascade }];
 
-/// So few requests say nothing.
+/// The least number of requests that a rate is computed from.
 const ENOUGH: usize = 20;
 
-/// A service under load and what became of it.
-struct Loaded<'t, 'h> {
+/// A service under load.
+struct LoadedService<'t, 'h> {
     pods: Vec<(&'t PodLife<'h>, &'t ContainerLife<'h>)>,
-    asked: Vec<Asked<'t, 'h>>,
+    requests: Vec<ClientRequest<'t, 'h>>,
+}
+
+impl LoadedService<'_, '_> {
+    /// How many of a thousand requests were answered well.
+    fn rate(&self) -> i64 {
+        let good = self.requests.iter().filter(|request| request.good()).count();
+        i64::try_from(good * 1000 / self.requests.len().max(1)).unwrap_or(0)
+    }
+
+    /// The events of its first and last request.
+    fn ends(&self) -> Vec<EventId> {
+        let ends = [self.requests.first(), self.requests.last()].into_iter().flatten();
+        ends.map(|request| request.line.id).collect()
+    }
 }
 
 fn overload_cascade(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let loaded: Vec<_> = services(run).iter().filter_map(|service| loaded(run, service)).collect();
-    let probed = |loaded: &&Loaded<'_, '_>| {
-        loaded.pods.iter().all(|(_, container)| container.probe(ProbeKind::Liveness).is_some())
+    let all = |service: &LoadedService<'_, '_>, probed: fn(&ContainerLife<'_>) -> bool| {
+        service.pods.iter().all(|(_, container)| probed(container))
     };
-    let unprobed = |loaded: &&Loaded<'_, '_>| {
-        let none = |container: &ContainerLife<'_>| {
-            container.probe(ProbeKind::Liveness).is_none() && container.probe(ProbeKind::Startup).is_none()
-        };
-        loaded.pods.iter().all(|(_, container)| none(container))
+    let none = |container: &ContainerLife<'_>| {
+        [ProbeKind::Liveness, ProbeKind::Startup].iter().all(|kind| container.probe(*kind).is_none())
     };
-    let (Some(with), Some(without)) = (loaded.iter().find(probed), loaded.iter().find(unprobed)) else {
-        return;
-    };
+    let with = loaded.iter().find(|one| all(one, |container| container.probe(ProbeKind::Liveness).is_some()));
+    let without = loaded.iter().find(|one| all(one, none));
+    let (Some(with), Some(without)) = (with, without) else { return };
     seen.applies();
-    if let Some(stopped) = stopped_for_nothing(run, without) {
+    if let Some(stopped) = stopped_for_nothing(without) {
         seen.violated("a container without a probe was stopped under load", [stopped]);
         return;
     }
     let restarted = restarts(run, with);
-    let (rate_with, rate_without) = (rate(with), rate(without));
-    seen.note(measurement("answered well, of a thousand, with liveness", rate_with, with));
-    seen.note(measurement("answered well, of a thousand, without", rate_without, without));
-    if !restarted.is_empty() && rate_with <= rate_without {
-        let ends =
-            [without.asked.first(), without.asked.last()].into_iter().flatten().map(|asked| asked.line.id);
-        seen.fine(restarted.into_iter().chain(ends));
+    seen.note(count("answered well, of a thousand, with liveness", with.rate(), with.ends()));
+    seen.note(count("answered well, of a thousand, without", without.rate(), without.ends()));
+    if !restarted.is_empty() && with.rate() <= without.rate() {
+        seen.fine(restarted.into_iter().chain(without.ends()));
     }
 }
 
-/// A service whose pods serve it from a bounded pool, and that was asked often enough.
-fn loaded<'t, 'h>(run: &'t Timeline<'h>, service: &Service<'_, '_>) -> Option<Loaded<'t, 'h>> {
+/// A service whose pods answer from a limited pool of workers, with enough requests.
+fn loaded<'t, 'h>(run: &'t Timeline<'h>, service: &Service<'_, '_>) -> Option<LoadedService<'t, 'h>> {
     let bounded = |container: &ContainerLife<'_>| {
         let Some(plan) = container.plan() else { return false };
         let asked = container.probes.iter().filter_map(|probe| probe.handler.port());
@@ -66,59 +71,38 @@ fn loaded<'t, 'h>(run: &'t Timeline<'h>, service: &Service<'_, '_>) -> Option<Lo
     };
     let pods: Vec<_> = run
         .containers()
-        .filter(|(pod, container)| service.selects(pod) && bounded(container) && !interfered(run, pod))
+        .filter(|(pod, container)| service.selects(pod) && bounded(container) && !run.pod_was_touched(pod))
         .collect();
     let first = pods.first()?.0;
-    let asked: Vec<_> = calls(run).filter(|asked| service.was_called(first, asked.call)).collect();
-    (pods.len() > 1 && asked.len() >= ENOUGH).then_some(Loaded { pods, asked })
+    let requests: Vec<_> = requests(run).filter(|one| service.was_called(first, one.call)).collect();
+    (pods.len() > 1 && requests.len() >= ENOUGH).then_some(LoadedService { pods, requests })
 }
 
-/// The stop signals of containers whose last liveness probes before it, as many as are tolerated, had no answer that was
-/// surely in time. The one that decides is cut off by the stop itself more often than not.
-fn restarts(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Vec<EventId> {
-    let mut stops = Vec::new();
-    for (pod, container) in &loaded.pods {
-        let Some(spec) = container.probe(ProbeKind::Liveness) else { continue };
-        let tolerated = usize::try_from(spec.failures).unwrap_or(usize::MAX);
-        for attempt in container.attempts.iter().filter(|attempt| exited_by_itself(attempt).is_none()) {
-            let Some((id, stop)) = attempt.stop_signal().filter(|(_, at)| before_deletion(run, pod, at))
-            else {
-                continue;
-            };
-            let probes = attempt.probes_of(ProbeKind::Liveness).filter(|probe| probe.at.at.lo < stop.at.lo);
-            let outcomes: Vec<Outcome> = probes.map(|probe| outcome(attempt, spec, probe)).collect();
-            let last = outcomes.iter().rev().take(tolerated);
-            if outcomes.len() >= tolerated && last.into_iter().all(|one| *one != Outcome::Passed) {
-                stops.push(id);
-            }
-        }
-    }
-    stops
+/// The stop signals after as many liveness probes as `failureThreshold` says without an answer that was surely in time. The
+/// stop itself usually cuts off the answer to the last of them.
+fn restarts(run: &Timeline<'_>, service: &LoadedService<'_, '_>) -> Vec<EventId> {
+    let ours = |life: &ProbedLife<'_, '_>| {
+        let same = |(pod, container): &(&PodLife<'_>, &ContainerLife<'_>)| {
+            pod.uid == life.pod.uid && container.name == life.container.name
+        };
+        service.pods.iter().any(same) && life.exited_by_itself().is_none()
+    };
+    let stop = |life: &ProbedLife<'_, '_>| {
+        let stop = life.stopped_undeleted()?;
+        let tolerated = usize::try_from(life.spec.failures).ok()?;
+        let probes: Vec<_> = life.attempt.probes_of(ProbeKind::Liveness).collect();
+        let before = probes.iter().filter(|probe| probe.at.at.lo < stop.at.at.lo);
+        let last: Vec<_> = before.rev().take(tolerated).collect();
+        let failed = last.iter().all(|probe| life.outcome(probe) != Outcome::Success);
+        (last.len() == tolerated && failed).then_some(stop.id)
+    };
+    run.lives().of(ProbeKind::Liveness).only(ours).iter().filter_map(stop).collect()
 }
 
-fn stopped_for_nothing(run: &Timeline<'_>, loaded: &Loaded<'_, '_>) -> Option<EventId> {
-    let attempts = loaded.pods.iter().filter(|(pod, _)| pod.containers.len() == 1 && !interfered(run, pod));
-    let mut attempts = attempts.flat_map(|(_, container)| &container.attempts);
-    attempts.find_map(|attempt| match exited_by_itself(attempt) {
-        Some(_) => None,
-        None => attempt.stop_signal().map(|(id, _)| id),
-    })
-}
-
-/// How many of a thousand requests were answered well.
-fn rate(loaded: &Loaded<'_, '_>) -> i64 {
-    let good = loaded.asked.iter().filter(|asked| asked.good()).count();
-    i64::try_from(good * 1000 / loaded.asked.len().max(1)).unwrap_or(0)
-}
-
-fn measurement(quantity: &str, value: i64, loaded: &Loaded<'_, '_>) -> Measurement {
-    let ends = [loaded.asked.first(), loaded.asked.last()].into_iter().flatten();
-    Measurement {
-        quantity: quantity.to_owned(),
-        unit: Unit::Count,
-        observed: Interval::point(value),
-        bound: Bound::default(),
-        noise: 0,
-        events: ends.map(|asked| asked.line.id).collect(),
-    }
+/// A stop signal to a container without a probe.
+fn stopped_for_nothing(service: &LoadedService<'_, '_>) -> Option<EventId> {
+    let alone = service.pods.iter().filter(|(pod, _)| pod.containers.len() == 1);
+    let mut attempts = alone.flat_map(|(_, container)| &container.attempts);
+    let stopped = attempts.find(|attempt| attempt.exited_by_itself().is_none() && attempt.stop().is_some());
+    stopped.and_then(|attempt| attempt.stop()).map(|stop| stop.id)
 }

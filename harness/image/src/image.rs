@@ -9,12 +9,12 @@ use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use jiff::Timestamp;
 use oci_spec::image::{
-    Arch, ConfigBuilder, HistoryBuilder, ImageConfiguration, ImageConfigurationBuilder, ImageManifest,
-    ImageManifestBuilder, MediaType, Os, RootFsBuilder, SCHEMA_VERSION,
+    Arch, ConfigBuilder, HistoryBuilder, ImageConfiguration, ImageConfigurationBuilder, ImageManifestBuilder,
+    MediaType, Os, RootFsBuilder, SCHEMA_VERSION,
 };
 
 use crate::blob::{canonical_json, sha256};
-use crate::{Blob, Error, ImageName, StopSignal, Tree};
+use crate::{Blob, Error, ImageName, Tree};
 
 /// A layer that unpacks to more than this is not ours.
 const LARGEST_LAYER: u64 = 256 * 1024 * 1024;
@@ -36,8 +36,8 @@ pub struct Settings {
     pub working_dir: String,
     /// Ports with protocol, like `8080/tcp`. For people and tools; nothing is opened or closed by them.
     pub exposed_ports: Vec<String>,
-    /// The signal that asks the program to stop; without it a runtime takes SIGTERM.
-    pub stop_signal: Option<StopSignal>,
+    /// The full name of the signal that asks the program to stop, such as SIGUSR1. Without it a runtime takes SIGTERM.
+    pub stop_signal: Option<String>,
     /// Labels of the configuration.
     pub labels: BTreeMap<String, String>,
     /// How the layer came about, for `docker history`.
@@ -125,11 +125,6 @@ impl Image {
         Ok(serde_json::from_slice(self.config.bytes())?)
     }
 
-    /// The manifest, parsed.
-    pub fn parsed_manifest(&self) -> Result<ImageManifest, Error> {
-        Ok(serde_json::from_slice(self.manifest.bytes())?)
-    }
-
     /// The files of the image. Refuses layers that lie upon one another, as ours never do, and whatever [`Tree`] refuses.
     pub fn files(&self) -> Result<Tree, Error> {
         match self.layers.as_slice() {
@@ -154,7 +149,7 @@ fn configuration(settings: &Settings, layer: &Layer) -> Result<ImageConfiguratio
         .exposed_ports(settings.exposed_ports.clone())
         .labels(settings.labels.clone().into_iter().collect::<std::collections::HashMap<_, _>>());
     if let Some(signal) = &settings.stop_signal {
-        config = config.stop_signal(signal.to_string());
+        config = config.stop_signal(signal.clone());
     }
     let history =
         HistoryBuilder::default().created(created.clone()).created_by(settings.created_by.clone()).build()?;

@@ -12,6 +12,7 @@ use probity_script::Span;
 use probity_script::problem::{Problem, pin};
 use serde::{Deserialize, Serialize};
 
+use crate::measure::Bound;
 use crate::version::minor;
 
 /// The stable name of a clause, such as `probe.http.default-path`.
@@ -127,6 +128,9 @@ pub struct Clause {
     /// The lateness that its bounds allow, with the reason; see [`Slack`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slack: Option<Slack>,
+    /// What else its bounds allow, and how much it takes to say something, by name; see [`Tolerance`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tolerances: BTreeMap<String, Tolerance>,
     /// What it needs beyond a plain cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
@@ -152,6 +156,28 @@ impl Clause {
     #[must_use]
     pub fn slack_us(&self) -> i64 {
         self.slack.as_ref().map_or(0, |slack| micros(slack.by))
+    }
+
+    /// At most the slack.
+    #[must_use]
+    pub fn in_time(&self) -> Bound {
+        Bound::at_most(self.slack_us(), "the clause's slack")
+    }
+
+    /// A tolerance in microseconds. A judge names only what its clause has: the tests of the book see to that.
+    #[must_use]
+    pub fn tolerance_us(&self, name: &str) -> i64 {
+        let by = self.tolerances.get(name).and_then(|tolerance| tolerance.by);
+        debug_assert!(by.is_some(), "`{}` has no tolerance `{name}` with a span", self.id);
+        by.map_or(0, micros)
+    }
+
+    /// How many of something it takes.
+    #[must_use]
+    pub fn tolerance_times(&self, name: &str) -> usize {
+        let times = self.tolerances.get(name).and_then(|tolerance| tolerance.times);
+        debug_assert!(times.is_some(), "`{}` has no tolerance `{name}` with a number", self.id);
+        times.unwrap_or_default()
     }
 
     /// The versions that it holds for, in words, unless it holds for all.
@@ -222,6 +248,21 @@ pub struct Slack {
     pub because: String,
 }
 
+/// What a clause allows beside its slack, or how many of something it takes: one of `by` and `times`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tolerance {
+    /// How much time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Span>,
+    /// How many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<usize>,
+    /// Why so much, or so many.
+    pub because: String,
+}
+
 /// All clauses, in the order of the book.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
@@ -244,6 +285,10 @@ impl Catalogue {
             };
             if self.index.contains_key(&clause.id) {
                 return refuse(format!("the clause `{}` is there already", clause.id), "id");
+            }
+            let unclear = |one: &Tolerance| one.by.is_some() == one.times.is_some();
+            if let Some((name, _)) = clause.tolerances.iter().find(|(_, one)| unclear(one)) {
+                return refuse(format!("write one of `by` and `times` for `{name}`"), "tolerances");
             }
             if clause.actual_since.is_some() && clause.actual.is_none() {
                 let why = "since when a kubelet does what? `actual` is missing".to_owned();

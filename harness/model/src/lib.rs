@@ -14,6 +14,7 @@ pub mod expectation;
 pub mod history;
 pub mod judge;
 pub mod measure;
+pub mod mechanisms;
 pub mod metronome;
 pub mod stamp;
 pub mod timeline;

@@ -9,6 +9,9 @@ use crate::stamp::EventId;
 
 pub use crate::stamp::Interval;
 
+/// A second in microseconds, which is what times are counted in.
+pub const SECOND: i64 = 1_000_000;
+
 /// What a quantity may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -85,6 +88,18 @@ pub enum Fit {
     Undecided,
 }
 
+impl Fit {
+    /// The worse of two: one miss is enough, and one doubt outweighs what is met.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Missed, _) | (_, Self::Missed) => Self::Missed,
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::Met, Self::Met) => Self::Met,
+        }
+    }
+}
+
 /// A quantity as it was observed, with all that is needed to judge it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -126,11 +141,7 @@ impl Measurement {
                 Fit::Undecided
             }
         });
-        match (lower, upper) {
-            (Fit::Missed, _) | (_, Fit::Missed) => Fit::Missed,
-            (Fit::Undecided, _) | (_, Fit::Undecided) => Fit::Undecided,
-            (Fit::Met, Fit::Met) => Fit::Met,
-        }
+        lower.worse(upper)
     }
 
     /// How far inside its bound it lies at the nearest end; negative if it reaches beyond.

@@ -4,27 +4,34 @@
 //! of its lives (*attempts*) with all that the target saw in it. Every item points back to its events. What follows the
 //! case's end is clean-up and is left out.
 
+mod at;
 mod attempt;
 mod build;
+mod disturbance;
 mod kube;
+mod life;
 mod pod;
 mod probes;
+mod result;
 mod spec;
 
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
-use crate::measure::{Bound, Interval, Measurement, Unit};
+use crate::measure::{Bound, Interval, Measurement, SECOND, Unit};
 
 /// Noise so long before an instant may have held up what was written down then.
-const BEFORE: i64 = 2_000_000;
+const BEFORE: i64 = 2 * SECOND;
 /// And so long after it: what waits for a thread that is held up comes in bursts.
-const AFTER: i64 = 1_000_000;
+const AFTER: i64 = SECOND;
 
+pub use at::{At, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
+pub use life::{Life, Lives, ProbedLife};
 pub use pod::{ContainerLife, ContainerSeen, PodLife, Revision, State};
+pub use result::{ProbeOutcome, ProbeResult};
 pub use spec::{ContainerKind, Handler, Port, ProbeKind, ProbeSpec};
 
 /// A history, joined.
@@ -128,10 +135,12 @@ impl<'h> Timeline<'h> {
         &self,
         quantity: impl Into<String>,
         node: &str,
-        (from_id, from): (EventId, &Stamp),
-        (to_id, to): (EventId, &Stamp),
+        from: impl Happened,
+        to: impl Happened,
         bound: Bound,
     ) -> Option<Measurement> {
+        let (from_id, to_id) = (from.id(), to.id());
+        let (from, to) = (from.when(), to.when());
         Some(Measurement {
             quantity: quantity.into(),
             unit: Unit::Us,

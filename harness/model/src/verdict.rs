@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Fit, Measurement};
+use crate::measure::{Bound, Fit, Measurement};
 use crate::stamp::EventId;
+use crate::timeline::{Happened, Timeline};
 
 /// The events that a conclusion rests on. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -269,6 +270,22 @@ impl Seen {
         self.measurements.push(measurement);
     }
 
+    /// Measures the time from one thing to another on a node, and takes it as [`Seen::measure`] does. None if the clocks
+    /// cannot be compared at all.
+    pub fn within(
+        &mut self,
+        run: &Timeline<'_>,
+        node: &str,
+        quantity: impl Into<String>,
+        (from, to): (impl Happened, impl Happened),
+        bound: Bound,
+    ) -> Option<Fit> {
+        let measured = run.measure(quantity, node, from, to, bound)?;
+        let fit = measured.fit();
+        self.measure(measured);
+        Some(fit)
+    }
+
     /// Notes a measurement for the report without concluding anything from it.
     pub fn note(&mut self, measurement: Measurement) {
         self.measurements.push(measurement);
@@ -298,7 +315,7 @@ impl Seen {
             Verdict::Diverges { finding, evidence }
         } else if let Some(evidence) = Evidence::from_events(self.fine) {
             Verdict::Holds { evidence }
-        } else if self.applies {
+        } else if self.applies || !self.measurements.is_empty() {
             let why = "what the clause speaks of did not occur".to_owned();
             Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }
         } else {

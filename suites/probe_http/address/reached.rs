@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use probity_model::history::{Did, Source};
 use probity_model::measure::{Bound, Fit, Measurement};
 use probity_model::timeline::{
-    Attempt, ContainerKind, ContainerLife, Handler, PodLife, ProbeKind, ProbeSpec,
+    At, Attempt, ContainerKind, ContainerLife, Handler, PodLife, ProbeKind, ProbeSpec,
 };
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::witness::Fact;
@@ -50,8 +50,9 @@ fn unvisited(
     port: u16,
 ) -> Option<Measurement> {
     let (opened_id, opened) = opened(attempt, port)?;
-    let (last_id, last) = last_to_begin(pod)?;
-    let (from_id, from) = if last.at.lo > opened.at.lo { (last_id, last) } else { (opened_id, opened) };
+    let last = last_to_begin(pod)?;
+    let (from_id, from) =
+        if last.at.lo > opened.at.lo { (last.id, &last.stamp) } else { (opened_id, opened) };
     let (end_id, end) = end(run, pod, attempt)?;
     let most = spec.initial_delay + 2 * spec.period + clause.slack_us();
     let bound = Bound::at_most(most, "initialDelaySeconds + 2 × periodSeconds + slack");
@@ -61,13 +62,13 @@ fn unvisited(
 
 /// When the last of a pod's containers first began: until all are started, a kubelet may not look at the first. None if
 /// one was never heard of, or has a hook that holds its start up.
-fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<(EventId, &'t Stamp)> {
-    let mut last: Option<(EventId, &Stamp)> = None;
+fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<&'t At> {
+    let mut last: Option<&At> = None;
     for container in pod.containers.iter().filter(|container| container.kind == ContainerKind::Main) {
         let hook = container.spec.get("lifecycle").and_then(|lifecycle| lifecycle.get("postStart"));
-        let (id, at) = &container.attempts.first().filter(|_| hook.is_none())?.began;
-        if last.is_none_or(|(_, last)| at.at.lo > last.at.lo) {
-            last = Some((*id, at));
+        let began = &container.attempts.first().filter(|_| hook.is_none())?.began;
+        if last.is_none_or(|last| began.at.lo > last.at.lo) {
+            last = Some(began);
         }
     }
     last
@@ -95,7 +96,7 @@ fn end(run: &Timeline<'_>, pod: &PodLife<'_>, attempt: &Attempt<'_>) -> Option<(
     if let Some((id, at)) = attempt.stop_signal() {
         return Some((id, at.clone()));
     }
-    let left = attempt.ended.clone();
+    let left = attempt.ended.as_ref().map(|ended| (ended.id, ended.stamp.clone()));
     let deleted = pod.deleted.map(|id| (id, run.heard(id)));
     let terminating =
         pod.revisions.iter().find(|shown| shown.terminating()).map(|shown| (shown.id, shown.at.clone()));

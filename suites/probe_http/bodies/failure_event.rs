@@ -7,16 +7,16 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
-use crate::reading::http::course::Course;
-use crate::reading::http::exchange::{Outcome, courses};
-use crate::reading::http::taken::Jury;
+use crate::reading::http::exchange::{HttpOutcome, exchanges};
+use crate::reading::http::exchanges::Exchanges;
+use crate::reading::http::reaction::Reaction;
 
 /// A body of fewer letters may stand in a message by chance.
 const TELLING: usize = 6;
 
 /// The failure event carries the status code, not the response body.
 pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
+    for course in exchanges(run) {
         let failures = Failures::of(&course);
         let Some(first) = failures.first else { continue };
         seen.applies();
@@ -37,7 +37,7 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 others.push((event.id, message));
             }
         }
-        let jury = Jury::new(run, clause, &course);
+        let jury = Reaction::new(run, clause, &course);
         let Some((_, message)) = others.first().filter(|_| !told) else { continue };
         let id = course.exchanges[first].id;
         if jury.hidden(&course.exchanges[first].at, &Stamp::harness(run.ended_us)) {
@@ -64,10 +64,10 @@ struct Failures {
 }
 
 impl Failures {
-    fn of(course: &Course<'_, '_>) -> Self {
+    fn of(course: &Exchanges<'_, '_>) -> Self {
         let mut failures = Self { first: None, codes: BTreeSet::new(), bodies: BTreeSet::new() };
         for (at, exchange) in course.exchanges.iter().enumerate() {
-            let bad = exchange.outcome() == Outcome::Bad;
+            let bad = exchange.outcome() == HttpOutcome::Bad;
             let Some(last) = exchange.last().filter(|_| bad) else { continue };
             failures.first.get_or_insert(at);
             failures.codes.extend(last.said.status());

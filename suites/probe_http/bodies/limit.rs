@@ -5,33 +5,33 @@ use probity_model::timeline::Attempt;
 use probity_model::{Bound, Clause, Interval, Measurement, Seen, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
-use crate::reading::http::exchange::{Hop, Outcome, courses};
+use crate::reading::http::exchange::{Hop, HttpOutcome, exchanges};
+use crate::reading::http::reaction::{CountsAs, Reaction};
 use crate::reading::http::said::{LIMIT, Said};
-use crate::reading::http::taken::{Jury, Promise};
 
 /// So much can lie in the buffers of both ends without anyone reading it; upstream systems keep less.
 const BUFFERS: u64 = 16 * 1024 * 1024;
 
 /// The kubelet stops reading at 10 KiB; the status alone decides.
 pub(super) fn no_more_is_read(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
-        let jury = Jury::new(run, clause, &course);
+    for course in exchanges(run) {
+        let jury = Reaction::new(run, clause, &course);
         for exchange in &course.exchanges {
             if let Some(last) =
                 exchange.last().filter(|last| large(last, LIMIT) && never_ends(last) && !slow(last))
             {
-                at_once(run, course.attempt, last, course.probe.timeout, seen);
+                at_once(run, course.attempt, last, course.spec.timeout, seen);
             }
         }
         let runs = course
             .runs(|exchange| exchange.last().filter(|last| large(last, LIMIT)).map(|_| exchange.outcome()));
         for (outcome, range) in runs {
             match outcome {
-                Outcome::Good => {
-                    jury.decide(&range, Promise::Success, "had a large body and a good status", seen)
+                HttpOutcome::Good => {
+                    jury.decide(&range, CountsAs::Success, "had a large body and a good status", seen)
                 }
-                Outcome::Bad => {
-                    jury.decide(&range, Promise::Failure, "had a large body and a bad status", seen)
+                HttpOutcome::Bad => {
+                    jury.decide(&range, CountsAs::Failure, "had a large body and a bad status", seen)
                 }
                 _ => {}
             }
@@ -72,7 +72,7 @@ fn at_once(run: &Timeline<'_>, attempt: &Attempt<'_>, hop: &Hop<'_, '_>, timeout
 
 /// For bodies beyond 10 KiB the kubelet closes the connection, which the application sees as a reset.
 pub(super) fn closes_at_the_limit(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
+    for course in exchanges(run) {
         for exchange in &course.exchanges {
             let Some(last) = exchange.last().filter(|last| large(last, LIMIT + 1)) else { continue };
             let Some((_, _, answer)) = &last.asked.answer else { continue };
@@ -84,12 +84,12 @@ pub(super) fn closes_at_the_limit(run: &Timeline<'_>, _: &Clause, seen: &mut See
             let told = error.contains("reset") || error.contains("broken pipe");
             let more_than_the_limit = answer.written > LIMIT + 1024;
             let waited =
-                i64::try_from(answer.took_us).unwrap_or(i64::MAX).saturating_mul(2) > course.probe.timeout;
+                i64::try_from(answer.took_us).unwrap_or(i64::MAX).saturating_mul(2) > course.spec.timeout;
             if told
                 || waited
                 || (more_than_the_limit && last.connection.is_some_and(|conn| conn.reset_by_peer()))
             {
-                at_once(run, course.attempt, last, course.probe.timeout, seen);
+                at_once(run, course.attempt, last, course.spec.timeout, seen);
             } else if error.is_empty() && answer.written >= BUFFERS {
                 let finding = format!("{} bytes were taken from the target without an error", answer.written);
                 seen.violated(finding, exchange.events.iter().copied());

@@ -5,17 +5,17 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::Fact;
 
-use crate::reading::http::course::Course;
-use crate::reading::http::exchange::{Outcome, courses};
-use crate::reading::http::taken::{Jury, Promise};
+use crate::reading::http::exchange::{HttpOutcome, exchanges};
+use crate::reading::http::exchanges::Exchanges;
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
 /// Connection refused, reset before headers or malformed answers are probe failures.
 pub(super) fn is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
-        let jury = Jury::new(run, clause, &course);
-        for (_, range) in course.runs(|exchange| (exchange.outcome() == Outcome::Nothing).then_some(())) {
+    for course in exchanges(run) {
+        let jury = Reaction::new(run, clause, &course);
+        for (_, range) in course.runs(|exchange| (exchange.outcome() == HttpOutcome::Nothing).then_some(())) {
             seen.applies();
-            jury.decide(&range, Promise::Failure, "got no answer that is HTTP", seen);
+            jury.decide(&range, CountsAs::Failure, "got no answer that is HTTP", seen);
         }
         for closed in closed_times(&course) {
             refused(run, &jury, &closed, seen);
@@ -30,10 +30,10 @@ pub(crate) struct Closed {
 }
 
 /// The times in which the port of a probe was closed that had come to it before.
-pub(crate) fn closed_times(course: &Course<'_, '_>) -> Vec<Closed> {
+pub(crate) fn closed_times(course: &Exchanges<'_, '_>) -> Vec<Closed> {
     let Some(first) = course.exchanges.first() else { return Vec::new() };
     let Some(plan) = course.container.plan() else { return Vec::new() };
-    let port = course.probe.handler.port();
+    let port = course.spec.handler.port();
     let Some((name, _)) = plan.listeners.iter().find(|(_, listener)| Some(listener.port) == port) else {
         return Vec::new();
     };
@@ -54,9 +54,9 @@ pub(crate) fn closed_times(course: &Course<'_, '_>) -> Vec<Closed> {
 }
 
 /// Judges such a time by its length: so many probes must have been refused in it that something follows.
-pub(crate) fn refused(run: &Timeline<'_>, jury: &Jury<'_, '_, '_>, closed: &Closed, seen: &mut Seen) {
+pub(crate) fn refused(run: &Timeline<'_>, jury: &Reaction<'_, '_, '_>, closed: &Closed, seen: &mut Seen) {
     let course = jury.course;
-    let probe = course.probe;
+    let probe = course.spec;
     let (closed_id, closed_at) = &closed.from;
     let mut last = closed_at.clone();
     let wait = probe.failures.saturating_mul(probe.period).saturating_add(probe.timeout);

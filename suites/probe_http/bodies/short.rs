@@ -7,20 +7,20 @@ use probity_model::timeline::ProbeKind;
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::http::course::Course;
-use crate::reading::http::exchange::{Exchange, Outcome, courses};
-use crate::reading::http::taken::{Jury, Promise};
+use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
+use crate::reading::http::exchanges::Exchanges;
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
 /// How often upstream asks before it gives up.
 const TRIES: usize = 3;
 
 /// Success depends solely on the status code in the headers.
 pub(super) fn the_status_decides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
-        let jury = Jury::new(run, clause, &course);
+    for course in exchanges(run) {
+        let jury = Reaction::new(run, clause, &course);
         let runs = course.runs(|exchange| {
             let status = exchange.last()?.said.status()?;
-            (exchange.outcome() == Outcome::Short).then_some(status)
+            (exchange.outcome() == HttpOutcome::Short).then_some(status)
         });
         for (status, range) in runs {
             seen.applies();
@@ -29,16 +29,16 @@ pub(super) fn the_status_decides(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut Seen) {
+fn judge(jury: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut Seen) {
     let Some(promise) = promise(status) else { return };
     let Some(bursts) = bursts(jury, range) else { return };
     let course = jury.course;
     let Some(taken) = jury.taken(range, seen) else { return };
     // A container that is not ready may be probed out of turn: then the requests of several probes follow one another,
     // and their number tells nothing.
-    let settled = course.probe.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
+    let settled = course.spec.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
     // A probe that took longer than its period is followed by the next one at once.
-    let in_turn = settled && course.probe.timeout <= course.probe.period;
+    let in_turn = settled && course.spec.timeout <= course.spec.period;
     let each = |count: usize| bursts.iter().all(|tries| *tries == count);
     let (discarded, by_status) = if in_turn {
         (taken.nothing && each(TRIES), taken.allows(promise) && each(1))
@@ -49,7 +49,7 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
     let counts = bursts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let facts = format!(
         "{} probes of {} were answered with {status} and a body that breaks off; requests a probe: {counts}",
-        course.probe.kind.word(),
+        course.spec.kind.word(),
         course.container.name
     );
     if !in_turn && taken.nothing && taken.allows(promise) {
@@ -74,17 +74,17 @@ fn judge(jury: &Jury<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut 
     }
 }
 
-fn promise(status: u16) -> Option<Promise> {
+fn promise(status: u16) -> Option<CountsAs> {
     match status {
-        200..=299 => Some(Promise::Success),
-        400.. => Some(Promise::Failure),
+        200..=299 => Some(CountsAs::Success),
+        400.. => Some(CountsAs::Failure),
         _ => None,
     }
 }
 
 /// How many requests each probe of the run made, the last ones left out if they may not be over. None if probes
 /// follow one another so closely that they cannot be told apart.
-fn bursts(jury: &Jury<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
+fn bursts(jury: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
     let course = jury.course;
     if !apart(course, range) {
         return None;
@@ -105,16 +105,16 @@ fn bursts(jury: &Jury<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
 
 /// Whether a probe begins here, in its turn: not in the midst of tries that were answered otherwise, nor after a probe
 /// that lasted so long that the next turn was due before its end and the one after that comes too soon.
-fn begins(course: &Course<'_, '_>, at: usize) -> bool {
+fn begins(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return true };
-    let long = course.probe.period - 2 * closeness(course);
+    let long = course.spec.period - 2 * closeness(course);
     let lasted = |exchange: &Exchange<'_, '_>| Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo);
     let in_time = course.exchanges.get(before).and_then(lasted).is_some_and(|lasted| lasted < long);
     in_time && !again(course, before)
 }
 
 /// Whether the next request is another try of the same probe: it comes long before the next one is due.
-fn again(course: &Course<'_, '_>, at: usize) -> bool {
+fn again(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let (Some(this), Some(next)) = (course.exchanges.get(at), course.exchanges.get(at + 1)) else {
         return false;
     };
@@ -123,17 +123,17 @@ fn again(course: &Course<'_, '_>, at: usize) -> bool {
 }
 
 /// Less than this lies between two tries.
-fn closeness(course: &Course<'_, '_>) -> i64 {
-    (course.probe.period / 4).min(500_000)
+fn closeness(course: &Exchanges<'_, '_>) -> i64 {
+    (course.spec.period / 4).min(500_000)
 }
 
 /// Whether three tries leave a gap before the next probe by which they are told apart.
-fn apart(course: &Course<'_, '_>, range: &Range<usize>) -> bool {
+fn apart(course: &Exchanges<'_, '_>, range: &Range<usize>) -> bool {
     let longest = course.exchanges[range.clone()]
         .iter()
         .filter_map(|exchange| Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo))
         .max();
     longest.is_some_and(|longest| {
-        longest.saturating_mul(3).saturating_add(2 * closeness(course)) <= course.probe.period
+        longest.saturating_mul(3).saturating_add(2 * closeness(course)) <= course.spec.period
     })
 }

@@ -6,10 +6,10 @@ use probity_model::timeline::Connection;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
 
-use crate::reading::http::course::Course;
-use crate::reading::http::exchange::{Exchange, Hop, Leads, Outcome, courses, location};
+use crate::reading::http::exchange::{Exchange, Hop, HttpOutcome, Leads, exchanges, location};
+use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::Url;
-use crate::reading::http::taken::{Jury, Promise};
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
 /// A redirect to a different hostname is not followed; it is a success with a warning.
 pub(super) fn other_hosts_are_not_asked(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -19,7 +19,7 @@ pub(super) fn other_hosts_are_not_asked(run: &Timeline<'_>, clause: &Clause, see
 /// A different spelling of the same machine is a different host; a relative redirect keeps the custom Host header.
 pub(super) fn another_name_is_another_host(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     parted(run, clause, seen, is_another_spelling);
-    for course in courses(run) {
+    for course in exchanges(run) {
         for exchange in course.exchanges.iter().filter(|_| custom_host(&course).is_some()) {
             let Some(first) = exchange.hops.first() else { continue };
             for pair in exchange.hops.windows(2) {
@@ -48,13 +48,13 @@ fn relative_keeps_host(first: &Hop<'_, '_>, from: &Hop<'_, '_>, to: &Hop<'_, '_>
 }
 
 /// The host that the pod has its probe write, without a port.
-fn custom_host<'c>(course: &'c Course<'_, '_>) -> Option<&'c str> {
+fn custom_host<'c>(course: &'c Exchanges<'_, '_>) -> Option<&'c str> {
     let (_, host) = course.headers().iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
     Some(host.split(':').next().unwrap_or(host)).filter(|host| !host.is_empty())
 }
 
 /// Whether this URL names the machine that was asked, by the custom Host header or by its address mapped to IPv6.
-fn is_another_spelling(course: &Course<'_, '_>, to: &Hop<'_, '_>, url: &Url) -> bool {
+fn is_another_spelling(course: &Exchanges<'_, '_>, to: &Hop<'_, '_>, url: &Url) -> bool {
     let own = to.connection.map(Connection::address).unwrap_or_default();
     custom_host(course) == Some(url.host.as_str()) || url.host.strip_prefix("::ffff:") == Some(own)
 }
@@ -64,10 +64,10 @@ fn parted(
     run: &Timeline<'_>,
     clause: &Clause,
     seen: &mut Seen,
-    of_this_sort: impl Fn(&Course<'_, '_>, &Hop<'_, '_>, &Url) -> bool + Copy,
+    of_this_sort: impl Fn(&Exchanges<'_, '_>, &Hop<'_, '_>, &Url) -> bool + Copy,
 ) {
-    for course in courses(run) {
-        let jury = Jury::new(run, clause, &course);
+    for course in exchanges(run) {
+        let jury = Reaction::new(run, clause, &course);
         let leaves = |exchange: &Exchange<'_, '_>| {
             let last = exchange.last()?;
             let Some(Leads::Elsewhere(url)) = &last.leads else { return None };
@@ -76,7 +76,7 @@ fn parted(
         for exchange in &course.exchanges {
             if let Some((last, url)) = exchange.last().zip(leaves(exchange)) {
                 seen.applies();
-                if let Some(id) = trespass(run, last, &url, course.probe.timeout) {
+                if let Some(id) = trespass(run, last, &url, course.spec.timeout) {
                     let finding =
                         format!("a redirect to {}:{}{} was followed", url.host, url.port, url.target);
                     seen.violated(finding, exchange.events.iter().copied().chain([id]));
@@ -89,9 +89,9 @@ fn parted(
     }
 }
 
-fn succeeds_with_a_warning(jury: &Jury<'_, '_, '_>, range: &Range<usize>, what: &str, seen: &mut Seen) {
+fn succeeds_with_a_warning(jury: &Reaction<'_, '_, '_>, range: &Range<usize>, what: &str, seen: &mut Seen) {
     seen.applies();
-    jury.decide(range, Promise::Success, what, seen);
+    jury.decide(range, CountsAs::Success, what, seen);
     jury.expect_warning(range, seen);
 }
 
@@ -119,11 +119,11 @@ fn trespass(run: &Timeline<'_>, last: &Hop<'_, '_>, url: &Url, timeout: i64) -> 
 
 /// A 3xx answer that leads nowhere is a success with a warning; one that leads to what cannot be asked is a failure.
 pub(super) fn nowhere_is_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
-        let jury = Jury::new(run, clause, &course);
+    for course in exchanges(run) {
+        let jury = Reaction::new(run, clause, &course);
         let ends_nowhere = |exchange: &Exchange<'_, '_>| match (exchange.outcome(), &exchange.last()?.leads) {
-            (Outcome::Parted, Some(Leads::Nowhere)) => Some(true),
-            (Outcome::Unusable, _) => Some(false),
+            (HttpOutcome::Parted, Some(Leads::Nowhere)) => Some(true),
+            (HttpOutcome::Unusable, _) => Some(false),
             _ => None,
         };
         for (nowhere, range) in course.runs(ends_nowhere) {
@@ -132,7 +132,7 @@ pub(super) fn nowhere_is_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &m
                 succeeds_with_a_warning(&jury, &range, "were answered by a redirect to nowhere", seen);
             } else {
                 let what = "were answered by a redirect to what cannot be asked";
-                jury.decide(&range, Promise::Failure, what, seen);
+                jury.decide(&range, CountsAs::Failure, what, seen);
             }
         }
     }

@@ -9,10 +9,10 @@ use probity_script::Script;
 use probity_script::answer::{ConnectionAnswer, ListenState};
 
 use super::limit::MOST_REQUESTS;
-use crate::reading::http::course::Course;
-use crate::reading::http::exchange::{Exchange, Leads, Outcome, courses};
+use crate::reading::http::exchange::{Exchange, HttpOutcome, Leads, exchanges};
+use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::Url;
-use crate::reading::http::taken::{Jury, Promise};
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
 /// Redirects to the same host are followed and the final answer decides.
 pub(super) fn same_host_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -31,8 +31,8 @@ pub(super) fn https_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 
 /// Judges the redirects of one sort: from one URL to another.
 fn followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, sort: impl Fn(&Url, &Url) -> bool) {
-    for course in courses(run) {
-        let jury = Jury::new(run, clause, &course);
+    for course in exchanges(run) {
+        let jury = Reaction::new(run, clause, &course);
         for at in 0..course.exchanges.len() {
             each_is_followed(&jury, at, seen, &sort);
         }
@@ -46,20 +46,30 @@ fn followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, sort: impl Fn(
     }
 }
 
-fn final_answer_decides(jury: &Jury<'_, '_, '_>, outcome: Outcome, range: &Range<usize>, seen: &mut Seen) {
+fn final_answer_decides(
+    jury: &Reaction<'_, '_, '_>,
+    outcome: HttpOutcome,
+    range: &Range<usize>,
+    seen: &mut Seen,
+) {
     match outcome {
-        Outcome::Good => {
-            jury.decide(range, Promise::Success, "were redirected on their host to a success", seen);
+        HttpOutcome::Good => {
+            jury.decide(range, CountsAs::Success, "were redirected on their host to a success", seen);
         }
-        Outcome::Bad => {
-            jury.decide(range, Promise::Failure, "were redirected on their host to a failure", seen);
+        HttpOutcome::Bad => {
+            jury.decide(range, CountsAs::Failure, "were redirected on their host to a failure", seen);
         }
         _ => {}
     }
 }
 
 /// Every redirect of this sort led to another request, unless the limit was reached or nobody serves there.
-fn each_is_followed(jury: &Jury<'_, '_, '_>, at: usize, seen: &mut Seen, sort: &impl Fn(&Url, &Url) -> bool) {
+fn each_is_followed(
+    jury: &Reaction<'_, '_, '_>,
+    at: usize,
+    seen: &mut Seen,
+    sort: &impl Fn(&Url, &Url) -> bool,
+) {
     let exchange = &jury.course.exchanges[at];
     for pair in exchange.hops.windows(2) {
         if sort(&pair[0].url, &pair[1].url) {
@@ -81,7 +91,7 @@ fn each_is_followed(jury: &Jury<'_, '_, '_>, at: usize, seen: &mut Seen, sort: &
     } else if jury.settled(at) {
         let finding = format!(
             "the {} probe of {} was redirected from {} to {}://{}:{}{}, but no request came there",
-            jury.course.probe.kind.word(),
+            jury.course.spec.kind.word(),
             jury.course.container.name,
             last.url.target,
             to.scheme,
@@ -95,7 +105,7 @@ fn each_is_followed(jury: &Jury<'_, '_, '_>, at: usize, seen: &mut Seen, sort: &
 }
 
 /// Whether a target of the pod always answers on this port.
-fn serves(course: &Course<'_, '_>, port: u16) -> bool {
+fn serves(course: &Exchanges<'_, '_>, port: u16) -> bool {
     course.pod.containers.iter().filter_map(|container| container.plan()).any(|plan| {
         plan.listeners.values().any(|listener| {
             listener.port == port
@@ -107,7 +117,7 @@ fn serves(course: &Course<'_, '_>, port: u16) -> bool {
 
 /// Custom headers are sent again on followed same-host redirects.
 pub(super) fn headers_are_kept(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
+    for course in exchanges(run) {
         let names: Vec<&str> = course
             .headers()
             .iter()

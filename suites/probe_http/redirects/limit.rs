@@ -6,9 +6,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{Hops, HttpAnswer};
 
-use crate::reading::http::course::Course;
-use crate::reading::http::exchange::{Exchange, Leads, Outcome, courses};
-use crate::reading::http::taken::{Jury, Promise, Taken};
+use crate::reading::http::exchange::{Exchange, HttpOutcome, Leads, exchanges};
+use crate::reading::http::exchanges::Exchanges;
+use crate::reading::http::reaction::{CountsAs, PossibleResults, Reaction};
 
 /// How many requests upstream makes for one probe.
 pub(super) const MOST_REQUESTS: usize = 10;
@@ -27,8 +27,8 @@ struct Chain {
 
 /// Too many redirects are a success with a warning; upstream's catalogued way is to fail at the tenth.
 pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for course in courses(run) {
-        let jury = Jury::new(run, clause, &course);
+    for course in exchanges(run) {
+        let jury = Reaction::new(run, clause, &course);
         for (chain, range) in course.runs(chain) {
             seen.applies();
             let Some(taken) = jury.taken(&range, seen) else { continue };
@@ -40,16 +40,16 @@ pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: 
 
 fn judge(
     chain: Chain,
-    taken: &Taken,
+    taken: &PossibleResults,
     warning: Option<EventId>,
-    jury: &Jury<'_, '_, '_>,
+    jury: &Reaction<'_, '_, '_>,
     range: &Range<usize>,
     seen: &mut Seen,
 ) {
     let Chain { length, requests } = chain;
     let events = || jury.course.events(range).into_iter().chain(taken.events.iter().copied()).chain(warning);
-    let succeeded = taken.allows(Promise::Success) && taken.denies(Promise::Success);
-    let failed = taken.allows(Promise::Failure) && taken.denies(Promise::Failure);
+    let succeeded = taken.allows(CountsAs::Success) && taken.denies(CountsAs::Success);
+    let failed = taken.allows(CountsAs::Failure) && taken.denies(CountsAs::Failure);
     let redirects = if length == u64::MAX { "endless".to_owned() } else { length.to_string() };
     let facts = format!("of a chain of {redirects} redirects the kubelet made {requests} requests");
     let documented = match length {
@@ -74,14 +74,14 @@ fn judge(
 
 /// Whether another answer to the same probe, in this life or another, was a redirect that nobody follows: a warning can be
 /// for that.
-fn warned_for_others(run: &Timeline<'_>, course: &Course<'_, '_>) -> bool {
-    let same = |other: &Course<'_, '_>| {
+fn warned_for_others(run: &Timeline<'_>, course: &Exchanges<'_, '_>) -> bool {
+    let same = |other: &Exchanges<'_, '_>| {
         other.pod.name == course.pod.name
             && other.container.name == course.container.name
-            && other.probe.kind == course.probe.kind
+            && other.spec.kind == course.spec.kind
     };
-    let parted = |exchange: &Exchange<'_, '_>| exchange.outcome() == Outcome::Parted;
-    courses(run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
+    let parted = |exchange: &Exchange<'_, '_>| exchange.outcome() == HttpOutcome::Parted;
+    exchanges(run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
 }
 
 /// The chain of a probe, if it has ten redirects at least: as the plan says, or as it came.

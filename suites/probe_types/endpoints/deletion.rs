@@ -2,19 +2,17 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Bound;
-use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, Line, PodLife, ProbeKind, Revision};
+use probity_model::mechanisms::PROXY;
+use probity_model::timeline::{
+    Attempt, ContainerLife, Life, Line, PodLife, ProbeKind, ProbeOutcome, Revision,
+};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::leaving::{Fall, calls_after, no_longer_ready, requests};
-use crate::reading::evidence::{Outcome, asked_alone, at_least, end, last_event, running, said};
+use super::leaving::{calls_after, requests};
+use crate::reading::endpoints::{Fall, no_longer_ready};
 use crate::reading::services::{Service, services};
-
-/// Calls of our clients that must have gone by without one reaching the pod.
-const CALLS: usize = 3;
-/// How long the proxy of a node may take beyond the EndpointSlice.
-const PROXY: i64 = 2_000_000;
 
 /// A ready pod that was asked to go, and while its containers live on.
 struct Leaving<'t, 'h> {
@@ -36,7 +34,7 @@ fn leaving<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Leaving<'t, 'h>> {
         if before.is_none_or(|before| before.is("Ready") != Some(true)) {
             continue;
         }
-        let lasting = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+        let lasting = pod.containers.iter().filter(|container| container.stays());
         let ends: Option<Vec<_>> =
             lasting.map(|container| steady_until(run, pod, container, &shown.at)).collect();
         let first = ends.and_then(|ends| ends.into_iter().min_by_key(|(lasted, _)| *lasted));
@@ -55,26 +53,26 @@ fn steady_until(
     from: &Stamp,
 ) -> Option<(i64, Option<EventId>)> {
     let attempt = container.attempts.last().filter(|attempt| attempt.holes.is_empty())?;
-    let ended = end(attempt).into_iter().chain(closed(attempt));
-    let ended = ended.map(|(id, at)| (at_least(run, from, at), Some(id)));
+    let ended = attempt.end().into_iter().chain(closed(attempt));
+    let ended = ended.map(|line| (run.at_least(from, &line.at), Some(line.id)));
     let over = ended.min_by_key(|(after, _)| *after).unwrap_or((run.ended_us - from.at.hi, None));
     let Some(spec) = container.probe(ProbeKind::Readiness) else { return Some(over) };
-    if !asked_alone(run, pod, container, spec) {
+    if !run.asks_alone(pod, container, spec) {
         return None;
     }
     let counts = -(spec.failures * spec.period + spec.timeout);
-    let said = said(container, attempt, ProbeKind::Readiness);
-    let other = said.iter().filter(|said| said.outcome != Outcome::Pass);
-    let other = other.map(|said| (at_least(run, from, &said.probe.at), Some(said.probe.id)));
+    let life = Life { run, pod, container, attempt }.probed(ProbeKind::Readiness)?;
+    let other = life.probes.iter().filter(|probe| life.surely(probe) != ProbeOutcome::Success);
+    let other = other.map(|probe| (run.at_least(from, &probe.at), Some(probe.id)));
     let first = other.filter(|(after, _)| *after > counts).min_by_key(|(after, _)| *after);
     Some(first.into_iter().chain([over]).min_by_key(|(after, _)| *after).unwrap_or(over))
 }
 
 /// When a port was closed: from then on probes fail unseen.
-fn closed<'t>(attempt: &'t Attempt<'_>) -> Option<(EventId, &'t Stamp)> {
+fn closed<'t, 'h>(attempt: &'t Attempt<'h>) -> Option<&'t Line<'h>> {
     let closed =
         |line: &&Line<'_>| matches!(&line.line.fact, Fact::Listening(listening) if listening.state != "open");
-    attempt.lines.iter().find(closed).map(|line| (line.id, &line.at))
+    attempt.lines.iter().find(closed)
 }
 
 /// A deleted pod becomes not ready by itself. (It does not: its Ready condition goes on to follow its containers, and
@@ -82,7 +80,6 @@ fn closed<'t>(attempt: &'t Attempt<'_>) -> Option<(EventId, &'t Stamp)> {
 pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for leaving in &leaving(run) {
-        seen.applies();
         let slack = clause.slack_us();
         let later: Vec<&Revision<'_>> = leaving
             .pod
@@ -91,10 +88,10 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             .filter(|revision| {
                 revision.at.at.lo >= leaving.shown.at.at.lo && all_running(leaving.pod, revision)
             })
-            .filter(|revision| at_least(run, &leaving.shown.at, &revision.at) < leaving.lasted)
+            .filter(|revision| run.at_least(&leaving.shown.at, &revision.at) < leaving.lasted)
             .collect();
         let unready = later.iter().position(|revision| revision.is("Ready") == Some(false));
-        let noise = run.noise_between(&leaving.pod.node, &leaving.shown.at, &Stamp::harness(run.ended_us));
+        let noise = run.noise_between(&leaving.pod.node, &leaving.shown.at, &run.end());
         match unready.map(|at| (later[at], &later[at..])) {
             Some((unready, rest)) => {
                 let events = [leaving.shown.id, unready.id];
@@ -103,7 +100,7 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                         "the pod was not ready and then ready again while it went",
                         [unready.id, again.id],
                     );
-                } else if at_least(run, &leaving.shown.at, &unready.at) <= slack {
+                } else if run.at_least(&leaving.shown.at, &unready.at) <= slack {
                     seen.fine(events);
                 }
             }
@@ -121,8 +118,8 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
 }
 
 fn all_running(pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
-    let mut lasting = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
-    lasting.all(|container| revision.container(&container.name).is_some_and(|seen| running(&seen)))
+    let mut lasting = pod.containers.iter().filter(|container| container.stays());
+    lasting.all(|container| revision.container(&container.name).is_some_and(|seen| seen.is_running()))
 }
 
 /// What upstream does: Ready stays, and the endpoints of the pod are not ready.
@@ -142,7 +139,7 @@ fn only_endpoints_change(
     let lasted = probity_model::measure::seconds(leaving.lasted);
     let finding =
         format!("the pod stayed Ready for {lasted} after its deletion, as long as its containers ran");
-    let until = leaving.until.or_else(|| last_event(run));
+    let until = leaving.until.or_else(|| run.last_event());
     seen.diverges(finding, [Some(leaving.shown.id), until].into_iter().flatten());
 }
 
@@ -160,11 +157,10 @@ pub(super) fn drain_without_probe(run: &Timeline<'_>, clause: &Clause, seen: &mu
     };
     for leaving in leaving(run).iter().filter(|leaving| plain(leaving.pod)) {
         for service in services.iter().filter(|service| service.selects(leaving.pod) && !service.publishes) {
-            seen.applies();
             let Some(entry) = no_longer_ready(run, clause, seen, &leaving.as_fall(), service) else {
                 continue;
             };
-            if at_least(run, &leaving.shown.at, entry.at) < leaving.lasted {
+            if run.at_least(&leaving.shown.at, entry.at) < leaving.lasted {
                 seen.fine([Some(leaving.shown.id), Some(entry.id), leaving.until].into_iter().flatten());
             }
             if service.has_another(run, leaving.pod, &leaving.shown.at) {
@@ -182,18 +178,18 @@ fn traffic_goes_elsewhere(
     service: &Service<'_, '_>,
 ) {
     let most = clause.slack_us() + PROXY;
-    let shown = (leaving.shown.id, &leaving.shown.at);
+    let shown = leaving.shown;
     let requests = requests(leaving.pod, service);
-    let late = requests.iter().rfind(|(_, at)| (1..leaving.lasted).contains(&at_least(run, shown.1, at)));
+    let late =
+        requests.iter().rfind(|asked| (1..leaving.lasted).contains(&run.at_least(&shown.at, &asked.at)));
     if let Some(late) = late {
         let bound = Bound::at_most(most, "slack + 2 s for the node's proxy");
         let quantity = format!("from deletion to the last new connection through `{}`", service.name);
-        if let Some(measured) = run.measure(quantity, &leaving.pod.node, shown, *late, bound) {
-            seen.measure(measured);
-        }
+        seen.within(run, &leaving.pod.node, quantity, (shown, *late), bound);
     }
-    let calls = calls_after(run, leaving.pod, service, (shown.1, most, leaving.lasted));
-    if let (Some(first), Some(last), true) = (calls.first(), calls.last(), calls.len() >= CALLS) {
-        seen.fine([shown.0, *first, *last]);
+    let calls = calls_after(run, leaving.pod, service, (&shown.at, most, leaving.lasted));
+    let enough = calls.len() >= clause.tolerance_times("calls");
+    if let (Some(first), Some(last), true) = (calls.first(), calls.last(), enough) {
+        seen.fine([shown.id, *first, *last]);
     }
 }

@@ -2,96 +2,71 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::seconds;
-use probity_model::timeline::{Attempt, ContainerLife, Handler, PodLife, Probe, ProbeKind, ProbeSpec};
+use probity_model::timeline::{Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
-
-use crate::reading::kill::{before_deletion, watched_for};
-use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, strangers};
 
 /// Liveness probes arrive while readiness has not succeeded, as early as they would without it.
 pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (pod, container, liveness) in run.probed(ProbeKind::Liveness) {
-        let Some(readiness) = container.probe(ProbeKind::Readiness) else { continue };
-        seen.applies();
-        for attempt in &container.attempts {
-            let ready = attempt.probes.iter().find(|probe| {
-                probe.can_be(ProbeKind::Readiness) && outcome(attempt, readiness, probe) != Outcome::Failed
-            });
-            let unready = attempt.probes_of(ProbeKind::Readiness).next();
-            let live = attempt.probes_of(ProbeKind::Liveness).next();
-            match (live, unready) {
-                (Some(live), Some(unready)) if ready.is_none_or(|ready| live.at.at.hi < ready.at.at.lo) => {
-                    seen.fine([unready.id, live.id]);
-                }
-                (_, Some(unready)) if port_is_open(pod, container, attempt, liveness, readiness) => {
-                    judge_wait(
-                        run,
-                        clause,
-                        (pod, container, attempt),
-                        liveness,
-                        (unready, ready, live),
-                        seen,
-                    );
-                }
-                _ => {}
+    for liveness in run.lives().of(ProbeKind::Liveness) {
+        let Some(readiness) = liveness.probed(ProbeKind::Readiness) else { continue };
+        let may_pass = |probe: &&Probe<'_>| readiness.outcome(probe) != ProbeOutcome::Failure;
+        let ready = readiness.probes.iter().copied().find(may_pass);
+        let unready = liveness.probes_of(ProbeKind::Readiness).next();
+        let live = liveness.probes_of(ProbeKind::Liveness).next();
+        match (live, unready) {
+            (Some(live), Some(unready)) if ready.is_none_or(|ready| live.at.at.hi < ready.at.at.lo) => {
+                seen.fine([unready.id, live.id]);
             }
+            (_, Some(unready)) if port_is_open(&liveness, &readiness) => {
+                judge_wait(clause, &liveness, (unready, ready, live), seen);
+            }
+            _ => {}
         }
     }
 }
 
 /// Whether a liveness probe would have been seen: it goes where the readiness probes arrive, or runs a command.
-fn port_is_open(
-    pod: &PodLife<'_>,
-    container: &ContainerLife<'_>,
-    attempt: &Attempt<'_>,
-    liveness: &ProbeSpec,
-    readiness: &ProbeSpec,
-) -> bool {
-    let same = liveness.handler.port().is_some() && liveness.handler.port() == readiness.handler.port();
-    let command = matches!(liveness.handler, Handler::Exec { .. });
-    let known = attempt.holes.is_empty() && !strangers(attempt, liveness.handler.port());
-    (same || command) && known && leaves_a_trace(pod, &container.name, liveness)
+fn port_is_open(liveness: &ProbedLife<'_, '_>, readiness: &ProbedLife<'_, '_>) -> bool {
+    let port = liveness.spec.handler.port();
+    let same = port.is_some() && port == readiness.spec.handler.port();
+    let command = matches!(liveness.spec.handler, Handler::Exec { .. });
+    let known = liveness.holes.is_empty() && !liveness.has_strangers(port);
+    (same || command) && known && liveness.pod.sees(&liveness.container.name, liveness.spec)
 }
 
 /// No liveness probe came before readiness succeeded. That accuses only if there was time for one.
 fn judge_wait(
-    run: &Timeline<'_>,
     clause: &Clause,
-    (pod, container, attempt): (&PodLife<'_>, &ContainerLife<'_>, &Attempt<'_>),
-    liveness: &ProbeSpec,
+    life: &ProbedLife<'_, '_>,
     (unready, ready, live): (&Probe<'_>, Option<&Probe<'_>>, Option<&Probe<'_>>),
     seen: &mut Seen,
 ) {
     // The first readiness probe shows that the kubelet knows of the container.
-    let Some(base) = may_begin(container, attempt) else { return };
+    let Some(base) = may_begin(life) else { return };
     let base = if base.at.lo < unready.at.at.lo { unready.at.clone() } else { base };
-    let allowed = liveness.initial_delay + liveness.period + clause.slack_us();
+    let allowed = life.spec.initial_delay + life.spec.period + clause.slack_us();
     let end = [ready, live].into_iter().flatten().map(|probe| &probe.at).min_by_key(|at| at.at.lo);
-    let stopped = attempt.stop_signal().map(|(_, at)| at);
-    let long_enough = match end.or(stopped) {
-        Some(end) => {
-            let noise = run.noise_between(&attempt.node, &base, end);
-            before_deletion(run, pod, end) && end.at.lo - base.at.hi > allowed + noise
-        }
-        None => attempt.ended.is_none() && watched_for(run, pod, &base, allowed),
+    let long_enough = match end.or(life.stop().map(|stop| &stop.at)) {
+        Some(end) => life.before_deletion(end) && end.at.lo - base.at.hi > allowed + life.noise(&base, end),
+        None => life.ended.is_none() && life.watched_for(&base, allowed),
     };
     // Where liveness shares its endpoint, its probes cannot be told from others.
-    let shared =
-        attempt.probes.iter().any(|probe| probe.can_be(ProbeKind::Liveness) && probe.kinds.len() > 1);
-    if long_enough && !shared {
+    if long_enough && life.is_unmistaken() {
         let finding = format!(
             "no liveness probe within {} of the start while readiness had not succeeded",
             seconds(allowed)
         );
         let later = [ready, live].into_iter().flatten().map(|probe| probe.id);
-        seen.violated(finding, [attempt.began.0, unready.id].into_iter().chain(later));
+        seen.violated(finding, [life.began.id, unready.id].into_iter().chain(later));
     }
 }
 
 /// When liveness may begin: at the start, or when startup has succeeded.
-fn may_begin(container: &ContainerLife<'_>, attempt: &Attempt<'_>) -> Option<Stamp> {
-    match container.probe(ProbeKind::Startup) {
-        None => Some(attempt.began.1.clone()),
-        Some(_) => attempt.first_success(ProbeKind::Startup)?.settled.as_ref().map(|(_, at)| at.clone()),
+fn may_begin(life: &Life<'_, '_>) -> Option<Stamp> {
+    match life.container.probe(ProbeKind::Startup) {
+        None => Some(life.began.stamp.clone()),
+        Some(_) => {
+            life.first_success(ProbeKind::Startup)?.settled.as_ref().map(|settled| settled.stamp.clone())
+        }
     }
 }

@@ -2,66 +2,49 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::timeline::{Attempt, Connection, Handler, ProbeKind};
+use probity_model::mechanisms::{SLICES, UNDER_WAY};
+use probity_model::timeline::{At, Attempt, Connection, Handler, ProbedLife, Revision};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::follows::{comes_up, falls, goes_down, rises};
-use crate::reading::evidence::{Life, end, lives, pace, running};
+use crate::reading::readiness::{comes_up, falls, goes_down, pace, readiness_lives, rises};
 use crate::reading::services::{Entry, services};
-
-/// Fewer periods than this say nothing about a whole life.
-const PERIODS: i64 = 10;
-/// Fewer periods than this say nothing about a termination.
-const LAST_PERIODS: i64 = 3;
-/// How long lines of a target may be under way when a case ends.
-const UNDER_WAY: i64 = 2_000_000;
 
 /// Readiness probes come for the whole life of a container, at their period.
 pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let mut longest: Option<(i64, EventId)> = None;
-    for life in lives(run).iter().filter(|life| countable(life)) {
-        let (Some(first), pace) = (life.said.first(), pace(life.spec, &life.said)) else { continue };
-        seen.applies();
-        let last = last_sign(run, life);
-        let Some((end, at)) = life.attempt.stop_signal().map(|(id, at)| (id, at.clone())).or(last) else {
-            continue;
-        };
-        let window = run.clocks.between(&first.probe.at, &at).map_or(0, |span| span.lo);
-        if window < PERIODS * pace {
-            longest = longest.max(Some((window / pace, first.probe.id)));
+    let enough = i64::try_from(clause.tolerance_times("periods")).unwrap_or(i64::MAX);
+    let mut longest = None;
+    for life in readiness_lives(run).only(is_countable) {
+        let (Some(first), pace) = (life.probes.first(), pace(&life)) else { continue };
+        let Some(end) = life.stop().map(At::of).or_else(|| last_sign(&life)) else { continue };
+        let window = run.clocks.between(&first.at, &end).map_or(0, |span| span.lo);
+        if window < enough * pace {
+            longest = longest.max(Some((window / pace, first.id)));
             continue;
         }
-        let probes: Vec<Point<'_>> = life
-            .said
-            .iter()
-            .map(|said| (said.probe.id, &said.probe.at))
-            .filter(|(_, probe)| run.clocks.between(probe, &at).is_none_or(|left| left.hi >= 0))
-            .collect();
-        keeps_pace(run, clause, seen, life, &probes, pace);
-        longest_pause(run, clause, seen, life, &[&probes[..], &[(end, &at)]].concat(), pace);
+        let in_life = |probe: &At| run.clocks.between(probe, &end).is_none_or(|left| left.hi >= 0);
+        let mut points: Vec<At> = life.probes.iter().map(At::of).filter(in_life).collect();
+        keeps_pace(clause, seen, &life, &points, pace);
+        points.push(end);
+        longest_pause(clause, seen, &life, &points, pace);
     }
     if let (Some((periods, id)), 0) = (longest, seen.count_fine()) {
-        let why = format!("only {periods} periods of readiness probing were seen, {PERIODS} are needed");
+        let why = format!("only {periods} periods of readiness probing were seen, {enough} are needed");
         seen.doubt(Doubt::TooShort, why, [id]);
     }
 }
 
-/// An event and its instant.
-type Point<'t> = (EventId, &'t Stamp);
-
 /// Whether each of its probes can be seen and counted: none is of another kind, none is turned away unseen.
-fn countable(life: &Life<'_, '_>) -> bool {
-    let own = life.said.iter().all(|said| said.probe.is(ProbeKind::Readiness));
-    own && always_open(life.attempt, &life.spec.handler)
+fn is_countable(life: &ProbedLife<'_, '_>) -> bool {
+    life.is_unmistaken() && always_open(life.attempt, &life.spec.handler)
 }
 
 /// Whether whoever knocked until the stop signal was let in and heard. Commands that the runtime fails to start leave no
 /// trace, so of them nothing can be said.
 fn always_open(attempt: &Attempt<'_>, handler: &Handler) -> bool {
     let Some(port) = handler.port() else { return false };
-    let stop = attempt.stop_signal().map_or(i64::MAX, |(_, at)| at.at.lo);
+    let stop = attempt.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
     let closed = attempt
         .lines
         .iter()
@@ -75,24 +58,17 @@ fn always_open(attempt: &Attempt<'_>, handler: &Handler) -> bool {
 }
 
 /// The last moment at which this life should still have been heard of: its end, or that of the case.
-fn last_sign(run: &Timeline<'_>, life: &Life<'_, '_>) -> Option<(EventId, Stamp)> {
-    if let Some((id, at)) = end(life.attempt) {
-        return Some((id, at.clone()));
-    }
-    let mut events = run.history.events();
-    let (id, event) = events.rfind(|(_, event)| event.us <= run.ended_us - UNDER_WAY)?;
-    Some((id, Stamp::harness(event.us)))
+fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
+    let last_event = || {
+        let mut events = life.run.history.events();
+        let (id, event) = events.rfind(|(_, event)| event.us <= life.run.ended_us - UNDER_WAY)?;
+        Some(At::new(id, Stamp::harness(event.us)))
+    };
+    life.attempt.end().map(At::of).or_else(last_event)
 }
 
 /// Many probes together are no more than two periods late.
-fn keeps_pace(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    seen: &mut Seen,
-    life: &Life<'_, '_>,
-    probes: &[Point<'_>],
-    pace: i64,
-) {
+fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) {
     let (Some(first), Some(last), Ok(count)) = (probes.first(), probes.last(), i64::try_from(probes.len()))
     else {
         return;
@@ -100,24 +76,15 @@ fn keeps_pace(
     let most = (count - 1) * pace + 2 * pace + clause.slack_us();
     let bound = Bound::at_most(most, format!("{} × {} + 2 periods + slack", count - 1, seconds(pace)));
     let quantity = format!("from the first to the last of {count} readiness probes");
-    if let Some(measured) = run.measure(quantity, &life.attempt.node, *first, *last, bound) {
-        seen.measure(measured);
-    }
+    life.within(seen, quantity, (first, last), bound);
 }
 
 /// The longest pause between any two moments in a row is a period, give or take the slack.
-fn longest_pause(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    seen: &mut Seen,
-    life: &Life<'_, '_>,
-    points: &[Point<'_>],
-    pace: i64,
-) {
+fn longest_pause(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, points: &[At], pace: i64) {
     let pauses = points.windows(2).filter_map(|pair| {
         let bound = Bound::at_most(pace + clause.slack_us(), "periodSeconds + slack");
-        let (from, to) = (*pair.first()?, *pair.get(1)?);
-        run.measure("the longest pause of readiness probing", &life.attempt.node, from, to, bound)
+        let (from, to) = (pair.first()?, pair.get(1)?);
+        life.run.measure("the longest pause of readiness probing", &life.node, from, to, bound)
     });
     let weight = |pause: &Measurement| match pause.fit() {
         Fit::Met => 0,
@@ -131,31 +98,30 @@ fn longest_pause(
 
 /// Readiness probes go on while a pod terminates, and what they say is still shown.
 pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for life in &lives(run) {
+    let enough = i64::try_from(clause.tolerance_times("periods")).unwrap_or(i64::MAX);
+    for life in readiness_lives(run) {
         let terminating = life.pod.revisions.iter().find(|revision| revision.terminating());
-        let (Some(terminating), Some((_, told))) = (terminating, life.attempt.stop_signal()) else {
-            continue;
-        };
-        let Some((last, at)) = last_sign(run, life) else { continue };
-        let pace = pace(life.spec, &life.said);
-        let left = run.clocks.between(told, &at).map_or(0, |span| span.lo);
-        if !keeps_serving(life.attempt) || life.spec.handler.port().is_none() || left < LAST_PERIODS * pace {
+        let (Some(terminating), Some(stop)) = (terminating, life.stop()) else { continue };
+        let Some(last) = last_sign(&life) else { continue };
+        let pace = pace(&life);
+        let left = run.clocks.between(&stop.at, &last).map_or(0, |span| span.lo);
+        if !keeps_serving(life.attempt) || life.spec.handler.port().is_none() || left < enough * pace {
             continue;
         }
-        let after = |stamp: &Stamp| stamp.at.lo > told.at.lo;
-        let probes = life.said.iter().map(|said| (said.probe.id, &said.probe.at));
-        let (later, before): (Vec<Point<'_>>, Vec<_>) = probes.partition(|(_, probe)| after(probe));
+        let after = |stamp: &Stamp| stamp.at.lo > stop.at.at.lo;
+        let probes = life.probes.iter().map(At::of);
+        let (later, before): (Vec<At>, Vec<At>) = probes.partition(|probe| after(probe));
         // What had not begun does not go on: the container may not have counted as started yet.
         let Some(before) = before.last() else { continue };
-        let points = [&[*before], &later[..], &[(last, &at)]].concat();
-        longest_pause(run, clause, seen, life, &points, pace);
-        for turn in falls(run, life).iter().filter(|turn| after(&turn.first.at)) {
-            if let Some(revision) = goes_down(run, clause, seen, life, turn) {
-                slices_follow(run, clause, seen, life, revision.id);
+        let points = [std::slice::from_ref(before), &later, &[last]].concat();
+        longest_pause(clause, seen, &life, &points, pace);
+        for turn in falls(&life).iter().filter(|turn| after(&turn.first.at)) {
+            if let Some(down) = goes_down(clause, seen, &life, turn) {
+                slices_follow(clause, seen, &life, down);
             }
         }
-        for turn in rises(run, life).iter().filter(|turn| after(&turn.first.at)) {
-            comes_up(run, clause, seen, life, turn);
+        for turn in rises(&life).iter().filter(|turn| after(&turn.first.at)) {
+            comes_up(clause, seen, &life, turn);
         }
         seen.fine([terminating.id]);
     }
@@ -175,13 +141,12 @@ fn keeps_serving(attempt: &Attempt<'_>) -> bool {
 }
 
 /// The endpoint of a pod that is no longer ready does not serve, as far as its container lived to see it.
-fn slices_follow(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, life: &Life<'_, '_>, down: EventId) {
-    let Some(down) = life.pod.revisions.iter().find(|revision| revision.id == down) else { return };
-    if !down.container(&life.container.name).is_some_and(|seen| running(&seen)) {
+fn slices_follow(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, down: &Revision<'_>) {
+    if !down.container(&life.container.name).is_some_and(|seen| seen.is_running()) {
         return;
     }
     let around = |entry: &Entry<'_, '_>| entry.at.at.lo >= down.at.at.lo - UNDER_WAY;
-    for service in services(run).iter().filter(|service| service.selects(life.pod)) {
+    for service in services(life.run).iter().filter(|service| service.selects(life.pod)) {
         let entries = service.entries(life.pod);
         let then = entries.iter().rfind(|entry| entry.at.at.lo <= down.at.at.lo);
         if let Some(then) = then.filter(|entry| !entry.serving()) {
@@ -191,11 +156,8 @@ fn slices_follow(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, life: &Li
         let Some(entry) = entries.into_iter().find(|entry| around(entry) && !entry.serving()) else {
             continue;
         };
-        let bound = Bound::at_most(clause.slack_us() + 1_000_000, "slack + 1 s for EndpointSlices");
+        let bound = Bound::at_most(clause.slack_us() + SLICES, "slack + 1 s for EndpointSlices");
         let quantity = format!("from Ready=False to serving=false in `{}`", service.name);
-        let (from, to) = ((down.id, &down.at), (entry.id, entry.at));
-        if let Some(measured) = run.measure(quantity, &life.attempt.node, from, to, bound) {
-            seen.measure(measured);
-        }
+        life.within(seen, quantity, (down, &entry), bound);
     }
 }

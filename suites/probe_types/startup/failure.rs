@@ -1,154 +1,105 @@
 //! A container that never starts is killed by its startup probe; one that starts slowly is kept from its liveness probe.
 
 use probity_model::measure::seconds;
-use probity_model::timeline::{ProbeKind, ProbeSpec};
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::timeline::{ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::{Clause, Seen, Timeline};
 
 use super::gate::opening;
-use super::success::passed;
-use crate::reading::kill::{
-    Life, Stop, all_spent, allowance, before_deletion, judge_no_restart, judge_restart, judge_stop, over,
-    policy, stop_after,
-};
-use crate::reading::tolerance::{exhausted, leaves_a_trace};
+use crate::reading::termination::{Exhausted, Stop, exhausted, judge_no_restart, judge_restart};
 
-/// A startup probe that used up its tolerance has the container killed, and then the restart policy counts.
+/// A startup probe that failed as often as it may has the container killed, and then the restart policy counts.
 pub(super) fn failure_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (life, _, spent) in all_spent(run, ProbeKind::Startup) {
-        seen.applies();
-        if let Some(stop) = judge_stop(run, clause, life, &spent, seen)
-            && policy(life.0, life.1) != "Never"
+    for spent in exhausted(run, ProbeKind::Startup) {
+        if let Some(stop) = spent.judge_stop(clause, seen)
+            && spent.life.policy() != "Never"
         {
-            judge_restart(run, life, stop, seen);
-            seen.fine(told(life, "failed startup probe"));
+            judge_restart(&spent.life, stop, seen);
+            seen.fine(spent.life.event("Killing", "failed startup probe"));
         }
     }
 }
 
 /// Under the policy Never a container that its startup probe has killed is not started again, and the pod is over.
 pub(super) fn never_means_never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (life, _, spent) in all_spent(run, ProbeKind::Startup) {
-        let (pod, container, attempt) = life;
-        if policy(pod, container) != "Never" {
-            continue;
-        }
-        seen.applies();
-        let (allowed, _) = allowance(pod, container, clause);
-        if let Stop::Came(id, at) = stop_after(run, pod, attempt, &spent.at, allowed) {
-            judge_no_restart(run, life, (id, at), seen);
-            if let Some(event) = told(life, "will be restarted") {
-                seen.violated("an event says that the container will be restarted", [id, event]);
-            }
+    let all = exhausted(run, ProbeKind::Startup).into_iter();
+    for spent in all.filter(|spent| spent.life.policy() == "Never") {
+        let Some(stop) = spent.stopped(clause) else { continue };
+        judge_no_restart(&spent.life, stop, seen);
+        if let Some(event) = spent.life.event("Killing", "will be restarted") {
+            seen.violated("an event says that the container will be restarted", [stop.id, event]);
         }
     }
 }
 
-/// An event about the killing of this container that says so.
-fn told((pod, container, _): Life<'_, '_>, words: &str) -> Option<EventId> {
-    let events = pod.events.iter().filter(|event| event.reason == "Killing" && event.message.contains(words));
-    events.filter(|event| event.container == Some(container.name.as_str())).map(|event| event.id).next()
-}
-
 /// A boot that outlasts what liveness tolerates is survived with a startup probe, and not without one.
 pub(super) fn startup_protects(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (pod, container, liveness) in run.probed(ProbeKind::Liveness) {
-        seen.applies();
-        for attempt in &container.attempts {
-            let life = (pod, container, attempt);
-            match container.probe(ProbeKind::Startup) {
-                Some(startup) => judge_protected(run, clause, life, (startup, liveness), seen),
-                None => judge_unprotected(run, clause, life, liveness, seen),
-            }
+    for liveness in run.lives().of(ProbeKind::Liveness) {
+        match liveness.probed(ProbeKind::Startup) {
+            Some(startup) => judge_protected(clause, &startup, &liveness, seen),
+            None => judge_unprotected(clause, &liveness, seen),
         }
     }
 }
 
 /// With a startup probe, no stop signal comes before startup succeeds, until that probe itself is out of patience.
 fn judge_protected(
-    run: &Timeline<'_>,
     clause: &Clause,
-    life: Life<'_, '_>,
-    (startup, liveness): (&ProbeSpec, &ProbeSpec),
+    startup: &ProbedLife<'_, '_>,
+    liveness: &ProbedLife<'_, '_>,
     seen: &mut Seen,
 ) {
-    let (pod, container, attempt) = life;
-    let (began_id, began) = &attempt.began;
-    let started = opening(attempt, startup);
-    let stop = attempt.stop_signal().filter(|(_, at)| before_deletion(run, pod, at));
+    let began = &startup.began;
+    let started = opening(startup);
+    let stop = startup.stopped_undeleted();
     if let Some(started) = &started
-        && stop.is_none_or(|(_, at)| at.at.lo > started.at.at.hi)
+        && stop.is_none_or(|stop| stop.at.at.lo > started.at.at.hi)
     {
-        let budget = liveness.initial_delay + liveness.failures * liveness.period;
+        let budget = liveness.spec.initial_delay + liveness.spec.failures * liveness.spec.period;
         let slow = started.at.at.lo - began.at.hi > budget;
-        seen.fine([*began_id, started.id].into_iter().filter(|_| slow));
+        seen.fine([began.id, started.at.id].into_iter().filter(|_| slow));
         return;
     }
-    let Some((id, at)) = stop else { return };
-    let lived = at.at.hi - began.at.lo;
-    let patience = startup.initial_delay + (startup.failures - 1) * startup.period;
+    let Some(stop) = stop else { return };
+    let lived = stop.at.at.hi - began.at.lo;
+    let patience = least_time(startup);
     // A run of startup failures may begin in the life before, so only the first life is counted out; and it may begin
     // before the process does.
-    let early = attempt.number == 0 && lived + clause.slack_us() < patience;
-    if early && leaves_a_trace(pod, &container.name, startup) && own_doing(run, life) {
+    let early = startup.number == 0 && lived + clause.slack_us() < patience;
+    let hooked = startup.container.lifecycle("postStart").is_some();
+    let own_doing = startup.only_probes_stop_it() && !hooked;
+    if early && own_doing && startup.pod.sees(&startup.container.name, startup.spec) {
         let (lived, patience) = (seconds(lived), seconds(patience));
         let finding =
             format!("stopped {lived} after its start, though its startup probe tolerates {patience}");
-        seen.violated(finding, [*began_id, id]);
+        seen.violated(finding, [began.id, stop.id]);
     }
 }
 
-/// Whether only a probe of its own can have stopped the container: nothing else was arranged or done.
-fn own_doing(run: &Timeline<'_>, (pod, container, _): Life<'_, '_>) -> bool {
-    use probity_model::history::Did;
-    let meddled = run.deeds.iter().any(|(_, deed)| {
-        matches!(
-            deed.did,
-            Did::Patched { .. } | Did::NodeVerb { .. } | Did::Evicted { .. } | Did::Executed { .. }
-        )
-    });
-    let hooked =
-        container.spec.get("lifecycle").is_some_and(|lifecycle| lifecycle.get("postStart").is_some());
-    let from_outside = over(pod).is_some_and(|(_, from_outside)| from_outside);
-    !meddled && !hooked && !from_outside && pod.spec.get("activeDeadlineSeconds").is_none()
+/// The least time from the start of a container to the last failure that its probe tolerates.
+fn least_time(life: &ProbedLife<'_, '_>) -> i64 {
+    life.spec.initial_delay + (life.spec.failures - 1) * life.spec.period
 }
 
 /// Without a startup probe, a boot that outlasts the tolerance ends with a stop signal before liveness ever succeeded.
-fn judge_unprotected(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    life: Life<'_, '_>,
-    liveness: &ProbeSpec,
-    seen: &mut Seen,
-) {
-    let (pod, container, attempt) = life;
-    let (began_id, began) = &attempt.began;
-    if passed(life, ProbeKind::Liveness) || !leaves_a_trace(pod, &container.name, liveness) {
+fn judge_unprotected(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let may_have_passed =
+        liveness.probes.iter().any(|probe| liveness.outcome(probe) != ProbeOutcome::Failure);
+    if may_have_passed || !liveness.pod.sees(&liveness.container.name, liveness.spec) {
         return;
     }
-    match attempt.stop_signal() {
-        Some((id, at)) if before_deletion(run, pod, at) => {
-            let least = liveness.initial_delay + (liveness.failures - 1) * liveness.period;
-            if at.at.lo - began.at.hi > least {
-                seen.fine([*began_id, id]);
-            }
-        }
-        Some(_) => {}
-        None => judge_survival(run, clause, life, liveness, seen),
+    let Some(stop) = liveness.stop() else { return judge_survival(clause, liveness, seen) };
+    let late = stop.at.at.lo - liveness.began.at.hi > least_time(liveness);
+    if late && liveness.before_deletion(&stop.at) {
+        seen.fine([liveness.began.id, stop.id]);
     }
 }
 
 /// No stop signal came. That accuses only if the target itself saw that liveness failed often enough.
-fn judge_survival(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    (pod, container, attempt): Life<'_, '_>,
-    liveness: &ProbeSpec,
-    seen: &mut Seen,
-) {
-    let Some(spent) = exhausted(attempt, liveness) else { return };
-    let (allowed, _) = allowance(pod, container, clause);
-    if let Stop::Missing(line) = stop_after(run, pod, attempt, &spent.at, allowed) {
-        let finding = format!("never live, and still not stopped {} after the last straw", seconds(allowed));
-        seen.violated(finding, spent.events().into_iter().chain([line]));
+fn judge_survival(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let Some(spent) = Exhausted::of(liveness.clone()) else { return };
+    if let Stop::Missing(line) = spent.stop(clause) {
+        let allowed = seconds(spent.allowance(clause).0);
+        let finding = format!("never live, and still not stopped {allowed} after the last straw");
+        seen.violated(finding, spent.events().into_iter().chain([line.id]));
     }
 }

@@ -2,22 +2,20 @@
 //!
 //! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. Here
 //! they are put together, and each answer is read with the plan that was in force. Where a probe's requests cannot be
-//! told from those of another probe, there is no [`Course`] of it, and nobody is judged by it.
+//! told from those of another probe, there is no [`Exchanges`] of it, and nobody is judged by it.
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, ProbeSpec, Through};
+use probity_model::measure::SECOND;
+use probity_model::mechanisms::UNKNOWN_LIFE;
+use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, Life, ProbeSpec, Through};
 use probity_model::{EventId, Stamp, Timeline};
 use probity_script::answer::{HttpAnswer, HttpReply};
 use probity_script::{Change, Endpoint, Fact, Plan};
 
-use crate::reading::http::course::Course;
+use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::{Reference, Url};
 use crate::reading::http::said::{self, Said};
-
-/// So long a kubelet may not know that a container was started again: it looks once a second, and syncs the pod then. What
-/// its probes meet meanwhile counts for the life before.
-const UNKNOWN_LIFE: i64 = 3_000_000;
 
 /// The statuses that ask to go elsewhere.
 const FOLLOWED: [u16; 5] = [301, 302, 303, 307, 308];
@@ -68,7 +66,7 @@ pub(crate) enum Leads {
 
 /// What a kubelet is told by a probe as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum HttpOutcome {
     /// The last answer is a success: 200 to 299.
     Good,
     /// The last answer is a failure: 400 and above.
@@ -90,54 +88,56 @@ impl<'t, 'h> Exchange<'t, 'h> {
         self.hops.last()
     }
 
-    pub(crate) fn outcome(&self) -> Outcome {
-        let Some(last) = self.last() else { return Outcome::Nothing };
+    pub(crate) fn outcome(&self) -> HttpOutcome {
+        let Some(last) = self.last() else { return HttpOutcome::Nothing };
         if self.late && !matches!(last.said, Said::Short { .. }) {
-            return Outcome::Open;
+            return HttpOutcome::Open;
         }
         match (&last.said, &last.leads) {
-            (Said::Whole { status: 200..=299, .. }, _) => Outcome::Good,
-            (Said::Whole { status: 400.., .. }, _) => Outcome::Bad,
-            (Said::Whole { .. }, Some(Leads::Nowhere | Leads::Elsewhere(_))) => Outcome::Parted,
-            (Said::Whole { .. }, Some(Leads::Unusable)) => Outcome::Unusable,
-            (Said::Nothing, _) => Outcome::Nothing,
-            (Said::Short { .. }, _) => Outcome::Short,
-            _ => Outcome::Open,
+            (Said::Whole { status: 200..=299, .. }, _) => HttpOutcome::Good,
+            (Said::Whole { status: 400.., .. }, _) => HttpOutcome::Bad,
+            (Said::Whole { .. }, Some(Leads::Nowhere | Leads::Elsewhere(_))) => HttpOutcome::Parted,
+            (Said::Whole { .. }, Some(Leads::Unusable)) => HttpOutcome::Unusable,
+            (Said::Nothing, _) => HttpOutcome::Nothing,
+            (Said::Short { .. }, _) => HttpOutcome::Short,
+            _ => HttpOutcome::Open,
         }
     }
 }
 
-/// The courses of all HTTP probes of a history.
+/// The exchanges of all HTTP probes of a history, life by life.
 ///
 /// Probes that come while the kubelet may still take a restarted container for the one before it are left out.
-pub(crate) fn courses<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Course<'t, 'h>> {
-    let mut courses = Vec::new();
+pub(crate) fn exchanges<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exchanges<'t, 'h>> {
+    let mut all = Vec::new();
     for pod in &run.pods {
-        let voices: Vec<Voice<'_, '_>> = pod
+        let targets: Vec<TargetLife<'_, '_>> = pod
             .containers
             .iter()
             .flat_map(|container| {
                 let plan = container.plan();
-                container.attempts.iter().map(move |attempt| Voice::of(attempt, plan.clone()))
+                container.attempts.iter().map(move |attempt| TargetLife::of(attempt, plan.clone()))
             })
             .collect();
         for container in &pod.containers {
-            for probe in &container.probes {
-                let Handler::Http { scheme, host, .. } = &probe.handler else { continue };
-                for voice in voices.iter().filter(|voice| belongs(voice.attempt, container)) {
-                    let ear = Ear { voices: &voices, voice, probe, scheme, host: host.as_deref() };
-                    let Some(mut exchanges) = ear.exchanges() else { continue };
-                    exchanges.extend(ear.broken_connections(container));
+            for spec in &container.probes {
+                let Handler::Http { scheme, host, .. } = &spec.handler else { continue };
+                for target in targets.iter().filter(|target| belongs(target.attempt, container)) {
+                    let life = Life { run, pod, container, attempt: target.attempt };
+                    let Some(life) = life.probed(spec.kind) else { continue };
+                    let asks =
+                        Attribution { targets: &targets, target, probe: spec, scheme, host: host.as_deref() };
+                    let Some(mut exchanges) = asks.exchanges() else { continue };
+                    exchanges.extend(asks.broken_connections(container));
                     exchanges.sort_by_key(|exchange| (exchange.at.at.lo, exchange.id));
-                    let attempt = voice.attempt;
-                    let known = attempt.began.1.at.hi + if attempt.number == 0 { 0 } else { UNKNOWN_LIFE };
+                    let known = life.began.at.hi + if life.number == 0 { 0 } else { UNKNOWN_LIFE };
                     exchanges.retain(|exchange| exchange.at.at.lo >= known);
-                    courses.push(Course { pod, container, probe, attempt, exchanges });
+                    all.push(Exchanges { life, exchanges });
                 }
             }
         }
     }
-    courses
+    all
 }
 
 fn belongs(attempt: &Attempt<'_>, container: &ContainerLife<'_>) -> bool {
@@ -145,7 +145,7 @@ fn belongs(attempt: &Attempt<'_>, container: &ContainerLife<'_>) -> bool {
 }
 
 /// One life of a target with the plans that were in force.
-struct Voice<'t, 'h> {
+struct TargetLife<'t, 'h> {
     attempt: &'t Attempt<'h>,
     /// Each plan, and the instant from which it was in force; none where a change could not be read.
     plans: Vec<(i64, Option<Plan>)>,
@@ -153,7 +153,7 @@ struct Voice<'t, 'h> {
     first: BTreeSet<EventId>,
 }
 
-impl<'t, 'h> Voice<'t, 'h> {
+impl<'t, 'h> TargetLife<'t, 'h> {
     fn of(attempt: &'t Attempt<'h>, plan: Option<Plan>) -> Self {
         let mut plans = vec![(i64::MIN, plan.clone())];
         for line in &attempt.lines {
@@ -182,18 +182,18 @@ impl<'t, 'h> Voice<'t, 'h> {
 }
 
 /// What is needed to put the requests of one probe together.
-struct Ear<'a, 't, 'h> {
-    voices: &'a [Voice<'t, 'h>],
-    voice: &'a Voice<'t, 'h>,
+struct Attribution<'a, 't, 'h> {
+    targets: &'a [TargetLife<'t, 'h>],
+    target: &'a TargetLife<'t, 'h>,
     probe: &'t ProbeSpec,
     scheme: &'a str,
     host: Option<&'a str>,
 }
 
-impl<'t, 'h> Ear<'_, 't, 'h> {
+impl<'t, 'h> Attribution<'_, 't, 'h> {
     /// The probes that made a request; none if they cannot be told from others.
     fn exchanges(&self) -> Option<Vec<Exchange<'t, 'h>>> {
-        let attempt = self.voice.attempt;
+        let attempt = self.target.attempt;
         let mine = || attempt.probes.iter().filter(|probe| probe.can_be(self.probe.kind));
         if mine().any(|probe| !probe.is(self.probe.kind)) {
             return None;
@@ -211,14 +211,14 @@ impl<'t, 'h> Ear<'_, 't, 'h> {
     }
 
     fn exchange(&self, first: &'t Asked<'h>, used: &mut BTreeSet<EventId>) -> Exchange<'t, 'h> {
-        let connection = self.voice.attempt.connection(first);
+        let connection = self.target.attempt.connection(first);
         let url = Url {
             scheme: self.scheme.to_ascii_lowercase(),
             host: self.host.or(connection.map(Connection::address)).unwrap_or_default().to_owned(),
             port: connection.and_then(Connection::port).unwrap_or_default(),
             target: first.request.target.clone(),
         };
-        let mut hops = vec![self.hop(self.voice, first, url)];
+        let mut hops = vec![self.hop(self.target, first, url)];
         while let Some(Hop { leads: Some(Leads::Here(to)), .. }) = hops.last() {
             let Some(next) = hops.last().and_then(|last| self.follower(last, to, used)) else { break };
             used.insert(next.asked.id);
@@ -226,14 +226,14 @@ impl<'t, 'h> Ear<'_, 't, 'h> {
         }
         let done = hops.last().and_then(|hop| hop.asked.answer.as_ref()).map(|(_, at, _)| at.clone());
         let took = done.as_ref().map_or(0, |done| done.at.hi - first.at.at.lo);
-        let late = took.saturating_mul(2) > self.probe.timeout;
+        let late = took > self.probe.timeout / 2;
         let events = hops.iter().flat_map(|hop| hop.asked.events()).collect();
         Exchange { id: first.id, at: first.at.clone(), done, late, hops, events }
     }
 
-    fn hop(&self, voice: &Voice<'t, 'h>, asked: &'t Asked<'h>, url: Url) -> Hop<'t, 'h> {
-        let connection = voice.attempt.connection(asked);
-        let told = voice.told(asked);
+    fn hop(&self, target: &TargetLife<'t, 'h>, asked: &'t Asked<'h>, url: Url) -> Hop<'t, 'h> {
+        let connection = target.attempt.connection(asked);
+        let told = target.told(asked);
         let hop = asked.request.hop.unwrap_or(0);
         let http1 = asked.request.protocol.starts_with("HTTP/1");
         let said = asked.answer.as_ref().map_or(Said::Unknown, |(_, _, answer)| {
@@ -252,27 +252,27 @@ impl<'t, 'h> Ear<'_, 't, 'h> {
     /// The request that a redirect led to, wherever in the pod it arrived.
     fn follower(&self, last: &Hop<'t, 'h>, to: &Url, used: &BTreeSet<EventId>) -> Option<Hop<'t, 'h>> {
         let from = last.asked.at.at.lo;
-        let patience = from.saturating_add(self.probe.timeout).saturating_add(1_000_000);
+        let patience = from.saturating_add(self.probe.timeout).saturating_add(SECOND);
         // One probe is over before the next of its kind begins.
-        let own = self.voice.attempt.probes.iter().filter(|probe| probe.can_be(self.probe.kind));
+        let own = self.target.attempt.probes.iter().filter(|probe| probe.can_be(self.probe.kind));
         let next = own.map(|probe| probe.at.at.lo).find(|at| *at > from);
         let until = next.map_or(patience, |next| patience.min(next));
         let came_from = |asked: &Asked<'_>| {
             asked.header("referer").next().is_none_or(|referer| referer.ends_with(&last.asked.request.target))
         };
-        let fits = |voice: &Voice<'t, 'h>, asked: &Asked<'h>| {
-            let port = voice.attempt.connection(asked).and_then(Connection::port);
-            let new = !voice.first.contains(&asked.id) && !used.contains(&asked.id);
+        let fits = |target: &TargetLife<'t, 'h>, asked: &Asked<'h>| {
+            let port = target.attempt.connection(asked).and_then(Connection::port);
+            let new = !target.first.contains(&asked.id) && !used.contains(&asked.id);
             let in_time = (from..=until).contains(&asked.at.at.lo) && asked.id != last.asked.id;
             new && in_time && port == Some(to.port) && asked.request.target == to.target && came_from(asked)
         };
-        self.voices
+        self.targets
             .iter()
-            .filter(|voice| voice.attempt.node == self.voice.attempt.node)
-            .flat_map(|voice| voice.attempt.requests.iter().map(move |asked| (voice, asked)))
-            .filter(|(voice, asked)| !asked.from_our_client() && fits(voice, asked))
+            .filter(|target| target.attempt.node == self.target.attempt.node)
+            .flat_map(|target| target.attempt.requests.iter().map(move |asked| (target, asked)))
+            .filter(|(target, asked)| !asked.from_our_client() && fits(target, asked))
             .min_by_key(|(_, asked)| asked.at.at.lo)
-            .map(|(voice, asked)| self.hop(voice, asked, to.clone()))
+            .map(|(target, asked)| self.hop(target, asked, to.clone()))
     }
 
     /// The connections to the probe's port that were broken off before any request, where they can only be this probe's.
@@ -282,7 +282,7 @@ impl<'t, 'h> Ear<'_, 't, 'h> {
         {
             return Vec::new();
         }
-        let attempt = self.voice.attempt;
+        let attempt = self.target.attempt;
         let broken = |connection: &&Connection<'_>| {
             connection.requests == 0
                 && connection.port() == port

@@ -95,7 +95,7 @@ fn settled(pod: &PodLife<'_>, at: &Endpoint, passed: bool) -> Found {
     let mut all = Found { certain: Vec::new(), unclear: Vec::new() };
     for probe in probes(pod, at) {
         match (probe.passed, &probe.settled) {
-            (Some(did), Some((id, when))) if did == passed => all.certain.push((*id, when.clone())),
+            (Some(did), Some(at)) if did == passed => all.certain.push((at.id, at.stamp.clone())),
             (Some(did), None) if did == passed => all.certain.push((probe.id, probe.at.clone())),
             (None, _) => all.unclear.push(probe.id),
             (Some(_), _) => {}

@@ -5,7 +5,7 @@ use probity_script::witness::{
     Accepted, Answered, Closed, Ending, ExecEnded, ExecSeen, Fact, Request, SignalSeen, TlsSeen,
 };
 
-use super::ProbeKind;
+use super::{At, ProbeKind};
 use crate::stamp::{EventId, Stamp};
 
 /// One life of a container.
@@ -17,7 +17,7 @@ pub struct Attempt<'h> {
     /// The node whose clock its stamps are of.
     pub node: String,
     /// When `main` began, and the first line.
-    pub began: (EventId, Stamp),
+    pub began: At,
     /// All its lines in the order of their numbers.
     pub lines: Vec<Line<'h>>,
     /// Its connections, in the order of their acceptance.
@@ -30,7 +30,7 @@ pub struct Attempt<'h> {
     pub probes: Vec<Probe<'h>>,
     /// The end of its connection to the recorder, and when that was heard: the process itself ended between its last
     /// line and then.
-    pub ended: Option<(EventId, Stamp)>,
+    pub ended: Option<At>,
     /// Numbers of lines that are missing: first and how many.
     pub holes: Vec<(u64, u64)>,
 }
@@ -165,7 +165,7 @@ pub struct Probe<'h> {
     /// redirects, for bodies that broke off, and while no answer is known.
     pub passed: Option<bool>,
     /// The event that settled it, and when: the answer, or the arrival for a bare connection.
-    pub settled: Option<(EventId, Stamp)>,
+    pub settled: Option<At>,
     /// The endpoint's name in the plan, if the plan has one for it.
     pub endpoint: Option<&'h probity_script::Endpoint>,
 }
@@ -197,7 +197,7 @@ impl Probe<'_> {
     /// The events of its arrival and of what settled it.
     #[must_use]
     pub fn events(&self) -> Vec<EventId> {
-        [Some(self.id), self.settled.as_ref().map(|(id, _)| *id)].into_iter().flatten().collect()
+        [Some(self.id), self.settled.as_ref().map(|settled| settled.id)].into_iter().flatten().collect()
     }
 }
 
@@ -222,6 +222,16 @@ impl<'h> Attempt<'h> {
         }
     }
 
+    /// The connection behind a probe.
+    #[must_use]
+    pub fn connection_of(&self, probe: &Probe<'_>) -> Option<&Connection<'h>> {
+        match probe.through {
+            Through::Request(at) => self.connection(self.requests.get(at)?),
+            Through::Connection(at) => self.connections.get(at),
+            Through::Command(_) => None,
+        }
+    }
+
     /// The connection behind a request.
     #[must_use]
     pub fn connection(&self, asked: &Asked<'_>) -> Option<&Connection<'h>> {
@@ -238,8 +248,17 @@ impl<'h> Attempt<'h> {
 
     /// The first stop signal: SIGTERM, or whatever the image names.
     #[must_use]
+    pub fn stop(&self) -> Option<&Line<'h>> {
+        self.lines.iter().find(|line| match &line.line.fact {
+            Fact::Signal(signal) => signal.child.is_none() && signal.signal == "SIGTERM",
+            _ => false,
+        })
+    }
+
+    /// The event and the time of the first stop signal.
+    #[must_use]
     pub fn stop_signal(&self) -> Option<(EventId, &Stamp)> {
-        self.signals().find(|(_, _, signal)| signal.signal == "SIGTERM").map(|(id, at, _)| (id, at))
+        self.stop().map(|line| (line.id, &line.at))
     }
 
     /// The last sign of life on its own clock.

@@ -7,6 +7,7 @@ use probity_script::witness::{Entry, Fact};
 use serde_json::Value;
 
 use super::Timeline;
+use super::at::At;
 use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
 use super::pod::{ContainerLife, PodLife, Revision};
@@ -16,7 +17,7 @@ use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{
     Change, Did, Event, EventId, Gap, Happening, Heard, History, Listener, Noise, Sighting, Source,
 };
-use crate::measure::Interval;
+use crate::measure::{Interval, SECOND};
 
 /// The label that holds a pod's key in its case.
 const KEY: &str = "probity.dev/pod";
@@ -38,7 +39,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         tried: Vec::new(),
         ended_us: events.last().map_or(0, |(_, event)| event.us),
     };
-    let mut lives: BTreeMap<&str, Life<'_>> = BTreeMap::new();
+    let mut lives: BTreeMap<&str, TargetLines<'_>> = BTreeMap::new();
     let mut order = Vec::new();
     for &(id, event) in &events {
         match &event.what {
@@ -73,7 +74,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
     }
     for pod in &mut timeline.pods {
         for container in &mut pod.containers {
-            container.attempts.sort_by_key(|attempt| (attempt.number, attempt.began.1.at.lo));
+            container.attempts.sort_by_key(|attempt| (attempt.number, attempt.began.at.lo));
         }
     }
     let held_up = held_up(&timeline);
@@ -87,9 +88,11 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
 fn held_up(timeline: &Timeline<'_>) -> Vec<i64> {
     let lives = timeline.pods.iter().flat_map(|pod| pod.containers.iter().flat_map(|of| &of.attempts));
     let settled = lives.flat_map(|life| {
-        life.probes.iter().map(move |probe| (life, probe.settled.as_ref().map_or(&probe.at, |(_, at)| at)))
+        life.probes
+            .iter()
+            .map(move |probe| (life, probe.settled.as_ref().map_or(&probe.at, |settled| &settled.stamp)))
     });
-    settled.map(|(life, at)| timeline.noise_between(&life.node, &at.earlier(1_000_000), at)).collect()
+    settled.map(|(life, at)| timeline.noise_between(&life.node, &at.earlier(SECOND), at)).collect()
 }
 
 fn probes_of<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mut Probe<'h>> {
@@ -103,7 +106,7 @@ fn back_date(probe: &mut Probe<'_>, held_up: i64) {
     if matches!(probe.through, Through::Connection(_)) {
         probe.at.at = Interval::new(probe.at.at.lo - held_up, probe.at.at.hi);
     }
-    if let Some((_, settled)) = &mut probe.settled {
+    if let Some(At { stamp: settled, .. }) = &mut probe.settled {
         let earliest = (settled.at.lo - held_up).max(probe.at.at.lo);
         settled.at = Interval::new(earliest.min(settled.at.lo), settled.at.hi);
     }
@@ -204,7 +207,7 @@ fn service<'t, 'h>(timeline: &'t mut Timeline<'h>, name: &'h str) -> &'t mut Ser
 }
 
 /// What was heard of one life of a process.
-struct Life<'h> {
+struct TargetLines<'h> {
     pod: &'h str,
     uid: &'h str,
     container: &'h str,
@@ -216,7 +219,7 @@ struct Life<'h> {
 }
 
 fn hear<'h>(
-    lives: &mut BTreeMap<&'h str, Life<'h>>,
+    lives: &mut BTreeMap<&'h str, TargetLines<'h>>,
     order: &mut Vec<&'h str>,
     id: EventId,
     us: i64,
@@ -231,7 +234,7 @@ fn hear<'h>(
     let life = lives.entry(boot).or_insert_with(|| {
         order.push(boot);
         let (pod, uid, container, node) = (&heard.pod, &heard.uid, &heard.container, &heard.node);
-        Life { pod, uid, container, node, attempt, lines: BTreeMap::new(), told: 0, left: None }
+        TargetLines { pod, uid, container, node, attempt, lines: BTreeMap::new(), told: 0, left: None }
     });
     match &heard.entry {
         Entry::Line(line) => {
@@ -246,7 +249,7 @@ fn hear<'h>(
 }
 
 /// Puts one life where it belongs and looks for holes in it.
-fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: Life<'h>) {
+fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>) {
     let Some(first) = life.lines.values().next().copied() else { return };
     let holes = holes(&life);
     let ends: Vec<(u64, i64, EventId)> =
@@ -282,7 +285,7 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: Life<'h>) {
     container.attempts.push(attempt);
 }
 
-fn holes(life: &Life<'_>) -> Vec<(u64, u64)> {
+fn holes(life: &TargetLines<'_>) -> Vec<(u64, u64)> {
     let mut holes = Vec::new();
     let mut next = 0;
     let past = life.lines.keys().next_back().map_or(0, |last| last + 1).max(life.told);
@@ -301,7 +304,7 @@ fn signed(us: u64) -> i64 {
 
 fn attempt<'h>(
     boot: &'h str,
-    life: &Life<'h>,
+    life: &TargetLines<'h>,
     container: &ContainerLife<'h>,
     holes: Vec<(u64, u64)>,
     first: (EventId, i64, &'h WitnessLine),
@@ -315,13 +318,13 @@ fn attempt<'h>(
         boot,
         number: life.attempt,
         node: life.node.to_owned(),
-        began: (first.0, began),
+        began: At::new(first.0, began),
         lines: Vec::new(),
         connections: Vec::new(),
         requests: Vec::new(),
         commands: Vec::new(),
         probes: Vec::new(),
-        ended: life.left.map(|(id, us)| (id, Stamp::harness(us))),
+        ended: life.left.map(|(id, us)| At::new(id, Stamp::harness(us))),
         holes,
     };
     let mut numbers: BTreeMap<u64, usize> = BTreeMap::new();

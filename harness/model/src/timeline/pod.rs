@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::attempt::Attempt;
 use super::kube::KubeEvent;
 use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
+use crate::measure::SECOND;
 use crate::stamp::{EventId, Stamp};
 
 /// A pod: one UID.
@@ -48,7 +49,7 @@ impl<'h> PodLife<'h> {
     /// The termination grace period in microseconds.
     #[must_use]
     pub fn grace(&self) -> i64 {
-        self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30) * 1_000_000
+        self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30) * SECOND
     }
 
     /// The container of this name.
@@ -206,6 +207,12 @@ pub enum State<'h> {
 }
 
 impl<'h> ContainerSeen<'h> {
+    /// Whether the container runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, State::Running { .. })
+    }
+
     /// What a status of a container says.
     #[must_use]
     pub fn of(status: &'h Value) -> Self {

@@ -4,6 +4,7 @@ use probity_script::answer::HttpAnswer;
 use probity_script::witness::Answered;
 use probity_script::{Endpoint, Plan};
 
+use super::at::At;
 use super::attempt::{Asked, Attempt, Connection, Probe, Through};
 use super::spec::{Handler, ProbeKind, ProbeSpec};
 
@@ -28,7 +29,7 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
             _ => false,
         });
         let grpc = asked.request.service.is_some();
-        let settled = asked.answer.as_ref().map(|(id, at, _)| (*id, at.clone()));
+        let settled = asked.answer.as_ref().map(|(id, at, _)| At::new(*id, at.clone()));
         let (passed, endpoint) = (passed(asked, grpc, plan), asked.request.endpoint.as_ref());
         let (id, when) = (asked.id, asked.at.clone());
         push(
@@ -44,7 +45,7 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
             |handler| matches!(handler, Handler::Tcp { port: of, .. } if bare && of.number == port),
         );
         let (id, when) = (connection.id, connection.at.clone());
-        let settled = Some((id, when.clone()));
+        let settled = Some(At::new(id, when.clone()));
         let through = Through::Connection(at);
         push(
             &mut probes,
@@ -56,7 +57,7 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
         let kinds =
             kinds(specs, |handler| matches!(handler, Handler::Exec { command } if ran_as(command, &args)));
         let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
-        let settled = command.ended.as_ref().map(|(id, at, _)| (*id, at.clone()));
+        let settled = command.ended.as_ref().map(|(id, at, _)| At::new(*id, at.clone()));
         let endpoint = Some(&command.seen.endpoint);
         let (id, when) = (command.id, command.at.clone());
         push(

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::measure::SECOND;
+
 /// The three probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProbeKind {
@@ -137,19 +139,18 @@ impl ProbeSpec {
             None | Some(0) => default,
             Some(number) => number,
         };
-        let second = 1_000_000;
         Some(Self {
             kind,
             handler: handler(container, probe)?,
-            initial_delay: number("initialDelaySeconds", 0) * second,
-            period: number("periodSeconds", 10) * second,
-            timeout: number("timeoutSeconds", 1) * second,
+            initial_delay: number("initialDelaySeconds", 0) * SECOND,
+            period: number("periodSeconds", 10) * SECOND,
+            timeout: number("timeoutSeconds", 1) * SECOND,
             successes: number("successThreshold", 1),
             failures: number("failureThreshold", 3),
             grace: probe
                 .get("terminationGracePeriodSeconds")
                 .and_then(Value::as_i64)
-                .map(|grace| grace * second),
+                .map(|grace| grace * SECOND),
         })
     }
 }

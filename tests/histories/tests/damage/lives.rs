@@ -189,7 +189,7 @@ fn no_next_life(run: &Timeline<'_>) -> Option<History> {
         let always = course.pod.restart_policy() == "Always" && course.pod.containers.len() == 1;
         let number = course.attempt.number;
         let of_this = |revision: &&Revision<'_>| {
-            let ended = course.attempt.ended.as_ref().is_some_and(|(ended, _)| revision.id > *ended);
+            let ended = course.attempt.ended.as_ref().is_some_and(|ended| revision.id > ended.id);
             ended && shows(revision, &course, |status| status.restarts <= number) && !revision.terminating()
         };
         let last = course.pod.revisions.iter().rfind(of_this)?.id;

@@ -63,7 +63,7 @@ fn before_startup(run: &Timeline<'_>, kind: ProbeKind) -> Option<History> {
         let success = course.attempt.first_success(ProbeKind::Startup)?;
         let probe = course.probes.first()?;
         let early = course.gap(success, probe) + SECOND / 2;
-        (probe.at.at.lo - early > course.attempt.began.1.at.hi).then_some((course, early))
+        (probe.at.at.lo - early > course.attempt.began.at.hi).then_some((course, early))
     })?;
     Copy::of(run).doubled(course.exchange(course.probes[0]), -early).done()
 }
@@ -165,10 +165,10 @@ fn give_up_later(run: &Timeline<'_>, least: i64, which: impl Fn(&Course<'_, '_>)
 fn overlap(run: &Timeline<'_>) -> Option<History> {
     let (course, next, early) = courses(run).find_map(|course| {
         let slow = course.probes.windows(2).find(|pair| {
-            let took = pair[0].settled.as_ref().map(|(_, at)| at.at.lo - pair[0].at.at.lo);
+            let took = pair[0].settled.as_ref().map(|settled| settled.at.lo - pair[0].at.at.lo);
             took.is_some_and(|took| took > course.spec.period + SECOND && took < course.spec.timeout)
         })?;
-        let (next, ended) = (slow[1], slow[0].settled.as_ref()?.1.at.lo);
+        let (next, ended) = (slow[1], slow[0].settled.as_ref()?.at.lo);
         let early = next.at.at.lo - ended + SECOND;
         (course.spec.timeout > course.spec.period).then_some((course, next, early))
     })?;

@@ -120,7 +120,7 @@ fn impatient(run: &Timeline<'_>) -> Option<History> {
     let course = courses(run)
         .find(|course| course.spec.initial_delay > 0 && !course.is_command() && !course.probes.is_empty())?;
     let first = course.probes.first()?;
-    let early = (first.at.at.lo - course.attempt.began.1.at.hi) / 2;
+    let early = (first.at.at.lo - course.attempt.began.at.hi) / 2;
     Copy::of(run).moved(course.exchange(first), -early).done()
 }
 
@@ -134,7 +134,7 @@ fn no_first(run: &Timeline<'_>) -> Option<History> {
 
 /// The first probes of a course, those of a period and four seconds.
 fn left<'c, 'h>(course: &'c Course<'_, 'h>) -> Option<&'c [&'c Probe<'h>]> {
-    let until = course.attempt.began.1.at.hi + course.spec.period + 4 * SECOND;
+    let until = course.attempt.began.at.hi + course.spec.period + 4 * SECOND;
     let many = course.probes.iter().take_while(|probe| probe.at.at.lo < until).count();
     (many > 0 && many < course.probes.len()).then(|| &course.probes[..many])
 }

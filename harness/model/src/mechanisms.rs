@@ -1,0 +1,74 @@
+//! What the kubelet, the runtime and the cluster's controllers take beyond what a document says, and how far a target's
+//! record can be off: the tolerances that are facts about a mechanism.
+//!
+//! A reading uses these by name, and no judge has a number of its own: what one clause alone allows is in its `slack` and
+//! its `tolerances`.
+
+use crate::measure::SECOND;
+
+/// A tolerance that several clauses share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mechanism {
+    /// Its name.
+    pub name: &'static str,
+    /// How much, in microseconds.
+    pub us: i64,
+    /// What takes so long.
+    pub because: &'static str,
+}
+
+macro_rules! mechanisms {
+    ($( $(#[doc = $because:literal])+ $name:ident = $us:expr; )+) => {
+        $( $(#[doc = $because])+ pub const $name: i64 = $us; )+
+        /// All of them, for the book.
+        pub const MECHANISMS: &[Mechanism] =
+            &[$( Mechanism { name: stringify!($name), us: $name, because: concat!($($because),+) } ),+];
+    };
+}
+
+mechanisms! {
+    /// The kubelet's clock for a probe starts before the probe arrives, and stops after its answer: an answer may be this
+    /// much earlier or later than the timeout and still fall on either side of it.
+    NEAR = SECOND / 10;
+    /// The runtime may take this long to start a command on a busy node: a probe with a shorter timeout may fail unseen.
+    START_OF_A_COMMAND = 3 * SECOND;
+    /// The kubelet may not know for this long that a container was started again: it lists the containers once a second,
+    /// and syncs the pod then. What its probes meet meanwhile counts for the life before.
+    UNKNOWN_LIFE = 3 * SECOND;
+    /// A life is new to the kubelet on a busy node for this long after its start.
+    YOUNG = 3 * SECOND;
+    /// The kill of a new life comes this much later on a busy node: containers' starts took up to three seconds in runs on
+    /// two busy cores, and the kubelet's next list of them took as long again.
+    TO_SETTLE = 6 * SECOND;
+    /// The first delay between restarts. It doubles with each restart.
+    FIRST_BACK_OFF = 10 * SECOND;
+    /// The longest delay between restarts.
+    LONGEST_BACK_OFF = 300 * SECOND;
+    /// A restart may take this long beyond the back-off: the kubelet tries again every ten seconds, and a container has to
+    /// start.
+    TO_START = 15 * SECOND;
+    /// A deletion that the harness did not ask for is sighted at most this much later than the kubelet knew of it.
+    LATE_SIGHT = 2 * SECOND;
+    /// A container gets at least this long to end after its hook, whatever is left of its grace period.
+    LEAST_GRACE = 2 * SECOND;
+    /// The kubelet counts a grace period in whole seconds, and the stop signal is seen later than it is sent.
+    WHOLE_SECOND = SECOND;
+    /// The proxy of a node may take this long after the EndpointSlice has changed.
+    PROXY = 2 * SECOND;
+    /// The EndpointSlice controller may take this long after the pod has changed.
+    SLICES = SECOND;
+    /// The watches of pods and of slices are two: what follows may be heard this much earlier than what it follows from.
+    TWO_WATCHES = SECOND;
+    /// The lines of a target may be under way for this long when a case ends.
+    UNDER_WAY = 2 * SECOND;
+    /// A target that opens its port within this long after its start was open to every probe.
+    OPENED_AT_ONCE = SECOND;
+    /// A success may be held up on its way by this much without any trace of it.
+    UNNOTICED = SECOND;
+    /// Clocks of two programs are not told apart better than this: a probe at the very instant is not early.
+    CLOCKS_APART = SECOND / 100;
+    /// A probe's clock starts before the target sees it, by the time that a connection takes where nobody is held up.
+    TO_CONNECT = SECOND * 15 / 100;
+    /// A kill is done by the pod's worker, which took up to three seconds to come to it in runs that kept both cores busy.
+    TO_STOP = 2 * SECOND;
+}

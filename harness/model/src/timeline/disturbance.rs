@@ -1,0 +1,255 @@
+//! What else than a probe may have acted on a pod: deletions, the hands of the harness, and the end of the hearing.
+
+use probity_script::witness::Fact;
+use serde_json::Value;
+
+use super::{
+    Attempt, ContainerKind, ContainerLife, Handler, Life, Lives, PodLife, ProbeSpec, ProbedLife, Revision,
+    State, Through, Timeline,
+};
+use crate::EventId;
+use crate::clocks::{Order, Stamp};
+use crate::history::{Did, Source};
+use crate::mechanisms::LATE_SIGHT;
+
+impl<'h> Timeline<'h> {
+    /// Whether the harness did something to a node: a kubelet that starts afresh looks at everything anew.
+    #[must_use]
+    pub fn node_was_touched(&self) -> bool {
+        self.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
+    }
+
+    /// Whether the harness touched a node or any pod beyond creating and deleting it, so that a container may be stopped
+    /// for that.
+    #[must_use]
+    pub fn was_touched(&self) -> bool {
+        let touched = |did: &Did| {
+            matches!(
+                did,
+                Did::Patched { .. } | Did::NodeVerb { .. } | Did::Evicted { .. } | Did::Executed { .. }
+            )
+        };
+        self.deeds.iter().any(|(_, deed)| touched(&deed.did))
+    }
+
+    /// Whether a pod was deleted, evicted, patched or otherwise touched, so that its containers may be stopped for that.
+    #[must_use]
+    pub fn pod_was_touched(&self, pod: &PodLife<'_>) -> bool {
+        let goes =
+            |revision: &Revision<'_>| revision.terminating() || revision.gone || revision.phase() == "Failed";
+        let touched = self.deeds.iter().any(|(_, deed)| match &deed.did {
+            Did::Patched { name, .. } => *name == pod.name,
+            Did::Executed { pod: of, .. } => *of == pod.name,
+            Did::NodeVerb { .. } => true,
+            _ => false,
+        });
+        touched || pod.deleted.is_some() || pod.revisions.iter().any(goes)
+    }
+
+    /// When the pod's deletion began at the earliest, as far as that was seen.
+    #[must_use]
+    pub fn deletion(&self, pod: &PodLife<'_>) -> Option<Stamp> {
+        let asked = pod.deleted.and_then(|id| self.deeds.iter().find(|(deed, _)| *deed == id));
+        let asked = asked.map(|(_, deed)| deed.began_us);
+        let seen = pod.revisions.iter().find(|revision| revision.terminating() || revision.gone);
+        let seen = seen.map(|revision| revision.at.at.lo - LATE_SIGHT);
+        asked.into_iter().chain(seen).min().map(Stamp::harness)
+    }
+
+    /// Whether the pod was surely not being deleted yet at this instant.
+    #[must_use]
+    pub fn before_deletion(&self, pod: &PodLife<'_>, at: &Stamp) -> bool {
+        self.deletion(pod).is_none_or(|deletion| self.clocks.order(at, &deletion) == Order::Before)
+    }
+
+    /// Whether the history, the hearing of targets, and the pod undisturbed, go on for so long after an instant, with the
+    /// noise on top.
+    #[must_use]
+    pub fn watched_for(&self, pod: &PodLife<'_>, from: &Stamp, span: i64) -> bool {
+        let deaf = self.clocks.on_harness(from).and_then(|from| self.deaf_from(pod, from.lo));
+        let ends = [Some(self.ended_us), self.deletion(pod).map(|deletion| deletion.at.lo), deaf];
+        let end = Stamp::harness(ends.into_iter().flatten().min().unwrap_or(self.ended_us));
+        let noise = self.noise_between(&pod.node, from, &end);
+        self.clocks.between(from, &end).is_some_and(|watched| watched.lo > span + noise)
+    }
+
+    /// From when on, after an instant, the pod's targets were not heard for a while.
+    fn deaf_from(&self, pod: &PodLife<'_>, since: i64) -> Option<i64> {
+        let about = |of: &Source| match of {
+            Source::Recorder => true,
+            Source::Witness { pod: of, .. } => *of == pod.name,
+            Source::Watch(_) => false,
+        };
+        let gaps = self.gaps.iter().map(|(_, gap)| gap);
+        gaps.filter(|gap| about(&gap.of) && gap.to_us >= since).map(|gap| gap.from_us.max(since)).min()
+    }
+
+    /// The last event before the end of the case: what never came did not come until then.
+    #[must_use]
+    pub fn last_event(&self) -> Option<EventId> {
+        self.history.events().filter(|(_, event)| event.us <= self.ended_us).map(|(id, _)| id).next_back()
+    }
+
+    /// The end of the case.
+    #[must_use]
+    pub fn end(&self) -> Stamp {
+        Stamp::harness(self.ended_us)
+    }
+
+    /// The least time between two instants; the whole time there is if the clocks cannot be compared.
+    #[must_use]
+    pub fn at_least(&self, from: &Stamp, to: &Stamp) -> i64 {
+        self.clocks.between(from, to).map_or(i64::MAX, |span| span.lo)
+    }
+}
+
+impl<'h> PodLife<'h> {
+    /// The restart policy that counts for a container: its own, if it has one.
+    #[must_use]
+    pub fn policy_of<'p>(&'p self, container: &'p ContainerLife<'_>) -> &'p str {
+        match container.spec.get("restartPolicy").and_then(Value::as_str) {
+            Some(own) => own,
+            None if container.kind == ContainerKind::Sidecar => "Always",
+            None => self.restart_policy(),
+        }
+    }
+
+    /// The revision that shows the pod in a phase that it never leaves.
+    #[must_use]
+    pub fn over(&self) -> Option<&Revision<'h>> {
+        self.revisions.iter().find(|revision| matches!(revision.phase(), "Failed" | "Succeeded"))
+    }
+
+    /// Whether something beyond its containers ended the pod, an eviction or a deadline: its status has a reason then.
+    #[must_use]
+    pub fn was_ended_from_outside(&self) -> bool {
+        let over = self.over().and_then(|over| over.object.get("status"));
+        over.is_some_and(|status| status.get("reason").is_some())
+    }
+
+    /// Whether a sidecar may have been told to stop since there was no work left: every main container was seen ended.
+    #[must_use]
+    pub fn work_is_done(&self, container: &ContainerLife<'_>) -> bool {
+        let ended = |shown: &Revision<'_>| {
+            let mut main = self.containers.iter().filter(|container| container.kind == ContainerKind::Main);
+            main.all(|main| {
+                let seen = shown.container(&main.name);
+                seen.is_some_and(|seen| matches!(seen.state, State::Terminated { .. }))
+            })
+        };
+        container.kind == ContainerKind::Sidecar && self.revisions.iter().any(ended)
+    }
+
+    /// The first event for a container with this reason whose message says this.
+    #[must_use]
+    pub fn event_of(&self, container: &str, reason: &str, says: &str) -> Option<EventId> {
+        let mut events = self.events.iter().filter(|event| event.container == Some(container));
+        events.find(|event| event.reason == reason && event.message.contains(says)).map(|event| event.id)
+    }
+
+    /// Whether every probe of this spec that reaches anything leaves a trace in the container's own target: it is sent to
+    /// the pod itself, to a port that no other container of the pod holds, or runs a command that the target writes down.
+    #[must_use]
+    pub fn sees(&self, container: &str, spec: &ProbeSpec) -> bool {
+        match &spec.handler {
+            Handler::Exec { command } => command.get(1).is_some_and(|word| word == "exec"),
+            handler if handler.host().is_some() => false,
+            handler => handler.port().is_some_and(|port| {
+                let others = self.containers.iter().filter(|other| other.name != container);
+                !others.flat_map(|other| &other.attempts).any(|attempt| attempt.holds_port(port))
+            }),
+        }
+    }
+}
+
+impl Handler {
+    /// The host that it asks in place of the pod.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            Self::Http { host, .. } | Self::Tcp { host, .. } => host.as_deref(),
+            Self::Grpc { .. } | Self::Exec { .. } => None,
+        }
+    }
+}
+
+impl Attempt<'_> {
+    /// Whether requests came to a port that match no probe of the container, and are not of our own clients: a path may
+    /// have been sent in another form than it is written in.
+    #[must_use]
+    pub fn has_strangers(&self, port: Option<u16>) -> bool {
+        self.requests.iter().enumerate().any(|(at, asked)| {
+            let there =
+                port.is_none() || self.connection(asked).and_then(|connection| connection.port()) == port;
+            let known = self.probes.iter().any(|probe| probe.through == Through::Request(at));
+            there && !known && asked.request.hop.is_none() && !asked.from_our_client()
+        })
+    }
+
+    /// Whether the plan was changed in this life.
+    #[must_use]
+    pub fn was_changed(&self) -> bool {
+        self.lines.iter().any(|line| matches!(line.line.fact, Fact::Change(_) | Fact::Reset(_)))
+    }
+}
+
+impl ProbedLife<'_, '_> {
+    /// Whether this container's target sees all of this probe and nothing that only looks like it: no other container and
+    /// no other pod asks the same port, and nobody runs the same command.
+    #[must_use]
+    pub fn is_asked_alone(&self) -> bool {
+        self.run.asks_alone(self.pod, self.container, self.spec)
+    }
+
+    /// Whether every probe that reaches anything is seen, and nothing else came to its port.
+    #[must_use]
+    pub fn is_seen(&self) -> bool {
+        let port = self.spec.handler.port();
+        self.pod.sees(&self.container.name, self.spec) && (port.is_none() || !self.has_strangers(port))
+    }
+}
+
+impl<'t, 'h> Lives<ProbedLife<'t, 'h>> {
+    /// Those whose target sees all of this probe and nothing that only looks like it.
+    #[must_use]
+    pub fn asked_alone(self) -> Self {
+        self.only(|life| life.is_asked_alone())
+    }
+
+    /// Those in which every probe of the kind was seen and counts as nothing else: the lives in which probes can be
+    /// counted and timed.
+    #[must_use]
+    pub fn countable(self) -> Self {
+        let countable = |life: &ProbedLife<'_, '_>| life.is_unmistaken() && life.is_seen();
+        self.undisturbed().staying().whole().asked_alone().only(countable)
+    }
+}
+
+impl Timeline<'_> {
+    /// Whether a container's target sees all of a probe and nothing that only looks like it.
+    #[must_use]
+    pub fn asks_alone(&self, pod: &PodLife<'_>, container: &ContainerLife<'_>, spec: &ProbeSpec) -> bool {
+        let by_sibling = pod
+            .containers
+            .iter()
+            .filter(|other| other.name != container.name)
+            .flat_map(|other| &other.probes)
+            .any(|probe| probe.handler.port().is_some() && probe.handler.port() == spec.handler.port());
+        let by_stranger = self.probes().any(|(other, _, probe)| {
+            other.name != pod.name && probe.handler.host().is_some_and(|host| pod.ip() == Some(host))
+        });
+        let by_hand = matches!(&spec.handler, Handler::Exec { command } if self.deeds.iter().any(
+            |(_, deed)| matches!(&deed.did, Did::Executed { command: run, .. } if run == command)));
+        spec.handler.host().is_none() && !(by_sibling || by_stranger || by_hand)
+    }
+}
+
+impl Life<'_, '_> {
+    /// Whether nothing was arranged or done that could stop the container but its probes: no hand of the harness, no
+    /// deadline, no end from outside.
+    #[must_use]
+    pub fn only_probes_stop_it(&self) -> bool {
+        let deadline = self.pod.spec.get("activeDeadlineSeconds").is_some();
+        !self.run.was_touched() && !deadline && !self.pod.was_ended_from_outside()
+    }
+}

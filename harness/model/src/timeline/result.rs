@@ -1,0 +1,140 @@
+//! What a kubelet makes of one probe: the one place in which this is worked out.
+//!
+//! The witness sees a probe arrive and be answered; the kubelet's own clock for it runs a little longer at both ends. So
+//! an answer near the timeout can be read either way. Judges ask in one of two ways, by what a wrong reading would cost:
+//!
+//! - [`ProbeResult::outcome`] counts as the kubelet counts, with [`NEAR`] around the timeout. It is for runs of probes, in
+//!   which one success or failure more or less is a finding.
+//! - [`ProbeResult::surely`] says only what holds however long the way between kubelet and target was: a success came
+//!   within half of the timeout, and a failure was complete before anyone gave up. It is for what the API must show.
+
+use super::{Attempt, Probe, ProbeSpec, Through};
+use crate::clocks::Stamp;
+use crate::measure::Interval;
+use crate::mechanisms::{NEAR, START_OF_A_COMMAND};
+
+/// What a kubelet makes of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeOutcome {
+    /// A success.
+    Success,
+    /// A failure, by its answer or for want of one in time.
+    Failure,
+    /// It can be read either way.
+    Unclear,
+}
+
+impl ProbeOutcome {
+    fn if_known(self, known: bool) -> Self {
+        if known { self } else { Self::Unclear }
+    }
+}
+
+/// A probe of one kind, with all that its result follows from.
+#[derive(Clone, Copy)]
+pub struct ProbeResult<'t, 'h> {
+    attempt: &'t Attempt<'h>,
+    spec: &'t ProbeSpec,
+    probe: &'t Probe<'h>,
+}
+
+impl<'h> Attempt<'h> {
+    /// The result of a probe, as a probe of this spec.
+    #[must_use]
+    pub fn result<'t>(&'t self, probe: &'t Probe<'h>, spec: &'t ProbeSpec) -> ProbeResult<'t, 'h> {
+        ProbeResult { attempt: self, spec, probe }
+    }
+}
+
+impl ProbeResult<'_, '_> {
+    /// How long it took from its arrival to its answer; none if no answer was seen.
+    #[must_use]
+    pub fn took(&self) -> Option<Interval> {
+        self.probe.settled.as_ref().map(|settled| settled.at.minus(self.probe.at.at))
+    }
+
+    /// What the kubelet counted it as. An answer is written down after it was sent, on a busy node long after.
+    #[must_use]
+    pub fn outcome(&self) -> ProbeOutcome {
+        let timeout = self.spec.timeout;
+        match (self.probe.passed, self.took()) {
+            (Some(false), _) => ProbeOutcome::Failure,
+            (_, Some(took)) if took.lo > timeout + NEAR => ProbeOutcome::Failure,
+            (Some(true), Some(took)) if took.hi < timeout - NEAR => ProbeOutcome::Success,
+            (None, None) if self.unanswered() => ProbeOutcome::Failure,
+            _ => ProbeOutcome::Unclear,
+        }
+    }
+
+    /// What it was beyond doubt, whatever the way between kubelet and target took.
+    #[must_use]
+    pub fn surely(&self) -> ProbeOutcome {
+        let Some(took) = self.took() else { return ProbeOutcome::Unclear };
+        let (prompt, timed_out) = (self.is_prompt(), took.lo >= self.spec.timeout / 10 * 9);
+        match self.probe.through {
+            Through::Connection(_) => ProbeOutcome::Success,
+            Through::Command(at) => {
+                let ended = self.attempt.commands.get(at).and_then(|command| command.ended.as_ref());
+                let patient = self.spec.timeout >= START_OF_A_COMMAND;
+                match ended.and_then(|(_, _, ended)| ended.exit) {
+                    Some(0) => ProbeOutcome::Success.if_known(prompt && patient),
+                    Some(_) => ProbeOutcome::Failure,
+                    None => ProbeOutcome::Failure.if_known(timed_out),
+                }
+            }
+            Through::Request(at) => {
+                let answer = self.attempt.requests.get(at).and_then(|asked| asked.answer.as_ref());
+                let Some((_, _, answer)) = answer else { return ProbeOutcome::Unclear };
+                let silent = answer.written == 0 && timed_out;
+                match (self.probe.passed, answer.answer.as_str()) {
+                    (Some(true), _) => ProbeOutcome::Success.if_known(prompt),
+                    (_, "raw") => ProbeOutcome::Unclear,
+                    (_, "hang") => ProbeOutcome::Failure.if_known(silent),
+                    (Some(false), _) => ProbeOutcome::Failure,
+                    (None, _) => ProbeOutcome::Failure.if_known(silent && answer.error.is_some()),
+                }
+            }
+        }
+    }
+
+    /// Whether its answer came within half of the timeout, so that the way to the kubelet does not matter.
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
+        self.took().is_some_and(|took| took.hi <= self.spec.timeout / 2)
+    }
+
+    /// Whether it ended by the timeout: nothing came, or nothing came in time.
+    #[must_use]
+    pub fn timed_out(&self) -> bool {
+        match self.took() {
+            Some(took) => took.hi >= self.spec.timeout - NEAR || self.given_up(),
+            None => self.unanswered(),
+        }
+    }
+
+    /// When the kubelet had the result: at the answer, or at the timeout if that came first.
+    #[must_use]
+    pub fn at(&self) -> Stamp {
+        let late = self.probe.at.at.plus(Interval::point(self.spec.timeout));
+        let at = self.probe.settled.as_ref().map_or(late, |settled| Interval {
+            lo: settled.at.lo.min(late.lo),
+            hi: settled.at.hi.min(late.hi),
+        });
+        Stamp { clock: self.probe.at.clock.clone(), at }
+    }
+
+    /// Whether the other side left before there was an answer: on a busy node a probe arrives late, and is given up the
+    /// sooner.
+    fn given_up(&self) -> bool {
+        let answer = self.attempt.request(self.probe).and_then(|asked| asked.answer.as_ref());
+        answer.is_some_and(|(_, _, answer)| {
+            answer.written == 0 && answer.error.as_deref().is_some_and(|why| why.contains("gave up"))
+        })
+    }
+
+    /// Whether the target lived on for longer than the timeout and gave no answer. Lost lines could have told of one.
+    fn unanswered(&self) -> bool {
+        let past = self.probe.at.at.hi + self.spec.timeout + NEAR;
+        self.attempt.holes.is_empty() && self.attempt.last_line().is_some_and(|line| line.at.at.lo > past)
+    }
+}

@@ -1,0 +1,137 @@
+//! When a probe's turn is: from when on it was seen, which neighbours its schedule alone sets apart, and how readiness
+//! was shown.
+//!
+//! Probes leave no trace while a port is closed. Such stretches of a life are left out: they are evidence neither for
+//! nor against anyone.
+
+use probity_model::clocks::{Clock, Stamp};
+use probity_model::measure::{Bound, Interval, Measurement, SECOND, Unit, seconds};
+use probity_model::mechanisms::OPENED_AT_ONCE;
+use probity_model::timeline::{
+    At, Handler, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State, Through,
+};
+use probity_model::{EventId, Timeline};
+use probity_script::witness::Fact;
+
+/// Every life of every container with a probe of this kind, as far as all of that probe was seen and nothing else was
+/// taken for it.
+pub(super) fn countable<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Vec<ProbedLife<'t, 'h>> {
+    run.lives().of(kind).countable().into_iter().collect()
+}
+
+/// The same for each kind.
+pub(super) fn countable_of_all<'t, 'h>(run: &'t Timeline<'h>) -> Vec<ProbedLife<'t, 'h>> {
+    run.lives().of_each(&ProbeKind::ALL).countable().into_iter().collect()
+}
+
+/// From when on every probe of a life was bound to leave a trace: its port was opened as soon as the process began, or it
+/// runs a command.
+pub(super) fn open(life: &ProbedLife<'_, '_>) -> Option<At> {
+    if matches!(life.spec.handler, Handler::Exec { .. }) {
+        return Some(life.began.clone());
+    }
+    let (state, line) = listening(life).next()?;
+    let at_once = line.at.at.lo - life.began.at.hi <= OPENED_AT_ONCE;
+    (state == "open" && at_once).then(|| At::of(line))
+}
+
+/// The states of the probe's port, in their order.
+pub(super) fn listening<'t, 'h>(
+    life: &ProbedLife<'t, 'h>,
+) -> impl Iterator<Item = (&'h str, &'t Line<'h>)> + use<'t, 'h> {
+    let port = life.spec.handler.port();
+    life.attempt.lines.iter().filter_map(move |line| match &line.line.fact {
+        Fact::Listening(state) => {
+            let of = state.address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+            (of.is_some() && of == port).then_some((state.state.as_str(), line))
+        }
+        _ => None,
+    })
+}
+
+/// Whether a probe between these two instants would have been seen: the port did not change, no connection came without
+/// a request, and the pod was not being deleted.
+pub(super) fn watched(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> bool {
+    let between = |at: &Stamp| at.at.lo > from.at.lo && at.at.lo < to.at.lo;
+    let port = life.spec.handler.port();
+    let bare = matches!(life.spec.handler, Handler::Http { .. } | Handler::Grpc { .. })
+        && life.connections.iter().any(|connection| {
+            connection.port() == port && connection.requests == 0 && between(&connection.at)
+        });
+    let turned = listening(life).any(|(_, line)| between(&line.at));
+    !bare && !turned && life.before_deletion(to)
+}
+
+/// Neighbours whose distance the schedule alone makes: seen without a gap, and no probe up to them took long enough to
+/// hold up the next one.
+pub(super) fn neighbours<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>, &'t Probe<'h>)> {
+    let quick = |probe: &&&'t Probe<'h>| {
+        let took = life.result(probe).took();
+        // What breaks off may be asked for once more by the client itself, out of any schedule.
+        let clear = life.outcome(probe) != ProbeOutcome::Unclear;
+        clear && took.is_some_and(|took| took.hi < life.spec.period / 2)
+    };
+    let quick = life.probes.iter().take_while(quick).count();
+    let known = life.probes.windows(2).take(quick);
+    let pairs = known.filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
+    pairs.filter(|(a, b)| watched(life, &a.at, &b.at) && has_started(life, a)).collect()
+}
+
+/// Whether no startup probe came after this one: one that follows shuts the gate again, and the schedule has a gap.
+fn has_started(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    let startup =
+        |other: &&Probe<'_>| life.spec.kind != ProbeKind::Startup && other.can_be(ProbeKind::Startup);
+    life.attempt.probes.iter().filter(startup).all(|other| other.at.at.lo <= probe.at.at.lo)
+}
+
+/// Whether a command is run: that takes its time before the target sees it.
+pub(super) fn is_command(life: &ProbedLife<'_, '_>) -> bool {
+    matches!(life.spec.handler, Handler::Exec { .. })
+        || life.probes.iter().any(|probe| matches!(probe.through, Through::Command(_)))
+}
+
+/// The revisions that show this life running, at each turn of `ready`.
+pub(super) fn shown_ready<'t, 'h>(life: &Life<'t, 'h>) -> Vec<(&'t Revision<'h>, bool)> {
+    let running = life.revisions().filter(|(_, status)| status.is_running());
+    let mut turns: Vec<_> = running.map(|(revision, status)| (revision, status.ready)).collect();
+    turns.dedup_by_key(|(_, ready)| *ready);
+    turns
+}
+
+/// The revision that shows since which second this life runs, and that second.
+pub(super) fn started_at(life: &Life<'_, '_>) -> Option<At> {
+    life.pod.revisions.iter().find_map(|revision| {
+        let status = revision.container(&life.container.name)?;
+        let State::Running { started: Some(second) } = status.state else { return None };
+        let at = Interval::point(second.saturating_mul(SECOND));
+        let clock = Clock::Wall(life.pod.node.clone());
+        (status.restarts == life.number).then(|| At::new(revision.id, Stamp { clock, at }))
+    })
+}
+
+/// Whether only a probe of its own can have stopped this life of a container: nothing else was arranged or done.
+pub(super) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
+    let (pod, container) = (life.pod, life.container);
+    let other = [ProbeKind::Startup, ProbeKind::Liveness]
+        .into_iter()
+        .any(|kind| kind != life.spec.kind && container.probe(kind).is_some());
+    let hooked = container.spec.get("lifecycle").is_some();
+    let lawful = life.stop().is_none_or(|stop| life.before_deletion(&stop.at));
+    let stays = container.stays() && !pod.work_is_done(container) && life.policy() != "Never";
+    stays && lawful && !other && !hooked && life.only_probes_stop_it()
+}
+
+/// The distances of a schedule as a note for the report: least and most, and the median in words.
+pub(super) fn distribution(what: &str, mut spans: Vec<i64>, events: Vec<EventId>) -> Option<Measurement> {
+    spans.sort_unstable();
+    let (least, most) = (*spans.first()?, *spans.last()?);
+    let median = *spans.get(spans.len() / 2)?;
+    Some(Measurement {
+        quantity: format!("{what}, {} of them, median {}", spans.len(), seconds(median)),
+        unit: Unit::Us,
+        observed: Interval::new(least, most),
+        bound: Bound::default(),
+        noise: 0,
+        events,
+    })
+}

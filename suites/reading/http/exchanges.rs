@@ -1,0 +1,64 @@
+//! The HTTP probes of one kind in one life of a container: the unit that the judges of answers walk over.
+
+use std::ops::{Deref, Range};
+
+use probity_model::EventId;
+use probity_model::timeline::{Handler, ProbeKind, ProbedLife};
+
+use crate::reading::http::exchange::Exchange;
+
+/// The HTTP probes of one kind in one life of a container, in the order of their arrival.
+pub(crate) struct Exchanges<'t, 'h> {
+    /// The life, with the probe.
+    pub(crate) life: ProbedLife<'t, 'h>,
+    /// What was asked and answered.
+    pub(crate) exchanges: Vec<Exchange<'t, 'h>>,
+}
+
+impl<'t, 'h> Deref for Exchanges<'t, 'h> {
+    type Target = ProbedLife<'t, 'h>;
+
+    fn deref(&self) -> &ProbedLife<'t, 'h> {
+        &self.life
+    }
+}
+
+impl<'t, 'h> Exchanges<'t, 'h> {
+    /// Runs of probes that are alike: places in [`Exchanges::exchanges`], each run as long as it can be.
+    pub(crate) fn runs<K: PartialEq>(
+        &self,
+        like: impl Fn(&Exchange<'t, 'h>) -> Option<K>,
+    ) -> Vec<(K, Range<usize>)> {
+        let mut runs: Vec<(K, Range<usize>)> = Vec::new();
+        for (at, exchange) in self.exchanges.iter().enumerate() {
+            let Some(key) = like(exchange) else { continue };
+            match runs.last_mut() {
+                Some((last, range)) if *last == key && range.end == at => range.end = at + 1,
+                _ => runs.push((key, at..at + 1)),
+            }
+        }
+        runs
+    }
+
+    /// The probe's name as events write it: `Readiness`.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.spec.kind {
+            ProbeKind::Startup => "Startup",
+            ProbeKind::Liveness => "Liveness",
+            ProbeKind::Readiness => "Readiness",
+        }
+    }
+
+    /// The events of a run of probes.
+    pub(crate) fn events(&self, range: &Range<usize>) -> Vec<EventId> {
+        self.exchanges[range.clone()].iter().flat_map(|exchange| exchange.events.iter().copied()).collect()
+    }
+
+    /// The headers that the pod gives the probe.
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        match &self.spec.handler {
+            Handler::Http { headers, .. } => headers,
+            _ => &[],
+        }
+    }
+}

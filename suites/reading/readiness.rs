@@ -1,0 +1,179 @@
+//! Readiness: the turns of a readiness probe from failing to succeeding and back, and what the API has to show then.
+//!
+//! A probe counts only where its answer leaves no choice to the kubelet, and a container only where its probes cannot
+//! be mistaken for those of others. Revisions can be coalesced, so a turn counts against a cluster only if the probes
+//! stayed the same for longer than the clause allows.
+
+use probity_model::clocks::Stamp;
+use probity_model::measure::{Fit, seconds};
+use probity_model::timeline::{
+    At, ContainerSeen, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+pub(crate) use probity_model::timeline::ProbeOutcome as Outcome;
+
+/// Probes in a row of one outcome, enough of them to count.
+pub(crate) struct Turn<'t, 'h> {
+    /// The first of them.
+    pub(crate) first: &'t Probe<'h>,
+    /// When the threshold was reached, at the latest.
+    pub(crate) due: At,
+    /// The last of them.
+    pub(crate) last: &'t Probe<'h>,
+}
+
+/// All lives of containers with a readiness probe whose target can be relied on.
+pub(crate) fn readiness_lives<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
+    let lives = run.lives().of(ProbeKind::Readiness).undisturbed().staying().asked_alone().whole();
+    lives.only(|life| life.is_numbered() || life.container.attempts.len() == 1)
+}
+
+/// The longest pause that the spec itself makes between two probes: a probe that hangs holds up the next one.
+pub(crate) fn pace(life: &ProbedLife<'_, '_>) -> i64 {
+    let quick = life.probes.iter().all(|probe| {
+        let settled = probe.settled.as_ref();
+        settled.is_some_and(|settled| settled.at.lo - probe.at.at.lo < life.spec.period / 2)
+    });
+    if quick { life.spec.period } else { life.pace() }
+}
+
+/// The stretches of probes of one outcome that are long enough for their threshold. Where an endpoint is shared with
+/// another probe, nobody can count: there the threshold is reached once enough periods have gone by.
+pub(crate) fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>, wanted: ProbeOutcome) -> Vec<Turn<'t, 'h>> {
+    let longest = 2 * life.pace();
+    let together = |a: &&'t Probe<'h>, b: &&'t Probe<'h>| {
+        life.surely(a) == life.surely(b) && b.at.at.lo - a.at.at.lo <= longest
+    };
+    let stretches = life.probes.chunk_by(together);
+    let wanted_of = |of: &&[&'t Probe<'h>]| of.first().is_some_and(|first| life.surely(first) == wanted);
+    stretches.filter(wanted_of).filter_map(|stretch| turn(life, stretch, wanted)).collect()
+}
+
+fn turn<'t, 'h>(
+    life: &ProbedLife<'t, 'h>,
+    stretch: &[&'t Probe<'h>],
+    outcome: ProbeOutcome,
+) -> Option<Turn<'t, 'h>> {
+    let (first, last, spec) = (*stretch.first()?, *stretch.last()?, life.spec);
+    let need = if outcome == ProbeOutcome::Success { spec.successes } else { spec.failures };
+    if stretch.iter().all(|probe| probe.is(ProbeKind::Readiness)) {
+        let reached = stretch.get(usize::try_from(need - 1).ok()?)?;
+        let due = reached.settled.clone()?;
+        return Some(Turn { first, due, last });
+    }
+    let periods = need.saturating_mul(spec.period);
+    if last.at.at.lo - first.at.at.lo < periods {
+        return None;
+    }
+    let waited = if outcome == ProbeOutcome::Failure { spec.timeout } else { spec.timeout / 2 };
+    Some(Turn { first, due: At::new(first.id, first.at.later(periods + waited)), last })
+}
+
+/// The turns to failure of a life that was shown as ready.
+pub(crate) fn falls<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
+    let turns = turns(life, ProbeOutcome::Failure).into_iter();
+    turns.filter(|turn| life.showed_ready(&turn.first.at, true)).collect()
+}
+
+/// The turns to success of a life that was shown as not ready.
+pub(crate) fn rises<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
+    let turns = turns(life, ProbeOutcome::Success).into_iter();
+    turns.filter(|turn| life.showed_ready(&turn.first.at, false)).collect()
+}
+
+impl Turn<'_, '_> {
+    /// How long the probes stayed the same after the threshold, delays of the machine taken off.
+    pub(crate) fn lasted(&self, life: &Life<'_, '_>) -> i64 {
+        self.last.at.at.lo - self.due.at.hi - life.noise(&self.due, &self.last.at)
+    }
+}
+
+/// After failures: the container and both conditions of its pod are not ready in time. The revision that shows it.
+pub(crate) fn goes_down<'t, 'h>(
+    clause: &Clause,
+    seen: &mut Seen,
+    life: &ProbedLife<'t, 'h>,
+    turn: &Turn<'t, 'h>,
+) -> Option<&'t Revision<'h>> {
+    let down = |revision: &Revision<'_>, container: &ContainerSeen<'_>| {
+        let no = |kind| revision.is(kind) == Some(false);
+        !container.ready && no("ContainersReady") && no("Ready")
+    };
+    follows(clause, seen, life, turn, ("from the decisive failure to Ready=False", &down))
+}
+
+/// After successes: the container is ready in time. The revision that shows it.
+pub(crate) fn comes_up<'t, 'h>(
+    clause: &Clause,
+    seen: &mut Seen,
+    life: &ProbedLife<'t, 'h>,
+    turn: &Turn<'t, 'h>,
+) -> Option<&'t Revision<'h>> {
+    let up = |_: &Revision<'_>, container: &ContainerSeen<'_>| container.ready && container.is_running();
+    follows(clause, seen, life, turn, ("from the decisive success to ready=true", &up))
+}
+
+/// What a revision must show, and the words for the time until it does.
+type Shows<'a> = (&'a str, &'a dyn Fn(&Revision<'_>, &ContainerSeen<'_>) -> bool);
+
+fn follows<'t, 'h>(
+    clause: &Clause,
+    seen: &mut Seen,
+    life: &ProbedLife<'t, 'h>,
+    turn: &Turn<'t, 'h>,
+    (quantity, shows): Shows<'_>,
+) -> Option<&'t Revision<'h>> {
+    let (slack, lasted) = (clause.slack_us(), turn.lasted(life));
+    let Some(revision) = life.first_shown(&turn.first.at, shows) else {
+        if lasted > slack {
+            let finding =
+                format!("{quantity}: never, though the probes said so for {} more", seconds(lasted));
+            seen.violated(finding, [turn.first.id, turn.due.id, turn.last.id]);
+        }
+        return None;
+    };
+    let measured = life.run.measure(quantity, &life.node, &turn.due, revision, clause.in_time())?;
+    let met = measured.fit() == Fit::Met;
+    if met || lasted > slack {
+        seen.measure(measured);
+    }
+    met.then_some(revision)
+}
+
+/// No stop signal follows readiness failures, unless something else explains it.
+pub(crate) fn stays_alive(seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) {
+    match stopped_after(life, &turn.first.at) {
+        Some(signal) => seen.violated(
+            "the container was stopped while nothing but its readiness probe failed",
+            [turn.first.id, turn.due.id, signal],
+        ),
+        None => seen.fine([turn.last.id]),
+    }
+}
+
+/// A stop signal after an instant that nothing explains but the readiness probe.
+pub(crate) fn stopped_after(life: &ProbedLife<'_, '_>, from: &Stamp) -> Option<EventId> {
+    let stop = life.stop()?;
+    (stop.at.at.lo > from.at.lo && !explained(life, &stop.at)).then_some(stop.id)
+}
+
+/// Whether a stop signal can have another reason than the readiness probe: someone wanted it, or another probe of the
+/// container may have failed.
+fn explained(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
+    let mut others =
+        [ProbeKind::Startup, ProbeKind::Liveness].into_iter().filter_map(|kind| life.probed(kind));
+    life.run.pod_was_touched(life.pod)
+        || !life.container.stays()
+        || life.pod.work_is_done(life.container)
+        || others.any(|other| !passed_until(&other, signal))
+}
+
+/// Whether all probes passed, the last one no longer than a period before a signal.
+fn passed_until(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
+    let before = || life.probes.iter().filter(|probe| probe.at.at.lo <= signal.at.lo);
+    let all = before().all(|probe| life.surely(probe) == ProbeOutcome::Success);
+    let Some(last) = before().next_back() else { return false };
+    let recent = signal.at.lo - last.at.at.lo <= pace(life) * 3 / 2;
+    all && (recent || life.spec.kind == ProbeKind::Startup)
+}

@@ -1,0 +1,234 @@
+//! What follows when a probe has failed as often as it may: the stop signal, and then what the restart policy says.
+//!
+//! A stop signal has many causes, and a deletion is the usual one, so nothing here starts from the signal. Where
+//! something else may have ended a life, the judges say nothing about it.
+
+use probity_model::measure::{Bound, seconds};
+use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, YOUNG};
+use probity_model::timeline::{
+    At, ContainerKind, Happened, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+/// The exit status of a process that was killed by SIGKILL: 128 and the number of the signal.
+pub(crate) const KILLED: i64 = 128 + 9;
+
+/// A life in which a probe failed as often in a row as its `failureThreshold` says.
+pub(crate) struct Exhausted<'t, 'h> {
+    /// The life.
+    pub(crate) life: ProbedLife<'t, 'h>,
+    /// The failures.
+    pub(crate) failures: Vec<&'t Probe<'h>>,
+    /// The last of them, and when the kubelet had its result.
+    pub(crate) at: At,
+}
+
+/// What became of a life whose probe failed as often as it may.
+pub(crate) enum Stop<'t, 'h> {
+    /// The stop signal came.
+    Came(&'t Line<'h>),
+    /// It did not, though the life was watched for long enough: its last line.
+    Missing(&'t Line<'h>),
+    /// The life ended without a stop signal and not by its own will.
+    Abrupt(&'t At),
+    /// Lines are missing that could have told of it.
+    Unheard,
+    /// Something else ended the life, or the case ended first.
+    Moot,
+}
+
+/// Every life in which a probe of this kind failed as often as it may.
+pub(crate) fn exhausted<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Vec<Exhausted<'t, 'h>> {
+    run.lives().of(kind).into_iter().filter_map(Exhausted::of).collect()
+}
+
+impl<'t, 'h> Exhausted<'t, 'h> {
+    /// The first run of certain failures in a life that is as long as the threshold of the probe.
+    pub(crate) fn of(life: ProbedLife<'t, 'h>) -> Option<Self> {
+        let wanted = usize::try_from(life.spec.failures).ok()?;
+        let failed = |probe: &&Probe<'h>| {
+            probe.is(life.spec.kind)
+                && life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Failure
+        };
+        let runs = life.probes.chunk_by(|a, b| failed(a) && failed(b));
+        let mut long = runs.filter(|run| run.first().is_some_and(failed) && run.len() >= wanted);
+        let failures = long.next()?.get(..wanted)?.to_vec();
+        let last = *failures.last()?;
+        let at = At::new(last.id, life.result(last).at());
+        Some(Self { life, failures, at })
+    }
+
+    /// The events of the failures.
+    pub(crate) fn events(&self) -> Vec<EventId> {
+        self.failures.iter().flat_map(|probe| probe.events()).collect()
+    }
+
+    /// Whether all of them failed for want of an answer in time.
+    pub(crate) fn by_timeouts(&self) -> bool {
+        self.failures.iter().all(|probe| self.life.result(probe).timed_out())
+    }
+
+    /// How long after the last failure the stop signal may come: the clause's slack, and what may lawfully come before it.
+    pub(crate) fn allowance(&self, clause: &Clause) -> (i64, String) {
+        let (slack, pod) = (clause.slack_us(), self.life.pod);
+        let hook = self.life.container.lifecycle("preStop").is_some();
+        if hook || pod.containers.len() > 1 {
+            let what = if hook { "the preStop hook" } else { "the end of another container" };
+            let formula = format!("terminationGracePeriodSeconds for {what} + {}", seconds(slack));
+            return (pod.grace() + slack, formula);
+        }
+        (slack, seconds(slack))
+    }
+
+    /// What became of the life.
+    pub(crate) fn stop(&self, clause: &Clause) -> Stop<'t, 'h> {
+        let (life, attempt) = (&self.life, self.life.attempt);
+        let allowed = self.allowance(clause).0 + self.unsettled();
+        if let Some(stop) = attempt.stop() {
+            let lawful = stop.at.at.lo >= self.at.at.lo && life.before_deletion(&stop.at);
+            return if lawful { Stop::Came(stop) } else { Stop::Moot };
+        }
+        if !attempt.holes.is_empty() {
+            return Stop::Unheard;
+        }
+        if attempt.exited_by_itself().is_some() || !life.before_deletion(&self.at) {
+            return Stop::Moot;
+        }
+        match (&attempt.ended, attempt.last_line()) {
+            (Some(ended), _) if life.before_deletion(ended) => Stop::Abrupt(ended),
+            (None, Some(last)) if life.watched_for(&self.at, allowed) => Stop::Missing(last),
+            _ => Stop::Moot,
+        }
+    }
+
+    /// The stop signal, if it came and nothing else explains it.
+    pub(crate) fn stopped(&self, clause: &Clause) -> Option<&'t Line<'h>> {
+        match self.stop(clause) {
+            Stop::Came(stop) => Some(stop),
+            _ => None,
+        }
+    }
+
+    /// How much later a stop signal may come to a life that has only just begun, on a node that is held up: the kubelet
+    /// is done with starting it, and has a list of containers that shows it, long after its process and its first probe.
+    fn unsettled(&self) -> i64 {
+        let began = &self.life.began;
+        let young = self.life.number > 0 && self.at.at.lo - began.at.hi < YOUNG;
+        if young && self.life.noise(began, &self.at.later(YOUNG)) > 0 { TO_SETTLE } else { 0 }
+    }
+
+    /// Judges that the stop signal came in time, and gives it back.
+    pub(crate) fn judge_stop(&self, clause: &Clause, seen: &mut Seen) -> Option<&'t Line<'h>> {
+        let (allowed, formula) = self.allowance(clause);
+        let count = self.failures.len();
+        if let Some(more) = self.one_too_many() {
+            let finding = format!("{count} failures in a row are the tolerance, and one more was waited for");
+            seen.violated(finding, self.events().into_iter().chain([more]));
+        }
+        match self.stop(clause) {
+            Stop::Came(stop) => {
+                let quantity = format!("from the last of {count} failures in a row to the stop signal");
+                let bound = match self.unsettled() {
+                    0 => Bound::at_most(allowed, formula),
+                    late => Bound::at_most(
+                        allowed + late,
+                        format!("{formula} + {} for a new life in noise", seconds(late)),
+                    ),
+                };
+                self.life.within(seen, quantity, (&self.at, stop), bound);
+                return Some(stop);
+            }
+            Stop::Missing(line) => {
+                let allowed = seconds(allowed);
+                let finding =
+                    format!("{count} failures in a row, and no stop signal within {allowed} of the last");
+                seen.violated(finding, self.events().into_iter().chain([line.id]));
+            }
+            Stop::Unheard => {
+                let why = "lines that may tell of the stop signal are missing";
+                seen.doubt(Doubt::WitnessMissing, why, [self.at.id]);
+            }
+            Stop::Abrupt(_) | Stop::Moot => {}
+        }
+        None
+    }
+
+    /// The probe that came though the ones before were failures enough. A kubelet that was restarted counts anew, and one
+    /// that was held up may have heard an answer that the target took for too late.
+    fn one_too_many(&self) -> Option<EventId> {
+        let (life, last) = (&self.life, *self.failures.last()?);
+        let stop = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
+        let more = life
+            .probes_of(life.spec.kind)
+            .find(|probe| probe.at.at.lo > self.at.at.hi + NEAR && probe.at.at.hi < stop)
+            .filter(|probe| life.peer(probe) == life.peer(last))?;
+        let calm = life.noise(&last.at, &more.at) <= life.spec.timeout / 2;
+        (calm && life.before_deletion(&more.at) && !life.run.node_was_touched()).then_some(more.id)
+    }
+}
+
+/// Judges that a life that ended is followed by another.
+pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
+    let (pod, number) = (life.pod, life.number);
+    let doubled = u32::try_from(number).map_or(i64::MAX, |number| 1 << number.min(10));
+    let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
+    let allowed = pod.grace() + back_off + TO_START;
+    if let Some(again) = life.lives_again() {
+        seen.fine([ended.id(), again]);
+        if let Some(next) = life.next() {
+            let formula =
+                format!("the grace period + {} of back-off + {}", seconds(back_off), seconds(TO_START));
+            let quantity = format!("from the end of life {} to the next", number + 1);
+            life.within(seen, quantity, (ended, &next.began), Bound::at_most(allowed, formula));
+        }
+        return;
+    }
+    let policy = life.policy();
+    // A start that waits for its back-off is decided anew by the exit status, which a kill may leave at 0.
+    if policy == "OnFailure" && number > 0 {
+        return;
+    }
+    match pod.over().filter(|over| life.before_deletion(&over.at)) {
+        // A sidecar is not started again once the pod is done with its work.
+        Some(_) if pod.was_ended_from_outside() || life.container.kind != ContainerKind::Main => {}
+        Some(over) => {
+            let finding = format!("the pod became {} under the restart policy {policy}", over.phase());
+            seen.violated(finding, [ended.id(), over.id]);
+        }
+        _ if life.watched_for(ended.when(), allowed) => {
+            let finding = format!("no restart within {} under the restart policy {policy}", seconds(allowed));
+            seen.violated(finding, [ended.id()]);
+        }
+        _ => {}
+    }
+}
+
+/// Judges that a life that ended is the container's last, and that the pod is over if it was its only container.
+pub(crate) fn judge_no_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
+    if let Some(next) = life.lives_again() {
+        let finding = format!("the container was started again under the restart policy {}", life.policy());
+        seen.violated(finding, [ended.id(), next]);
+        return;
+    }
+    let (pod, at) = (life.pod, ended.id());
+    let Some((revision, _)) = life.termination() else { return };
+    let alone = pod.containers.len() == 1;
+    match (alone, pod.over()) {
+        (false, _) => seen.fine([at, revision.id]),
+        (true, Some(over)) => seen.fine([at, revision.id, over.id]),
+        (true, None) if life.watched_for(ended.when(), pod.grace() + FIRST_BACK_OFF) => {
+            let finding =
+                format!("the pod was still {} long after its only container ended", revision.phase());
+            seen.violated(finding, [at, revision.id]);
+        }
+        (true, None) => {}
+    }
+}
+
+/// The end of a process that was killed, as far as is known, when its grace period was over. None where it ended by itself.
+pub(crate) fn forced_end<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
+    let killed = life.termination().is_none_or(|(_, code)| code == KILLED);
+    let told = life.attempt.exiting().is_some() || !life.attempt.holes.is_empty();
+    life.attempt.ended.as_ref().filter(|_| killed && !told)
+}

@@ -1,0 +1,188 @@
+//! Probes that nothing can make succeed, because nobody is where they go to, or nobody there who could answer.
+//!
+//! No target sees such a probe, or none sees more than a connection. That it is in vain follows from the plans that the
+//! pod's spec carries, and only if every container of the pod has one that was never changed.
+
+use probity_model::measure::{Bound, Fit};
+use probity_model::timeline::{
+    At, ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision,
+};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::answer::ListenState;
+use probity_script::{Listener, Plan};
+
+use super::http::reaction::CountsAs;
+use super::kinds::{sleeps, started_before};
+
+/// A probe that is in vain.
+#[derive(Clone, Copy)]
+pub(crate) struct UnreachableProbe<'t, 'h> {
+    pub(crate) pod: &'t PodLife<'h>,
+    pub(crate) container: &'t ContainerLife<'h>,
+    pub(crate) spec: &'t ProbeSpec,
+}
+
+/// Who listens where a probe goes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum There {
+    /// Nobody at all, or only for those inside of the pod.
+    Nobody,
+    /// This listener.
+    Listener(Box<Listener>),
+    /// It cannot be told.
+    Unknown,
+}
+
+/// Who listens at a port of a pod, as far as the plans of its containers tell.
+pub(crate) fn there(pod: &PodLife<'_>, port: u16) -> There {
+    let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+    let plan = |of: &ContainerLife<'_>| of.plan().or_else(|| sleeps(of).then(Plan::default));
+    let plans: Option<Vec<Plan>> = stays.map(plan).collect();
+    let Some(plans) = plans.filter(|_| !super::arrivals::on_node_network(pod) && !changed(pod)) else {
+        return There::Unknown;
+    };
+    let of: Vec<&Listener> =
+        plans.iter().flat_map(|plan| plan.listeners.values()).filter(|of| of.port == port).collect();
+    let shut = |listener: &&&Listener| {
+        listener.bind.is_some_and(|ip| ip.is_loopback())
+            || listener.listen.steps().iter().all(|step| step.answer == ListenState::Closed)
+    };
+    match of.iter().filter(|listener| !shut(listener)).collect::<Vec<_>>().as_slice() {
+        [] if visited(pod, port) => There::Unknown,
+        [] => There::Nobody,
+        [one] => There::Listener(Box::new((**one).clone())),
+        _ => There::Unknown,
+    }
+}
+
+/// Whether a plan of a pod was changed.
+fn changed(pod: &PodLife<'_>) -> bool {
+    pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| attempt.was_changed())
+}
+
+/// Whether anybody was seen at a port: it may be one of the target's own.
+fn visited(pod: &PodLife<'_>, port: u16) -> bool {
+    let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
+    attempts.flat_map(|attempt| &attempt.connections).any(|connection| connection.port() == Some(port))
+}
+
+/// Whether a handler goes to its own pod, by a port that has a number.
+pub(crate) fn own_port(handler: &Handler) -> Option<u16> {
+    handler.port().filter(|_| handler.host().is_none())
+}
+
+impl UnreachableProbe<'_, '_> {
+    /// Judges by what became of it.
+    pub(crate) fn judge(
+        &self,
+        run: &Timeline<'_>,
+        clause: &Clause,
+        seen: &mut Seen,
+        why: &str,
+        comes: CountsAs,
+    ) {
+        seen.applies();
+        let word = self.spec.kind.word();
+        let of = format!("the {word} probe of {}/{}, {why},", self.pod.key, self.container.name);
+        if let Some(id) = self.succeeded() {
+            seen.violated(format!("{of} counted as a success"), [id]);
+        }
+        let failed = self.event("Unhealthy", &format!("{word} probe failed"));
+        let errored = self.event("Unhealthy", &format!("{word} probe errored"));
+        let killed = self.event("Killing", &format!("failed {word} probe"));
+        let (right, wrong) = match comes {
+            CountsAs::Success => return,
+            CountsAs::Failure => ([failed, killed], [errored, None]),
+            CountsAs::Nothing => ([errored, None], [failed, killed]),
+        };
+        for id in wrong.into_iter().flatten() {
+            let took = if comes == CountsAs::Failure { "an error" } else { "a failure" };
+            seen.violated(format!("{of} was taken for {took}"), [id]);
+        }
+        for id in right.into_iter().flatten() {
+            seen.fine([id]);
+        }
+        if comes == CountsAs::Failure && killed.is_none() {
+            self.should_have_killed(run, clause, seen, &of);
+        }
+    }
+
+    /// A revision that shows what only a success can bring about.
+    fn succeeded(&self) -> Option<EventId> {
+        let shown = self.pod.revisions.iter().find(|shown| {
+            shown.container(&self.container.name).is_some_and(|status| match self.spec.kind {
+                ProbeKind::Readiness => status.ready,
+                ProbeKind::Startup => status.started == Some(true),
+                ProbeKind::Liveness => false,
+            })
+        });
+        shown.map(|shown| shown.id)
+    }
+
+    fn event(&self, reason: &str, says: &str) -> Option<EventId> {
+        let fits = |event: &&KubeEvent<'_>| {
+            event.reason == reason
+                && event.container == Some(self.container.name.as_str())
+                && event.message.to_lowercase().contains(says)
+        };
+        self.pod.events.iter().find(fits).map(|event| event.id)
+    }
+
+    /// A liveness or startup probe that only fails ends the container in time, unless something holds it back.
+    fn should_have_killed(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
+        let spec = self.spec;
+        let gated = spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();
+        if spec.kind == ProbeKind::Readiness || gated || run.node_was_touched() || !run.gaps.is_empty() {
+            return;
+        }
+        let Some(attempt) = self.container.attempts.first() else { return };
+        let Some(from) = self.last_to_begin() else { return };
+        if !attempt.lives_on() || self.container.attempts.len() > 1 {
+            return;
+        }
+        let leaving = self.pod.revisions.iter().find(|revision| revision.terminating());
+        let end = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
+        let end = end.or(leaving.map(At::of));
+        let Some(end) = end.or_else(|| Some(At::new(self.pod.last()?.id, run.end()))) else {
+            return;
+        };
+        let most = spec.initial_delay
+            + (spec.failures + 1) * spec.period.max(spec.timeout)
+            + spec.timeout
+            + clause.slack_us();
+        let bound =
+            Bound::at_most(most, "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack");
+        let quantity = format!("{of} lets the container live on");
+        let measured = run.measure(quantity, &attempt.node, from, end, bound);
+        if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
+            seen.measure(measured);
+        }
+    }
+
+    /// When the last of the pod's containers began: a kubelet may not look at the first before.
+    fn last_to_begin(&self) -> Option<At> {
+        let mut last: Option<At> = None;
+        for container in started_before(self.pod, self.container) {
+            let hook = container.spec.get("lifecycle").is_some();
+            let began = match container.attempts.first() {
+                Some(first) => first.began.clone(),
+                None => self.shown_running(container)?,
+            };
+            if hook {
+                return None;
+            }
+            if last.as_ref().is_none_or(|last| began.at.lo > last.at.lo) {
+                last = Some(began);
+            }
+        }
+        last
+    }
+
+    /// When a container that only sleeps was shown to run.
+    fn shown_running(&self, container: &ContainerLife<'_>) -> Option<At> {
+        let runs =
+            |shown: &&Revision<'_>| shown.container(&container.name).is_some_and(|seen| seen.is_running());
+        let shown = self.pod.revisions.iter().filter(|_| sleeps(container)).find(runs)?;
+        Some(At::of(shown))
+    }
+}
