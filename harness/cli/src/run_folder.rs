@@ -30,8 +30,6 @@ const LEVEL: i32 = 3;
 
 /// A history that was read from a file.
 pub(crate) struct HistoryFile {
-    /// Where it is.
-    pub(crate) path: PathBuf,
     /// The history.
     pub(crate) history: History,
     /// The digest of its lines.
@@ -68,7 +66,7 @@ pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
         None => error.to_string(),
     })?;
     let torn = cut.or_else(|| (!text.ends_with('\n')).then(|| "its last line is torn".to_owned()));
-    Ok(HistoryFile { path: path.to_owned(), history, sha256: digest(&text), torn })
+    Ok(HistoryFile { history, sha256: digest(&text), torn })
 }
 
 /// Everything that can be read, and why the end is missing if it is.

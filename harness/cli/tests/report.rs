@@ -102,7 +102,7 @@ fn run_that_ended(live: f64, end: End) -> TempDir {
     folder
 }
 
-fn report(folder: &Path, more: &[&str]) -> probity::Said {
+fn report(folder: &Path, more: &[&str]) -> probity::ProgramOutput {
     let mut arguments = vec!["report", folder.to_str().unwrap()];
     arguments.extend(more);
     probity(&arguments)

@@ -22,6 +22,7 @@ use crate::pipeline::progress::clock;
 use crate::pipeline::{AwaitedCase, RunPlan, prepare};
 use crate::trials::manifests::{self, ChosenWorkload};
 use crate::trials::trial_report::{TrialReport, TrialRun};
+use crate::trials::{json, text};
 
 /// Tries the settings of a file, and ends as the promises were kept.
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
@@ -97,9 +98,9 @@ impl Attempt<'_> {
         let (workload, pod, trials) = (&self.workload, &self.pod, &self.trials);
         let report = TrialReport { workload, pod, trials, remarks, run };
         if self.args.json {
-            return output::out(&format!("{:#}\n", report.json()));
+            return output::out(&format!("{:#}\n", json::of(&report)));
         }
-        let mut text = report.text();
+        let mut text = text::of(&report);
         if self.args.plan {
             for case in self.cases() {
                 text += &format!("\n{}\n{}", case.name, case_text::of(&case));

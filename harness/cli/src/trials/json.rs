@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::trial_report::{TrialReport, TrialRun};
 
 /// The whole report.
-pub(super) fn of(report: &TrialReport<'_>) -> Value {
+pub(crate) fn of(report: &TrialReport<'_>) -> Value {
     let notes = report.pod.notes.iter().map(|note| {
         let what = match note.kind {
             NoteKind::Replaced => "replaced",

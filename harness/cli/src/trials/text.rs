@@ -10,7 +10,7 @@ use crate::output::{self, wrapped};
 use crate::pipeline::progress::clock;
 
 /// The whole report.
-pub(super) fn of(report: &TrialReport<'_>) -> String {
+pub(crate) fn of(report: &TrialReport<'_>) -> String {
     let mut text = format!("{}\n", report.workload.words());
     text += &settings(report.pod);
     text += &notes(report);

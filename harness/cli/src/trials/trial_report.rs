@@ -109,18 +109,6 @@ impl<'a> TrialRun<'a> {
     }
 }
 
-impl TrialReport<'_> {
-    /// For people.
-    pub(crate) fn text(&self) -> String {
-        super::text::of(self)
-    }
-
-    /// For programs.
-    pub(crate) fn json(&self) -> serde_json::Value {
-        super::json::of(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
@@ -129,6 +117,8 @@ mod tests {
     use probity_trial::{Fault, trial};
 
     use super::*;
+    use crate::exit_status::{Exit, Undecided};
+    use crate::trials::{json, text};
 
     #[test]
     fn a_fault_that_did_not_run_is_told_with_its_reason() {
@@ -144,9 +134,12 @@ mod tests {
         let run = TrialRun::of(&registry, &trials, folder.path(), &log, &[]);
         let (remarks, workload) = (Vec::new(), &workload);
         let report = TrialReport { workload, pod: &pod, trials: &trials, remarks, run: Some(&run) };
-        assert!(report.text().contains("  not run: the node is full\n"), "{}", report.text());
-        assert_eq!(report.json()["faults"][0]["notRun"], "the node is full");
+        let text = text::of(&report);
+        assert!(text.contains("  not run: the node is full\n"), "{text}");
+        assert_eq!(json::of(&report)["faults"][0]["notRun"], "the node is full");
         let facts = run.exit_facts(&trials, ExitFacts::default());
         assert_eq!(facts, ExitFacts { failed: true, ..ExitFacts::default() });
+        let interrupted = ExitFacts { interrupted: true, violated: true, ..facts };
+        assert_eq!(run.exit_facts(&trials, interrupted).status(Undecided::Told), Exit::Interrupted);
     }
 }
