@@ -40,9 +40,13 @@ pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 fn ended_by_peer<'t>(
     connection: &'t Connection<'_>,
 ) -> Option<(probity_model::EventId, &'t probity_model::Stamp, &'t probity_script::witness::Closed)> {
-    let (id, at, closed) = connection.closed.as_ref()?;
+    let closed = connection.closed.as_ref()?;
     let by_peer = matches!(closed.how, Ending::PeerClosed | Ending::PeerReset);
-    (by_peer && connection.accepted.answer == "serve").then_some((*id, at, *closed))
+    (by_peer && connection.accepted.answer == "serve").then_some((
+        closed.at.id,
+        &closed.at.stamp,
+        closed.record,
+    ))
 }
 
 /// A port may be a number or the name of a port of the container.

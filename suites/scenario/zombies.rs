@@ -61,9 +61,9 @@ fn count(
                 .exec
                 .get(name)
                 .and_then(|script| script.steps().get(command.seen.step)?.answer.settings()?.fork);
-            let ended = command.ended.as_ref().filter(|(_, _, ended)| ended.exit.is_some());
-            let (Some(lives), Some((_, at, _))) = (lives, ended) else { return false };
-            at.at.hi + probity_model::clause::micros(lives) + MARGIN < line.at.at.lo
+            let ended = command.ended.as_ref().filter(|ended| ended.exit.is_some());
+            let (Some(lives), Some(ended)) = (lives, ended) else { return false };
+            ended.at.at.hi + probity_model::clause::micros(lives) + MARGIN < line.at.at.lo
         })
         .collect();
     let number = i64::try_from(left.len()).unwrap_or(i64::MAX);
