@@ -16,6 +16,7 @@ mod probe_tcp;
 mod probe_types;
 mod prober;
 mod reading;
+mod refusals;
 mod scenario;
 mod sources;
 mod upstream;
@@ -144,6 +145,13 @@ pub fn catalogue() -> Result<Catalogue, Box<Problem>> {
     Ok(catalogue)
 }
 
+/// The judges of the chapters, and those of the clauses about refusals that need no judge of their own.
+fn judges() -> Vec<Judge> {
+    let mut judges: Vec<Judge> = CHAPTERS.iter().flat_map(|chapter| (chapter.judges)()).collect();
+    judges.extend(refusals::judges(&judges));
+    judges
+}
+
 /// All clauses with their judges.
 ///
 /// # Errors
@@ -151,7 +159,7 @@ pub fn catalogue() -> Result<Catalogue, Box<Problem>> {
 /// If the book is not well written: a build that passes its tests never says so.
 pub fn registry() -> Result<Registry, String> {
     let catalogue = catalogue().map_err(|problem| problem.to_string())?;
-    Registry::new(catalogue, CHAPTERS.iter().flat_map(|chapter| (chapter.judges)()))
+    Registry::new(catalogue, judges())
 }
 
 /// All clauses with the judges that exist so far: a clause that lacks one is listed as such, and refuses nothing.
@@ -161,7 +169,7 @@ pub fn registry() -> Result<Registry, String> {
 /// If a clause has two judges, or a judge no clause.
 pub fn draft() -> Result<Registry, String> {
     let catalogue = catalogue().map_err(|problem| problem.to_string())?;
-    Registry::unfinished(catalogue, CHAPTERS.iter().flat_map(|chapter| (chapter.judges)()))
+    Registry::unfinished(catalogue, judges())
 }
 
 /// All cases of the book.
@@ -195,7 +203,7 @@ mod tests {
 
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         let catalogue = catalogue().unwrap();
-        Registry::unfinished(catalogue, CHAPTERS.iter().flat_map(|chapter| (chapter.judges)())).unwrap()
+        Registry::unfinished(catalogue, judges()).unwrap()
     });
 
     /// The word of the verdict of one clause over a history: `none` if it is left out.

@@ -1,4 +1,5 @@
-//! The fields of a probe: what the API server makes of them, and what a kubelet then does at what time and how often.
+//! The fields of a probe: which of them are fixed, and what a kubelet does at what time and how often. What the API server
+//! refuses and fills in is judged by `refusals`.
 
 mod delay;
 mod example;
@@ -9,7 +10,6 @@ mod period;
 mod schedule;
 mod successes;
 mod timeout;
-mod trials;
 
 use probity_model::Judge;
 
@@ -19,10 +19,6 @@ pub(crate) fn judges() -> Vec<Judge> {
 }
 
 const FIELDS: &[Judge] = &[
-    Judge { clause: "probe.config.defaults", judge: trials::defaults },
-    Judge { clause: "probe.config.minimums", judge: trials::minimums },
-    Judge { clause: "probe.success-threshold.liveness-startup-must-be-1", judge: trials::one_success },
-    Judge { clause: "probe.tgps.readiness-refused", judge: trials::no_grace_for_readiness },
     Judge { clause: "probe.config.immutable", judge: fixed::probes_are_fixed },
     Judge { clause: "probe.tgps.always-honoured-if-present", judge: fixed::grace_is_fixed },
     Judge { clause: "probe.config.doc-example", judge: example::documented_example },

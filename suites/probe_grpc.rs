@@ -2,15 +2,14 @@
 
 mod call;
 pub(crate) mod health;
-mod spec;
+mod host;
 
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
-        Judge { clause: "probe.grpc.port-required", judge: spec::port_required },
-        Judge { clause: "probe.grpc.no-host", judge: spec::no_host },
+        Judge { clause: "probe.grpc.no-host", judge: host::is_the_pods },
         Judge { clause: "probe.grpc.service-field", judge: call::service_is_passed },
         Judge { clause: "probe.grpc.naming-advice", judge: call::joined_names_pass },
         Judge { clause: "probe.grpc.wrong-port-fails", judge: health::wrong_port_fails },

@@ -7,7 +7,6 @@
 mod address;
 mod before;
 mod exec;
-mod handlers;
 mod http;
 pub(crate) mod origin;
 mod results;
@@ -18,12 +17,10 @@ use probity_model::Judge;
 use crate::probe_grpc::health;
 
 pub(crate) use address::tcp_at_pod_ip;
-pub(crate) use handlers::probes as probes_of;
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
-        Judge { clause: "probe.handler.exactly-one", judge: handlers::exactly_one },
         Judge { clause: "probe.exec.exit-zero", judge: exec::exit_zero },
         Judge { clause: "probe.exec.runs-inside-container", judge: exec::runs_inside },
         Judge { clause: "probe.exec.timeout-fails", judge: exec::timeout_fails },

@@ -1,16 +1,18 @@
-//! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts. Besides, what
-//! the API server refuses about probes and hooks that no other chapter speaks of.
+//! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts.
 
 mod counters;
 mod ending;
 mod execution;
 mod kubelet_restart;
 mod lives;
-mod refusals;
 mod results;
 mod workers;
 
 use probity_model::Judge;
+
+use crate::refusals;
+
+const TEMPLATES: Judge = Judge { clause: "validation.template-level", judge: refusals::judge_templates };
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
@@ -22,7 +24,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         execution::JUDGES,
         kubelet_restart::JUDGES,
         counters::JUDGES,
-        refusals::JUDGES,
+        &[TEMPLATES],
     ]
     .concat()
 }

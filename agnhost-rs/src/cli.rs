@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -14,9 +14,10 @@ use agnhost_dropin::{Dropin, KlogFlags};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use probity_script::{Plan, schema};
 
+use crate::bind::{BACKLOG, bind};
 use crate::check;
 use crate::exec::ExecArgs;
-use crate::lifecycle::{Caught, ChildArgs, DumpArgs, TrialArgs};
+use crate::lifecycle::{CaughtSignal, ChildArgs, DumpArgs, TrialArgs};
 use crate::plan_source::{PlanError, PlanSource};
 use crate::recorder::RecorderArgs;
 use crate::token::Token;
@@ -132,7 +133,7 @@ pub struct ServeArgs {
     token: Option<String>,
     /// A signal that means stop, in place of SIGTERM and SIGINT; may be given more than once
     #[arg(long, env = "AGNHOST_STOP_SIGNAL", value_name = "SIGNAL", value_delimiter = ',')]
-    stop_signal: Vec<Caught>,
+    stop_signal: Vec<CaughtSignal>,
     /// Write no witness lines to standard output
     #[arg(long)]
     quiet: bool,
@@ -153,14 +154,14 @@ pub struct ServeOrder {
     /// The control port and its token.
     pub control: Option<(ControlAddress, Token)>,
     /// The signals that mean stop; the usual ones if empty.
-    pub stop_signals: Vec<Caught>,
+    pub stop_signals: Vec<CaughtSignal>,
     /// No witness lines to standard output.
     pub quiet: bool,
 }
 
 /// Why `serve` does not start. All of these end with status 2.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum ServeRefusal {
     /// There is no usable plan.
     #[error("{0}")]
     Plan(#[from] PlanError),
@@ -171,7 +172,7 @@ pub enum Refusal {
     Token,
 }
 
-impl Refusal {
+impl ServeRefusal {
     /// Says it on standard error. Returns the exit status.
     #[must_use]
     pub fn report(&self) -> ExitCode {
@@ -188,12 +189,12 @@ impl ServeArgs {
     /// # Errors
     ///
     /// If there is no plan, it is wrong, or the control port has no token.
-    pub fn order(self, environment: Option<String>) -> Result<ServeOrder, Refusal> {
+    pub fn order(self, environment: Option<String>) -> Result<ServeOrder, ServeRefusal> {
         let plan = PlanSource::choose(self.plan, self.plan_inline, environment)?.read()?;
         let token = self.token.as_deref().and_then(|text| Token::new(text).ok());
         let control = match (self.control, token) {
             (Some(address), Some(token)) => Some((address, token)),
-            (Some(_), None) => return Err(Refusal::Token),
+            (Some(_), None) => return Err(ServeRefusal::Token),
             (None, _) => None,
         };
         let Self { journal, recorder, stop_signal: stop_signals, quiet, .. } = self;
@@ -204,7 +205,7 @@ impl ServeArgs {
     pub fn run(self, serve: impl FnOnce(ServeOrder) -> ExitCode) -> ExitCode {
         let only_check = self.check;
         let order =
-            crate::plan_source::environment().map_err(Refusal::from).and_then(|text| self.order(text));
+            crate::plan_source::environment().map_err(ServeRefusal::from).and_then(|text| self.order(text));
         match order {
             Ok(order) if only_check => print(&check::lines(&order.plan)),
             Ok(order) => serve(order),
@@ -227,21 +228,13 @@ pub struct ControlAddress {
 }
 
 impl ControlAddress {
-    /// Opens it. Without an address both families are served, or IPv4 alone where the node knows no other.
+    /// Opens the port. Without an address both families are served, or IPv4 alone on a node without IPv6.
     ///
     /// # Errors
     ///
     /// If the port cannot be had.
     pub fn bind(self) -> io::Result<TcpListener> {
-        match self.address {
-            Some(address) => TcpListener::bind((address, self.port)),
-            None => {
-                TcpListener::bind((Ipv6Addr::UNSPECIFIED, self.port)).or_else(|error| match error.kind() {
-                    io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
-                    _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, self.port)),
-                })
-            }
-        }
+        bind(self.address, self.port, BACKLOG).map(Into::into)
     }
 }
 

@@ -15,7 +15,7 @@ const LARGEST_BODY: usize = 1 << 20;
 
 /// What was answered.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ClientResponse {
     /// The status code.
     pub status: u16,
     /// The body.
@@ -44,11 +44,11 @@ pub enum CallError {
 /// # Errors
 ///
 /// If the URL is wrong, nobody answers, or it takes longer than `timeout`.
-pub async fn get(url: &str, timeout: Duration) -> Result<Answer, CallError> {
+pub async fn get(url: &str, timeout: Duration) -> Result<ClientResponse, CallError> {
     tokio::time::timeout(timeout, exchange(url)).await.unwrap_or(Err(CallError::Timeout(timeout)))
 }
 
-async fn exchange(url: &str) -> Result<Answer, CallError> {
+async fn exchange(url: &str) -> Result<ClientResponse, CallError> {
     let wrong = || CallError::Url(url.to_owned());
     let uri: hyper::Uri = url.parse().map_err(|_| wrong())?;
     if uri.scheme_str() != Some("http") {
@@ -76,5 +76,5 @@ async fn exchange(url: &str) -> Result<Answer, CallError> {
         .map_err(CallError::Exchange)?
         .to_bytes();
     driver.abort();
-    Ok(Answer { status, body })
+    Ok(ClientResponse { status, body })
 }

@@ -4,7 +4,7 @@
 //! token; one without it is refused and witnessed. The port refuses to be a nuisance: connections, heads, bodies and
 //! waits are bounded, and whoever sends nonsense is told so or closed.
 
-mod fault;
+mod error;
 mod files;
 mod metrics;
 mod routes;
@@ -16,20 +16,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::header::WWW_AUTHENTICATE;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use probity_script::witness::{Dump, Listening, Refused, Trouble};
+use probity_script::witness::{Dump, Listening, Refused};
 use probity_script::{ExitWay, Fact, Span};
 use serde::Deserialize;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tower_service::Service;
 
-use crate::lifecycle::Doors;
+use crate::lifecycle::ShutdownGate;
 use crate::meters::Meters;
 use crate::stage::Stage;
 use crate::token::Token;
@@ -62,7 +63,7 @@ pub struct Control {
     /// The plan in force, the counters and the witness.
     pub stage: Stage,
     /// Whether listeners take connections.
-    pub doors: Doors,
+    pub gate: ShutdownGate,
     /// Connection counts.
     pub meters: Meters,
     /// The token that every request has to show.
@@ -99,7 +100,7 @@ pub fn start(listener: TcpListener, control: Control) -> io::Result<SocketAddr> 
 async fn accept(listener: TcpListener, control: Arc<Control>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return trouble(&control, "opening the control port", &error),
+        Err(error) => return control.stage.witness().trouble("opening the control port", &error),
     };
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut failing = false;
@@ -109,7 +110,7 @@ async fn accept(listener: TcpListener, control: Arc<Control>) {
             Err(error) => {
                 // Said once: the same error comes back until descriptors are free again.
                 if !std::mem::replace(&mut failing, true) {
-                    trouble(&control, "accepting a control connection", &error);
+                    control.stage.witness().trouble("accepting a control connection", &error);
                 }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -156,7 +157,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
 fn gate(control: &Control, peer: SocketAddr, request: &Request<Incoming>) -> Option<Response<Body>> {
     let why = control.token.check(request.headers()).err()?;
     refuse(control, peer, &format!("{} {}", request.method(), request.uri()), why);
-    let mut answer = fault::Fault::new(StatusCode::UNAUTHORIZED, why).answer();
+    let mut answer = error::ControlError::new(StatusCode::UNAUTHORIZED, why).into_response();
     answer.headers_mut().insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
     Some(answer)
 }
@@ -166,11 +167,6 @@ fn refuse(control: &Control, peer: SocketAddr, request: &str, why: &str) {
     let request = request.chars().take(256).collect();
     let refused = Refused { peer: peer.to_string(), request, why: why.to_owned() };
     control.stage.witness().record(&Fact::Refused(refused));
-}
-
-fn trouble(control: &Control, doing: &str, error: &io::Error) {
-    let trouble = Trouble { doing: doing.to_owned(), error: error.to_string() };
-    control.stage.witness().record(&Fact::Trouble(trouble));
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `agnhost-rs exec`: what a probe or a hook runs inside the container, in a fresh process each time.
 //!
-//! The command asks the serving process of its container what to do, does it, and tells how it ended; a command that
-//! is cut off cannot tell, and its broken connection is how the moment is known. So the plan decides about commands
-//! as it does about requests, and the witness has both in one order.
+//! The command asks the serving process of its container what to do, does it, and reports how it ended. The broken
+//! connection of a command that is killed gives the moment. So the plan decides about commands as it does about requests,
+//! and the witness has both in one order.
 //!
-//! Flags win over the plan and need no entry in it. A command that is nothing but flags works without a server, too;
-//! one with a NAME does not, and says so with status 125. A NAME that the plan does not have is status 126.
+//! Flags win over the plan and need no entry in it. A command with only flags works without a server. A command with a
+//! NAME needs one; without it the exit status is 125. It is 126 if the plan does not have the NAME.
 
 mod command;
 mod orders;
@@ -13,7 +13,7 @@ pub(crate) mod protocol;
 mod run;
 mod serve;
 
-pub use orders::{Flags, Orders};
+pub use orders::ExecFlags;
 pub use serve::serve;
 
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ pub struct ExecArgs {
     /// The entry of the plan's `exec` that decides; without it, only the flags do
     name: Option<String>,
     #[command(flatten)]
-    flags: Flags,
+    flags: ExecFlags,
     /// The lingering child keeps standard output and error open, as `sleep 10 & exit 1` in a shell would
     #[arg(long)]
     fork_keeps_output: bool,

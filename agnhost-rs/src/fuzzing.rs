@@ -5,7 +5,7 @@
 use probity_script::answer::HttpAnswer;
 use probity_script::{Change, Moment, Plan, Script, Span};
 
-use crate::recorder::intake::Intake;
+use crate::recorder::messages::MessageParser;
 use crate::serve;
 use probity_document as document;
 
@@ -61,9 +61,9 @@ pub fn change(bytes: &[u8]) {
 pub fn recorder_stream(bytes: &[u8]) {
     let cut = bytes.first().map_or(0, |byte| usize::from(*byte).min(bytes.len()));
     let hear = |pieces: &[&[u8]]| {
-        let mut intake = Intake::new();
-        let said: usize = pieces.iter().map(|piece| intake.feed(piece).len()).sum();
-        (said, intake.greeted(), intake.end().is_some())
+        let mut parser = MessageParser::new();
+        let said: usize = pieces.iter().map(|piece| parser.feed(piece).len()).sum();
+        (said, parser.greeted(), parser.end().is_some())
     };
     assert_eq!(
         hear(&[bytes]),
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_doors_for_fuzzing_lead_somewhere() {
+    fn the_entries_for_fuzzing_lead_somewhere() {
         for bytes in [
             b"GET / HTTP/1.1\r\n\r\n".as_slice(),
             b"\x16\x03",

@@ -1,5 +1,6 @@
 //! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
 
+mod bind;
 pub mod check;
 pub mod cli;
 pub mod client;
@@ -8,11 +9,12 @@ pub mod control;
 pub mod exec;
 #[doc(hidden)]
 pub mod fuzzing;
-mod hold;
 pub mod identity;
 pub mod lifecycle;
+mod locks;
 pub mod meters;
 pub mod plan_source;
+mod recent;
 pub mod recorder;
 pub mod run;
 pub mod serve;

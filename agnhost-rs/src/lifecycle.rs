@@ -1,28 +1,36 @@
-//! The process: how it starts, what it is told by signals, and how it ends.
+//! The process: how it starts, how it answers signals, and how it ends.
 
 mod begin;
 mod children;
 pub mod clients;
 pub mod consume;
-mod descriptors;
-mod doors;
 pub mod dump;
 mod dump_command;
-mod end;
-pub mod exits;
-mod mailbox;
+pub mod exit;
+mod gate;
 mod reap;
+mod signal_queue;
 pub mod signals;
 mod trial;
 pub mod wait;
 
 pub use begin::begin;
 pub(crate) use children::spawn;
-pub use children::{ChildArgs, Family};
-pub use descriptors::take_all_descriptors;
-pub use doors::{Door, DoorWatch, Doors, Visit};
+pub use children::{ChildArgs, Children};
 pub use dump_command::DumpArgs;
-pub use end::end;
-pub use mailbox::{Caught, Mailbox};
+pub use exit::end;
+pub use gate::{GateState, GateWatcher, OpenRequest, ShutdownGate};
+pub use signal_queue::{CaughtSignal, SignalQueue};
 pub use signals::StopSignals;
 pub use trial::TrialArgs;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Raises the limit of open descriptors as far as it goes: each connection takes one, and a plan may ask for thousands.
+///
+/// Where that fails the usual limit stays, and connections beyond it are not accepted.
+pub fn take_all_descriptors() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}

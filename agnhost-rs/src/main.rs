@@ -5,22 +5,22 @@ use std::process::ExitCode;
 
 use agnhost_rs::cli::{Command, CommandLine, ServeOrder};
 use agnhost_rs::clock::Clock;
-use agnhost_rs::lifecycle::Mailbox;
+use agnhost_rs::lifecycle::SignalQueue;
 use agnhost_rs::{recorder, run};
 use clap::Parser;
 
 fn main() -> ExitCode {
     // First of all: times count from here, and a signal that comes from here on is kept.
     let clock = Clock::start();
-    let mailbox = match Mailbox::open() {
-        Ok(mailbox) => mailbox,
+    let queue = match SignalQueue::open() {
+        Ok(queue) => queue,
         Err(error) => return complain("failed to take over signals", &error, 1),
     };
     let command = CommandLine::parse().chosen();
     if let Command::Serve(args) = command {
-        return args.run(|order| serve(order, clock, mailbox));
+        return args.run(|order| serve(order, clock, queue));
     }
-    mailbox.release();
+    queue.release();
     match command {
         Command::Schema(args) => args.run(),
         Command::Recorder(args) => recorder::run(&args, clock),
@@ -33,8 +33,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(order: ServeOrder, clock: Clock, mailbox: Mailbox) -> ExitCode {
-    run::run(order, clock, mailbox).unwrap_or_else(|error| complain("serve", &error, error.status()))
+fn serve(order: ServeOrder, clock: Clock, queue: SignalQueue) -> ExitCode {
+    run::run(order, clock, queue).unwrap_or_else(|error| complain("serve", &error, error.status()))
 }
 
 fn complain(doing: &str, error: &dyn std::error::Error, status: u8) -> ExitCode {

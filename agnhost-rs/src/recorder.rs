@@ -10,20 +10,19 @@
 //! 16 KiB and a greeting of 8 KiB, 16 MiB about targets that left, and 16 MiB in the hands of slow readers.
 //! An ordinary run takes `--memory` and a few MiB.
 
-mod desk;
 mod file;
 mod http;
 mod ingest;
-pub mod intake;
-pub mod ledger;
-pub mod memory;
+pub mod merged;
+pub mod messages;
 mod metrics;
 mod query;
+mod state;
 pub mod target;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,10 +34,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::bind::{BACKLOG, bind};
 use crate::clock::Clock;
 use crate::lifecycle::take_all_descriptors;
 use crate::token::Token;
-use desk::Desk;
+use state::RecorderState;
 
 /// How long the file may take for its last entries before we go all the same.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(5);
@@ -122,8 +122,8 @@ fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
         .build()
         .map_err(StartError::Process)?;
     let result = runtime.block_on(async {
-        let ingest = bind(args.address, args.ingest_port, "--ingest-port").await?;
-        let query = bind(args.address, args.query_port, "--query-port").await?;
+        let ingest = listen(args.address, args.ingest_port, "--ingest-port")?;
+        let query = listen(args.address, args.query_port, "--query-port")?;
         let mut terminate = signal(SignalKind::terminate()).map_err(StartError::Process)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(StartError::Process)?;
         announce(&ingest, &query);
@@ -156,21 +156,11 @@ fn prepare(args: &RecorderArgs, clock: Clock) -> Result<Options, StartError> {
     Ok(Options { clock, token, memory, file })
 }
 
-/// Binds a port. Without an address it takes both families at once, or IPv4 where there is no IPv6.
-async fn bind(address: Option<IpAddr>, port: u16, option: &'static str) -> Result<TcpListener, StartError> {
-    let first = SocketAddr::new(address.unwrap_or(Ipv6Addr::UNSPECIFIED.into()), port);
-    let fallback = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
-    match TcpListener::bind(first).await {
-        Err(source) if source.kind() == io::ErrorKind::AddrInUse || address.is_some() => {
-            Err(StartError::Bind { address: first, source, option })
-        }
-        Err(_) => TcpListener::bind(fallback).await.map_err(|source| StartError::Bind {
-            address: fallback,
-            source,
-            option,
-        }),
-        Ok(listener) => Ok(listener),
-    }
+/// Binds a port. Without an address it takes both families at once, or IPv4 on a node without IPv6.
+fn listen(address: Option<IpAddr>, port: u16, option: &'static str) -> Result<TcpListener, StartError> {
+    let listener = bind(address, port, BACKLOG).and_then(|socket| TcpListener::from_std(socket.into()));
+    let shown = SocketAddr::new(address.unwrap_or(Ipv6Addr::UNSPECIFIED.into()), port);
+    listener.map_err(|source| StartError::Bind { address: shown, source, option })
 }
 
 fn announce(ingest: &TcpListener, query: &TcpListener) {
@@ -194,20 +184,20 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let Options { clock, token, memory, file } = options;
-    let desk = Arc::new(Desk::new(clock, memory));
+    let state = Arc::new(RecorderState::new(clock, memory));
     let mut tasks = JoinSet::new();
-    tasks.spawn(ingest::listen(Arc::clone(&desk), ingest));
-    tasks.spawn(ingest::sweep(Arc::clone(&desk)));
-    tasks.spawn(http::listen(query, query::router(Arc::clone(&desk), token)));
+    tasks.spawn(ingest::listen(Arc::clone(&state), ingest));
+    tasks.spawn(ingest::sweep(Arc::clone(&state)));
+    tasks.spawn(http::listen(query, query::router(Arc::clone(&state), token)));
     let stop = CancellationToken::new();
-    let filing =
-        file.map(|file| tokio::spawn(file::Filing::new(file).follow(Arc::clone(&desk), stop.clone())));
+    let writer =
+        file.map(|file| tokio::spawn(file::FileWriter::new(file).follow(Arc::clone(&state), stop.clone())));
     shutdown.await;
     tasks.shutdown().await;
     stop.cancel();
-    if let Some(filing) = filing {
+    if let Some(writer) = writer {
         // What a hanging disk has not taken by then is lost.
-        let _ = tokio::time::timeout(FLUSH_PATIENCE, filing).await;
+        let _ = tokio::time::timeout(FLUSH_PATIENCE, writer).await;
     }
 }
 

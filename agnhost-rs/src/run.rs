@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use probity_script::witness::Started;
 use probity_script::{Fact, Plan};
 use sha2::{Digest, Sha256};
@@ -14,7 +15,7 @@ use crate::cli::{ControlAddress, ServeOrder, WRONG_USE};
 use crate::clock::Clock;
 use crate::control::{self, Control};
 use crate::identity;
-use crate::lifecycle::{self, Doors, Mailbox, exits};
+use crate::lifecycle::{self, ShutdownGate, SignalQueue, exit};
 use crate::meters::Meters;
 use crate::serve::{self, ServeError};
 use crate::stage::Stage;
@@ -68,23 +69,23 @@ impl RunError {
 /// # Errors
 ///
 /// If it cannot begin; then no connection has been accepted.
-pub fn run(order: ServeOrder, clock: Clock, mailbox: Mailbox) -> Result<ExitCode, RunError> {
+pub fn run(order: ServeOrder, clock: Clock, queue: SignalQueue) -> Result<ExitCode, RunError> {
     lifecycle::take_all_descriptors();
     let control = order.control.as_ref().map(|(address, token)| open_control(*address, token)).transpose()?;
     let journal = order.journal.as_deref().map(Journal::open).transpose()?;
     let witness = begin_witness(&order, clock, journal);
     let stop = order.stop_signals.into_iter().collect();
     let stage = Stage::new(order.plan, witness);
-    let doors = Doors::default();
+    let gate = ShutdownGate::default();
     let meters = Meters::default();
     if let Some((listener, token)) = control {
         let stage = stage.clone();
-        control::start(listener, steering(stage, doors.clone(), meters.clone(), token))?;
+        control::start(listener, steering(stage, gate.clone(), meters.clone(), token))?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
     runtime.block_on(async {
-        lifecycle::begin(&stage, &doors, mailbox, stop).await;
-        if let Err(error) = serve::start(&stage, &doors, &meters) {
+        lifecycle::begin(&stage, &gate, queue, stop).await;
+        if let Err(error) = serve::start(&stage, &gate, &meters) {
             // Whoever reads the witness alone should know as well.
             stage.witness().flush(std::time::Duration::from_millis(200));
             return Err(error.into());
@@ -98,12 +99,12 @@ fn open_control(address: ControlAddress, token: &Token) -> Result<(TcpListener, 
     Ok((listener, token.clone()))
 }
 
-fn steering(stage: Stage, doors: Doors, meters: Meters, token: Token) -> Control {
+fn steering(stage: Stage, gate: ShutdownGate, meters: Meters, token: Token) -> Control {
     let ending = stage.clone();
     let exit = Box::new(move |order: control::ExitOrder| {
-        exits::leave(ending.witness(), order.code, order.way, "control");
+        exit::leave(ending.witness(), order.code, order.way, "control");
     });
-    Control { stage, doors, meters, token, dump: lifecycle::dump::take, exit }
+    Control { stage, gate, meters, token, dump: lifecycle::dump::take, exit }
 }
 
 /// Opens the outlets and writes the first line.
@@ -156,7 +157,5 @@ fn arguments() -> Vec<String> {
 /// A digest of what the plan says, however it was written.
 fn digest(plan: &Plan) -> String {
     let text = serde_json::to_vec(plan).unwrap_or_default();
-    let bytes = Sha256::digest(&text);
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(&text)))
 }

@@ -1,10 +1,11 @@
-//! The listeners of a plan: bound together, served until the doors close.
+//! The listeners of a plan: bound together, served until the gate closes.
 //!
 //! Three layers, from the wire up: `tap` sees bytes and ends, `connection` does what the plan wants before any
 //! protocol begins, and `http1`, `http2` and `grpc` answer. Each request is looked up in the plan in one place
 //! for each protocol, and written down there, before it is answered.
 
 mod connection;
+mod context;
 pub(crate) mod fuzzing;
 mod grpc;
 mod head;
@@ -13,10 +14,8 @@ mod http2;
 mod port;
 mod reply;
 mod report;
-mod rewound;
-mod site;
-mod tap;
 mod tls;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,11 +25,11 @@ use std::sync::atomic::AtomicU64;
 use probity_script::Listener;
 use probity_script::answer::ListenState;
 
-use crate::lifecycle::Doors;
+use crate::lifecycle::ShutdownGate;
 use crate::meters::Meters;
 use crate::stage::Stage;
+use context::{ListenerContext, WorkerPool};
 use port::Port;
-use site::{Pool, Site};
 
 pub use tls::TlsError;
 
@@ -62,19 +61,23 @@ pub enum ServeError {
 /// # Errors
 ///
 /// If a port is taken or a certificate cannot be made; then no connection has been accepted.
-pub fn start(stage: &Stage, doors: &Doors, meters: &Meters) -> Result<BTreeMap<String, u16>, ServeError> {
+pub fn start(
+    stage: &Stage,
+    gate: &ShutdownGate,
+    meters: &Meters,
+) -> Result<BTreeMap<String, u16>, ServeError> {
     let plan = stage.plan();
     let numbers = Arc::new(AtomicU64::new(0));
-    let shared = Shared { stage, doors, meters, numbers: &numbers };
+    let shared = Shared { stage, gate, meters, numbers: &numbers };
     let mut ready = Vec::new();
     for (name, listener) in &plan.listeners {
         ready.push(prepare(&shared, name, listener)?);
     }
     let mut bound = BTreeMap::new();
-    for (site, port, state) in ready {
-        let number = port.number().unwrap_or_else(|| plan.listeners[&site.name].port);
-        bound.insert(site.name.clone(), number);
-        tokio::spawn(port::keep(site, port, state, number));
+    for (context, port, state) in ready {
+        let number = port.number().unwrap_or_else(|| plan.listeners[&context.name].port);
+        bound.insert(context.name.clone(), number);
+        tokio::spawn(port::keep(context, port, state, number));
     }
     Ok(bound)
 }
@@ -82,7 +85,7 @@ pub fn start(stage: &Stage, doors: &Doors, meters: &Meters) -> Result<BTreeMap<S
 /// What all listeners of a process share.
 struct Shared<'a> {
     stage: &'a Stage,
-    doors: &'a Doors,
+    gate: &'a ShutdownGate,
     meters: &'a Meters,
     numbers: &'a Arc<AtomicU64>,
 }
@@ -91,21 +94,21 @@ fn prepare(
     shared: &Shared<'_>,
     name: &str,
     listener: &Listener,
-) -> Result<(Arc<Site>, Port, ListenState), ServeError> {
+) -> Result<(Arc<ListenerContext>, Port, ListenState), ServeError> {
     let tls = listener.tls.as_ref().map(|tls| tls::acceptor(tls, listener.protocol)).transpose();
     let tls = tls.map_err(|source| ServeError::Tls { listener: name.to_owned(), source })?;
-    let site = Site {
+    let context = ListenerContext {
         name: name.to_owned(),
         protocol: listener.protocol,
         stage: shared.stage.clone(),
-        doors: shared.doors.clone(),
+        gate: shared.gate.clone(),
         meters: shared.meters.clone(),
         tls,
         numbers: Arc::clone(shared.numbers),
-        pool: listener.workers.map(Pool::new),
+        pool: listener.workers.map(WorkerPool::new),
     };
-    let state = port::wanted(&site);
+    let state = port::wanted(&context);
     let failed = |source| ServeError::Port { listener: name.to_owned(), port: listener.port, source };
     let port = Port::enter(state, listener, listener.port).map_err(failed)?;
-    Ok((Arc::new(site), port, state))
+    Ok((Arc::new(context), port, state))
 }

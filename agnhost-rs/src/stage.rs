@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, RwLock};
 
 use probity_script::witness::{ChangeSeen, Mark, ResetSeen};
-use probity_script::{Change, Changed, Fact, Moment, Plan, Script, Span};
+use probity_script::{Change, Changed, Choice, Fact, Moment, Plan, Script, Span};
 use tokio::sync::watch;
 
-use crate::hold::{hold, read, write};
+use crate::locks::{lock, read, write};
 use crate::witness::{Stamp, Witness};
 
 /// The plan in force and what its conditions depend on. Cheap to clone.
@@ -27,19 +27,6 @@ struct Shared {
     counters: Mutex<HashMap<String, HashMap<String, u64>>>,
     marks: RwLock<BTreeMap<String, u64>>,
     turns: watch::Sender<u64>,
-}
-
-/// What was chosen for one probe.
-#[derive(Clone, Debug)]
-pub struct Choice<A> {
-    /// The probe's number.
-    pub probe: u64,
-    /// The step's place in the script.
-    pub step: usize,
-    /// Its answer.
-    pub answer: A,
-    /// The event that this step makes happen.
-    pub mark: Option<String>,
 }
 
 impl Stage {
@@ -79,7 +66,7 @@ impl Stage {
 
     /// Counts one more probe at an endpoint (`listener` and path or service; `exec` and a command's name).
     pub fn count(&self, group: &str, name: &str) -> u64 {
-        let mut counters = hold(&self.shared.counters);
+        let mut counters = lock(&self.shared.counters);
         if let Some(count) = counters.get_mut(group).and_then(|names| names.get_mut(name)) {
             *count += 1;
             return *count;
@@ -91,7 +78,7 @@ impl Stage {
     /// How often the endpoint has been asked so far.
     #[must_use]
     pub fn counted(&self, group: &str, name: &str) -> u64 {
-        hold(&self.shared.counters).get(group).and_then(|names| names.get(name)).copied().unwrap_or(0)
+        lock(&self.shared.counters).get(group).and_then(|names| names.get(name)).copied().unwrap_or(0)
     }
 
     /// All counters, by group and name.
@@ -99,12 +86,12 @@ impl Stage {
     pub fn counters(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
         let sorted =
             |names: &HashMap<String, u64>| names.iter().map(|(name, count)| (name.clone(), *count)).collect();
-        hold(&self.shared.counters).iter().map(|(group, names)| (group.clone(), sorted(names))).collect()
+        lock(&self.shared.counters).iter().map(|(group, names)| (group.clone(), sorted(names))).collect()
     }
 
     /// Chooses the answer that `script` has for this probe, now.
     #[must_use]
-    pub fn choose<A: Clone>(&self, script: &Script<A>, endpoint: Asked<'_>) -> Choice<A> {
+    pub fn choose<A: Clone>(&self, script: &Script<A>, endpoint: ProbedEndpoint<'_>) -> Choice<A> {
         let since = if script.waits_for().next().is_some() { self.since() } else { BTreeMap::new() };
         let dice = self.shared.original.dice(endpoint.name);
         let moment = Moment {
@@ -115,9 +102,7 @@ impl Stage {
             since: &since,
             dice,
         };
-        let due = script.due(&moment);
-        let (answer, mark) = (due.step.answer.clone(), due.step.mark.clone());
-        Choice { probe: endpoint.probe, step: due.index, answer, mark }
+        script.choose(&moment)
     }
 
     /// How long ago each event happened.
@@ -155,7 +140,7 @@ impl Stage {
             .arrival(&Fact::Change(ChangeSeen { endpoints: endpoints.clone(), change: text }));
         *live = Arc::new(plan);
         drop(live);
-        *hold(&self.shared.changes) += 1;
+        *lock(&self.shared.changes) += 1;
         self.turn();
         Ok(Changed { seq: stamp.seq, mono_us: stamp.at.mono_us, wall_us: stamp.at.wall_us, endpoints })
     }
@@ -163,11 +148,11 @@ impl Stage {
     /// Undoes all changes, forgets all events but stop signals, and counts probes from 1 again.
     pub fn reset(&self) -> Stamp {
         let mut live = write(&self.shared.live);
-        let changes = std::mem::take(&mut *hold(&self.shared.changes));
+        let changes = std::mem::take(&mut *lock(&self.shared.changes));
         let stamp = self.shared.witness.arrival(&Fact::Reset(ResetSeen { changes }));
         *live = Arc::clone(&self.shared.original);
         drop(live);
-        hold(&self.shared.counters).clear();
+        lock(&self.shared.counters).clear();
         write(&self.shared.marks).retain(|name, _| name == STOP_EVENT);
         self.turn();
         stamp
@@ -192,7 +177,7 @@ pub const STOP_EVENT: &str = "sigterm";
 
 /// Which endpoint was asked, for choosing its answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct ProbedEndpoint<'a> {
     /// Any stable name of the endpoint; chance depends on it.
     pub name: &'a str,
     /// The probe's number.
@@ -217,7 +202,7 @@ mod tests {
     fn ready(stage: &Stage) -> HttpAnswer {
         let plan = stage.plan();
         let script = &plan.listeners["http"].paths["/ready"];
-        stage.choose(script, Asked { name: "http:/ready", probe: 1, host: None }).answer
+        stage.choose(script, ProbedEndpoint { name: "http:/ready", probe: 1, host: None }).answer
     }
 
     const PLAN: &str = "listeners: { http: { port: 0, paths: { /ready: [{ answer: hang, when: { since: { gone: 0s.. } } }, { answer: close }] } } }";

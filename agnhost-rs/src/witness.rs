@@ -11,7 +11,6 @@
 mod journal;
 mod link;
 mod outlet;
-mod ring;
 mod ticker;
 
 use std::cell::RefCell;
@@ -21,17 +20,16 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use probity_script::Fact;
-use probity_script::witness::{Lost, VERSION};
+use probity_script::witness::{Lost, Trouble, VERSION};
 
 pub use journal::{Journal, JournalError};
 pub use link::follow as link_to_recorder;
 pub use outlet::Outlet;
-pub use ring::Since;
 pub use ticker::start as start_ticker;
 
 use crate::clock::{Clock, Reading};
-use crate::hold::hold;
-use ring::Ring;
+use crate::locks::lock;
+use crate::recent::{LinesSince, RecentLines};
 
 /// Whose lines these are.
 #[derive(Clone, Debug)]
@@ -63,7 +61,7 @@ struct Shared {
     clock: Clock,
     identity: Identity,
     prefix: Vec<u8>,
-    desk: Mutex<Desk>,
+    state: Mutex<WitnessState>,
     written: Condvar,
     /// How many readers wait for a line; waking nobody would still cost a system call for each line.
     readers: AtomicU64,
@@ -73,16 +71,16 @@ struct Shared {
 }
 
 /// What must change together, so that the order of numbers, times and lines is one order.
-struct Desk {
+struct WitnessState {
     seq: u64,
     line: Vec<u8>,
-    ring: Ring,
+    recent: RecentLines,
     outlets: Arc<[Arc<Outlet>]>,
 }
 
 /// How soon a line has to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Haste {
+enum Urgency {
     /// Before the call returns.
     Now,
     /// As soon as whoever wrote it down asks for it.
@@ -102,11 +100,15 @@ impl Witness {
         let Identity { boot, attempt, .. } = &identity;
         let prefix =
             format!("{{\"v\":{VERSION},\"boot\":\"{boot}\",\"attempt\":{attempt},\"seq\":").into_bytes();
-        let desk =
-            Desk { seq: 0, line: Vec::with_capacity(1024), ring: Ring::new(memory), outlets: Arc::new([]) };
-        let (desk, written) = (Mutex::new(desk), Condvar::new());
+        let state = WitnessState {
+            seq: 0,
+            line: Vec::with_capacity(1024),
+            recent: RecentLines::new(memory),
+            outlets: Arc::new([]),
+        };
+        let (state, written) = (Mutex::new(state), Condvar::new());
         let (readers, seq, offered) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { clock, identity, prefix, desk, written, readers, seq, offered }) }
+        Self { shared: Arc::new(Shared { clock, identity, prefix, state, written, readers, seq, offered }) }
     }
 
     /// The clock that stamps the lines.
@@ -123,24 +125,29 @@ impl Witness {
 
     /// Adds an outlet, which gets every line from here on.
     pub fn add(&self, outlet: Arc<Outlet>) {
-        let mut desk = hold(&self.shared.desk);
-        desk.outlets = desk.outlets.iter().cloned().chain([outlet]).collect();
+        let mut state = lock(&self.shared.state);
+        state.outlets = state.outlets.iter().cloned().chain([outlet]).collect();
     }
 
     /// Writes a fact down; its line leaves within a millisecond or so.
     pub fn record(&self, fact: &Fact) -> Stamp {
-        self.write(fact, Haste::Soon)
+        self.write(fact, Urgency::Soon)
+    }
+
+    /// Writes down that something went wrong that the target goes on after.
+    pub fn trouble(&self, doing: &str, error: &dyn std::fmt::Display) {
+        self.record(&Fact::Trouble(Trouble { doing: doing.to_owned(), error: error.to_string() }));
     }
 
     /// Writes down the arrival of something that is about to be answered: the line has been offered to the system
     /// when this returns.
     pub fn arrival(&self, fact: &Fact) -> Stamp {
-        self.write(fact, Haste::Now)
+        self.write(fact, Urgency::Now)
     }
 
     /// Writes down the arrival of something that is answered only after [`offered`](Self::offered) has returned.
     pub fn announce(&self, fact: &Fact) -> Stamp {
-        self.write(fact, Haste::Awaited)
+        self.write(fact, Urgency::Awaited)
     }
 
     /// Returns when an announced line has been offered to the system.
@@ -154,14 +161,14 @@ impl Witness {
             return;
         }
         let (outlets, next) = {
-            let desk = hold(&shared.desk);
-            (Arc::clone(&desk.outlets), desk.seq)
+            let state = lock(&shared.state);
+            (Arc::clone(&state.outlets), state.seq)
         };
         outlets.iter().for_each(|outlet| outlet.push());
         shared.offered.fetch_max(next, Ordering::Release);
     }
 
-    fn write(&self, fact: &Fact, haste: Haste) -> Stamp {
+    fn write(&self, fact: &Fact, urgency: Urgency) -> Stamp {
         let (stamp, recovered) = FACT.with_borrow_mut(|bytes| {
             bytes.clear();
             // Serialising our own types into memory cannot fail; if it ever does, the line must still be one.
@@ -171,19 +178,19 @@ impl Witness {
                     b"{\"trouble\":{\"doing\":\"writing a fact down\",\"error\":\"not serialisable\"}}",
                 );
             }
-            self.enter(bytes, haste)
+            self.enter(bytes, urgency)
         });
         for loss in recovered {
-            self.write(&Fact::Lost(loss), Haste::Soon);
+            self.write(&Fact::Lost(loss), Urgency::Soon);
         }
         stamp
     }
 
     /// Gives the fact its number and passes the line on. Returns the losses of outlets that have room again.
-    fn enter(&self, fact: &[u8], haste: Haste) -> (Stamp, Vec<Lost>) {
+    fn enter(&self, fact: &[u8], urgency: Urgency) -> (Stamp, Vec<Lost>) {
         let shared = &*self.shared;
-        let mut desk = hold(&shared.desk);
-        let Desk { seq, line, ring, outlets } = &mut *desk;
+        let mut state = lock(&shared.state);
+        let WitnessState { seq, line, recent, outlets } = &mut *state;
         let stamp = Stamp { seq: *seq, at: shared.clock.read() };
         line.clear();
         line.extend_from_slice(&shared.prefix);
@@ -198,8 +205,8 @@ impl Witness {
         line.extend_from_slice(b"}\n");
         *seq += 1;
         shared.seq.store(*seq, Ordering::Relaxed);
-        ring.push(stamp.seq, line);
-        let recovered = outlets.iter().filter_map(|outlet| outlet.offer(stamp.seq, line, haste)).collect();
+        recent.push(|_, buffer| buffer.extend_from_slice(line));
+        let recovered = outlets.iter().filter_map(|outlet| outlet.offer(stamp.seq, line, urgency)).collect();
         if shared.readers.load(Ordering::Relaxed) > 0 {
             shared.written.notify_all();
         }
@@ -214,36 +221,36 @@ impl Witness {
 
     /// The remembered lines from a number on, at most so many bytes; waits up to `patience` for the first.
     #[must_use]
-    pub fn since(&self, seq: u64, most: usize, patience: Duration) -> Since {
+    pub fn since(&self, seq: u64, most: usize, patience: Duration) -> LinesSince {
         let deadline = Instant::now() + patience;
-        let mut desk = hold(&self.shared.desk);
+        let mut state = lock(&self.shared.state);
         self.shared.readers.fetch_add(1, Ordering::Relaxed);
-        while desk.seq <= seq {
+        while state.seq <= seq {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
-            let waited = self.shared.written.wait_timeout(desk, left);
-            desk = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(guard, _)| guard);
+            let waited = self.shared.written.wait_timeout(state, left);
+            state = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(guard, _)| guard);
         }
         self.shared.readers.fetch_sub(1, Ordering::Relaxed);
-        desk.ring.since(seq, most)
+        state.recent.since(seq, most)
     }
 
     /// How many lines each outlet has lost so far.
     #[must_use]
     pub fn losses(&self) -> Vec<(&'static str, u64)> {
-        hold(&self.shared.desk).outlets.iter().map(|outlet| (outlet.name(), outlet.lost())).collect()
+        lock(&self.shared.state).outlets.iter().map(|outlet| (outlet.name(), outlet.lost())).collect()
     }
 
     /// Leads an outlet to a new reader, who gets every remembered line from a number on and every new one after
     /// them, without a hole.
     fn resume(&self, outlet: &Outlet, seq: u64, way: OwnedFd) {
-        let desk = hold(&self.shared.desk);
-        outlet.refill(seq, &desk.ring);
+        let state = lock(&self.shared.state);
+        outlet.refill(seq, &state.recent);
         outlet.connect(way);
     }
 
     /// Waits until every outlet has passed its lines on, but no longer than `patience`.
     pub fn flush(&self, patience: Duration) {
-        let outlets = Arc::clone(&hold(&self.shared.desk).outlets);
+        let outlets = Arc::clone(&lock(&self.shared.state).outlets);
         let deadline = Instant::now() + patience;
         for outlet in &*outlets {
             outlet.drain_until(deadline);

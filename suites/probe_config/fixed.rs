@@ -1,23 +1,25 @@
 //! The probes of a pod that exists are fixed: a patch of them is refused, and no revision shows them changed.
 
 use probity_model::history::Did;
-use probity_model::timeline::{PodLife, ProbeKind};
+use probity_model::timeline::{ProbeKind, Revision};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
+
+use crate::refusals::fields;
 
 const GRACE: &str = "terminationGracePeriodSeconds";
 
 /// No setting of a probe of a pod that exists can be changed, and none can be added or taken away.
 pub(super) fn probes_are_fixed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_patches(run, seen, |_| true);
-    judge_revisions(run, seen, |probe| probe.clone());
+    judge_revisions(run, seen, "*Probe");
 }
 
 /// The grace period of a probe stays with its pod: only another pod can do without.
 pub(super) fn grace_is_fixed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_patches(run, seen, |patch| patch.contains(GRACE));
-    judge_revisions(run, seen, |probe| probe.get(GRACE).cloned().unwrap_or_default());
+    judge_revisions(run, seen, &format!("*Probe.{GRACE}"));
 }
 
 fn names_a_probe(patch: &str) -> bool {
@@ -52,29 +54,17 @@ fn judge_patches(run: &Timeline<'_>, seen: &mut Seen, spoken_of: impl Fn(&str) -
     }
 }
 
-/// All revisions of a pod show the same of its probes. That alone is no evidence: who asks for no change gets none.
-fn judge_revisions(run: &Timeline<'_>, seen: &mut Seen, shown: impl Fn(&Value) -> Value) {
+/// All revisions of a pod show the same values at a path. That alone is not evidence: without a patch nothing is refused.
+fn judge_revisions(run: &Timeline<'_>, seen: &mut Seen, path: &str) {
+    let shown = |revision: &Revision<'_>| -> Vec<(String, Value)> {
+        let set = fields(&revision.object["spec"], path).into_iter().filter(|field| !field.value.is_null());
+        set.map(|field| (field.place, field.value.clone())).collect()
+    };
     for pod in &run.pods {
-        if let Some((first, changed)) = changed(pod, &shown) {
-            seen.violated("the probes of a pod that exists changed", [first, changed]);
+        let Some(first) = pod.revisions.first() else { continue };
+        let was = shown(first);
+        if let Some(other) = pod.revisions.iter().find(|revision| shown(revision) != was) {
+            seen.violated("the probes of a pod that exists changed", [first.id, other.id]);
         }
     }
-}
-
-/// The first revision, and the one whose probes differ from it.
-fn changed(pod: &PodLife<'_>, shown: &impl Fn(&Value) -> Value) -> Option<(EventId, EventId)> {
-    let probes = |object: &Value| -> Vec<Value> {
-        let spec = object.get("spec");
-        let lists = ["initContainers", "containers"];
-        let containers =
-            lists.iter().filter_map(|list| spec?.get(*list)?.as_array()).flatten().collect::<Vec<_>>();
-        let all = containers.iter().flat_map(|container| {
-            ProbeKind::ALL.iter().map(|kind| container.get(kind.field()).map(shown).unwrap_or_default())
-        });
-        all.collect()
-    };
-    let first = pod.revisions.first()?;
-    let was = probes(first.object);
-    let other = pod.revisions.iter().find(|revision| probes(revision.object) != was)?;
-    Some((first.id, other.id))
 }

@@ -1,7 +1,7 @@
 //! Where HTTP probes go: address, port, scheme, path, and a connection of their own.
 //!
-//! A probe is known by what arrived ([`arrivals`]); what the API server makes of a manifest by what it answered
-//! ([`trials`]). Where a request can have come from several probes that are written differently, nothing is concluded.
+//! A probe is known by what arrived ([`arrivals`]). Where a request can have come from several probes that are written
+//! differently, nothing is concluded.
 
 mod connection;
 mod defaults;
@@ -9,7 +9,6 @@ mod host;
 mod loopback;
 mod port;
 pub(crate) mod reached;
-pub(crate) mod trials;
 
 use probity_model::Judge;
 
@@ -20,7 +19,6 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.host-field-overrides-address", judge: host::field_overrides_address },
     Judge { clause: "probe.http.host-localhost-hostnetwork", judge: loopback::needs_host },
     Judge { clause: "probe.http.vhost-via-header", judge: host::virtual_host },
-    Judge { clause: "probe.http.port-number-range", judge: port::number_range },
     Judge { clause: "probe.http.port-by-name", judge: port::by_name },
     Judge { clause: "probe.http.port-name-unresolvable", judge: port::undeclared_name },
     Judge { clause: "probe.http.new-connection-each", judge: connection::fresh_each_time },

@@ -11,7 +11,6 @@ use probity_model::Judge;
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.custom-headers", judge: custom::sent_with_every_probe },
     Judge { clause: "probe.http.repeated-headers", judge: custom::all_values_of_a_name },
-    Judge { clause: "probe.http.header-name-validation", judge: custom::name_validation },
     Judge { clause: "probe.http.user-agent-default", judge: own::user_agent },
     Judge { clause: "probe.http.accept-default", judge: own::accept },
     Judge { clause: "probe.http.header-set", judge: own::nothing_else },

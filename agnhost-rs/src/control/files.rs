@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use serde::Serialize;
 
-use super::fault::Fault;
+use super::error::ControlError;
 use probity_document::LARGEST;
 
 /// So many names of a folder are listed.
@@ -22,7 +22,7 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// What is known of a file without opening it.
 #[derive(Debug, Serialize)]
-pub(super) struct Stat {
+pub(super) struct FileStat {
     kind: &'static str,
     size: u64,
     /// The permission bits, as `ls` and `chmod` number them.
@@ -41,7 +41,7 @@ pub(super) struct Stat {
     entries: Option<Vec<String>>,
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, Fault> {
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, ControlError> {
     let mut bytes = Vec::new();
     open(OpenOptions::new().read(true), path)
         .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))
@@ -49,18 +49,18 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Fault> {
     if bytes.len() > LARGEST {
         let why =
             format!("{} is longer than {LARGEST} bytes, which is the most that is read", path.display());
-        return Err(Fault::new(StatusCode::PAYLOAD_TOO_LARGE, why));
+        return Err(ControlError::new(StatusCode::PAYLOAD_TOO_LARGE, why));
     }
     Ok(bytes)
 }
 
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), ControlError> {
     open(OpenOptions::new().write(true).create(true).truncate(true), path)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all().or_else(unsyncable)))
         .map_err(|error| failed("write", path, &error))
 }
 
-pub(super) fn remove(path: &Path) -> Result<(), Fault> {
+pub(super) fn remove(path: &Path) -> Result<(), ControlError> {
     let removed = match fs::symlink_metadata(path) {
         Ok(data) if data.is_dir() => fs::remove_dir(path),
         _ => fs::remove_file(path),
@@ -68,13 +68,13 @@ pub(super) fn remove(path: &Path) -> Result<(), Fault> {
     removed.map_err(|error| failed("remove", path, &error))
 }
 
-pub(super) fn stat(path: &Path) -> Result<Stat, Fault> {
-    let described = || -> io::Result<Stat> {
+pub(super) fn stat(path: &Path) -> Result<FileStat, ControlError> {
+    let described = || -> io::Result<FileStat> {
         let data = fs::symlink_metadata(path)?;
         let since = data.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let target = if data.is_symlink() { Some(fs::read_link(path)?.display().to_string()) } else { None };
         let entries = if data.is_dir() { Some(entries(path)?) } else { None };
-        Ok(Stat {
+        Ok(FileStat {
             kind: kind(&data),
             size: data.len(),
             mode: format!("{:04o}", data.mode() & 0o7777),
@@ -129,7 +129,7 @@ fn errno(error: &io::Error) -> Option<Errno> {
 }
 
 /// The system's own name of the error is what cases compare.
-fn failed(doing: &str, path: &Path, error: &io::Error) -> Fault {
+fn failed(doing: &str, path: &Path, error: &io::Error) -> ControlError {
     let name = errno(error).map_or_else(|| format!("{:?}", error.kind()), |errno| format!("{errno:?}"));
     let status = match errno(error) {
         Some(Errno::ENOENT | Errno::ENOTDIR) => StatusCode::NOT_FOUND,
@@ -137,5 +137,5 @@ fn failed(doing: &str, path: &Path, error: &io::Error) -> Fault {
         Some(Errno::ENOSPC | Errno::EDQUOT) => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::CONFLICT,
     };
-    Fault::new(status, format!("failed to {doing} {}: {error}", path.display())).with("os", name)
+    ControlError::new(status, format!("failed to {doing} {}: {error}", path.display())).with("os", name)
 }

@@ -11,7 +11,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::Control;
-use crate::lifecycle::Door;
+use crate::lifecycle::GateState;
 
 /// The content type of OpenMetrics.
 pub(super) const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -39,12 +39,10 @@ pub(super) fn page(control: &Control) -> Result<String, fmt::Error> {
         }
     }
     registry.register("probes", "How often an endpoint was asked", probes);
-    let accepted = ConstCounter::new(meters.accepted());
-    registry.register("connections_accepted", "Connections that listeners accepted", accepted);
-    let open = ConstGauge::new(i64::try_from(meters.open()).unwrap_or(i64::MAX));
-    registry.register("connections_open", "Connections of listeners that are open", open);
-    let doors = ConstGauge::new(i64::from(control.doors.now() == Door::Open));
-    registry.register("doors_open", "Whether listeners take connections as planned", doors);
+    registry.register("connections_accepted", "Connections that listeners accepted", meters.accepted.clone());
+    registry.register("connections_open", "Connections of listeners that are open", meters.open.clone());
+    let gate = ConstGauge::new(i64::from(control.gate.now() == GateState::Open));
+    registry.register("doors_open", "Whether listeners take connections as planned", gate);
     let mut page = String::new();
     encode(&mut page, &registry)?;
     Ok(page)

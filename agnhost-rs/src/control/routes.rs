@@ -17,14 +17,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::fault::Fault;
+use super::error::ControlError;
 use super::{Control, ExitOrder, files, metrics};
 use crate::stage::STOP_EVENT;
-use crate::witness::{Since, Stamp};
+use crate::witness::Stamp;
 use probity_document as document;
 
-type Shared = State<Arc<Control>>;
-type Answer<T> = Result<T, Fault>;
+type SharedControl = State<Arc<Control>>;
+type RouteResult<T> = Result<T, ControlError>;
 
 /// A body has to arrive within this time.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
@@ -55,16 +55,16 @@ pub(super) fn router(control: Arc<Control>) -> Router {
         .with_state(control)
 }
 
-async fn unknown(uri: Uri) -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
+async fn unknown(uri: Uri) -> ControlError {
+    ControlError::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
 }
 
-async fn wrong_method(method: Method, uri: Uri) -> Fault {
-    Fault::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} knows no {method}", uri.path()))
+async fn wrong_method(method: Method, uri: Uri) -> ControlError {
+    ControlError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} knows no {method}", uri.path()))
 }
 
 #[derive(Serialize)]
-struct Clock {
+struct ClockReading {
     mono_us: u64,
     wall_us: u64,
     boot: String,
@@ -72,10 +72,10 @@ struct Clock {
     began_mono_us: u64,
 }
 
-async fn clock(State(control): Shared) -> Json<Clock> {
+async fn clock(State(control): SharedControl) -> Json<ClockReading> {
     let witness = control.stage.witness();
     let (at, who) = (witness.clock().read(), witness.identity());
-    Json(Clock {
+    Json(ClockReading {
         mono_us: at.mono_us,
         wall_us: at.wall_us,
         boot: who.boot.clone(),
@@ -84,27 +84,29 @@ async fn clock(State(control): Shared) -> Json<Clock> {
     })
 }
 
-async fn change(State(control): Shared, body: Body) -> Answer<Json<Changed>> {
+async fn change(State(control): SharedControl, body: Body) -> RouteResult<Json<Changed>> {
     let text = text(body).await?;
     let change: Change =
-        document::read("change", "change", &text).map_err(|problem| Fault::from(*problem))?;
+        document::read("change", "change", &text).map_err(|problem| ControlError::from(*problem))?;
     match control.stage.change(change) {
         Ok(changed) => Ok(Json(changed)),
         Err(message) => Err(document::misfit("change", &text, &message).into()),
     }
 }
 
-async fn reset(State(control): Shared) -> Json<Value> {
+async fn reset(State(control): SharedControl) -> Json<Value> {
     Json(stamped(control.stage.reset()))
 }
 
-async fn mark(State(control): Shared, Path(name): Path<String>) -> Answer<Json<Value>> {
+async fn mark(State(control): SharedControl, Path(name): Path<String>) -> RouteResult<Json<Value>> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.len() > 64 || !name.chars().all(fits) {
-        return Err(Fault::bad("a mark's name has at most 64 letters, digits, dashes, underscores and dots"));
+        return Err(ControlError::bad(
+            "a mark's name has at most 64 letters, digits, dashes, underscores and dots",
+        ));
     }
     if name == STOP_EVENT {
-        return Err(Fault::bad(format!("`{STOP_EVENT}` is made by the stop signal alone: send one")));
+        return Err(ControlError::bad(format!("`{STOP_EVENT}` is made by the stop signal alone: send one")));
     }
     Ok(Json(stamped(control.stage.mark(&name, "control"))))
 }
@@ -113,53 +115,52 @@ fn stamped(stamp: Stamp) -> Value {
     json!({ "seq": stamp.seq, "mono_us": stamp.at.mono_us, "wall_us": stamp.at.wall_us })
 }
 
-async fn plan(State(control): Shared) -> Json<Arc<Plan>> {
+async fn plan(State(control): SharedControl) -> Json<Arc<Plan>> {
     Json(control.stage.plan())
 }
 
-async fn counters(State(control): Shared) -> Response {
+async fn counters(State(control): SharedControl) -> Response {
     Json(control.stage.counters()).into_response()
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Reader {
+struct WitnessQuery {
     since: u64,
     wait: Span,
     most: Size,
 }
 
-impl Default for Reader {
+impl Default for WitnessQuery {
     fn default() -> Self {
         Self { since: 0, wait: Span::default(), most: Size(USUAL_LINES) }
     }
 }
 
-async fn witness(State(control): Shared, uri: Uri) -> Answer<Response> {
-    let Reader { since, wait, most } = query(&uri)?;
+async fn witness(State(control): SharedControl, uri: Uri) -> RouteResult<Response> {
+    let WitnessQuery { since, wait, most } = query(&uri)?;
     if wait.0 > LONGEST_WAIT || most.0 > MOST_LINES {
-        return Err(Fault::bad(format!(
+        return Err(ControlError::bad(format!(
             "wait is at most {}, most at most {}",
             Span(LONGEST_WAIT),
             Size(MOST_LINES)
         )));
     }
     let most = usize::try_from(most.0).unwrap_or(usize::MAX);
-    let Since { first, next, lines } =
-        aside(move || control.stage.witness().since(since, most, wait.0)).await?;
+    let lines = aside(move || control.stage.witness().since(since, most, wait.0)).await?;
     let number = |name, number: u64| (HeaderName::from_static(name), number.to_string());
     let headers = [
         (CONTENT_TYPE, "application/x-ndjson".to_owned()),
-        number("probity-first", first),
-        number("probity-next", next),
+        number("probity-first", lines.first),
+        number("probity-next", lines.next),
     ];
-    Ok((headers, lines).into_response())
+    Ok((headers, lines.concat()).into_response())
 }
 
-async fn exit(State(control): Shared, body: Body) -> Answer<Response> {
+async fn exit(State(control): SharedControl, body: Body) -> RouteResult<Response> {
     let text = text(body).await?;
     let order: ExitOrder =
-        document::read("order", "order", &text).map_err(|problem| Fault::from(*problem))?;
+        document::read("order", "order", &text).map_err(|problem| ControlError::from(*problem))?;
     let at = control.stage.witness().clock().read();
     tokio::spawn(async move {
         tokio::time::sleep(EXIT_PAUSE.max(order.after.0)).await;
@@ -169,69 +170,71 @@ async fn exit(State(control): Shared, body: Body) -> Answer<Response> {
     Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
 
-async fn dump(State(control): Shared) -> Answer<Response> {
+async fn dump(State(control): SharedControl) -> RouteResult<Response> {
     let take = control.dump;
     Ok(Json(aside(take).await?).into_response())
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct FileQuery {
     path: PathBuf,
 }
 
-async fn read_file(uri: Uri) -> Answer<Response> {
-    let Place { path } = query(&uri)?;
+async fn read_file(uri: Uri) -> RouteResult<Response> {
+    let FileQuery { path } = query(&uri)?;
     let bytes = aside(move || files::read(&path)).await??;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
-async fn write_file(uri: Uri, body: Body) -> Answer<Json<Value>> {
-    let Place { path } = query(&uri)?;
+async fn write_file(uri: Uri, body: Body) -> RouteResult<Json<Value>> {
+    let FileQuery { path } = query(&uri)?;
     let bytes = whole(body).await?;
     let length = bytes.len();
     aside(move || files::write(&path, &bytes)).await??;
     Ok(Json(json!({ "bytes": length })))
 }
 
-async fn remove_file(uri: Uri) -> Answer<Json<Value>> {
-    let Place { path } = query(&uri)?;
+async fn remove_file(uri: Uri) -> RouteResult<Json<Value>> {
+    let FileQuery { path } = query(&uri)?;
     aside(move || files::remove(&path)).await??;
     Ok(Json(json!({})))
 }
 
-async fn stat_file(uri: Uri) -> Answer<Response> {
-    let Place { path } = query(&uri)?;
+async fn stat_file(uri: Uri) -> RouteResult<Response> {
+    let FileQuery { path } = query(&uri)?;
     Ok(Json(aside(move || files::stat(&path)).await??).into_response())
 }
 
-async fn page(State(control): Shared) -> Answer<Response> {
+async fn page(State(control): SharedControl) -> RouteResult<Response> {
     let page = metrics::page(&control);
-    let page =
-        page.map_err(|_| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, "failed to write the metrics"))?;
+    let page = page
+        .map_err(|_| ControlError::new(StatusCode::INTERNAL_SERVER_ERROR, "failed to write the metrics"))?;
     Ok(([(CONTENT_TYPE, metrics::TYPE)], page).into_response())
 }
 
 /// Does something that may wait, beside the runtime.
-async fn aside<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Answer<T> {
+async fn aside<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> RouteResult<T> {
     let done = tokio::task::spawn_blocking(act).await;
-    done.map_err(|error| Fault::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the task failed: {error}")))
+    done.map_err(|error| {
+        ControlError::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the task failed: {error}"))
+    })
 }
 
-fn query<T: DeserializeOwned>(uri: &Uri) -> Answer<T> {
+fn query<T: DeserializeOwned>(uri: &Uri) -> RouteResult<T> {
     let read = Query::<T>::try_from_uri(uri);
-    read.map(|Query(query)| query).map_err(|error| Fault::bad(error.body_text()))
+    read.map(|Query(query)| query).map_err(|error| ControlError::bad(error.body_text()))
 }
 
-async fn whole(body: Body) -> Answer<Bytes> {
+async fn whole(body: Body) -> RouteResult<Bytes> {
     match tokio::time::timeout(BODY_PATIENCE, to_bytes(body, document::LARGEST)).await {
         Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if is_too_long(&error) => Err(Fault::new(
+        Ok(Err(error)) if is_too_long(&error) => Err(ControlError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the body is longer than {} bytes", document::LARGEST),
         )),
-        Ok(Err(error)) => Err(Fault::bad(format!("failed to read the body: {error}"))),
-        Err(_) => Err(Fault::new(
+        Ok(Err(error)) => Err(ControlError::bad(format!("failed to read the body: {error}"))),
+        Err(_) => Err(ControlError::new(
             StatusCode::REQUEST_TIMEOUT,
             format!("the body did not arrive within {BODY_PATIENCE:?}"),
         )),
@@ -242,7 +245,7 @@ fn is_too_long(error: &axum::Error) -> bool {
     std::error::Error::source(error).is_some_and(|source| source.is::<http_body_util::LengthLimitError>())
 }
 
-async fn text(body: Body) -> Answer<String> {
+async fn text(body: Body) -> RouteResult<String> {
     let bytes = whole(body).await?;
-    String::from_utf8(bytes.into()).map_err(|_| Fault::bad("the body is not text in UTF-8"))
+    String::from_utf8(bytes.into()).map_err(|_| ControlError::bad("the body is not text in UTF-8"))
 }

@@ -27,12 +27,12 @@ pub(super) fn port() -> Port {
     let identity = Identity { boot: "cafe".to_owned(), attempt: 3, attempt_known: true };
     let witness = Witness::new(Clock::start(), identity, 1 << 20);
     let stage = Stage::new(probity_document::read("plan", "plan", PLAN).unwrap(), witness);
-    let (meters, doors) = (Meters::default(), Doors::default());
+    let (meters, gate) = (Meters::default(), ShutdownGate::default());
     let (sender, exits) = mpsc::channel();
     let sender = std::sync::Mutex::new(sender);
     let control = Control {
         stage: stage.clone(),
-        doors,
+        gate,
         meters: meters.clone(),
         token: Token::new(TOKEN).unwrap(),
         dump: || Dump { host: "pod-1".to_owned(), ..Dump::default() },
@@ -99,7 +99,7 @@ impl Port {
 
     /// All facts that were witnessed so far.
     pub(super) fn facts(&self) -> Vec<WitnessLine> {
-        let lines = self.stage.witness().since(0, usize::MAX, Duration::ZERO).lines;
+        let lines = self.stage.witness().since(0, usize::MAX, Duration::ZERO).concat();
         lines.split_inclusive(|byte| *byte == b'\n').map(|l| serde_json::from_slice(l).unwrap()).collect()
     }
 

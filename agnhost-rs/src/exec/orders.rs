@@ -1,16 +1,14 @@
 //! What a command is to do: the plan's answer, and the flags over it.
 
-use std::fmt::{self, Display};
-
 use clap::Args;
-use probity_script::answer::{ExecAnswer, ExecSettings};
+use probity_script::answer::{CommandOrders, ExecAnswer, ExecSettings};
 use probity_script::{Size, Span};
 use serde::{Deserialize, Serialize};
 
 /// What the command line asks for.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
-pub struct Flags {
+pub struct ExecFlags {
     /// The exit status
     #[arg(long, value_name = "STATUS")]
     pub exit: Option<u8>,
@@ -34,17 +32,7 @@ pub struct Flags {
     pub hang: bool,
 }
 
-/// What a command does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Orders {
-    /// It never ends.
-    pub hang: bool,
-    /// What else it does.
-    pub settings: ExecSettings,
-}
-
-impl Flags {
+impl ExecFlags {
     /// Whether nothing is asked for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -53,11 +41,10 @@ impl Flags {
 
     /// The plan's answer with these flags over it.
     #[must_use]
-    pub fn over(self, answer: &ExecAnswer) -> Orders {
-        let planned = answer.settings();
+    pub fn over(self, answer: &ExecAnswer) -> CommandOrders {
+        let CommandOrders { hang, settings: planned } = answer.into();
         // A status is only reached by a command that ends.
-        let hang = self.hang || (planned.is_none() && self.exit.is_none());
-        let planned = planned.unwrap_or_default();
+        let hang = self.hang || (hang && self.exit.is_none());
         let settings = ExecSettings {
             exit: self.exit.unwrap_or(planned.exit),
             sleep: self.sleep.or(planned.sleep),
@@ -66,32 +53,7 @@ impl Flags {
             fork: self.fork.or(planned.fork),
             ignore_term: self.ignore_term || planned.ignore_term,
         };
-        Orders { hang, settings }
-    }
-}
-
-/// As the witness tells it: `exit 3 after 2s, leaves a child for 10s`.
-impl Display for Orders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ExecSettings { exit, sleep, print, print_bytes, fork, ignore_term } = &self.settings;
-        if self.hang {
-            f.write_str("hang")?;
-        } else {
-            write!(f, "exit {exit}")?;
-            if let Some(sleep) = sleep {
-                write!(f, " after {sleep}")?;
-            }
-        }
-        if let Some(text) = print {
-            write!(f, ", prints {} bytes of text", text.len())?;
-        }
-        if let Some(size) = print_bytes {
-            write!(f, ", prints {size}")?;
-        }
-        if let Some(lives) = fork {
-            write!(f, ", leaves a child for {lives}")?;
-        }
-        if *ignore_term { f.write_str(", ignores SIGTERM") } else { Ok(()) }
+        CommandOrders { hang, settings }
     }
 }
 
@@ -107,18 +69,24 @@ mod tests {
     #[test]
     fn flags_win_over_the_plan() {
         let planned = answer("{ exit: 3, sleep: 2s, fork: 10s }");
-        assert_eq!(Flags::default().over(&planned).to_string(), "exit 3 after 2s, leaves a child for 10s");
-        let flags = Flags { exit: Some(0), ignore_term: true, ..Flags::default() };
+        assert_eq!(
+            ExecFlags::default().over(&planned).to_string(),
+            "exit 3 after 2s, leaves a child for 10s"
+        );
+        let flags = ExecFlags { exit: Some(0), ignore_term: true, ..ExecFlags::default() };
         assert_eq!(
             flags.over(&planned).to_string(),
             "exit 0 after 2s, leaves a child for 10s, ignores SIGTERM"
         );
-        assert!(Flags { hang: true, ..Flags::default() }.over(&planned).hang);
+        assert!(ExecFlags { hang: true, ..ExecFlags::default() }.over(&planned).hang);
     }
 
     #[test]
     fn a_status_ends_a_hang() {
-        assert_eq!(Flags::default().over(&answer("hang")).to_string(), "hang");
-        assert_eq!(Flags { exit: Some(4), ..Flags::default() }.over(&answer("hang")).to_string(), "exit 4");
+        assert_eq!(ExecFlags::default().over(&answer("hang")).to_string(), "hang");
+        assert_eq!(
+            ExecFlags { exit: Some(4), ..ExecFlags::default() }.over(&answer("hang")).to_string(),
+            "exit 4"
+        );
     }
 }

@@ -11,10 +11,11 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use probity_script::answer::CommandOrders;
 use probity_script::witness::Command;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::orders::{Flags, Orders};
+use super::orders::ExecFlags;
 
 /// The longest line that either side reads.
 pub(crate) const LONGEST_LINE: usize = 512 * 1024;
@@ -26,9 +27,9 @@ const AGAIN: Duration = Duration::from_millis(2);
 /// The first line on a connection.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Hello {
+pub(crate) enum ExecHello {
     /// A command asks what to do.
-    Exec { name: Option<String>, flags: Flags, command: Box<Command> },
+    Exec { name: Option<String>, flags: ExecFlags, command: Box<Command> },
     /// A child says that it is there.
     Child { name: String, pid: u32 },
 }
@@ -36,9 +37,9 @@ pub(crate) enum Hello {
 /// What a command is answered. A child is not.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Reply {
+pub(crate) enum ExecReply {
     /// Do this.
-    Orders(Orders),
+    Orders(CommandOrders),
     /// The plan has no such name, but these.
     Unknown { names: Vec<String> },
 }
@@ -46,7 +47,7 @@ pub(crate) enum Reply {
 /// What happens to a command or a child later on.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum News {
+pub(crate) enum ExecReport {
     /// A signal arrived.
     Signal { signal: String, answer: String },
     /// A command is about to exit with this status.

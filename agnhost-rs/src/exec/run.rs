@@ -5,14 +5,13 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use probity_script::answer::{ExecAnswer, ExecSettings};
+use probity_script::answer::{CommandOrders, ExecAnswer, ExecSettings};
 
 use super::ExecArgs;
 use super::command;
-use super::orders::Orders;
-use super::protocol::{self, Hello, News, Reply};
+use super::protocol::{self, ExecHello, ExecReply, ExecReport};
 use crate::clock::Clock;
-use crate::lifecycle::{self, Mailbox};
+use crate::lifecycle::{self, SignalQueue};
 
 /// The plan was needed and nobody was there to ask.
 const NO_SERVER: u8 = 125;
@@ -27,15 +26,15 @@ const ANSWER: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: ExecArgs) -> ExitCode {
     let clock = Clock::start();
-    let Ok(mailbox) = Mailbox::open() else {
+    let Ok(queue) = SignalQueue::open() else {
         return refuse(NO_SERVER, "failed to hold signals back");
     };
     let name = args.name.clone();
     let alone = args.flags.clone().over(&ExecAnswer::Succeed);
     let keeps_output = args.fork_keeps_output;
     let (orders, server) = match ask(args, &clock) {
-        Ok((Reply::Orders(orders), server)) => (orders, Some(server)),
-        Ok((Reply::Unknown { names }, _)) => {
+        Ok((ExecReply::Orders(orders), server)) => (orders, Some(server)),
+        Ok((ExecReply::Unknown { names }, _)) => {
             let name = name.as_deref().unwrap_or_default();
             return refuse(
                 UNKNOWN,
@@ -48,12 +47,12 @@ pub(super) fn run(args: ExecArgs) -> ExitCode {
             return refuse(NO_SERVER, &format!("failed to ask what to do: {error}; {why}"));
         }
     };
-    let mut acting = Acting { mailbox, server, orders };
-    acting.print();
-    acting.sleep();
-    acting.fork(name.as_deref(), keeps_output);
-    let exit = acting.orders.settings.exit;
-    acting.tell(&News::Ended(exit));
+    let mut running = RunningCommand { queue, server, orders };
+    running.print();
+    running.sleep();
+    running.fork(name.as_deref(), keeps_output);
+    let exit = running.orders.settings.exit;
+    running.tell(&ExecReport::Ended(exit));
     ExitCode::from(exit)
 }
 
@@ -62,24 +61,24 @@ fn refuse(status: u8, why: &str) -> ExitCode {
     ExitCode::from(status)
 }
 
-fn ask(args: ExecArgs, clock: &Clock) -> io::Result<(Reply, UnixStream)> {
+fn ask(args: ExecArgs, clock: &Clock) -> io::Result<(ExecReply, UnixStream)> {
     let mut server = protocol::connect(if args.name.is_some() { SERVER_STARTS } else { COURTESY })?;
     let command = Box::new(command::look(clock));
     server.set_read_timeout(Some(ANSWER))?;
     server.set_write_timeout(Some(ANSWER))?;
-    protocol::send(&mut server, &Hello::Exec { name: args.name, flags: args.flags, command })?;
+    protocol::send(&mut server, &ExecHello::Exec { name: args.name, flags: args.flags, command })?;
     let reply = protocol::receive(&mut server)?;
     Ok((reply, server))
 }
 
 /// A command that knows what to do.
-struct Acting {
-    mailbox: Mailbox,
+struct RunningCommand {
+    queue: SignalQueue,
     server: Option<UnixStream>,
-    orders: Orders,
+    orders: CommandOrders,
 }
 
-impl Acting {
+impl RunningCommand {
     /// Prints. Whoever does not read it does not change the exit status.
     fn print(&self) {
         let ExecSettings { print, print_bytes, .. } = &self.orders.settings;
@@ -103,15 +102,15 @@ impl Acting {
     fn sleep(&mut self) {
         let sleep = self.orders.settings.sleep.unwrap_or_default().0;
         let deadline = (!self.orders.hang).then(|| Instant::now() + sleep);
-        while let Ok(Some(caught)) = self.mailbox.next(deadline) {
+        while let Ok(Some(caught)) = self.queue.next(deadline) {
             if caught.is_of_a_child() {
                 continue;
             }
             let ends = caught.asks_to_end() && !self.orders.settings.ignore_term;
             let answer = if ends { "ends" } else { "noted" }.to_owned();
-            self.tell(&News::Signal { signal: caught.to_string(), answer });
+            self.tell(&ExecReport::Signal { signal: caught.to_string(), answer });
             if ends {
-                self.mailbox.yield_to(caught);
+                self.queue.yield_to(caught);
             }
         }
     }
@@ -125,7 +124,7 @@ impl Acting {
     }
 
     /// Tells the server, if it is still there.
-    fn tell(&mut self, news: &News) {
+    fn tell(&mut self, news: &ExecReport) {
         if let Some(server) = &mut self.server {
             let _ = protocol::send(server, news);
         }

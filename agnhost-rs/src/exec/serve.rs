@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use probity_script::answer::ExecAnswer;
-use probity_script::witness::{ChildSeen, Command, ExecEnded, ExecSeen, SignalSeen, Trouble};
+use probity_script::answer::{CommandOrders, ExecAnswer};
+use probity_script::witness::{ChildSeen, Command, ExecEnded, ExecSeen, SignalSeen};
 use probity_script::{Endpoint, Fact};
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -15,10 +15,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::orders::{Flags, Orders};
-use super::protocol::{self, Hello, LONGEST_LINE, News, Reply};
-use crate::lifecycle::Family;
-use crate::stage::{Asked, EXEC, Stage};
+use super::orders::ExecFlags;
+use super::protocol::{self, ExecHello, ExecReply, ExecReport, LONGEST_LINE};
+use crate::lifecycle::Children;
+use crate::stage::{EXEC, ProbedEndpoint, Stage};
 
 /// How many commands and children are listened to at once.
 const AT_ONCE: usize = 1024;
@@ -36,45 +36,49 @@ const UNPLANNED: &str = "-";
 /// # Errors
 ///
 /// If the container's socket is taken, because another serving process shares the mount namespace.
-pub fn serve(stage: &Stage, family: &Arc<Family>) -> io::Result<()> {
+pub fn serve(stage: &Stage, children: &Arc<Children>) -> io::Result<()> {
     let listener = StdListener::bind_addr(&protocol::address()?)?;
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
-    let desk = Arc::new(Desk { stage: stage.clone(), family: Arc::clone(family), execs: AtomicU64::new(1) });
-    tokio::spawn(accept(listener, desk));
+    let server = Arc::new(ExecServer {
+        stage: stage.clone(),
+        children: Arc::clone(children),
+        execs: AtomicU64::new(1),
+    });
+    tokio::spawn(accept(listener, server));
     Ok(())
 }
 
-struct Desk {
+struct ExecServer {
     stage: Stage,
-    family: Arc<Family>,
+    children: Arc<Children>,
     execs: AtomicU64,
 }
 
-async fn accept(listener: UnixListener, desk: Arc<Desk>) {
+async fn accept(listener: UnixListener, server: Arc<ExecServer>) {
     let free = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let Ok(permit) = Arc::clone(&free).try_acquire_owned() else { continue };
-                let desk = Arc::clone(&desk);
+                let server = Arc::clone(&server);
                 tokio::spawn(async move {
                     let _permit = permit;
-                    desk.attend(stream).await;
+                    server.attend(stream).await;
                 });
             }
             Err(error) => {
-                desk.trouble("accepting a command's connection", &error);
+                server.stage.witness().trouble("accepting a command's connection", &error);
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-type Peer = BufReader<UnixStream>;
+type CommandStream = BufReader<UnixStream>;
 
 /// Reads one line; `None` if the connection has ended.
-async fn receive<T: DeserializeOwned>(peer: &mut Peer) -> io::Result<Option<T>> {
+async fn receive<T: DeserializeOwned>(peer: &mut CommandStream) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     let read = peer.take(LONGEST_LINE as u64).read_until(b'\n', &mut line).await?;
     if read == 0 {
@@ -83,33 +87,35 @@ async fn receive<T: DeserializeOwned>(peer: &mut Peer) -> io::Result<Option<T>> 
     Ok(Some(serde_json::from_slice(&line)?))
 }
 
-impl Desk {
-    fn trouble(&self, doing: &str, error: &io::Error) {
-        let (doing, error) = (doing.to_owned(), error.to_string());
-        self.stage.witness().record(&Fact::Trouble(Trouble { doing, error }));
-    }
-
+impl ExecServer {
     async fn attend(&self, stream: UnixStream) {
         let mut peer = BufReader::new(stream);
         match timeout(INTRODUCTION, receive(&mut peer)).await {
-            Ok(Ok(Some(Hello::Exec { name, flags, command }))) => {
+            Ok(Ok(Some(ExecHello::Exec { name, flags, command }))) => {
                 self.command(&mut peer, name, flags, *command).await;
             }
-            Ok(Ok(Some(Hello::Child { name, pid }))) => self.child(&mut peer, name, pid).await,
+            Ok(Ok(Some(ExecHello::Child { name, pid }))) => self.child(&mut peer, name, pid).await,
             Ok(Ok(None)) => {}
-            Ok(Err(error)) => self.trouble("reading who connected to the socket for commands", &error),
-            Err(_) => self.trouble(
-                "reading who connected to the socket for commands",
-                &io::Error::new(io::ErrorKind::TimedOut, "nothing was said for 5s"),
-            ),
+            Ok(Err(error)) => self.unreadable(&error),
+            Err(_) => self.unreadable(&"nothing was said for 5s"),
         }
     }
 
-    async fn command(&self, peer: &mut Peer, name: Option<String>, flags: Flags, command: Command) {
+    fn unreadable(&self, error: &dyn std::fmt::Display) {
+        self.stage.witness().trouble("reading who connected to the socket for commands", error);
+    }
+
+    async fn command(
+        &self,
+        peer: &mut CommandStream,
+        name: Option<String>,
+        flags: ExecFlags,
+        command: Command,
+    ) {
         let exec = self.execs.fetch_add(1, Ordering::Relaxed);
         let began_us = command.began_mono_us;
         let reply = self.choose(exec, name, flags, command);
-        let refused = matches!(reply, Reply::Unknown { .. });
+        let refused = matches!(reply, ExecReply::Unknown { .. });
         if let Ok(line) = protocol::line(&reply) {
             let _ = peer.get_mut().write_all(&line).await;
         }
@@ -117,11 +123,11 @@ impl Desk {
         let mut exit = refused.then_some(126);
         while exit.is_none() {
             match receive(peer).await {
-                Ok(Some(News::Signal { signal, .. })) if signals.len() < MOST_SIGNALS => {
+                Ok(Some(ExecReport::Signal { signal, .. })) if signals.len() < MOST_SIGNALS => {
                     signals.push(bounded(signal));
                 }
-                Ok(Some(News::Signal { .. })) => {}
-                Ok(Some(News::Ended(status))) => exit = Some(status),
+                Ok(Some(ExecReport::Signal { .. })) => {}
+                Ok(Some(ExecReport::Ended(status))) => exit = Some(status),
                 Ok(None) | Err(_) => break,
             }
         }
@@ -130,21 +136,21 @@ impl Desk {
     }
 
     /// Chooses what the command does, and writes both down before anyone is told.
-    fn choose(&self, exec: u64, name: Option<String>, flags: Flags, command: Command) -> Reply {
+    fn choose(&self, exec: u64, name: Option<String>, flags: ExecFlags, command: Command) -> ExecReply {
         let name = name.map_or_else(|| UNPLANNED.to_owned(), bounded);
         let by = Endpoint::Exec(name.clone());
         let (reply, mark) = self.stage.with_plan(|plan| {
             let script = plan.exec.get(&name);
             let probe = self.stage.count(EXEC, if script.is_some() { &name } else { UNPLANNED });
-            let asked = Asked { name: &by.to_string(), probe, host: None };
+            let asked = ProbedEndpoint { name: &by.to_string(), probe, host: None };
             let choice = script.map(|script| self.stage.choose(script, asked));
             let (step, mark) = choice.as_ref().map_or((0, None), |choice| (choice.step, choice.mark.clone()));
-            let orders: Option<Orders> = match choice {
+            let orders: Option<CommandOrders> = match choice {
                 Some(choice) => Some(flags.over(&choice.answer)),
                 None if name == UNPLANNED || !flags.is_empty() => Some(flags.over(&ExecAnswer::Succeed)),
                 None => None,
             };
-            let answer = orders.as_ref().map_or_else(|| "unknown".to_owned(), Orders::to_string);
+            let answer = orders.as_ref().map_or_else(|| "unknown".to_owned(), CommandOrders::to_string);
             let endpoint = by.clone();
             self.stage.witness().arrival(&Fact::Exec(ExecSeen {
                 exec,
@@ -154,8 +160,8 @@ impl Desk {
                 answer,
                 command,
             }));
-            let unknown = || Reply::Unknown { names: plan.exec.keys().cloned().collect() };
-            (orders.map_or_else(unknown, Reply::Orders), mark)
+            let unknown = || ExecReply::Unknown { names: plan.exec.keys().cloned().collect() };
+            (orders.map_or_else(unknown, ExecReply::Orders), mark)
         });
         if let Some(mark) = mark {
             self.stage.mark(&mark, &by.to_string());
@@ -164,18 +170,18 @@ impl Desk {
     }
 
     /// Listens to a child. One that a command left behind is none of ours, so its begin and end are told here.
-    async fn child(&self, peer: &mut Peer, name: String, pid: u32) {
+    async fn child(&self, peer: &mut CommandStream, name: String, pid: u32) {
         let name = bounded(name);
         let witness = self.stage.witness();
         let seen = |event: &str| {
             let (name, event) = (name.clone(), event.to_owned());
             Fact::Child(ChildSeen { name, pid, event, status: None })
         };
-        let stranger = !self.family.knows(pid);
+        let stranger = !self.children.knows(pid);
         if stranger {
             witness.record(&seen("started"));
         }
-        while let Ok(Some(News::Signal { signal, answer })) = receive(peer).await {
+        while let Ok(Some(ExecReport::Signal { signal, answer })) = receive(peer).await {
             let (signal, answer) = (bounded(signal), bounded(answer));
             witness.arrival(&Fact::Signal(SignalSeen { signal, child: Some(name.clone()), answer }));
         }

@@ -11,24 +11,24 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use clap::Args;
-use probity_script::witness::{ChildSeen, Trouble};
+use probity_script::witness::ChildSeen;
 use probity_script::{Child, Fact, Span};
 
-use super::mailbox::Mailbox;
-use crate::exec::protocol::{self, Hello, News};
-use crate::hold::hold;
+use super::signal_queue::SignalQueue;
+use crate::exec::protocol::{self, ExecHello, ExecReport};
+use crate::locks::lock;
 use crate::witness::Witness;
 
 /// The children of this process.
-pub struct Family {
+pub struct Children {
     pub(super) witness: Witness,
     /// Whether processes that were left behind by others are reaped, too.
     pub(super) adopts: bool,
     pub(super) names: Mutex<BTreeMap<i32, String>>,
 }
 
-impl Family {
-    /// A family without children. Orphans are adopted if the plan wants it and we are the first process.
+impl Children {
+    /// No children yet. Orphans are adopted if the plan wants it and this is the first process.
     #[must_use]
     pub fn new(witness: &Witness, reap: bool) -> Self {
         let adopts = reap && std::process::id() == 1;
@@ -38,7 +38,7 @@ impl Family {
     /// Starts a child of the plan.
     pub fn start(&self, child: &Child) {
         // Held until the child is known, so that its end is not taken for an orphan's.
-        let mut names = hold(&self.names);
+        let mut names = lock(&self.names);
         let mut flags = Vec::new();
         if child.ignore_term {
             flags.push("--ignore-term".to_owned());
@@ -50,8 +50,7 @@ impl Family {
                 self.witness.record(&Fact::Child(ChildSeen { name, pid, event, status: None }));
             }
             Err(error) => {
-                let doing = format!("starting the child `{}`", child.name);
-                self.witness.record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+                self.witness.trouble(&format!("starting the child `{}`", child.name), &error);
             }
         }
     }
@@ -59,7 +58,7 @@ impl Family {
     /// Whether this is a child that we started ourselves.
     #[must_use]
     pub fn knows(&self, pid: u32) -> bool {
-        i32::try_from(pid).is_ok_and(|pid| hold(&self.names).contains_key(&pid))
+        i32::try_from(pid).is_ok_and(|pid| lock(&self.names).contains_key(&pid))
     }
 }
 
@@ -103,24 +102,24 @@ impl ChildArgs {
     /// Lives, and ends with status 0, or by the signal that ended it.
     #[must_use]
     pub fn run(self) -> ExitCode {
-        let Ok(mailbox) = Mailbox::open() else { return ExitCode::FAILURE };
+        let Ok(queue) = SignalQueue::open() else { return ExitCode::FAILURE };
         let deadline = self.lives.map(|lives| Instant::now() + lives.0);
         // A child without a parent to tell is a child still.
         let mut parent = protocol::connect(std::time::Duration::from_millis(50)).ok();
         if let Some(stream) = &mut parent {
-            let _ = protocol::send(stream, &Hello::Child { name: self.name, pid: std::process::id() });
+            let _ = protocol::send(stream, &ExecHello::Child { name: self.name, pid: std::process::id() });
         }
-        while let Ok(Some(caught)) = mailbox.next(deadline) {
+        while let Ok(Some(caught)) = queue.next(deadline) {
             if caught.is_of_a_child() {
                 continue;
             }
             let ends = caught.asks_to_end() && !self.ignore_term;
             if let Some(stream) = &mut parent {
                 let answer = if ends { "ends" } else { "noted" }.to_owned();
-                let _ = protocol::send(stream, &News::Signal { signal: caught.to_string(), answer });
+                let _ = protocol::send(stream, &ExecReport::Signal { signal: caught.to_string(), answer });
             }
             if ends {
-                mailbox.yield_to(caught);
+                queue.yield_to(caught);
             }
         }
         ExitCode::SUCCESS

@@ -4,22 +4,18 @@
 //! witness shows every moment at which the service was asked or should have been.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use probity_script::witness::Call;
 use probity_script::{Client, Fact};
 use tokio::sync::Semaphore;
 
-use crate::client::{self, Answer};
+use crate::client::{self, ClientResponse};
 use crate::stage::Stage;
 use crate::witness::Witness;
 
 /// How many requests wait at once if the plan does not say.
 const AT_ONCE: u16 = 64;
-/// How long an answer may take if the plan does not say.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The shortest pause between two requests.
-const SHORTEST: Duration = Duration::from_millis(1);
 /// The longest host name that is taken from an answer.
 const LONGEST_HOST: usize = 253;
 
@@ -33,7 +29,7 @@ pub fn start(stage: &Stage) {
 async fn send(witness: Witness, client: Client) {
     let after = client.after.unwrap_or_default().0;
     tokio::time::sleep(after.saturating_sub(witness.clock().elapsed().0)).await;
-    let every = client.every.0.max(SHORTEST);
+    let every = client.pace().0;
     let at_once = usize::from(client.at_once.unwrap_or(AT_ONCE));
     let free = Arc::new(Semaphore::new(at_once));
     let mut due = tokio::time::Instant::now();
@@ -62,7 +58,7 @@ fn call(client: &Client, error: Option<String>) -> Call {
 
 async fn ask(witness: &Witness, client: &Client) {
     let began = Instant::now();
-    let outcome = client::get(&client.url, client.timeout.map_or(PATIENCE, |timeout| timeout.0)).await;
+    let outcome = client::get(&client.url, client.patience().0).await;
     let took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     let seen = match outcome {
         Ok(answer) => Call { status: Some(answer.status), answered_by: host(&answer), ..call(client, None) },
@@ -72,7 +68,7 @@ async fn ask(witness: &Witness, client: &Client) {
 }
 
 /// The host that a target's identity report names.
-fn host(answer: &Answer) -> Option<String> {
+fn host(answer: &ClientResponse) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Report {
         host: String,
@@ -87,7 +83,7 @@ mod tests {
 
     #[test]
     fn only_an_identity_report_names_a_host() {
-        let named = |body: &'static str| host(&Answer { status: 200, body: body.into() });
+        let named = |body: &'static str| host(&ClientResponse { status: 200, body: body.into() });
         assert_eq!(named(r#"{"host":"a-1","boot":"x"}"#).as_deref(), Some("a-1"));
         assert_eq!(named("ok"), None);
         assert_eq!(named(r#"{"host":7}"#), None);

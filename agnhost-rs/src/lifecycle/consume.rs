@@ -9,7 +9,7 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use probity_script::witness::{Consumed, Trouble};
+use probity_script::witness::Consumed;
 use probity_script::{Consumer, Fact, Span};
 
 use crate::stage::Stage;
@@ -26,8 +26,7 @@ pub fn start(stage: &Stage) {
         let witness = stage.witness().clone();
         let body = move || run(&witness, &consumer);
         if let Err(error) = thread::Builder::new().name("consumer".to_owned()).spawn(body) {
-            let doing = "starting a consumer's thread".to_owned();
-            stage.witness().record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+            stage.witness().trouble("starting a consumer's thread", &error);
         }
     }
 }

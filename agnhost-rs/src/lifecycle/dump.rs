@@ -1,7 +1,7 @@
 //! What the container looks like from inside, as raw texts of the system and within stated bounds.
 //!
-//! It interprets nothing: what a cgroup file or an id map means is the reader's business. What cannot be read is
-//! left out, because a container may hide any of it.
+//! It interprets nothing: what a cgroup file or an id map means is up to the reader. What cannot be read is left out,
+//! because a container may hide any of it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,59 +25,30 @@ const MOST_PROCESSES: usize = 4096;
 /// Where a downward API volume lies if the environment does not say.
 const PODINFO: &str = "/etc/podinfo";
 
-const SYSTEM: [&str; 12] = [
-    "/proc/self/cgroup",
-    "/proc/self/cpuset",
-    "/proc/self/gid_map",
-    "/proc/self/limits",
-    "/proc/self/loginuid",
-    "/proc/self/mountinfo",
-    "/proc/self/oom_score_adj",
-    "/proc/self/status",
-    "/proc/self/uid_map",
-    "/etc/hostname",
-    "/etc/hosts",
-    "/etc/resolv.conf",
+/// Files of the system, with spaces between.
+const SYSTEM: &str = "/proc/self/cgroup /proc/self/cpuset /proc/self/gid_map /proc/self/limits /proc/self/loginuid \
+    /proc/self/mountinfo /proc/self/oom_score_adj /proc/self/status /proc/self/uid_map /etc/hostname /etc/hosts \
+    /etc/resolv.conf";
+
+/// Files of a cgroup of version 2, with spaces between.
+const CGROUP_2: &str = "cgroup.controllers cpu.max cpu.stat cpu.weight cpuset.cpus cpuset.cpus.effective \
+    cpuset.cpus.partition cpuset.mems.effective io.max memory.current memory.events memory.high memory.low memory.max \
+    memory.min memory.oom.group memory.swap.max pids.current pids.max";
+
+/// Controllers of cgroups of version 1, and their files with spaces between.
+const CGROUP_1: [(&str, &str); 4] = [
+    ("memory", "memory.limit_in_bytes memory.usage_in_bytes memory.soft_limit_in_bytes memory.failcnt"),
+    ("cpu", "cpu.cfs_period_us cpu.cfs_quota_us cpu.shares cpu.stat"),
+    ("cpuset", "cpuset.cpus cpuset.effective_cpus cpuset.mems"),
+    ("pids", "pids.current pids.max"),
 ];
 
-const CGROUP_2: [&str; 19] = [
-    "cgroup.controllers",
-    "cpu.max",
-    "cpu.stat",
-    "cpu.weight",
-    "cpuset.cpus",
-    "cpuset.cpus.effective",
-    "cpuset.cpus.partition",
-    "cpuset.mems.effective",
-    "io.max",
-    "memory.current",
-    "memory.events",
-    "memory.high",
-    "memory.low",
-    "memory.max",
-    "memory.min",
-    "memory.oom.group",
-    "memory.swap.max",
-    "pids.current",
-    "pids.max",
-];
-
-const CGROUP_1: [(&str, &[&str]); 4] = [
-    (
-        "memory",
-        &["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.soft_limit_in_bytes", "memory.failcnt"],
-    ),
-    ("cpu", &["cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.shares", "cpu.stat"]),
-    ("cpuset", &["cpuset.cpus", "cpuset.effective_cpus", "cpuset.mems"]),
-    ("pids", &["pids.current", "pids.max"]),
-];
-
-/// Takes everything in.
+/// Reads all of it.
 #[must_use]
 pub fn take() -> Dump {
     let downward = std::env::var_os("AGNHOST_DOWNWARD_DIR").map_or_else(|| PODINFO.into(), PathBuf::from);
     let mut files: BTreeMap<String, String> =
-        SYSTEM.iter().filter_map(|path| read(Path::new(path))).collect();
+        SYSTEM.split(' ').filter_map(|path| read(Path::new(path))).collect();
     files.extend(cgroup_files(files.get("/proc/self/cgroup").map_or("", String::as_str)));
     let mut found = Vec::new();
     list(&downward, DEEPEST, &mut found);
@@ -148,12 +119,12 @@ fn cgroup_files(memberships: &str) -> BTreeMap<String, String> {
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
         if controllers.is_empty() {
             let root = cgroup_root(Path::new("/sys/fs/cgroup"), path);
-            files.extend(CGROUP_2.iter().filter_map(|name| read(&root.join(name))));
+            files.extend(CGROUP_2.split(' ').filter_map(|name| read(&root.join(name))));
         }
         for (controller, names) in CGROUP_1 {
             if controllers.split(',').any(|one| one == controller) {
                 let root = cgroup_root(&Path::new("/sys/fs/cgroup").join(controller), path);
-                files.extend(names.iter().filter_map(|name| read(&root.join(name))));
+                files.extend(names.split(' ').filter_map(|name| read(&root.join(name))));
             }
         }
     }

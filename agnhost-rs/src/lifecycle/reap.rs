@@ -10,16 +10,16 @@ use nix::unistd::Pid;
 use probity_script::Fact;
 use probity_script::witness::ChildSeen;
 
-use super::children::Family;
-use crate::hold::hold;
+use super::children::Children;
+use crate::locks::lock;
 
-impl Family {
+impl Children {
     /// Reaps what has ended, without waiting for anything.
     pub fn sweep(&self) {
         if self.adopts {
             while self.collect(None) {}
         } else {
-            let own: Vec<i32> = hold(&self.names).keys().copied().collect();
+            let own: Vec<i32> = lock(&self.names).keys().copied().collect();
             for pid in own {
                 self.collect(Some(Pid::from_raw(pid)));
             }
@@ -29,7 +29,7 @@ impl Family {
     /// Reaps one process. Returns whether there may be more.
     fn collect(&self, which: Option<Pid>) -> bool {
         // Held meanwhile: a child that is just being started gets its name before its end is looked at.
-        let mut names = hold(&self.names);
+        let mut names = lock(&self.names);
         let (pid, status) = match waitpid(which, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(pid, code)) => (pid, format!("exit {code}")),
             Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, signal.as_str().to_owned()),

@@ -1,4 +1,4 @@
-//! What the process does about signals: each is written down, and a stop signal is answered by the plan.
+//! What the process does about signals: it writes each down, and the plan answers a stop signal.
 //!
 //! Signals are read on a thread of their own, so a busy runtime does not delay the line. Every signal also is an
 //! event that scripts can refer to, by its name in lower case (`sigusr1`); a stop signal moreover makes the event
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use probity_script::Fact;
 use probity_script::answer::{Serving, TerminationAnswer, TerminationSettings};
-use probity_script::witness::{SignalSeen, Trouble};
+use probity_script::witness::SignalSeen;
+use probity_script::{Choice, Fact};
 use tokio::runtime::Handle;
 
-use super::mailbox::{Caught, Mailbox};
-use super::{Door, Doors, Family, end};
-use crate::stage::{Asked, PROCESS, STOP_EVENT, Stage};
+use super::signal_queue::{CaughtSignal, SignalQueue};
+use super::{Children, GateState, ShutdownGate, end};
+use crate::stage::{PROCESS, ProbedEndpoint, STOP_EVENT, Stage};
 
 /// The signals that mean "stop".
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StopSignals(BTreeSet<Caught>);
+pub struct StopSignals(BTreeSet<CaughtSignal>);
 
 impl Default for StopSignals {
     /// SIGTERM, which container runtimes send, and SIGINT, which a terminal does.
@@ -30,56 +30,57 @@ impl Default for StopSignals {
     }
 }
 
-impl FromIterator<Caught> for StopSignals {
+impl FromIterator<CaughtSignal> for StopSignals {
     /// These signals and no others; the default if there are none.
-    fn from_iter<I: IntoIterator<Item = Caught>>(signals: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = CaughtSignal>>(signals: I) -> Self {
         let signals: BTreeSet<_> = signals.into_iter().collect();
         if signals.is_empty() { Self::default() } else { Self(signals) }
     }
 }
 
-/// Whom a signal concerns.
+/// What acts on a signal.
 struct Watch {
     stage: Stage,
-    doors: Doors,
-    family: Arc<Family>,
+    gate: ShutdownGate,
+    children: Arc<Children>,
     stop: StopSignals,
     runtime: Handle,
 }
 
-/// Reads the mailbox from here on, on a thread of its own. Must be called within the runtime.
-pub fn watch(mailbox: Mailbox, stage: &Stage, doors: &Doors, family: &Arc<Family>, stop: StopSignals) {
-    let (stage, doors, family) = (stage.clone(), doors.clone(), Arc::clone(family));
+/// Reads the queue from here on, on a thread of its own. Call it within the runtime.
+pub fn watch(
+    queue: SignalQueue,
+    stage: &Stage,
+    gate: &ShutdownGate,
+    children: &Arc<Children>,
+    stop: StopSignals,
+) {
+    let (stage, gate, children) = (stage.clone(), gate.clone(), Arc::clone(children));
     let witness = stage.witness().clone();
-    let watch = Watch { stage, doors, family, stop, runtime: Handle::current() };
+    let watch = Watch { stage, gate, children, stop, runtime: Handle::current() };
     let body = move || {
-        // Children that ended before the mailbox was read have told so once, or not at all.
-        watch.family.sweep();
+        // The signal of a child that ended before the queue was read may be lost.
+        watch.children.sweep();
         loop {
-            match mailbox.next(None) {
+            match queue.next(None) {
                 Ok(Some(caught)) => watch.answer(caught),
                 Ok(None) => {}
-                Err(error) => return watch.deaf(&error),
+                Err(error) => {
+                    let doing = "waiting for signals; none is noticed from here on";
+                    return watch.stage.witness().trouble(doing, &error);
+                }
             }
         }
     };
     if let Err(error) = thread::Builder::new().name("signals".to_owned()).stack_size(128 * 1024).spawn(body) {
-        witness.record(&Fact::Trouble(Trouble {
-            doing: "starting the thread that reads signals".to_owned(),
-            error: error.to_string(),
-        }));
+        witness.trouble("starting the thread that reads signals", &error);
     }
 }
 
 impl Watch {
-    fn deaf(&self, error: &std::io::Error) {
-        let doing = "waiting for signals; none is noticed from here on".to_owned();
-        self.stage.witness().record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
-    }
-
-    fn answer(&self, caught: Caught) {
+    fn answer(&self, caught: CaughtSignal) {
         if caught.is_of_a_child() {
-            return self.family.sweep();
+            return self.children.sweep();
         }
         let name = caught.to_string();
         let arrived = Instant::now();
@@ -106,40 +107,44 @@ impl Watch {
     }
 
     /// Chooses the answer to a stop signal and writes both down.
-    fn choose(&self, signal: &str) -> crate::stage::Choice<TerminationAnswer> {
+    fn choose(&self, signal: &str) -> Choice<TerminationAnswer> {
         let probe = self.stage.count(PROCESS, "stop");
         self.stage.with_plan(|plan| {
-            let asked = Asked { name: "stop", probe, host: None };
+            let asked = ProbedEndpoint { name: "stop", probe, host: None };
             let choice = self.stage.choose(&plan.process.on_stop, asked);
-            self.note(signal, in_short(&choice.answer));
+            self.note(signal, choice.answer.to_string());
             choice
         })
     }
 
     fn act(&self, settings: Option<TerminationSettings>, arrived: Instant) {
         let Some(TerminationSettings { exit, after, serving }) = settings else { return };
-        let door = match serving {
+        let gate = match serving {
             Serving::Keep => None,
-            Serving::Stop => Some(Door::Shut),
-            Serving::Drain => Some(Door::Draining),
+            Serving::Stop => Some(GateState::Shut),
+            Serving::Drain => Some(GateState::Draining),
         };
-        if let Some(door) = door {
-            self.doors.set(door);
+        if let Some(gate) = gate {
+            self.gate.set(gate);
         }
         if after.is_none() && serving != Serving::Drain {
             end(self.stage.witness(), exit, "stop");
         }
-        let (witness, doors) = (self.stage.witness().clone(), self.doors.clone());
+        let (witness, gate) = (self.stage.witness().clone(), self.gate.clone());
         let deadline = after.map(|after| tokio::time::Instant::from_std(arrived + after.0));
         self.runtime.spawn(async move {
-            let why = time_to_go(&doors, serving, deadline).await;
+            let why = time_to_go(&gate, serving, deadline).await;
             end(&witness, exit, why)
         });
     }
 }
 
 /// Waits until the process has to end, and says why.
-async fn time_to_go(doors: &Doors, serving: Serving, deadline: Option<tokio::time::Instant>) -> &'static str {
+async fn time_to_go(
+    gate: &ShutdownGate,
+    serving: Serving,
+    deadline: Option<tokio::time::Instant>,
+) -> &'static str {
     let late = async {
         match deadline {
             Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -148,24 +153,9 @@ async fn time_to_go(doors: &Doors, serving: Serving, deadline: Option<tokio::tim
     };
     let drains = serving == Serving::Drain;
     tokio::select! {
-        () = doors.empty(), if drains => "stop: drained",
+        () = gate.empty(), if drains => "stop: drained",
         () = late => if drains { "stop: not drained in time" } else { "stop" },
     }
-}
-
-/// The answer as the witness tells it.
-fn in_short(answer: &TerminationAnswer) -> String {
-    let Some(TerminationSettings { exit, after, serving }) = answer.settings() else {
-        return "ignore".to_owned();
-    };
-    let until = match (after, serving) {
-        (None, Serving::Drain) => "drain, then ".to_owned(),
-        (Some(after), Serving::Drain) => format!("drain for at most {after}, then "),
-        (None, _) => String::new(),
-        (Some(after), Serving::Keep) => format!("serve for {after}, then "),
-        (Some(after), Serving::Stop) => format!("stop serving, wait {after}, then "),
-    };
-    format!("{until}exit {exit}")
 }
 
 #[cfg(test)]
@@ -173,42 +163,26 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
-    #[test]
-    fn an_answer_is_told_in_few_words() {
-        for (written, told) in [
-            ("exit", "exit 0"),
-            ("ignore", "ignore"),
-            ("3", "exit 3"),
-            ("drain", "drain, then exit 0"),
-            ("{ exit: 2, after: 5s }", "serve for 5s, then exit 2"),
-            ("{ after: 1s, serving: stop }", "stop serving, wait 1s, then exit 0"),
-            ("{ after: 4s, serving: drain }", "drain for at most 4s, then exit 0"),
-        ] {
-            let answer: TerminationAnswer = serde_saphyr::from_str(written).unwrap();
-            assert_eq!(in_short(&answer), told);
-        }
-    }
-
     #[tokio::test]
     async fn draining_ends_with_the_last_request_or_in_time() {
-        let doors = Doors::default();
+        let gate = ShutdownGate::default();
         let soon = || Some(tokio::time::Instant::now() + std::time::Duration::from_millis(30));
-        let visit = doors.visit();
-        assert_eq!(time_to_go(&doors, Serving::Drain, soon()).await, "stop: not drained in time");
+        let open_request = gate.enter();
+        assert_eq!(time_to_go(&gate, Serving::Drain, soon()).await, "stop: not drained in time");
         let leaving = async {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            drop(visit);
+            drop(open_request);
         };
-        let (why, ()) = tokio::join!(time_to_go(&doors, Serving::Drain, None), leaving);
+        let (why, ()) = tokio::join!(time_to_go(&gate, Serving::Drain, None), leaving);
         assert_eq!(why, "stop: drained");
-        assert_eq!(time_to_go(&doors, Serving::Keep, soon()).await, "stop");
+        assert_eq!(time_to_go(&gate, Serving::Keep, soon()).await, "stop");
     }
 
     #[test]
     fn without_a_choice_the_usual_signals_stop() {
         let none: StopSignals = [].into_iter().collect();
         assert_eq!(none, StopSignals::default());
-        let quit: StopSignals = ["QUIT".parse::<Caught>().unwrap()].into_iter().collect();
+        let quit: StopSignals = ["QUIT".parse::<CaughtSignal>().unwrap()].into_iter().collect();
         assert_ne!(quit, StopSignals::default());
     }
 }

@@ -66,7 +66,7 @@ enum Trial {
 
 /// What came of a trial.
 #[derive(Serialize)]
-struct Verdict {
+struct TrialResult {
     trial: &'static str,
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +81,8 @@ impl TrialArgs {
     pub fn run(self) -> ExitCode {
         let trial = self.trial.name();
         let verdict = match self.trial.attempt() {
-            Ok(value) => Verdict { trial, ok: true, value, error: None },
-            Err(error) => Verdict { trial, ok: false, value: None, error: Some(error.to_string()) },
+            Ok(value) => TrialResult { trial, ok: true, value, error: None },
+            Err(error) => TrialResult { trial, ok: false, value: None, error: Some(error.to_string()) },
         };
         let mut out = io::stdout().lock();
         let printed = serde_json::to_writer(&mut out, &verdict).map_err(io::Error::from);

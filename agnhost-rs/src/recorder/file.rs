@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
-use super::memory::Since;
+use super::state::RecorderState;
+use crate::recent::LinesSince;
 
 /// What is written at once.
 const PIECE: usize = 1 << 20;
@@ -21,35 +21,35 @@ const PIECE: usize = 1 << 20;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Appends entries to a file.
-pub(super) struct Filing {
+pub(super) struct FileWriter {
     file: Arc<File>,
     next: u64,
     complained: bool,
 }
 
-impl Filing {
+impl FileWriter {
     pub(super) fn new(file: File) -> Self {
         Self { file: Arc::new(file), next: 0, complained: false }
     }
 
     /// Writes as entries come, until told to stop, and then whatever has been entered by then.
-    pub(super) async fn follow(mut self, desk: Arc<Desk>, stop: CancellationToken) {
+    pub(super) async fn follow(mut self, state: Arc<RecorderState>, stop: CancellationToken) {
         loop {
             let since = tokio::select! {
                 () = stop.cancelled() => break,
-                since = desk.follow(self.next, PIECE) => since,
+                since = state.follow(self.next, PIECE) => since,
             };
-            if !self.write(&desk, since).await {
+            if !self.write(&state, since).await {
                 let _ = timeout(PAUSE, stop.cancelled()).await;
             }
         }
-        self.finish(&desk).await;
+        self.finish(&state).await;
     }
 
-    async fn finish(&mut self, desk: &Desk) {
-        while self.next < desk.look(super::ledger::Ledger::next) {
-            let since = desk.since(self.next, PIECE);
-            if !self.write(desk, since).await {
+    async fn finish(&mut self, state: &RecorderState) {
+        while self.next < state.look(super::merged::MergedStream::next) {
+            let since = state.since(self.next, PIECE);
+            if !self.write(state, since).await {
                 break;
             }
         }
@@ -58,14 +58,14 @@ impl Filing {
         let _ = tokio::task::spawn_blocking(move || file.sync_data()).await;
     }
 
-    async fn write(&mut self, desk: &Desk, since: Since) -> bool {
+    async fn write(&mut self, state: &RecorderState, since: LinesSince) -> bool {
         let forgotten = since.first.saturating_sub(self.next);
-        desk.unfiled.fetch_add(forgotten, Ordering::Relaxed);
+        state.unfiled.fetch_add(forgotten, Ordering::Relaxed);
         self.next = since.next;
         let (file, entries) = (Arc::clone(&self.file), since.next - since.first);
         let written = tokio::task::spawn_blocking(move || append(&file, &since)).await;
         let Err(error) = written.unwrap_or_else(|panic| Err(io::Error::other(panic))) else { return true };
-        desk.unfiled.fetch_add(entries, Ordering::Relaxed);
+        state.unfiled.fetch_add(entries, Ordering::Relaxed);
         if !std::mem::replace(&mut self.complained, true) {
             // If nobody can be told here either, the count still tells.
             let _ = writeln!(
@@ -79,7 +79,7 @@ impl Filing {
 }
 
 /// All or nothing, as far as the system lets us: a piece that was cut off would spoil the line after it.
-fn append(mut file: &File, since: &Since) -> io::Result<()> {
+fn append(mut file: &File, since: &LinesSince) -> io::Result<()> {
     let before = file.metadata()?.len();
     let written = since.pieces.iter().try_for_each(|piece| file.write_all(piece));
     if written.is_err() {

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tower_service::Service as _;
 
-use super::desk::Places;
+use super::state::Slots;
 
 /// Connections beyond these are closed at once.
 const MOST_CONNECTIONS: usize = 256;
@@ -25,10 +25,10 @@ const LARGEST_HEAD: usize = 16 * 1024;
 
 /// Answers until it is dropped, and its connections with it.
 pub(super) async fn listen(listener: TcpListener, router: Router) {
-    let places = Places::new(MOST_CONNECTIONS);
-    let mut visits = JoinSet::new();
+    let places = Slots::new(MOST_CONNECTIONS);
+    let mut connections = JoinSet::new();
     loop {
-        while visits.try_join_next().is_some() {}
+        while connections.try_join_next().is_some() {}
         let accepted: Result<(TcpStream, SocketAddr), _> = listener.accept().await;
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -36,7 +36,7 @@ pub(super) async fn listen(listener: TcpListener, router: Router) {
         };
         let Some(place) = places.take() else { continue };
         let router = router.clone();
-        visits.spawn(async move {
+        connections.spawn(async move {
             let _ = stream.set_nodelay(true);
             attend(stream, router).await;
             drop(place);

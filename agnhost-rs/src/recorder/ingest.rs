@@ -1,9 +1,8 @@
 //! The ingest port: one connection for each target, one task for each connection.
 //!
-//! A read is stamped before anything is done with its bytes. Idle connections keep nothing but their unfinished line;
-//! the buffer for reading belongs to the thread. Strangers cost little: the number of connections is bounded, a
-//! greeting has to come soon, and only a few connections at a time may keep a long unfinished line, none of them for
-//! long. What a stranger cannot do is to hold up the connections of others.
+//! A read is stamped before its bytes are used. An idle connection keeps only its unfinished line; the buffer for reading
+//! belongs to the thread. Strangers cost little and cannot delay other connections: the number of connections is bounded, a
+//! greeting has to come soon, and only a few connections at a time may keep a long unfinished line, for a short time.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -20,10 +19,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::desk::Desk;
-use super::intake::{Intake, Nonsense, Said};
-use super::ledger::SWEEP_US;
-use super::target::Seat;
+use super::merged::SWEEP_US;
+use super::messages::{MessageParser, Nonsense, TargetMessage};
+use super::state::RecorderState;
+use super::target::ConnectionClaim;
 use crate::clock::Reading;
 
 /// A connection has to greet within this time.
@@ -42,19 +41,19 @@ thread_local! {
 }
 
 /// Takes connections until it is dropped.
-pub(super) async fn listen(desk: Arc<Desk>, listener: TcpListener) {
-    let mut visits = JoinSet::new();
+pub(super) async fn listen(state: Arc<RecorderState>, listener: TcpListener) {
+    let mut connections = JoinSet::new();
     loop {
-        while visits.try_join_next().is_some() {}
+        while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let Some(place) = desk.connections.take() else {
-                    desk.turned_away.fetch_add(1, Ordering::Relaxed);
+                let Some(place) = state.connections.take() else {
+                    state.turned_away.fetch_add(1, Ordering::Relaxed);
                     continue;
                 };
-                let desk = Arc::clone(&desk);
-                visits.spawn(async move {
-                    Visit::new(&desk, peer).attend(stream).await;
+                let state = Arc::clone(&state);
+                connections.spawn(async move {
+                    TargetConnection::new(&state, peer).attend(stream).await;
                     drop(place);
                 });
             }
@@ -65,25 +64,25 @@ pub(super) async fn listen(desk: Arc<Desk>, listener: TcpListener) {
 }
 
 /// Looks for silence until it is dropped.
-pub(super) async fn sweep(desk: Arc<Desk>) {
+pub(super) async fn sweep(state: Arc<RecorderState>) {
     loop {
         sleep(Duration::from_micros(SWEEP_US)).await;
-        let at = desk.clock.read();
-        desk.change(|ledger| ledger.sweep(at));
+        let at = state.clock.read();
+        state.change(|merged| merged.sweep(at));
     }
 }
 
 /// One connection.
-struct Visit<'a> {
-    desk: &'a Desk,
+struct TargetConnection<'a> {
+    state: &'a RecorderState,
     peer: String,
-    intake: Intake,
-    seat: Option<Seat>,
+    parser: MessageParser,
+    claim: Option<ConnectionClaim>,
     long: Option<(OwnedSemaphorePermit, Instant)>,
     deadline: Option<Instant>,
 }
 
-/// What is to be done after a read.
+/// What to do after a read.
 enum After {
     /// Go on reading.
     Read,
@@ -91,15 +90,15 @@ enum After {
     Answer(Want),
     /// The bytes were not ours: say so, and close.
     Refuse(String),
-    /// The connection ended, or another one has its seat.
+    /// The connection ended, or another one speaks for its target.
     End,
 }
 
-impl<'a> Visit<'a> {
-    fn new(desk: &'a Desk, peer: SocketAddr) -> Self {
+impl<'a> TargetConnection<'a> {
+    fn new(state: &'a RecorderState, peer: SocketAddr) -> Self {
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string();
         let deadline = Some(Instant::now() + GREETING_PATIENCE);
-        Self { desk, peer, intake: Intake::new(), seat: None, long: None, deadline }
+        Self { state, peer, parser: MessageParser::new(), claim: None, long: None, deadline }
     }
 
     async fn attend(&mut self, mut stream: TcpStream) {
@@ -137,7 +136,7 @@ impl<'a> Visit<'a> {
         SCRATCH.with_borrow_mut(|buffer| match stream.try_read(buffer) {
             Ok(0) => self.ended("closed"),
             Ok(count) => {
-                let at = self.desk.clock.read();
+                let at = self.state.clock.read();
                 self.take(&buffer[..count], at)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -147,35 +146,35 @@ impl<'a> Visit<'a> {
         })
     }
 
-    /// What the bytes say goes into the ledger under one lock.
+    /// Enters the messages into the stream under one lock.
     fn take(&mut self, bytes: &[u8], at: Reading) -> After {
-        let said = self.intake.feed(bytes);
+        let said = self.parser.feed(bytes);
         let mut after = After::Read;
         if !said.is_empty() {
-            let Self { desk, peer, seat, .. } = self;
-            desk.change(|ledger| {
+            let Self { state, peer, claim, .. } = self;
+            state.change(|merged| {
                 for said in said {
-                    match (said, &*seat) {
-                        (Said::Hello(hello), _) => {
-                            let (own, want) = ledger.join(*hello, peer, at);
-                            *seat = Some(own);
+                    match (said, &*claim) {
+                        (TargetMessage::Hello(hello), _) => {
+                            let (own, want) = merged.join(*hello, peer, at);
+                            *claim = Some(own);
                             after = After::Answer(Want { want });
                         }
-                        (Said::Nonsense(nonsense), None) => {
-                            ledger.nonsense(peer, &nonsense, at);
+                        (TargetMessage::Nonsense(nonsense), None) => {
+                            merged.nonsense(peer, &nonsense, at);
                             after = After::Refuse(nonsense.error);
                         }
-                        (said, Some(seat)) => {
-                            if !ledger.hear(seat, peer, &said, at) {
+                        (said, Some(claim)) => {
+                            if !merged.hear(claim, peer, &said, at) {
                                 after = match said {
-                                    Said::Nonsense(nonsense) => After::Refuse(nonsense.error),
+                                    TargetMessage::Nonsense(nonsense) => After::Refuse(nonsense.error),
                                     _ => After::End,
                                 };
                                 return;
                             }
                         }
-                        // The intake lets nothing pass before the greeting.
-                        (Said::Line { .. } | Said::Beat { .. }, None) => after = After::End,
+                        // The parser lets nothing through before the greeting.
+                        (TargetMessage::Line { .. } | TargetMessage::Beat { .. }, None) => after = After::End,
                     }
                 }
             });
@@ -190,24 +189,24 @@ impl<'a> Visit<'a> {
 
     /// Asks for leave to keep a long unfinished line, and gives it back when the line is finished.
     fn watch_long_line(&mut self) -> Option<After> {
-        if self.intake.unfinished() <= LONG {
+        if self.parser.unfinished() <= LONG {
             self.long = None;
         } else if self.long.is_none() {
-            match self.desk.long_lines.take() {
+            match self.state.long_lines.take() {
                 Some(permit) => self.long = Some((permit, Instant::now() + LONG_PATIENCE)),
                 None => return Some(self.give_up("too many long lines are under way at once; try again")),
             }
         }
         self.deadline = match &self.long {
             Some((_, deadline)) => Some(*deadline),
-            None if self.intake.greeted() => None,
+            None if self.parser.greeted() => None,
             None => self.deadline,
         };
         None
     }
 
     fn impatience(&self) -> String {
-        if self.seat.is_some() {
+        if self.claim.is_some() {
             format!("a long line was not finished within {LONG_PATIENCE:?}")
         } else {
             format!("no greeting within {GREETING_PATIENCE:?}")
@@ -215,16 +214,16 @@ impl<'a> Visit<'a> {
     }
 
     fn give_up(&mut self, why: &str) -> After {
-        let nonsense = self.intake.give_up(why);
-        let at = self.desk.clock.read();
+        let nonsense = self.parser.give_up(why);
+        let at = self.state.clock.read();
         self.drop_bytes(&nonsense, at);
         self.leave("given up", at);
         After::Refuse(nonsense.error)
     }
 
     fn ended(&mut self, how: &str) -> After {
-        let at = self.desk.clock.read();
-        if let Some(nonsense) = self.intake.end() {
+        let at = self.state.clock.read();
+        if let Some(nonsense) = self.parser.end() {
             self.drop_bytes(&nonsense, at);
         }
         self.leave(how, at);
@@ -232,12 +231,12 @@ impl<'a> Visit<'a> {
     }
 
     fn drop_bytes(&self, nonsense: &Nonsense, at: Reading) {
-        self.desk.change(|ledger| ledger.nonsense(&self.peer, nonsense, at));
+        self.state.change(|merged| merged.nonsense(&self.peer, nonsense, at));
     }
 
     fn leave(&self, how: &str, at: Reading) {
-        if let Some(seat) = &self.seat {
-            self.desk.change(|ledger| ledger.leave(seat, how, at));
+        if let Some(claim) = &self.claim {
+            self.state.change(|merged| merged.leave(claim, how, at));
         }
     }
 }

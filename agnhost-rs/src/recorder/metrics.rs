@@ -1,4 +1,4 @@
-//! The recorder's measures in the text format of OpenMetrics, made anew from the ledger for each question.
+//! The recorder's metrics in the text format of OpenMetrics, made anew for each scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,13 +7,13 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::desk::Desk;
+use super::state::RecorderState;
 
 /// All measures as a text.
-pub(super) fn text(desk: &Desk) -> String {
-    let (counts, next, first, held, (connected, silent)) = desk.look(|ledger| {
-        let memory = ledger.memory();
-        (ledger.counts(), ledger.next(), memory.first(), memory.held(), ledger.present())
+pub(super) fn text(state: &RecorderState) -> String {
+    let (counts, next, first, held, (connected, silent)) = state.look(|merged| {
+        let memory = merged.memory();
+        (merged.counts(), merged.next(), memory.first(), memory.held(), merged.present())
     });
     let loaded = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let mut registry = Registry::with_prefix("probity_recorder");
@@ -29,17 +29,17 @@ pub(super) fn text(desk: &Desk) -> String {
         ("stalls", "Times that the recorder itself was held up", counts.stalls),
         ("entries", "Entries of the merged stream", next),
         ("forgotten_entries", "Entries that are no longer remembered", first),
-        ("turned_away", "Connections closed because there were too many", loaded(&desk.turned_away)),
-        ("refused_queries", "Queries without the token", loaded(&desk.refused)),
-        ("unfiled_entries", "Entries that the file will never have", loaded(&desk.unfiled)),
+        ("turned_away", "Connections closed because there were too many", loaded(&state.turned_away)),
+        ("refused_queries", "Queries without the token", loaded(&state.refused)),
+        ("unfiled_entries", "Entries that the file will never have", loaded(&state.unfiled)),
     ] {
         registry.register(name, help, ConstCounter::new(value));
     }
     for (name, help, value) in [
-        ("connections", "Open connections on the ingest port", desk.connections.taken()),
+        ("connections", "Open connections on the ingest port", state.connections.taken()),
         ("targets", "Targets with an open connection", connected as u64),
         ("silent_targets", "Of these, the silent ones", silent as u64),
-        ("followers", "Readers that follow the stream", desk.followers.taken()),
+        ("followers", "Readers that follow the stream", state.followers.taken()),
         ("memory_bytes", "Bytes of the memory", held as u64),
         (
             "worst_stall_microseconds",

@@ -20,9 +20,9 @@ use http::{HeaderName, StatusCode};
 use probity_script::{Size, Span};
 use serde_json::json;
 
-use super::desk::Desk;
-use super::memory::Since;
 use super::metrics;
+use super::state::RecorderState;
+use crate::recent::LinesSince;
 use crate::token::Token;
 
 const NDJSON: &str = "application/x-ndjson";
@@ -40,7 +40,7 @@ const PIECE: usize = 256 * 1024;
 type Refusal = (StatusCode, String);
 
 /// Everything that the query port answers.
-pub(super) fn router(desk: Arc<Desk>, token: Token) -> Router {
+pub(super) fn router(state: Arc<RecorderState>, token: Token) -> Router {
     let guarded = Router::new()
         .route("/v1/lines", get(lines))
         .route("/v1/stream", get(follow))
@@ -49,22 +49,26 @@ pub(super) fn router(desk: Arc<Desk>, token: Token) -> Router {
         .route("/metrics", get(measures))
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "there is no such path; there are /v1/lines, /v1/stream, /v1/targets, /v1/clock, /metrics and /healthz") })
         .method_not_allowed_fallback(|| async { refuse(StatusCode::METHOD_NOT_ALLOWED, "this port only answers GET") })
-        .layer(middleware::from_fn_with_state((Arc::clone(&desk), token), guard))
-        .with_state(desk);
+        .layer(middleware::from_fn_with_state((Arc::clone(&state), token), guard))
+        .with_state(state);
     Router::new().route("/healthz", get(|| async { "ok\n" })).fallback_service(guarded)
 }
 
-async fn guard(State((desk, token)): State<(Arc<Desk>, Token)>, request: Request, next: Next) -> Response {
+async fn guard(
+    State((state, token)): State<(Arc<RecorderState>, Token)>,
+    request: Request,
+    next: Next,
+) -> Response {
     match token.check(request.headers()) {
         Ok(()) => {
             let mut response = next.run(request).await;
-            if let Ok(name) = desk.name.parse() {
+            if let Ok(name) = state.name.parse() {
                 response.headers_mut().insert(RECORDER, name);
             }
             response
         }
         Err(why) => {
-            desk.refused.fetch_add(1, Ordering::Relaxed);
+            state.refused.fetch_add(1, Ordering::Relaxed);
             ([(WWW_AUTHENTICATE, "Bearer")], refuse(StatusCode::UNAUTHORIZED, why)).into_response()
         }
     }
@@ -75,13 +79,13 @@ fn refuse(status: StatusCode, why: &str) -> Response {
 }
 
 /// What a query asks for.
-struct Ask {
+struct StreamQuery {
     since: u64,
     wait: Duration,
     most: usize,
 }
 
-impl Ask {
+impl StreamQuery {
     /// Reads the query string; only the names in `known` may stand in it.
     fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
         let wrong = |why: String| (StatusCode::BAD_REQUEST, why);
@@ -112,14 +116,14 @@ impl Ask {
     }
 
     /// A cursor from the future is one of another recorder, or of an earlier life of this one.
-    fn check_cursor(&self, desk: &Desk) -> Result<(), Refusal> {
-        let next = desk.look(super::ledger::Ledger::next);
+    fn check_cursor(&self, state: &RecorderState) -> Result<(), Refusal> {
+        let next = state.look(super::merged::MergedStream::next);
         if self.since <= next {
             return Ok(());
         }
         let why = format!(
             "the cursor {} is in the future, the next one is {next}: it is not a cursor of this recorder ({})",
-            self.since, desk.name
+            self.since, state.name
         );
         Err((StatusCode::CONFLICT, why))
     }
@@ -129,13 +133,13 @@ fn respond(result: Result<Response, Refusal>) -> Response {
     result.unwrap_or_else(|(status, why)| refuse(status, &why))
 }
 
-async fn lines(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Response {
+async fn lines(State(state): State<Arc<RecorderState>>, RawQuery(query): RawQuery) -> Response {
     let answer = async {
-        let ask = Ask::parse(query.as_deref(), &["since", "wait", "most"])?;
-        ask.check_cursor(&desk)?;
+        let ask = StreamQuery::parse(query.as_deref(), &["since", "wait", "most"])?;
+        ask.check_cursor(&state)?;
         // Whether there was something or the time is up, the answer is what there is.
-        let _ = tokio::time::timeout(ask.wait, desk.wait_for(ask.since)).await;
-        let Since { first, next, pieces } = desk.since(ask.since, ask.most);
+        let _ = tokio::time::timeout(ask.wait, state.wait_for(ask.since)).await;
+        let LinesSince { first, next, pieces } = state.since(ask.since, ask.most);
         let pieces = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
         let headers =
             [(FIRST, first.to_string()), (NEXT, next.to_string()), (CONTENT_TYPE, NDJSON.to_owned())];
@@ -144,27 +148,27 @@ async fn lines(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Resp
     respond(answer.await)
 }
 
-async fn follow(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Response {
-    respond(start_following(desk, query.as_deref()))
+async fn follow(State(state): State<Arc<RecorderState>>, RawQuery(query): RawQuery) -> Response {
+    respond(start_following(state, query.as_deref()))
 }
 
-fn start_following(desk: Arc<Desk>, query: Option<&str>) -> Result<Response, Refusal> {
-    let ask = Ask::parse(query, &["since"])?;
-    ask.check_cursor(&desk)?;
-    let place = desk.followers.take().ok_or_else(|| {
+fn start_following(state: Arc<RecorderState>, query: Option<&str>) -> Result<Response, Refusal> {
+    let ask = StreamQuery::parse(query, &["since"])?;
+    ask.check_cursor(&state)?;
+    let place = state.followers.take().ok_or_else(|| {
         (
             StatusCode::SERVICE_UNAVAILABLE,
             "too many readers follow the stream; use /v1/lines with `wait`".to_owned(),
         )
     })?;
-    let first = ask.since.max(desk.look(|ledger| ledger.memory().first()));
-    let pieces = stream::unfold((desk, ask.since, place), |(desk, cursor, place)| async move {
-        let Since { next, pieces, .. } = desk.follow(cursor, PIECE).await;
+    let first = ask.since.max(state.look(|merged| merged.memory().first()));
+    let pieces = stream::unfold((state, ask.since, place), |(state, cursor, place)| async move {
+        let LinesSince { next, pieces, .. } = state.follow(cursor, PIECE).await;
         let bytes = match <[_; 1]>::try_from(pieces) {
             Ok([piece]) => piece,
             Err(pieces) => pieces.concat().into(),
         };
-        Some((Ok::<_, Infallible>(bytes), (desk, next, place)))
+        Some((Ok::<_, Infallible>(bytes), (state, next, place)))
     });
     let headers = [
         (FIRST, first.to_string()),
@@ -174,21 +178,21 @@ fn start_following(desk: Arc<Desk>, query: Option<&str>) -> Result<Response, Ref
     Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
-async fn targets(State(desk): State<Arc<Desk>>) -> Response {
-    let at = desk.clock.read();
-    let targets = desk.look(|ledger| serde_json::to_value(ledger.targets()));
+async fn targets(State(state): State<Arc<RecorderState>>) -> Response {
+    let at = state.clock.read();
+    let targets = state.look(|merged| serde_json::to_value(merged.targets()));
     let targets = targets.unwrap_or_default();
-    axum::Json(json!({ "v": 1, "recorder": desk.name, "mono_us": at.mono_us, "wall_us": at.wall_us, "targets": targets }))
+    axum::Json(json!({ "v": 1, "recorder": state.name, "mono_us": at.mono_us, "wall_us": at.wall_us, "targets": targets }))
         .into_response()
 }
 
-async fn clock(State(desk): State<Arc<Desk>>) -> Response {
-    let at = desk.clock.read();
-    axum::Json(json!({ "v": 1, "recorder": desk.name, "mono_us": at.mono_us, "wall_us": at.wall_us }))
+async fn clock(State(state): State<Arc<RecorderState>>) -> Response {
+    let at = state.clock.read();
+    axum::Json(json!({ "v": 1, "recorder": state.name, "mono_us": at.mono_us, "wall_us": at.wall_us }))
         .into_response()
 }
 
-async fn measures(State(desk): State<Arc<Desk>>) -> Response {
+async fn measures(State(state): State<Arc<RecorderState>>) -> Response {
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(CONTENT_TYPE, content_type)], metrics::text(&desk)).into_response()
+    ([(CONTENT_TYPE, content_type)], metrics::text(&state)).into_response()
 }

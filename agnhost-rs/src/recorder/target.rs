@@ -1,4 +1,5 @@
-//! A target's life as the recorder knows it, and the counts over all of them. Plain values; the ledger moves them.
+//! What the recorder knows of a target's life, and the counts over all of them. Plain values; the merged stream changes
+//! them.
 
 use probity_script::witness::Hello;
 use serde::Serialize;
@@ -7,14 +8,14 @@ use crate::clock::Reading;
 
 /// The right of one connection to speak for a life, until another connection takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct ConnectionClaim {
     pub(super) boot: String,
     pub(super) turn: u64,
 }
 
 /// What was counted so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RecorderCounts {
     /// Lines taken.
     pub lines: u64,
     /// Beats taken.
@@ -107,8 +108,8 @@ impl Target {
         self.turn = turn;
     }
 
-    pub(super) fn holds(&self, seat: &Seat) -> bool {
-        self.connected && self.turn == seat.turn
+    pub(super) fn holds(&self, claim: &ConnectionClaim) -> bool {
+        self.connected && self.turn == claim.turn
     }
 
     /// About how many bytes are kept for it.

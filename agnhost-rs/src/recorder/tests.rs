@@ -381,7 +381,7 @@ fn strangers_cost_little_and_keep_nobody_from_being_recorded() {
             let (mut stream, _) = recorder.target(&format!("endless{n}"));
             stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
             thread::spawn(move || {
-                let _ = stream.write_all(&vec![b'a'; intake::LONGEST_LINE - 10]);
+                let _ = stream.write_all(&vec![b'a'; messages::LONGEST_LINE - 10]);
                 stream
             })
         })

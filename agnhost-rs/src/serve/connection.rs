@@ -1,11 +1,13 @@
 //! One connection, from its accept to its end: what the plan does with it before, below and beside the protocol.
 
+use std::io::Cursor;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use probity_script::answer::{ConnectionAnswer, ConnectionSettings, Then};
+use probity_script::answer::{ConnectionAnswer, Then};
+use probity_script::wire::PlannedConnection;
 use probity_script::witness::{Accepted, Closed, TlsSeen};
 use probity_script::{Fact, Protocol};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -14,39 +16,37 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::context::{ConnectionContext, ListenerContext};
 use super::grpc::Health;
-use super::http1::{Http1, Left};
-use super::http2::{self, Scissors, Scripted};
-use super::rewound::Rewound;
-use super::site::{Site, Visitor};
-use super::tap::{Tap, Wire};
-use crate::stage::{self, Asked};
+use super::http1::{Http1, ProtocolEnd};
+use super::http2::{self, ConnectionCutter, Scripted};
+use super::wire::{Wire, WireStream};
+use crate::stage::{self, ProbedEndpoint};
 
-const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no protocol \xff\xfe\r\n\r\n";
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(30);
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Takes a connection through its life and writes down how it ended.
-pub(super) async fn host(site: Arc<Site>, stream: TcpStream, peer: SocketAddr) {
-    let clock = *site.stage.witness().clock();
+pub(super) async fn host(context: Arc<ListenerContext>, stream: TcpStream, peer: SocketAddr) {
+    let clock = *context.stage.witness().clock();
     let local = canonical(stream.local_addr().unwrap_or(peer));
     let _ = stream.set_nodelay(true);
-    let _open = site.meters.connection();
-    let conn = site.numbers.fetch_add(1, Ordering::Relaxed);
+    let _open = context.meters.connection();
+    let conn = context.numbers.fetch_add(1, Ordering::Relaxed);
     let wire = Wire::new(stream, clock);
-    let visitor = Visitor { site, conn, local, wire };
-    let (accepted, answer) = visitor.welcome(canonical(peer));
-    let mut door = visitor.site.doors.watch();
+    let context = ConnectionContext { listener: context, conn, local, wire };
+    let (accepted, planned) = context.welcome(canonical(peer));
+    let mut gate = context.listener.gate.watch();
     tokio::select! {
-        () = treat(&visitor, answer) => {}
-        () = door.shut() => visitor.wire.reset(),
+        () = treat(&context, planned) => {}
+        () = gate.shut() => context.wire.reset(),
     }
-    let end = visitor.wire.end();
-    visitor.witness().record(&Fact::Closed(Closed {
+    let end = context.wire.end();
+    context.witness().record(&Fact::Closed(Closed {
         conn,
         how: end.how,
-        received: visitor.wire.received(),
-        sent: visitor.wire.sent(),
+        received: context.wire.received(),
+        sent: context.wire.sent(),
         lived_us: clock.mono_us().saturating_sub(accepted),
         error: end.error,
     }));
@@ -57,140 +57,119 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-impl Visitor {
+impl ConnectionContext {
     /// Writes the connection down and chooses what is done with it.
-    fn welcome(&self, peer: SocketAddr) -> (u64, ConnectionAnswer) {
-        let site = &self.site;
-        let (at, answer, mark) = site.stage.with_plan(|plan| {
-            let Some(listener) = plan.listeners.get(&site.name) else {
-                return (0, ConnectionAnswer::Close, None);
+    fn welcome(&self, peer: SocketAddr) -> (u64, PlannedConnection) {
+        let context = &self.listener;
+        let (at, planned, mark) = context.stage.with_plan(|plan| {
+            let Some(listener) = plan.listeners.get(&context.name) else {
+                return (0, PlannedConnection::of(&ConnectionAnswer::Close), None);
             };
-            let probe = site.stage.count(stage::CONNECTIONS, &site.name);
-            let choice =
-                site.stage.choose(&listener.connections, Asked { name: &site.name, probe, host: None });
+            let probe = context.stage.count(stage::CONNECTIONS, &context.name);
+            let choice = context
+                .stage
+                .choose(&listener.connections, ProbedEndpoint { name: &context.name, probe, host: None });
+            let planned = PlannedConnection::of(&choice.answer);
             let stamp = self.witness().arrival(&Fact::Accepted(Accepted {
                 conn: self.conn,
-                listener: site.name.clone(),
+                listener: context.name.clone(),
                 peer: peer.to_string(),
                 local: self.local.to_string(),
                 step: choice.step,
-                answer: choice.answer.word().unwrap_or("with settings").to_owned(),
+                answer: planned.word.to_owned(),
             }));
-            (stamp.at.mono_us, choice.answer, choice.mark)
+            (stamp.at.mono_us, planned, choice.mark)
         });
         if let Some(mark) = mark {
-            site.stage.mark(&mark, &format!("{}@connections", site.name));
+            context.stage.mark(&mark, &format!("{}@connections", context.name));
         }
-        (at, answer)
+        (at, planned)
     }
 }
 
-/// The settings that a word stands for.
-fn settings(answer: ConnectionAnswer) -> ConnectionSettings {
-    let then = |then| ConnectionSettings { then, ..ConnectionSettings::default() };
-    match answer {
-        ConnectionAnswer::With(settings) => settings,
-        ConnectionAnswer::Serve => then(Then::Serve),
-        ConnectionAnswer::Hold => then(Then::Hold),
-        ConnectionAnswer::Close => then(Then::Close),
-        ConnectionAnswer::Reset => then(Then::Reset),
-        ConnectionAnswer::Echo => then(Then::Echo),
-        ConnectionAnswer::Garbage => then(Then::Close),
-    }
-}
-
-async fn treat(visitor: &Visitor, answer: ConnectionAnswer) {
-    let mut tap = Tap(Arc::clone(&visitor.wire));
-    let garbage = (answer == ConnectionAnswer::Garbage).then_some(GARBAGE);
-    let settings = settings(answer);
-    if let Some(delay) = settings.delay {
+async fn treat(context: &ConnectionContext, planned: PlannedConnection) {
+    let mut stream = WireStream(Arc::clone(&context.wire));
+    if let Some(delay) = planned.delay {
         sleep(delay.0).await;
     }
-    if let Some(bytes) = garbage.or(settings.send.as_deref().map(str::as_bytes)) {
-        // A peer that is gone is noticed by whatever comes next.
-        let _ = tap.write_all(bytes).await;
-    }
+    // A peer that is gone is noticed by whatever comes next.
+    let _ = stream.write_all(&planned.first).await;
     // A box, and boxes below: what every idle connection holds is then only what it does, not the most that it might.
     let act = Box::pin(async {
-        match settings.then {
-            Then::Serve => speak(visitor, tap.clone()).await,
-            Then::Hold => swallow(&mut tap.clone()).await,
-            Then::Echo => echo(&mut tap.clone()).await,
-            Then::Close => close(&mut tap.clone()).await,
-            Then::Reset => visitor.wire.reset(),
+        match planned.then {
+            Then::Serve => speak(context, stream.clone()).await,
+            Then::Hold => swallow(&mut stream.clone()).await,
+            Then::Echo => echo(&mut stream.clone()).await,
+            Then::Close => close(&mut stream.clone()).await,
+            Then::Reset => context.wire.reset(),
         }
     });
-    match settings.close_after {
+    match planned.close_after {
         None => act.await,
         Some(after) => {
             if timeout(after.0, act).await.is_err() {
-                close(&mut tap).await;
+                close(&mut stream).await;
             }
         }
     }
 }
 
 /// Reads until the peer ends the connection.
-async fn swallow(tap: &mut Tap) {
+async fn swallow(stream: &mut (impl AsyncRead + Unpin)) {
     let mut bytes = [0; 512];
-    while matches!(tap.read(&mut bytes).await, Ok(count) if count > 0) {}
+    while matches!(stream.read(&mut bytes).await, Ok(count) if count > 0) {}
 }
 
-async fn echo(tap: &mut Tap) {
+async fn echo(stream: &mut WireStream) {
     let mut bytes = vec![0; 4096];
-    while let Ok(count @ 1..) = tap.read(&mut bytes).await {
-        if tap.write_all(&bytes[..count]).await.is_err() {
+    while let Ok(count @ 1..) = stream.read(&mut bytes).await {
+        if stream.write_all(&bytes[..count]).await.is_err() {
             return;
         }
     }
 }
 
 /// Closes in good order: our end, then what is still under way, then the peer's end.
-pub(super) async fn close(tap: &mut Tap) {
-    let _ = tap.shutdown().await;
-    let _ = timeout(LAST_WAIT, swallow(tap)).await;
+pub(super) async fn close(stream: &mut WireStream) {
+    let _ = stream.shutdown().await;
+    let _ = timeout(LAST_WAIT, swallow(stream)).await;
 }
 
 /// Hands the connection to the listener's protocol.
-async fn speak(visitor: &Visitor, mut tap: Tap) {
-    match &visitor.site.tls {
-        None if visitor.site.protocol == Protocol::Tcp => swallow(&mut tap).await,
-        None => protocol(visitor, tap, false).await,
-        Some(acceptor) => Box::pin(speak_tls(visitor, tap, acceptor)).await,
+async fn speak(context: &ConnectionContext, mut stream: WireStream) {
+    match &context.listener.tls {
+        None if context.listener.protocol == Protocol::Tcp => swallow(&mut stream).await,
+        None => protocol(context, stream, false).await,
+        Some(acceptor) => Box::pin(speak_tls(context, stream, acceptor)).await,
     }
 }
 
-async fn speak_tls(visitor: &Visitor, mut tap: Tap, acceptor: &TlsAcceptor) {
-    let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(tap.clone())).await;
+async fn speak_tls(context: &ConnectionContext, mut stream: WireStream, acceptor: &TlsAcceptor) {
+    let handshake = timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream.clone())).await;
     match handshake {
-        Ok(Ok(stream)) => {
-            let h2 = note_tls(visitor, &stream);
-            match visitor.site.protocol {
-                Protocol::Tcp => swallow_plain(stream).await,
-                _ => protocol(visitor, stream, h2).await,
+        Ok(Ok(mut stream)) => {
+            let h2 = note_tls(context, &stream);
+            match context.listener.protocol {
+                Protocol::Tcp => swallow(&mut stream).await,
+                _ => protocol(context, stream, h2).await,
             }
         }
         Ok(Err(error)) => {
-            note_failure(visitor, &error.to_string());
+            note_failure(context, &error.to_string());
             // In good order, so that the client gets to read the alert.
-            close(&mut tap).await;
+            close(&mut stream).await;
         }
-        Err(_) => note_failure(visitor, "the client took longer than 30 s"),
+        Err(_) => note_failure(context, "the client took longer than 30 s"),
     }
 }
 
-async fn swallow_plain(mut stream: TlsStream<Tap>) {
-    let mut bytes = [0; 512];
-    while matches!(stream.read(&mut bytes).await, Ok(count) if count > 0) {}
-}
-
 /// Writes the handshake down. Returns whether HTTP/2 was agreed on.
-fn note_tls(visitor: &Visitor, stream: &TlsStream<Tap>) -> bool {
+fn note_tls(context: &ConnectionContext, stream: &TlsStream<WireStream>) -> bool {
     let (_, session) = stream.get_ref();
     let alpn = session.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned());
     let h2 = alpn.as_deref() == Some("h2");
-    visitor.witness().record(&Fact::Tls(TlsSeen {
-        conn: visitor.conn,
+    context.witness().record(&Fact::Tls(TlsSeen {
+        conn: context.conn,
         version: session.protocol_version().and_then(|version| version.as_str().map(str::to_owned)),
         alpn,
         server_name: session.server_name().map(str::to_owned),
@@ -200,9 +179,9 @@ fn note_tls(visitor: &Visitor, stream: &TlsStream<Tap>) -> bool {
     h2
 }
 
-fn note_failure(visitor: &Visitor, error: &str) {
-    visitor.witness().record(&Fact::Tls(TlsSeen {
-        conn: visitor.conn,
+fn note_failure(context: &ConnectionContext, error: &str) {
+    context.witness().record(&Fact::Tls(TlsSeen {
+        conn: context.conn,
         version: None,
         alpn: None,
         server_name: None,
@@ -211,31 +190,36 @@ fn note_failure(visitor: &Visitor, error: &str) {
     }));
 }
 
-async fn protocol<S>(visitor: &Visitor, stream: S, h2: bool)
+async fn protocol<S>(context: &ConnectionContext, stream: S, h2: bool)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    if visitor.site.protocol == Protocol::Grpc {
-        let scissors = Arc::new(Scissors::default());
+    if context.listener.protocol == Protocol::Grpc {
+        let cutter = Arc::new(ConnectionCutter::default());
         let requests = Arc::new(AtomicU64::new(0));
-        let health = Health { visitor: visitor.clone(), scissors: Arc::clone(&scissors), requests };
-        return Box::pin(http2::serve(visitor, stream, &scissors, health)).await;
+        let health = Health { context: context.clone(), cutter: Arc::clone(&cutter), requests };
+        return Box::pin(http2::serve(context, stream, &cutter, health)).await;
     }
     if h2 {
-        return Box::pin(scripted_http2(visitor, stream)).await;
+        return Box::pin(scripted_http2(context, stream)).await;
     }
-    match Http1::new(visitor.clone(), stream).run().await {
-        Left::Over => {}
-        Left::Http2(stream, read) => Box::pin(scripted_http2(visitor, Rewound::new(stream, read))).await,
+    match Http1::new(context.clone(), stream).run().await {
+        ProtocolEnd::Over => {}
+        ProtocolEnd::Http2(stream, read) => {
+            // The bytes that have been read come once more.
+            let (reader, writer) = tokio::io::split(stream);
+            let again = tokio::io::join(Cursor::new(read).chain(reader), writer);
+            Box::pin(scripted_http2(context, again)).await;
+        }
     }
 }
 
-async fn scripted_http2<S>(visitor: &Visitor, stream: S)
+async fn scripted_http2<S>(context: &ConnectionContext, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let scissors = Arc::new(Scissors::default());
+    let cutter = Arc::new(ConnectionCutter::default());
     let requests = Arc::new(AtomicU64::new(0));
-    let scripted = Scripted { visitor: visitor.clone(), scissors: Arc::clone(&scissors), requests };
-    http2::serve(visitor, stream, &scissors, scripted).await;
+    let scripted = Scripted { context: context.clone(), cutter: Arc::clone(&cutter), requests };
+    http2::serve(context, stream, &cutter, scripted).await;
 }

@@ -8,12 +8,12 @@ use probity_script::Protocol;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
-use super::head::{self, Parsed};
+use super::context::{ConnectionContext, ListenerContext};
+use super::head::{self, ParsedHead};
 use super::http1::Http1;
-use super::site::{Site, Visitor};
-use super::tap::Wire;
+use super::wire::Wire;
 use crate::clock::Clock;
-use crate::lifecycle::Doors;
+use crate::lifecycle::ShutdownGate;
 use crate::stage::Stage;
 use crate::witness::{Identity, Witness};
 
@@ -21,45 +21,50 @@ const PLAN: &str = r#"{"listeners":{"web":{"port":0,"paths":{"/":200,"/h":"hang"
 
 /// Reads a head and holds it to what it promises.
 pub(crate) fn request_head(bytes: &[u8]) {
-    if let Parsed::Head(head) = head::parse(bytes) {
+    if let ParsedHead::Head(head) = head::parse(bytes) {
         assert!(head.length <= bytes.len(), "a head is no longer than what came");
         assert!(std::str::from_utf8(head.target.as_bytes()).is_ok(), "a target is text");
-        let _ = (head.keeps_alive(), head.expects_leave(), head.coming());
+        let _ = (head.keeps_alive(), head.expects_leave(), head.announced_body());
     }
 }
 
 /// The parts of a connection that fuzzing does not vary, made once for each thread.
-struct Bench {
+struct FuzzedConnection {
     runtime: Runtime,
-    site: Arc<Site>,
+    context: Arc<ListenerContext>,
     wire: Arc<Wire>,
     local: std::net::SocketAddr,
 }
 
 thread_local! {
-    static BENCH: RefCell<Option<Bench>> = RefCell::new(bench().ok());
+    static CONNECTION: RefCell<Option<FuzzedConnection>> = RefCell::new(fuzzed().ok());
 }
 
 /// Takes bytes for everything that a client ever sends on one connection.
 pub(crate) fn request_stream(bytes: &[u8]) {
-    BENCH.with_borrow(|bench| {
-        let Some(Bench { runtime, site, wire, local }) = bench else { return };
-        let visitor = Visitor { site: Arc::clone(site), conn: 0, local: *local, wire: Arc::clone(wire) };
+    CONNECTION.with_borrow(|fuzzed| {
+        let Some(FuzzedConnection { runtime, context, wire, local }) = fuzzed else { return };
+        let context = ConnectionContext {
+            listener: Arc::clone(context),
+            conn: 0,
+            local: *local,
+            wire: Arc::clone(wire),
+        };
         let stream = tokio::io::join(bytes, tokio::io::sink());
-        runtime.block_on(async { drop(Http1::new(visitor, stream).run().await) });
+        runtime.block_on(async { drop(Http1::new(context, stream).run().await) });
     });
 }
 
-fn bench() -> std::io::Result<Bench> {
+fn fuzzed() -> std::io::Result<FuzzedConnection> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let clock = Clock::start();
     let identity = Identity { boot: "fuzzing".to_owned(), attempt: 0, attempt_known: false };
     let plan = serde_saphyr::from_str(PLAN).map_err(std::io::Error::other)?;
-    let site = Site {
+    let context = ListenerContext {
         name: "web".to_owned(),
         protocol: Protocol::Http,
         stage: Stage::new(plan, Witness::new(clock, identity, 1 << 16)),
-        doors: Doors::default(),
+        gate: ShutdownGate::default(),
         tls: None,
         numbers: Arc::new(AtomicU64::new(0)),
         pool: None,
@@ -72,5 +77,5 @@ fn bench() -> std::io::Result<Bench> {
         TcpStream::connect(local).await.map(|stream| (stream, local))
     })?;
     let wire = Wire::new(stream, clock);
-    Ok(Bench { runtime, site: Arc::new(site), wire, local })
+    Ok(FuzzedConnection { runtime, context: Arc::new(context), wire, local })
 }

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::stream::{BoxStream, unfold};
 use http::{Request as HttpRequest, Response as HttpResponse};
 use hyper::body::Incoming;
 use hyper::service::Service;
-use probity_script::answer::{GrpcAnswer, GrpcSettings, HttpAnswer, ServingStatus};
+use probity_script::answer::{GrpcAnswer, HttpAnswer};
+use probity_script::wire::{HealthReply, HttpVersion, WireAction, compose_health};
 use probity_script::witness::Request as Seen;
-use probity_script::{Endpoint, Fact};
+use probity_script::{Choice, Endpoint, Fact};
 use prost::Message as _;
 use tokio::time::sleep;
 use tonic::server::{Grpc, ServerStreamingService, UnaryService};
@@ -25,12 +25,9 @@ use tonic::{Code, Request, Response, Status};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_prost::ProstCodec;
 
-use super::http2::{Account, Cut, Scissors, asking};
-use super::site::{Asking, Decision, Visitor};
-use crate::stage::{Asked, Choice};
-
-/// The beginning of a HEADERS frame that announces more than ever comes.
-const HALF_FRAME: &[u8] = b"\x00\x00\x40\x01\x04\x00\x00\x00\x01\x88";
+use super::context::{ChosenAnswer, ConnectionContext, IncomingRequest};
+use super::http2::{Account, ConnectionCutter, Cut, incoming};
+use crate::stage::ProbedEndpoint;
 
 /// How often a watch looks whether its answer has changed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -49,22 +46,22 @@ struct ListResponse {
 /// The health service of one connection.
 #[derive(Clone)]
 pub(super) struct Health {
-    pub(super) visitor: Visitor,
-    pub(super) scissors: Arc<Scissors>,
+    pub(super) context: ConnectionContext,
+    pub(super) cutter: Arc<ConnectionCutter>,
     pub(super) requests: Arc<AtomicU64>,
 }
 
-type Answer = HttpResponse<tonic::body::Body>;
+type GrpcResponse = HttpResponse<tonic::body::Body>;
 
 impl Service<HttpRequest<Incoming>> for Health {
-    type Response = Answer;
+    type Response = GrpcResponse;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<GrpcResponse, Infallible>> + Send>>;
 
     fn call(&self, request: HttpRequest<Incoming>) -> Self::Future {
         let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        let asking = asking(&request, nth);
-        let call = Call { health: self.clone(), asking: Some(asking) };
+        let incoming = incoming(&request, nth);
+        let call = Call { health: self.clone(), incoming: Some(incoming) };
         Box::pin(async move {
             Ok(match request.uri().path() {
                 "/grpc.health.v1.Health/Check" => {
@@ -88,72 +85,88 @@ impl Service<HttpRequest<Incoming>> for Health {
 /// One call, before its message is known.
 struct Call {
     health: Health,
-    asking: Option<Asking>,
+    incoming: Option<IncomingRequest>,
 }
 
 impl Call {
     /// Writes the call down and chooses its answer.
     fn arrive(&mut self, service: Option<String>) -> (Account, Option<GrpcAnswer>) {
-        let visitor = self.health.visitor.clone();
-        let visit = visitor.site.doors.visit();
-        let (decision, answer, mark) = visitor.site.stage.with_plan(|plan| {
-            let listener = plan.listeners.get(&visitor.site.name);
+        let context = self.health.context.clone();
+        let open_request = context.listener.gate.enter();
+        let (chosen_answer, answer, mark) = context.listener.stage.with_plan(|plan| {
+            let listener = plan.listeners.get(&context.listener.name);
             let chosen = service.as_ref().and_then(|wanted| {
-                let services = &listener?.services;
-                let (name, script) =
-                    services.get_key_value(wanted).or_else(|| services.get_key_value("*"))?;
+                let (name, script) = listener?.service(wanted)?;
                 Some((name.clone(), self.choose(name, script)))
             });
             self.write_down(service, chosen)
         });
         if let Some((name, mark)) = mark {
-            visitor.site.stage.mark(&mark, &name);
+            context.listener.stage.mark(&mark, &name);
         }
-        (Account { visitor, decision, said: String::new(), sent: 0, ended: false, _visit: visit }, answer)
+        (
+            Account {
+                context,
+                chosen_answer,
+                said: String::new(),
+                sent: 0,
+                ended: false,
+                _open_request: open_request,
+            },
+            answer,
+        )
     }
 
     fn choose(&self, name: &str, script: &probity_script::Script<GrpcAnswer>) -> Choice<GrpcAnswer> {
-        let site = &self.health.visitor.site;
-        let probe = site.stage.count(&site.name, name);
-        let host = self.asking.as_ref().and_then(|asking| asking.host.as_deref());
-        site.stage.choose(script, Asked { name, probe, host })
+        let context = &self.health.context.listener;
+        let probe = context.stage.count(&context.name, name);
+        let host = self.incoming.as_ref().and_then(|incoming| incoming.host.as_deref());
+        context.stage.choose(script, ProbedEndpoint { name, probe, host })
     }
 
     fn write_down(
         &mut self,
         service: Option<String>,
         chosen: Option<(String, Choice<GrpcAnswer>)>,
-    ) -> (Decision, Option<GrpcAnswer>, Option<(String, String)>) {
-        let visitor = &self.health.visitor;
-        let asking = self.asking.take();
-        let listener = &visitor.site.name;
+    ) -> (ChosenAnswer, Option<GrpcAnswer>, Option<(String, String)>) {
+        let context = &self.health.context;
+        let incoming = self.incoming.take();
+        let listener = &context.listener.name;
         let endpoint =
             chosen.as_ref().map(|(name, _)| Endpoint::Of { listener: listener.clone(), name: name.clone() });
         let (probe, step) = chosen.as_ref().map_or((0, 0), |(_, choice)| (choice.probe, choice.step));
-        let nth = asking.as_ref().map_or(0, |asking| asking.nth);
-        let arrived = visitor.witness().arrival(&Fact::Request(Seen {
-            conn: visitor.conn,
+        let nth = incoming.as_ref().map_or(0, |incoming| incoming.nth);
+        let arrived = context.witness().arrival(&Fact::Request(Seen {
+            conn: context.conn,
             nth,
             endpoint: endpoint.clone(),
             probe,
             hop: None,
-            method: asking.as_ref().map(|asking| asking.method.clone()).unwrap_or_default(),
-            target: asking.as_ref().map(|asking| asking.target.clone()).unwrap_or_default(),
-            protocol: "HTTP/2".to_owned(),
-            headers: asking.map(|asking| asking.headers).unwrap_or_default(),
+            method: incoming.as_ref().map(|incoming| incoming.method.clone()).unwrap_or_default(),
+            target: incoming.as_ref().map(|incoming| incoming.target.clone()).unwrap_or_default(),
+            protocol: HttpVersion::Http2.word().to_owned(),
+            headers: incoming.map(|incoming| incoming.headers).unwrap_or_default(),
             body: 0,
-            first_byte_us: visitor.wire.take_first_byte(),
+            first_byte_us: context.wire.take_first_byte(),
             service,
         }));
-        let decision =
-            Decision { nth, answer: HttpAnswer::Hang, endpoint, step, probe, hop: 0, arrived, worker: None };
+        let chosen_answer = ChosenAnswer {
+            nth,
+            answer: HttpAnswer::Hang,
+            endpoint,
+            step,
+            probe,
+            hop: 0,
+            arrived,
+            worker: None,
+        };
         let (mark, answer) = chosen.map_or((None, None), |(name, choice)| {
             (choice.mark.map(|mark| (format!("{listener}:{name}"), mark)), Some(choice.answer))
         });
-        (decision, answer, mark)
+        (chosen_answer, answer, mark)
     }
 
-    fn unknown_method(mut self) -> Answer {
+    fn unknown_method(mut self) -> GrpcResponse {
         let (account, _) = self.arrive(None);
         finish(account, "unimplemented", 0);
         Status::unimplemented("no such method in the plan").into_http()
@@ -165,40 +178,28 @@ impl Call {
         mut account: Account,
         answer: Option<GrpcAnswer>,
     ) -> Result<HealthCheckResponse, Status> {
-        let answer = answer.unwrap_or(GrpcAnswer::NotFound);
-        account.said = answer.word().map_or_else(String::new, str::to_owned);
-        match &answer {
-            GrpcAnswer::Hang => {
-                let _account = account;
-                std::future::pending().await
+        let composed = compose_health(answer.as_ref());
+        account.said = composed.word;
+        if let Some(delay) = composed.delay {
+            sleep(delay.0).await;
+        }
+        match composed.action {
+            WireAction::Hang => account.never().await,
+            WireAction::SendAndEnd { bytes, end } => {
+                account.cut(&self.health.cutter, Cut { bytes, end }).await
             }
-            GrpcAnswer::Close => self.cut(account, Cut::Close).await,
-            GrpcAnswer::Reset => self.cut(account, Cut::Reset).await,
-            GrpcAnswer::HalfFrame => self.cut(account, Cut::After(Bytes::from_static(HALF_FRAME))).await,
-            GrpcAnswer::NotFound => {
-                finish(account, "not-found", 0);
-                Err(Status::not_found("unknown service"))
+            WireAction::Respond(HealthReply::Status(status)) => {
+                let response = HealthCheckResponse { status };
+                // Behind each message's five bytes of framing.
+                account.sent = response.encoded_len() as u64 + 5;
+                account.ended = true;
+                Ok(response)
             }
-            GrpcAnswer::Unimplemented => {
-                finish(account, "unimplemented", 0);
-                Err(Status::unimplemented("this server has no health service"))
-            }
-            plain => {
-                let settings = settings(plain);
-                if let Some(delay) = settings.delay {
-                    account.said = said(&settings);
-                    sleep(delay.0).await;
-                }
-                respond(account, &settings)
+            WireAction::Respond(HealthReply::Error { code, message }) => {
+                account.ended = true;
+                Err(Status::new(Code::from(i32::from(code)), message))
             }
         }
-    }
-
-    async fn cut(&self, account: Account, cut: Cut) -> Result<HealthCheckResponse, Status> {
-        let said = account.said.clone();
-        finish(account, &said, 0);
-        self.health.scissors.cut(cut);
-        std::future::pending().await
     }
 }
 
@@ -208,49 +209,17 @@ fn finish(mut account: Account, said: &str, sent: u64) {
     account.ended = true;
 }
 
-fn respond(account: Account, settings: &GrpcSettings) -> Result<HealthCheckResponse, Status> {
-    if let Some(code) = settings.code {
-        finish(account, &said(settings), 0);
-        let message = settings.message.clone().unwrap_or_else(|| "as planned".to_owned());
-        return Err(Status::new(Code::from(i32::from(code)), message));
-    }
-    let response = HealthCheckResponse { status: settings.status.0 };
-    // Behind each message's five bytes of framing.
-    finish(account, &said(settings), response.encoded_len() as u64 + 5);
-    Ok(response)
-}
-
-/// What an answer with settings says, in short.
-fn said(settings: &GrpcSettings) -> String {
-    match settings.code {
-        Some(code) => format!("code {code}"),
-        None => format!("status {}", settings.status.0),
-    }
-}
-
-/// The settings that a status's word stands for.
-fn settings(answer: &GrpcAnswer) -> GrpcSettings {
-    let status = |number| GrpcSettings { status: ServingStatus(number), ..GrpcSettings::default() };
-    match answer {
-        GrpcAnswer::With(settings) => settings.clone(),
-        GrpcAnswer::NotServing => status(2),
-        GrpcAnswer::Unknown => status(0),
-        GrpcAnswer::ServiceUnknown => status(3),
-        _ => status(1),
-    }
-}
-
-type Reply<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
+type GrpcFuture<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
 
 struct Check(Call);
 
 impl UnaryService<HealthCheckRequest> for Check {
     type Response = HealthCheckResponse;
-    type Future = Reply<HealthCheckResponse>;
+    type Future = GrpcFuture<HealthCheckResponse>;
 
     fn call(&mut self, request: Request<HealthCheckRequest>) -> Self::Future {
         let (account, answer) = self.0.arrive(Some(request.into_inner().service));
-        let call = Call { health: self.0.health.clone(), asking: None };
+        let call = Call { health: self.0.health.clone(), incoming: None };
         Box::pin(async move { call.give(account, answer).await.map(Response::new) })
     }
 }
@@ -259,17 +228,17 @@ struct List(Call);
 
 impl UnaryService<ListRequest> for List {
     type Response = ListResponse;
-    type Future = Reply<ListResponse>;
+    type Future = GrpcFuture<ListResponse>;
 
     fn call(&mut self, _: Request<ListRequest>) -> Self::Future {
         let (account, _) = self.0.arrive(None);
-        let site = &self.0.health.visitor.site;
-        let statuses = site.stage.with_plan(|plan| {
-            let services = plan.listeners.get(&site.name).map(|listener| &listener.services);
+        let context = &self.0.health.context.listener;
+        let statuses = context.stage.with_plan(|plan| {
+            let services = plan.listeners.get(&context.name).map(|listener| &listener.services);
             let now = |(name, script): (&String, &probity_script::Script<GrpcAnswer>)| {
-                let probe = site.stage.counted(&site.name, name).max(1);
-                let answer = site.stage.choose(script, Asked { name, probe, host: None }).answer;
-                (name.clone(), HealthCheckResponse { status: settings(&answer).status.0 })
+                let probe = context.stage.counted(&context.name, name).max(1);
+                let answer = context.stage.choose(script, ProbedEndpoint { name, probe, host: None }).answer;
+                (name.clone(), HealthCheckResponse { status: answer.status() })
             };
             services.into_iter().flatten().filter(|(name, _)| *name != "*").map(now).collect()
         });
@@ -284,7 +253,7 @@ struct Watch(Call);
 impl ServerStreamingService<HealthCheckRequest> for Watch {
     type Response = HealthCheckResponse;
     type ResponseStream = BoxStream<'static, Result<HealthCheckResponse, Status>>;
-    type Future = Reply<Self::ResponseStream>;
+    type Future = GrpcFuture<Self::ResponseStream>;
 
     fn call(&mut self, request: Request<HealthCheckRequest>) -> Self::Future {
         let service = request.into_inner().service;
@@ -325,19 +294,19 @@ impl Watching {
         }
     }
 
-    /// The status now; 3 (SERVICE_UNKNOWN) for a service that the plan does not know, as the protocol says.
+    /// The status now; SERVICE_UNKNOWN for a service that the plan does not have, as the protocol says.
     fn now(&self) -> i32 {
-        let site = &self.account.visitor.site;
-        site.stage.with_plan(|plan| {
-            let services = plan.listeners.get(&site.name).map(|listener| &listener.services);
-            let script =
-                services.and_then(|services| services.get(&self.service).or_else(|| services.get("*")));
-            script.map_or(3, |script| {
-                let probe = site.stage.counted(&site.name, &self.service).max(1);
-                settings(&site.stage.choose(script, Asked { name: &self.service, probe, host: None }).answer)
-                    .status
-                    .0
-            })
+        let context = &self.account.context.listener;
+        context.stage.with_plan(|plan| {
+            let known =
+                plan.listeners.get(&context.name).and_then(|listener| listener.service(&self.service));
+            let Some((_, script)) = known else { return GrpcAnswer::ServiceUnknown.status() };
+            let probe = context.stage.counted(&context.name, &self.service).max(1);
+            context
+                .stage
+                .choose(script, ProbedEndpoint { name: &self.service, probe, host: None })
+                .answer
+                .status()
         })
     }
 }

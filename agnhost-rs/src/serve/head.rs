@@ -27,7 +27,7 @@ pub(super) struct Head {
 
 /// What the bytes so far are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Parsed {
+pub(super) enum ParsedHead {
     /// A whole head.
     Head(Head),
     /// The beginning of one.
@@ -42,7 +42,7 @@ pub(super) enum Parsed {
 
 /// How much of a body comes with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Coming {
+pub(super) enum AnnouncedBody {
     /// So many bytes.
     Length(u64),
     /// Chunks.
@@ -52,26 +52,26 @@ pub(super) enum Coming {
 }
 
 /// Reads a head from the bytes that have come so far.
-pub(super) fn parse(bytes: &[u8]) -> Parsed {
+pub(super) fn parse(bytes: &[u8]) -> ParsedHead {
     if !bytes.is_empty() && H2_PREFACE.starts_with(&bytes[..bytes.len().min(H2_PREFACE.len())]) {
-        return if bytes.len() >= H2_PREFACE.len() { Parsed::Http2 } else { Parsed::Partial };
+        return if bytes.len() >= H2_PREFACE.len() { ParsedHead::Http2 } else { ParsedHead::Partial };
     }
     // Left unwritten: to clear so many places would take longer than to read a usual head.
     let mut lines = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match request.parse_with_uninit_headers(bytes, &mut lines) {
-        Ok(httparse::Status::Complete(length)) => Parsed::Head(Head {
+        Ok(httparse::Status::Complete(length)) => ParsedHead::Head(Head {
             method: request.method.unwrap_or_default().to_owned(),
             target: request.path.unwrap_or_default().to_owned(),
             minor: request.version.unwrap_or(1),
             headers: request.headers.iter().map(|line| (line.name.to_owned(), text(line.value))).collect(),
             length,
         }),
-        Ok(httparse::Status::Partial) if bytes.len() >= LARGEST => Parsed::TooLarge,
-        Ok(httparse::Status::Partial) => Parsed::Partial,
-        Err(httparse::Error::TooManyHeaders) => Parsed::TooLarge,
-        Err(error) => Parsed::Wrong(error.to_string()),
+        Ok(httparse::Status::Partial) if bytes.len() >= LARGEST => ParsedHead::TooLarge,
+        Ok(httparse::Status::Partial) => ParsedHead::Partial,
+        Err(httparse::Error::TooManyHeaders) => ParsedHead::TooLarge,
+        Err(error) => ParsedHead::Wrong(error.to_string()),
     }
 }
 
@@ -103,17 +103,17 @@ impl Head {
     }
 
     /// How much body comes. Where two headers disagree nobody can tell where the next request begins.
-    pub(super) fn coming(&self) -> Coming {
+    pub(super) fn announced_body(&self) -> AnnouncedBody {
         if self.all("transfer-encoding").next().is_some() {
             let only_chunked =
                 self.says("transfer-encoding", "chunked") && self.all("content-length").next().is_none();
-            return if only_chunked { Coming::Chunks } else { Coming::Unclear };
+            return if only_chunked { AnnouncedBody::Chunks } else { AnnouncedBody::Unclear };
         }
         let mut lengths = self.all("content-length").map(|value| value.trim().parse::<u64>());
         match (lengths.next(), lengths.next()) {
-            (None, _) => Coming::Length(0),
-            (Some(Ok(length)), None) => Coming::Length(length),
-            _ => Coming::Unclear,
+            (None, _) => AnnouncedBody::Length(0),
+            (Some(Ok(length)), None) => AnnouncedBody::Length(length),
+            _ => AnnouncedBody::Unclear,
         }
     }
 }
@@ -125,7 +125,7 @@ mod tests {
 
     fn head(text: &str) -> Head {
         match parse(text.as_bytes()) {
-            Parsed::Head(head) => head,
+            ParsedHead::Head(head) => head,
             other => panic!("{other:?}"),
         }
     }
@@ -153,32 +153,36 @@ mod tests {
     #[test]
     fn a_body_whose_end_is_disputed_is_unclear() {
         for (headers, coming) in [
-            ("", Coming::Length(0)),
-            ("Content-Length: 5\r\n", Coming::Length(5)),
-            ("Transfer-Encoding: chunked\r\n", Coming::Chunks),
-            ("Content-Length: 5\r\nContent-Length: 6\r\n", Coming::Unclear),
-            ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", Coming::Unclear),
-            ("Content-Length: five\r\n", Coming::Unclear),
+            ("", AnnouncedBody::Length(0)),
+            ("Content-Length: 5\r\n", AnnouncedBody::Length(5)),
+            ("Transfer-Encoding: chunked\r\n", AnnouncedBody::Chunks),
+            ("Content-Length: 5\r\nContent-Length: 6\r\n", AnnouncedBody::Unclear),
+            ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", AnnouncedBody::Unclear),
+            ("Content-Length: five\r\n", AnnouncedBody::Unclear),
         ] {
-            assert_eq!(head(&format!("POST / HTTP/1.1\r\n{headers}\r\n")).coming(), coming, "{headers}");
+            assert_eq!(
+                head(&format!("POST / HTTP/1.1\r\n{headers}\r\n")).announced_body(),
+                coming,
+                "{headers}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_http_is_told_apart() {
-        assert_eq!(parse(b"PRI * HTT"), Parsed::Partial);
-        assert_eq!(parse(H2_PREFACE), Parsed::Http2);
-        assert_eq!(parse(b"GET / HT"), Parsed::Partial);
-        assert!(matches!(parse(b"\x16\x03\x01\x00"), Parsed::Wrong(_)));
+        assert_eq!(parse(b"PRI * HTT"), ParsedHead::Partial);
+        assert_eq!(parse(H2_PREFACE), ParsedHead::Http2);
+        assert_eq!(parse(b"GET / HT"), ParsedHead::Partial);
+        assert!(matches!(parse(b"\x16\x03\x01\x00"), ParsedHead::Wrong(_)));
         let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(MOST_HEADERS + 1));
-        assert_eq!(parse(many.as_bytes()), Parsed::TooLarge);
-        assert_eq!(parse(format!("GET /{}", "a".repeat(LARGEST)).as_bytes()), Parsed::TooLarge);
+        assert_eq!(parse(many.as_bytes()), ParsedHead::TooLarge);
+        assert_eq!(parse(format!("GET /{}", "a".repeat(LARGEST)).as_bytes()), ParsedHead::TooLarge);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_something(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            if let Parsed::Head(head) = parse(&bytes) {
+            if let ParsedHead::Head(head) = parse(&bytes) {
                 prop_assert!(head.length <= bytes.len());
             }
         }

@@ -8,12 +8,13 @@ mod outgoing;
 
 use std::time::Duration;
 
+use probity_script::wire::{HttpVersion, path_of};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::head::{self, Coming, Head, Parsed};
-use super::site::{Asking, Visitor};
-use crate::lifecycle::{Door, DoorWatch};
+use super::context::{ConnectionContext, IncomingRequest};
+use super::head::{self, AnnouncedBody, Head, ParsedHead};
+use crate::lifecycle::{GateState, GateWatcher};
 use outgoing::Manner;
 
 /// How long a client may take for a head once it has begun, and for the rest of a body.
@@ -24,7 +25,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// A connection that speaks HTTP/1.
 pub(super) struct Http1<S> {
-    visitor: Visitor,
+    context: ConnectionContext,
     stream: S,
     /// What has come and is not used up yet.
     ahead: Vec<u8>,
@@ -32,7 +33,7 @@ pub(super) struct Http1<S> {
 }
 
 /// How a connection is left by its protocol.
-pub(super) enum Left<S> {
+pub(super) enum ProtocolEnd<S> {
     /// It is over.
     Over,
     /// The client speaks HTTP/2; these bytes of it have been read.
@@ -49,56 +50,58 @@ enum After {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
-    pub(super) fn new(visitor: Visitor, stream: S) -> Self {
-        Self { visitor, stream, ahead: Vec::new(), nth: 0 }
+    pub(super) fn new(context: ConnectionContext, stream: S) -> Self {
+        Self { context, stream, ahead: Vec::new(), nth: 0 }
     }
 
     /// Answers requests until the connection ends.
-    pub(super) async fn run(mut self) -> Left<S> {
-        let mut door = self.visitor.site.doors.watch();
+    pub(super) async fn run(mut self) -> ProtocolEnd<S> {
+        let mut gate = self.context.listener.gate.watch();
         loop {
-            match self.head(&mut door).await {
+            match self.head(&mut gate).await {
                 Ok(Some(head)) => {
-                    let visit = self.visitor.site.doors.visit();
+                    let open_request = self.context.listener.gate.enter();
                     let after = self.answer(head).await;
-                    drop(visit);
+                    drop(open_request);
                     if after != After::Next {
                         self.leave(after).await;
-                        return Left::Over;
+                        return ProtocolEnd::Over;
                     }
                 }
-                Ok(None) => return Left::Http2(self.stream, self.ahead),
+                Ok(None) => return ProtocolEnd::Http2(self.stream, self.ahead),
                 Err(after) => {
                     self.leave(after).await;
-                    return Left::Over;
+                    return ProtocolEnd::Over;
                 }
             }
         }
     }
 
     /// The next head; nothing if the client speaks HTTP/2.
-    async fn head(&mut self, door: &mut DoorWatch) -> Result<Option<Head>, After> {
+    async fn head(&mut self, gate: &mut GateWatcher) -> Result<Option<Head>, After> {
         let mut deadline = None;
         loop {
             match head::parse(&self.ahead) {
-                Parsed::Head(head) => {
+                ParsedHead::Head(head) => {
                     self.ahead.drain(..head.length);
                     return Ok(Some(head));
                 }
-                Parsed::Http2 if self.nth == 0 => return Ok(None),
-                Parsed::Http2 => return Err(self.refuse("400 Bad Request", "HTTP/2 begins too late").await),
-                Parsed::Wrong(why) => return Err(self.refuse("400 Bad Request", &why).await),
-                Parsed::TooLarge => {
+                ParsedHead::Http2 if self.nth == 0 => return Ok(None),
+                ParsedHead::Http2 => {
+                    return Err(self.refuse("400 Bad Request", "HTTP/2 begins too late").await);
+                }
+                ParsedHead::Wrong(why) => return Err(self.refuse("400 Bad Request", &why).await),
+                ParsedHead::TooLarge => {
                     let why = "a head larger than 64 KiB or 256 lines";
                     return Err(self.refuse("431 Request Header Fields Too Large", why).await);
                 }
-                Parsed::Partial => {}
+                ParsedHead::Partial => {}
             }
             if self.ahead.is_empty() {
                 tokio::select! {
                     biased;
                     more = self.more() => more?,
-                    () = door.closing() => return Err(After::Close),
+                    () = gate.closing() => return Err(After::Close),
                 }
             } else {
                 let until = *deadline.get_or_insert_with(|| Instant::now() + HEAD_PATIENCE);
@@ -119,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             Ok(0) => Err(After::Gone),
             Ok(_) => Ok(()),
             Err(error) => {
-                self.visitor.wire.broke(&error);
+                self.context.wire.broke(&error);
                 Err(After::Gone)
             }
         }
@@ -127,7 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
 
     /// Turns away what is no request of ours. There is no request to write down, so the connection's end says why.
     async fn refuse(&mut self, status: &str, why: &str) -> After {
-        self.visitor.wire.we_close_because(&format!("refused with {status}: {why}"));
+        self.context.wire.we_close_because(&format!("refused with {status}: {why}"));
         let lines = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         // A peer that cannot be told will notice the end of the connection.
         let _ = timeout(LAST_WAIT, self.stream.write_all(lines.as_bytes())).await;
@@ -137,10 +140,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Reads the request's body, writes everything down, and answers.
     async fn answer(&mut self, head: Head) -> After {
         self.nth += 1;
-        let body = match head.coming() {
-            Coming::Length(0) => Ok(Some(0)),
-            coming => {
-                let swallow = self.swallow(coming, head.expects_leave());
+        let body = match head.announced_body() {
+            AnnouncedBody::Length(0) => Ok(Some(0)),
+            announced => {
+                let swallow = self.swallow(announced, head.expects_leave());
                 timeout(HEAD_PATIENCE, swallow).await.unwrap_or(Err(After::Close))
             }
         };
@@ -151,32 +154,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         };
         let may_go_on = head.keeps_alive() && clear;
         let is_head = head.method == "HEAD";
+        let version = if head.minor == 0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
         let host = head.all("host").next().map(str::to_owned);
-        let asking = Asking {
+        let incoming = IncomingRequest {
             nth: self.nth,
             method: head.method,
             target: head.target,
-            protocol: if head.minor == 0 { "HTTP/1.0" } else { "HTTP/1.1" },
+            version,
             headers: head.headers,
             host: host.clone(),
             body,
         };
-        let path = asking.path().to_owned();
-        let before = self.visitor.wire.sent();
-        let mut decision = self.visitor.decide(asking).await;
-        let manner = Manner { may_go_on, is_head, http10: head.minor == 0, path, host };
-        let sent = self.act(&decision, &manner).await;
-        let written = self.visitor.wire.sent() - before;
-        self.visitor.answered(&mut decision, sent.answer, written, sent.error);
+        let path = path_of(&incoming.target).to_owned();
+        let before = self.context.wire.sent();
+        let mut chosen_answer = self.context.decide(incoming).await;
+        let manner = Manner { may_go_on, is_head, version, path, host };
+        let sent = self.act(&chosen_answer, &manner).await;
+        let written = self.context.wire.sent() - before;
+        self.context.answered(&mut chosen_answer, sent.answer, written, sent.error);
         sent.after
     }
 
     /// Ends the connection.
     async fn leave(&mut self, after: After) {
         match after {
-            After::Reset => self.visitor.wire.reset(),
+            After::Reset => self.context.wire.reset(),
             // By TLS a peer can say that he ends before his end is there to be seen.
-            After::Gone if self.visitor.site.doors.now() != Door::Shut => self.visitor.wire.peer_closed(),
+            After::Gone if self.context.listener.gate.now() != GateState::Shut => {
+                self.context.wire.peer_closed()
+            }
             After::Gone | After::Next => {}
             After::Close => {
                 // In good order: our end first, then what the peer still sends, then his end.

@@ -17,49 +17,47 @@ use http_body::Frame;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use probity_script::answer::HttpAnswer;
+use probity_script::wire::{
+    BodyCut, BodyLength, BodyTurn, ConnectionEnd, HttpRequestFacts, HttpVersion, PlannedResponse, WireAction,
+    path_of,
+};
 use probity_script::witness::Ending;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
 use super::connection::close;
-use super::reply::{self, Composed, Setting, Source, Turn};
-use super::report;
-use super::site::{Asking, Decision, Visitor};
-use super::tap::Tap;
-use crate::hold::hold;
-use crate::lifecycle::Visit;
-
-const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no frame \xff\xfe";
+use super::context::{ChosenAnswer, ConnectionContext, IncomingRequest};
+use super::reply::PlannedBody;
+use super::wire::WireStream;
+use crate::lifecycle::OpenRequest;
+use crate::locks::lock;
 
 /// How a connection is cut off from within one of its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// In good order.
-    Close,
-    /// By an abort.
-    Reset,
-    /// In good order, after these bytes.
-    After(Bytes),
+pub(super) struct Cut {
+    /// What is sent first, past every frame.
+    pub(super) bytes: Vec<u8>,
+    /// How the connection ends then.
+    pub(super) end: ConnectionEnd,
 }
 
 /// The way from a request to its connection.
 #[derive(Default)]
-pub(super) struct Scissors {
+pub(super) struct ConnectionCutter {
     cut: Mutex<Option<Cut>>,
     called: Notify,
 }
 
-impl Scissors {
+impl ConnectionCutter {
     pub(super) fn cut(&self, cut: Cut) {
-        hold(&self.cut).get_or_insert(cut);
+        lock(&self.cut).get_or_insert(cut);
         self.called.notify_one();
     }
 
     async fn called(&self) -> Cut {
         loop {
-            if let Some(cut) = hold(&self.cut).clone() {
+            if let Some(cut) = lock(&self.cut).clone() {
                 return cut;
             }
             self.called.notified().await;
@@ -67,9 +65,13 @@ impl Scissors {
     }
 }
 
-/// Serves one connection with any HTTP/2 service, until it ends, is cut, or the doors shut.
-pub(super) async fn serve<S, T, B>(visitor: &Visitor, stream: S, scissors: &Scissors, service: T)
-where
+/// Serves one connection with any HTTP/2 service, until it ends, is cut, or the gate shuts.
+pub(super) async fn serve<S, T, B>(
+    context: &ConnectionContext,
+    stream: S,
+    cutter: &ConnectionCutter,
+    service: T,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     T: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send,
     T::Future: Send + 'static,
@@ -84,28 +86,28 @@ where
         .max_pending_accept_reset_streams(64)
         .keep_alive_interval(Some(Duration::from_secs(60)));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    let (mut door, mut drain) = (visitor.site.doors.watch(), visitor.site.doors.watch());
+    let (mut gate, mut drain) = (context.listener.gate.watch(), context.listener.gate.watch());
     tokio::pin!(connection);
     let mut draining = false;
     loop {
         tokio::select! {
             ended = &mut connection => {
                 if let Err(error) = ended {
-                    visitor.wire.we_close_because(&reason(&error));
+                    context.wire.we_close_because(&reason(&error));
                 }
                 break;
             }
-            cut = scissors.called() => { apply(visitor, cut); break; }
-            () = door.shut() => { visitor.wire.we_close(); break; }
+            cut = cutter.called() => { apply(context, cut); break; }
+            () = gate.shut() => { context.wire.we_close(); break; }
             () = drain.closing(), if !draining => {
                 draining = true;
                 connection.as_mut().graceful_shutdown();
             }
         }
     }
-    if visitor.wire.end().how != Ending::WeReset {
+    if context.wire.end().how != Ending::WeReset {
         // What the peer still sends has to be read, or the system would abort what should end in good order.
-        close(&mut Tap(std::sync::Arc::clone(&visitor.wire))).await;
+        close(&mut WireStream(std::sync::Arc::clone(&context.wire))).await;
     }
 }
 
@@ -118,22 +120,21 @@ fn reason(error: &hyper::Error) -> String {
     cause.to_string()
 }
 
-fn apply(visitor: &Visitor, cut: Cut) {
-    match cut {
-        Cut::Close => visitor.wire.we_close(),
-        Cut::Reset => visitor.wire.reset(),
-        Cut::After(bytes) => {
-            visitor.wire.send_raw(&bytes);
-            visitor.wire.we_close();
-        }
+fn apply(context: &ConnectionContext, cut: Cut) {
+    if !cut.bytes.is_empty() {
+        context.wire.send_raw(&cut.bytes);
+    }
+    match cut.end {
+        ConnectionEnd::Close => context.wire.we_close(),
+        ConnectionEnd::Reset => context.wire.reset(),
     }
 }
 
 /// The scripted answers of an HTTP listener.
 #[derive(Clone)]
 pub(super) struct Scripted {
-    pub(super) visitor: Visitor,
-    pub(super) scissors: std::sync::Arc<Scissors>,
+    pub(super) context: ConnectionContext,
+    pub(super) cutter: std::sync::Arc<ConnectionCutter>,
     pub(super) requests: std::sync::Arc<AtomicU64>,
 }
 
@@ -152,72 +153,46 @@ impl Service<Request<Incoming>> for Scripted {
 
 impl Scripted {
     async fn answer(self, request: Request<Incoming>, nth: u64) -> Response<Script2Body> {
-        let visit = self.visitor.site.doors.visit();
-        let asking = asking(&request, nth);
-        let (path, host) = (asking.path().to_owned(), asking.host.clone().unwrap_or_default());
-        let is_head = asking.method == "HEAD";
-        let decision = self.visitor.decide(asking).await;
+        let open_request = self.context.listener.gate.enter();
+        let incoming = incoming(&request, nth);
+        let (path, host) = (path_of(&incoming.target).to_owned(), incoming.host.clone().unwrap_or_default());
+        let is_head = incoming.method == "HEAD";
+        let chosen_answer = self.context.decide(incoming).await;
         let mut account = Account {
-            visitor: self.visitor.clone(),
-            decision,
+            context: self.context.clone(),
+            chosen_answer,
             said: String::new(),
             sent: 0,
             ended: false,
-            _visit: visit,
+            _open_request: open_request,
         };
-        let reply = match account.decision.answer.clone() {
-            HttpAnswer::Reply(reply) => reply,
-            HttpAnswer::Hang => return account.never("hang").await,
-            HttpAnswer::Close => return self.cut(account, "close", Cut::Close).await,
-            HttpAnswer::Reset => return self.cut(account, "reset", Cut::Reset).await,
-            HttpAnswer::Garbage => {
-                return self.cut(account, "garbage", Cut::After(Bytes::from_static(GARBAGE))).await;
-            }
-        };
-        if let Some(raw) = &reply.raw {
-            let raw = Bytes::from(raw.clone());
-            return self.cut(account, "raw", Cut::After(raw)).await;
-        }
-        let endpoint = account.decision.endpoint.clone();
-        let instead = self.visitor.missing_dependency(&reply, endpoint.as_ref()).await;
-        let reply = instead.as_ref().unwrap_or(&reply);
-        let composed = {
-            let (visitor, decision) = (&self.visitor, &account.decision);
-            let report = |what| report::text(what, &visitor.site.stage, decision.probe);
-            let (ip, port) = (visitor.local.ip(), visitor.local.port());
-            reply::compose(
-                reply,
-                &Setting { path: &path, hop: decision.hop, ip, port, host: &host, report: &report },
-            )
-        };
-        account.said = composed.status.to_string();
+        let (version, path, host) = (HttpVersion::Http2, path.as_str(), host.as_str());
+        let facts = HttpRequestFacts { version, path, host, ..HttpRequestFacts::default() };
+        let composed = self.context.compose(&account.chosen_answer, facts).await;
+        account.said = composed.word;
         if let Some(delay) = composed.delay {
-            sleep(delay).await;
+            sleep(delay.0).await;
         }
-        response(composed, account, self.scissors, is_head)
-    }
-
-    async fn cut(self, mut account: Account, said: &str, cut: Cut) -> Response<Script2Body> {
-        account.said = said.to_owned();
-        account.ended = true;
-        drop(account);
-        self.scissors.cut(cut);
-        std::future::pending().await
+        match composed.action {
+            WireAction::Hang => account.never().await,
+            WireAction::SendAndEnd { bytes, end } => account.cut(&self.cutter, Cut { bytes, end }).await,
+            WireAction::Respond(planned) => response(planned, account, self.cutter, is_head),
+        }
     }
 }
 
 /// A request of HTTP/2 in the words of the plan.
-pub(super) fn asking(request: &Request<Incoming>, nth: u64) -> Asking {
+pub(super) fn incoming(request: &Request<Incoming>, nth: u64) -> IncomingRequest {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let authority = request.uri().authority().map(ToString::to_string);
     let host = authority.clone().or_else(|| request.headers().get(http::header::HOST).map(text));
     let pseudo = authority.map(|authority| (":authority".to_owned(), authority));
     let plain = request.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-    Asking {
+    IncomingRequest {
         nth,
         method: request.method().to_string(),
         target: request.uri().path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
-        protocol: "HTTP/2",
+        version: HttpVersion::Http2,
         headers: pseudo.into_iter().chain(plain).collect(),
         host,
         body: 0,
@@ -226,18 +201,25 @@ pub(super) fn asking(request: &Request<Incoming>, nth: u64) -> Asking {
 
 /// Writes down how a request ended, whatever ended it.
 pub(super) struct Account {
-    pub(super) visitor: Visitor,
-    pub(super) decision: Decision,
+    pub(super) context: ConnectionContext,
+    pub(super) chosen_answer: ChosenAnswer,
     pub(super) said: String,
     pub(super) sent: u64,
     pub(super) ended: bool,
-    pub(super) _visit: Visit,
+    pub(super) _open_request: OpenRequest,
 }
 
 impl Account {
     /// Waits for ever; the peer's end drops the request, and so this.
-    pub(super) async fn never<B>(mut self, said: &str) -> Response<B> {
-        self.said = said.to_owned();
+    pub(super) async fn never<T>(self) -> T {
+        std::future::pending().await
+    }
+
+    /// Cuts the connection off, which drops the request.
+    pub(super) async fn cut<T>(mut self, cutter: &ConnectionCutter, cut: Cut) -> T {
+        self.ended = true;
+        drop(self);
+        cutter.cut(cut);
         std::future::pending().await
     }
 }
@@ -245,19 +227,21 @@ impl Account {
 impl Drop for Account {
     fn drop(&mut self) {
         let error = (!self.ended).then(|| "the peer gave up".to_owned());
-        self.visitor.answered(&mut self.decision, std::mem::take(&mut self.said), self.sent, error);
+        self.context.answered(&mut self.chosen_answer, std::mem::take(&mut self.said), self.sent, error);
     }
 }
 
 fn response(
-    composed: Composed,
+    mut planned: PlannedResponse,
     account: Account,
-    scissors: std::sync::Arc<Scissors>,
+    cutter: std::sync::Arc<ConnectionCutter>,
     is_head: bool,
 ) -> Response<Script2Body> {
-    let Composed { status, headers, body, body_delay, framing, .. } = composed;
-    let resting = body_delay.map(|delay| Box::pin(sleep(delay)));
-    let mut response = Response::new(Script2Body { body, resting, account, scissors, is_head });
+    let announced = planned.announced();
+    let body = PlannedBody::of(&mut planned);
+    let PlannedResponse { status, headers, length, body_delay, .. } = planned;
+    let resting = body_delay.map(|delay| Box::pin(sleep(delay.0)));
+    let mut response = Response::new(Script2Body { body, resting, account, cutter, is_head });
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
     for line in &headers {
         // What HTTP/2 cannot say is left out; the plan's author sees it missing in the client.
@@ -267,18 +251,18 @@ fn response(
             response.headers_mut().append(name, value);
         }
     }
-    if let reply::Length::Exact(length) | reply::Length::Claimed(length) = framing {
-        response.headers_mut().insert(http::header::CONTENT_LENGTH, length.into());
+    if let (BodyLength::True | BodyLength::Claimed(_), Some(announced)) = (length, announced) {
+        response.headers_mut().insert(http::header::CONTENT_LENGTH, announced.into());
     }
     response
 }
 
 /// A scripted body, framed by hyper.
 pub(super) struct Script2Body {
-    body: Source,
+    body: PlannedBody,
     resting: Option<Pin<Box<Sleep>>>,
     account: Account,
-    scissors: std::sync::Arc<Scissors>,
+    cutter: std::sync::Arc<ConnectionCutter>,
     is_head: bool,
 }
 
@@ -296,34 +280,28 @@ impl http_body::Body for Script2Body {
                 ready!(resting.as_mut().poll(cx));
                 this.resting = None;
             }
-            match if this.is_head { Turn::End } else { this.body.next() } {
-                Turn::Send(piece) => {
+            match if this.is_head { BodyTurn::Complete } else { this.body.turns.take() } {
+                BodyTurn::Send(range) => {
+                    let piece = this.body.bytes(range);
                     this.account.sent += piece.len() as u64;
                     return Poll::Ready(Some(Ok(Frame::data(piece))));
                 }
-                Turn::Rest(pause) => this.resting = Some(Box::pin(sleep(pause))),
-                Turn::End => {
+                BodyTurn::Pause(pause) => this.resting = Some(Box::pin(sleep(pause.0))),
+                BodyTurn::Complete => {
                     this.account.ended = true;
                     return Poll::Ready(None);
                 }
-                Turn::Stall => return Poll::Pending,
-                Turn::Close => this.give_up(Cut::Close),
-                Turn::Reset => this.give_up(Cut::Reset),
-            }
-            if this.account.ended {
-                return Poll::Pending;
+                BodyTurn::Cut(BodyCut::Stall) => return Poll::Pending,
+                BodyTurn::Cut(BodyCut::End(end)) => {
+                    this.account.ended = true;
+                    this.cutter.cut(Cut { bytes: Vec::new(), end });
+                    return Poll::Pending;
+                }
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         false
-    }
-}
-
-impl Script2Body {
-    fn give_up(&mut self, cut: Cut) {
-        self.account.ended = true;
-        self.scissors.cut(cut);
     }
 }

@@ -6,18 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_script::answer::ListenState;
-use probity_script::witness::{Listening, Trouble};
+use probity_script::witness::Listening;
 use probity_script::{Fact, Listener};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
 use super::connection;
-use super::site::Site;
-use crate::stage::Asked;
-
-/// How many connections may wait to be accepted.
-const BACKLOG: i32 = 4096;
+use super::context::ListenerContext;
+use crate::bind::{BACKLOG, bind};
+use crate::stage::ProbedEndpoint;
 
 /// How often a script that depends on time is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -34,28 +32,6 @@ pub(super) enum Port {
         _listener: Socket,
         _filling: Vec<Socket>,
     },
-}
-
-/// Binds a port that should be open.
-pub(super) fn bind(bind: Option<IpAddr>, port: u16, backlog: i32) -> io::Result<Socket> {
-    match bind {
-        Some(ip) => bind_to(SocketAddr::new(ip, port), backlog),
-        // Both families by one socket; a node without IPv6 has only the other.
-        None => bind_to(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), backlog)
-            .or_else(|_| bind_to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), backlog)),
-    }
-}
-
-fn bind_to(address: SocketAddr, backlog: i32) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(address.ip() != IpAddr::V6(Ipv6Addr::UNSPECIFIED))?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(backlog)?;
-    Ok(socket)
 }
 
 impl Port {
@@ -114,35 +90,35 @@ fn fill(listener: &Socket) -> io::Result<Vec<Socket>> {
 }
 
 /// Keeps a port in the state that its script wants, and hosts the connections to it.
-pub(super) async fn keep(site: Arc<Site>, mut port: Port, mut state: ListenState, number: u16) {
-    let mut turns = site.stage.turns();
-    let mut door = site.doors.watch();
-    tell(&site, &port, state);
+pub(super) async fn keep(context: Arc<ListenerContext>, mut port: Port, mut state: ListenState, number: u16) {
+    let mut turns = context.stage.turns();
+    let mut gate = context.gate.watch();
+    tell(&context, &port, state);
     loop {
-        let changes = site.stage.with_plan(|plan| {
-            plan.listeners.get(&site.name).is_some_and(|listener| listener.listen.steps().len() > 1)
+        let changes = context.stage.with_plan(|plan| {
+            plan.listeners.get(&context.name).is_some_and(|listener| listener.listen.steps().len() > 1)
         });
         tokio::select! {
             accepted = accept(&port) => match accepted {
-                Ok((stream, peer)) => { tokio::spawn(connection::host(Arc::clone(&site), stream, peer)); }
-                Err(error) => trouble(&site, "accept a connection", &error).await,
+                Ok((stream, peer)) => { tokio::spawn(connection::host(Arc::clone(&context), stream, peer)); }
+                Err(error) => trouble(&context, "accept a connection", &error).await,
             },
             _ = turns.changed() => {}
             () = sleep(LOOK), if changes => {}
-            () = door.closing() => {
-                tell(&site, &Port::Closed, ListenState::Closed);
+            () = gate.closing() => {
+                tell(&context, &Port::Closed, ListenState::Closed);
                 return;
             }
         }
-        let wanted = wanted(&site);
+        let wanted = wanted(&context);
         if wanted != state {
             port = Port::Closed;
-            match site.stage.plan().listeners.get(&site.name).map(|l| Port::enter(wanted, l, number)) {
+            match context.stage.plan().listeners.get(&context.name).map(|l| Port::enter(wanted, l, number)) {
                 Some(Ok(entered)) => {
                     (port, state) = (entered, wanted);
-                    tell(&site, &port, state);
+                    tell(&context, &port, state);
                 }
-                Some(Err(error)) => trouble(&site, "change the state of the port", &error).await,
+                Some(Err(error)) => trouble(&context, "change the state of the port", &error).await,
                 None => return,
             }
         }
@@ -150,10 +126,13 @@ pub(super) async fn keep(site: Arc<Site>, mut port: Port, mut state: ListenState
 }
 
 /// The state that the script wants now.
-pub(super) fn wanted(site: &Site) -> ListenState {
-    site.stage.with_plan(|plan| {
-        plan.listeners.get(&site.name).map_or(ListenState::Closed, |listener| {
-            site.stage.choose(&listener.listen, Asked { name: &site.name, probe: 0, host: None }).answer
+pub(super) fn wanted(context: &ListenerContext) -> ListenState {
+    context.stage.with_plan(|plan| {
+        plan.listeners.get(&context.name).map_or(ListenState::Closed, |listener| {
+            context
+                .stage
+                .choose(&listener.listen, ProbedEndpoint { name: &context.name, probe: 0, host: None })
+                .answer
         })
     })
 }
@@ -165,21 +144,15 @@ async fn accept(port: &Port) -> io::Result<(tokio::net::TcpStream, SocketAddr)> 
     }
 }
 
-fn tell(site: &Site, port: &Port, state: ListenState) {
-    let state = match state {
-        ListenState::Open => "open",
-        ListenState::Closed => "closed",
-        ListenState::Full => "full",
-    };
-    site.stage.witness().record(&Fact::Listening(Listening {
-        listener: site.name.clone(),
+fn tell(context: &ListenerContext, port: &Port, state: ListenState) {
+    context.stage.witness().record(&Fact::Listening(Listening {
+        listener: context.name.clone(),
         address: port.address(),
-        state: state.to_owned(),
+        state: state.word().to_owned(),
     }));
 }
 
-async fn trouble(site: &Site, doing: &str, error: &io::Error) {
-    let doing = format!("{doing} of listener {}", site.name);
-    site.stage.witness().record(&Fact::Trouble(Trouble { doing, error: error.to_string() }));
+async fn trouble(context: &ListenerContext, doing: &str, error: &io::Error) {
+    context.stage.witness().trouble(&format!("{doing} of listener {}", context.name), error);
     sleep(AGAIN).await;
 }

@@ -1,7 +1,5 @@
 //! What the target says about itself in a body. A dump is witnessed too, so that a judge sees what the asker saw.
 
-use std::net::IpAddr;
-
 use probity_script::Fact;
 use probity_script::answer::Report;
 use serde_json::json;
@@ -26,12 +24,4 @@ pub(super) fn text(report: Report, stage: &Stage, probe: u64) -> String {
         }
     };
     value.to_string()
-}
-
-/// An address as it stands in a URL.
-pub(super) fn bracketed(ip: IpAddr) -> String {
-    match ip {
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => format!("[{ip}]"),
-    }
 }

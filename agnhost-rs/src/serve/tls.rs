@@ -45,15 +45,7 @@ pub(super) fn acceptor(tls: &Tls, protocol: Protocol) -> Result<TlsAcceptor, Tls
         }
     };
     let mut config = builder.with_single_cert(vec![certificate], key)?;
-    let usual: &[&str] = match protocol {
-        Protocol::Http => &["h2", "http/1.1"],
-        Protocol::Grpc => &["h2"],
-        Protocol::Tcp => &[],
-    };
-    config.alpn_protocols = match &tls.alpn {
-        Some(names) => names.iter().map(|name| name.clone().into_bytes()).collect(),
-        None => usual.iter().map(|name| name.as_bytes().to_vec()).collect(),
-    };
+    config.alpn_protocols = tls.offers(protocol).into_iter().map(|name| name.as_bytes().to_vec()).collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

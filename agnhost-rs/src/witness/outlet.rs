@@ -16,23 +16,23 @@ use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use probity_script::witness::Lost;
 
-use super::Haste;
-use super::ring::Ring;
-use crate::hold::hold;
+use super::Urgency;
+use crate::locks::lock;
+use crate::recent::RecentLines;
 
 /// How long a line that is no arrival may wait for company.
 const GATHER: Duration = Duration::from_millis(1);
 
-/// A way out.
+/// A way out for lines.
 pub struct Outlet {
     name: &'static str,
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<OutletState>,
     filled: Condvar,
 }
 
-struct State {
-    way: Way,
+struct OutletState {
+    destination: Destination,
     waiting: Vec<u8>,
     writing: bool,
     lost: u64,
@@ -41,7 +41,7 @@ struct State {
 }
 
 /// Where the bytes go.
-enum Way {
+enum Destination {
     /// Nowhere for now; lines wait.
     None,
     /// A descriptor that does not block.
@@ -51,8 +51,15 @@ enum Way {
 }
 
 impl Outlet {
-    fn start(name: &'static str, most: usize, way: Way) -> Arc<Self> {
-        let state = State { way, waiting: Vec::new(), writing: false, lost: 0, unsaid: None, idle: true };
+    fn start(name: &'static str, most: usize, destination: Destination) -> Arc<Self> {
+        let state = OutletState {
+            destination,
+            waiting: Vec::new(),
+            writing: false,
+            lost: 0,
+            unsaid: None,
+            idle: true,
+        };
         let outlet = Arc::new(Self { name, most, state: Mutex::new(state), filled: Condvar::new() });
         let worker = Arc::clone(&outlet);
         // Without its thread an outlet fills up and counts what it loses, which is the honest outcome.
@@ -67,38 +74,38 @@ impl Outlet {
         let again =
             OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open("/proc/self/fd/1");
         let is_stream = |file: &File| file.metadata().is_ok_and(|data| !data.is_file());
-        let way = match again {
-            Ok(file) if is_stream(&file) => Way::Prompt(file.into()),
+        let destination = match again {
+            Ok(file) if is_stream(&file) => Destination::Prompt(file.into()),
             // A file is shared by position, so it must not be opened a second time.
             _ => match io::stdout().as_fd().try_clone_to_owned() {
-                Ok(fd) => Way::Patient(Arc::new(fd.into())),
-                Err(_) => Way::None,
+                Ok(fd) => Destination::Patient(Arc::new(fd.into())),
+                Err(_) => Destination::None,
             },
         };
-        Self::start("stdout", most, way)
+        Self::start("stdout", most, destination)
     }
 
     /// A file that lines are appended to.
     #[must_use]
     pub fn file(name: &'static str, file: File, most: usize) -> Arc<Self> {
-        Self::start(name, most, Way::Patient(Arc::new(file)))
+        Self::start(name, most, Destination::Patient(Arc::new(file)))
     }
 
     /// An outlet that leads nowhere until it is connected.
     #[must_use]
     pub fn unconnected(name: &'static str, most: usize) -> Arc<Self> {
-        Self::start(name, most, Way::None)
+        Self::start(name, most, Destination::None)
     }
 
     /// Leads the outlet to a descriptor that must not block.
-    pub(super) fn connect(&self, way: OwnedFd) {
-        hold(&self.state).way = Way::Prompt(way);
+    pub(super) fn connect(&self, destination: OwnedFd) {
+        lock(&self.state).destination = Destination::Prompt(destination);
         self.filled.notify_one();
     }
 
     /// Lets lines wait until the outlet is connected again.
     pub(super) fn disconnect(&self) {
-        hold(&self.state).way = Way::None;
+        lock(&self.state).destination = Destination::None;
     }
 
     /// Its name in the witness.
@@ -110,12 +117,12 @@ impl Outlet {
     /// How many lines it has lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        hold(&self.state).lost
+        lock(&self.state).lost
     }
 
     /// Takes a line, or counts it as lost. Returns an earlier loss that can be told now that there is room again.
-    pub(super) fn offer(&self, seq: u64, line: &[u8], haste: Haste) -> Option<Lost> {
-        let mut state = hold(&self.state);
+    pub(super) fn offer(&self, seq: u64, line: &[u8], urgency: Urgency) -> Option<Lost> {
+        let mut state = lock(&self.state);
         if state.waiting.len() + line.len() > self.most {
             state.write_promptly();
         }
@@ -126,10 +133,10 @@ impl Outlet {
             return None;
         }
         state.waiting.extend_from_slice(line);
-        match haste {
-            Haste::Now => self.hurry(&mut state),
-            Haste::Awaited => {}
-            Haste::Soon => self.wake(&mut state),
+        match urgency {
+            Urgency::Now => self.hurry(&mut state),
+            Urgency::Awaited => {}
+            Urgency::Soon => self.wake(&mut state),
         }
         // Told only once half of the buffer is free, so that a slow reader is not fed with nothing but loss notes.
         let room = state.waiting.len() <= self.most / 2;
@@ -139,16 +146,16 @@ impl Outlet {
 
     /// Offers what waits to the system.
     pub(super) fn push(&self) {
-        self.hurry(&mut hold(&self.state));
+        self.hurry(&mut lock(&self.state));
     }
 
     /// Writes without waiting; what is left over is for the thread.
-    fn hurry(&self, state: &mut State) {
+    fn hurry(&self, state: &mut OutletState) {
         state.write_promptly();
         self.wake(state);
     }
 
-    fn wake(&self, state: &mut State) {
+    fn wake(&self, state: &mut OutletState) {
         if state.idle && !state.waiting.is_empty() {
             state.idle = false;
             self.filled.notify_one();
@@ -157,8 +164,8 @@ impl Outlet {
 
     /// Takes bytes that are no numbered line, and drops them if there is no room.
     pub(super) fn whisper(&self, bytes: &[u8]) {
-        let mut state = hold(&self.state);
-        if !matches!(state.way, Way::None) && state.waiting.len() + bytes.len() <= self.most {
+        let mut state = lock(&self.state);
+        if !matches!(state.destination, Destination::None) && state.waiting.len() + bytes.len() <= self.most {
             state.waiting.extend_from_slice(bytes);
             state.write_promptly();
         }
@@ -167,22 +174,24 @@ impl Outlet {
     /// Replaces what waits by the remembered lines from a number on; those that are forgotten count as lost.
     ///
     /// The buffer of such an outlet is at least as large as the witness's memory.
-    pub(super) fn refill(&self, seq: u64, ring: &Ring) {
-        let since = ring.since(seq, usize::MAX);
-        let mut state = hold(&self.state);
+    pub(super) fn refill(&self, seq: u64, recent: &RecentLines) {
+        let since = recent.since(seq, usize::MAX);
+        let mut state = lock(&self.state);
         let missing = since.first.saturating_sub(seq);
         state.lost += missing;
         state.unsaid = (missing > 0).then_some((seq, missing));
-        state.waiting = since.lines;
+        state.waiting = since.concat();
     }
 
     /// Waits until nothing waits any more, or the deadline has passed.
     pub(super) fn drain_until(&self, deadline: Instant) {
         loop {
             {
-                let mut state = hold(&self.state);
+                let mut state = lock(&self.state);
                 state.write_promptly();
-                if (state.waiting.is_empty() && !state.writing) || matches!(state.way, Way::None) {
+                if (state.waiting.is_empty() && !state.writing)
+                    || matches!(state.destination, Destination::None)
+                {
                     return;
                 }
             }
@@ -197,8 +206,8 @@ impl Outlet {
     /// The thread: waits for bytes, gathers a little, writes.
     fn work(&self) {
         loop {
-            let mut state = hold(&self.state);
-            while state.waiting.is_empty() || matches!(state.way, Way::None) {
+            let mut state = lock(&self.state);
+            while state.waiting.is_empty() || matches!(state.destination, Destination::None) {
                 state.idle = true;
                 state = self.filled.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
             }
@@ -210,14 +219,14 @@ impl Outlet {
     }
 
     fn write_once(&self) {
-        let mut state = hold(&self.state);
-        match &state.way {
-            Way::None => {}
-            Way::Prompt(_) => {
+        let mut state = lock(&self.state);
+        match &state.destination {
+            Destination::None => {}
+            Destination::Prompt(_) => {
                 state.write_promptly();
                 let stuck = !state.waiting.is_empty();
-                let waiter = match &state.way {
-                    Way::Prompt(fd) if stuck => fd.try_clone().ok(),
+                let waiter = match &state.destination {
+                    Destination::Prompt(fd) if stuck => fd.try_clone().ok(),
                     _ => None,
                 };
                 drop(state);
@@ -226,13 +235,13 @@ impl Outlet {
                         poll(&mut [PollFd::new(fd.as_fd(), PollFlags::POLLOUT)], PollTimeout::from(50_u8));
                 }
             }
-            Way::Patient(file) => {
+            Destination::Patient(file) => {
                 let file = Arc::clone(file);
                 let bytes = std::mem::take(&mut state.waiting);
                 state.writing = true;
                 drop(state);
                 let written = (&*file).write_all(&bytes);
-                let mut state = hold(&self.state);
+                let mut state = lock(&self.state);
                 state.writing = false;
                 if written.is_err() {
                     state.lost += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -242,10 +251,10 @@ impl Outlet {
     }
 }
 
-impl State {
+impl OutletState {
     /// Writes what the descriptor takes without waiting.
     fn write_promptly(&mut self) {
-        let Way::Prompt(fd) = &self.way else { return };
+        let Destination::Prompt(fd) = &self.destination else { return };
         let mut done = 0;
         let mut broken = false;
         while done < self.waiting.len() {
@@ -261,7 +270,7 @@ impl State {
         }
         self.waiting.drain(..done);
         if broken {
-            self.way = Way::None;
+            self.destination = Destination::None;
         }
     }
 }

@@ -32,7 +32,7 @@ fn lines_are_numbered_without_holes_and_read_back_as_they_were() {
     let stamps: Vec<_> = (0..3).map(|n| witness.record(&mark(&format!("m{n}")))).collect();
     let since = witness.since(0, usize::MAX, Duration::ZERO);
     let lines: Vec<WitnessLine> = since
-        .lines
+        .concat()
         .split(|byte| *byte == b'\n')
         .filter(|l| !l.is_empty())
         .map(|l| serde_json::from_slice(l).unwrap())
@@ -91,8 +91,8 @@ fn a_reader_waits_for_the_next_line() {
     let reader = std::thread::spawn(move || other.since(0, usize::MAX, Duration::from_secs(10)));
     std::thread::sleep(Duration::from_millis(50));
     witness.record(&mark("late"));
-    assert!(String::from_utf8(reader.join().unwrap().lines).unwrap().contains("late"));
-    assert!(witness.since(1, usize::MAX, Duration::from_millis(10)).lines.is_empty());
+    assert!(String::from_utf8(reader.join().unwrap().concat()).unwrap().contains("late"));
+    assert!(witness.since(1, usize::MAX, Duration::from_millis(10)).is_empty());
 }
 
 #[test]

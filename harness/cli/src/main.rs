@@ -1,59 +1,33 @@
-//! The program `probity`: what Kubernetes promises of probes and pods, tested on a cluster.
+//! The program `probity`: what Kubernetes promises about probes and pods, tested on a cluster.
 //!
-//! Here a command line is read and handed to its verb, and a failure is told on standard error. Each verb has a file in
-//! `commands`; what the exit status means is written in `exit` and nowhere else.
+//! This file reads a command line, hands it to its verb in `commands`, and reports a failure on standard error. How a run
+//! goes is in `pipeline`; what the exit statuses mean is in `exit_status`.
 
-mod args;
-mod book;
+mod arguments;
+mod cases;
+mod clause_facts;
+mod clause_pages;
 mod commands;
-mod desk;
-mod dossier;
-mod english;
-mod exit;
-mod facts;
-mod files;
-mod found;
-mod front;
-mod hints;
-mod live;
-mod manifests;
-mod pages;
-mod pods;
-mod refusal;
-mod roster;
-mod say;
-mod select;
-mod signals;
-mod stored;
-mod summary;
-mod trial_report;
+mod exit_status;
+mod input_files;
+mod markdown;
+mod output;
+mod pipeline;
+mod provenance;
+mod report_files;
+mod run_folder;
+mod trials;
 mod verdicts;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
-use args::{CommandLine, SuiteArgs, Verb};
-use book::Book;
-use commands::report::ReportArgs;
-use exit::{Exit, Failure};
-use files::Github;
-
-fn report(args: &ReportArgs) -> Result<Exit, Failure> {
-    let book = Book::open(&SuiteArgs::default())?;
-    let done = commands::report::run(args, &book.registry, &facts::suite(&book), &Github::of_environment())?;
-    said(done)
-}
-
-/// What a verb has to say, and how it ends.
-fn said((exit, text): (Exit, String)) -> Result<Exit, Failure> {
-    say::out(&text)?;
-    Ok(exit)
-}
+use arguments::{CommandLine, Verb};
 
 fn main() -> ExitCode {
-    let verb = CommandLine::parse().verb;
-    let name = verb.name();
+    let matches = CommandLine::command().get_matches();
+    let verb = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).verb;
     let done = match verb {
         Verb::Run(args) => commands::run::run(&args),
         Verb::Try(args) => commands::try_pod::run(&args),
@@ -61,8 +35,8 @@ fn main() -> ExitCode {
         Verb::Explain(args) => commands::explain::run(&args),
         Verb::Lint(args) => commands::lint::run(&args),
         Verb::Judge(args) => commands::judge::run(&args),
-        Verb::Report(args) => report(&args),
-        Verb::Diff(args) => commands::diff::run(&args).map_err(Failure::from).and_then(said),
+        Verb::Report(args) => commands::report::run(&args),
+        Verb::Diff(args) => commands::diff::run(&args),
         Verb::Image(args) => commands::image::run(&args),
         Verb::Rbac(args) => commands::rbac::run(&args),
         Verb::Gc(args) => commands::gc::run(&args),
@@ -73,7 +47,8 @@ fn main() -> ExitCode {
     match done {
         Ok(exit) => exit.code().into(),
         Err(failure) => {
-            say::err(&format!("probity {name}: {failure}\n"));
+            let name = matches.subcommand_name().unwrap_or_default();
+            output::err(&format!("probity {name}: {failure}\n"));
             failure.exit.code().into()
         }
     }

@@ -1,14 +1,15 @@
-//! From a history to its verdicts. A run and `probity judge` both do it here, which is why they agree to the byte.
+//! From a history to its verdicts. A run and `probity judge` share this module, so they agree to the byte.
 
 use probity_model::expect::{self, Expected};
 use probity_model::judge::Judgement;
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, History, Level, Registry, Verdict};
+use probity_model::{Clause, History, Registry, Verdict};
 use probity_report::{Poll, Vote, Word, event_in_words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::say;
+use crate::exit_status::ExitFacts;
+use crate::output::{named, word};
 
 /// The name of the format.
 pub(crate) const SCHEMA: &str = "probity.dev/verdicts";
@@ -16,8 +17,8 @@ pub(crate) const SCHEMA: &str = "probity.dev/verdicts";
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 
-/// So many events of a finding are told; the rest is counted.
-const TOLD: usize = 4;
+/// How many events of a finding are shown; the rest is counted.
+const SHOWN: usize = 4;
 
 /// What was concluded from one history. It follows from the history and the judges alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +60,7 @@ impl CaseVerdicts {
         found
     }
 
-    /// Only what is said of these clauses; of all if none is named.
+    /// Only the judgements on these clauses; all of them if none is named.
     pub(crate) fn only(mut self, clauses: &[String]) -> Self {
         if !clauses.is_empty() {
             self.judgements.retain(|judgement| clauses.iter().any(|id| id == judgement.clause.as_str()));
@@ -87,8 +88,16 @@ impl CaseVerdicts {
         )
     }
 
-    /// Whether there is more to say of a judgement than its word: it was broken, it diverges, or nothing can be said
-    /// though something should.
+    /// Adds what the exit status follows from.
+    pub(crate) fn add_to(&self, facts: &mut ExitFacts) {
+        facts.add(self.verdict, true);
+        for judgement in &self.judgements {
+            facts.add(Word::of(&judgement.verdict), false);
+        }
+    }
+
+    /// Whether there is more to say of a judgement than its word: it was broken, it diverges, or it is undecided though
+    /// the case was written for it.
     fn tells(judgement: &Judgement) -> bool {
         match &judgement.verdict {
             Verdict::Violated { .. } | Verdict::Diverges { .. } | Verdict::Error { .. } => true,
@@ -109,27 +118,27 @@ impl CaseVerdicts {
         let wanted = |verdict: &Verdict| words.is_empty() || words.contains(&Word::of(verdict));
         let judged =
             self.judgements.iter().filter(|judgement| Self::tells(judgement) && wanted(&judgement.verdict));
-        let mut findings: Vec<String> = judged
-            .map(|judgement| {
-                let clause = registry.catalogue.get(&judgement.clause);
-                let again = format!("probity judge {path} --clause {}", judgement.clause);
-                finding(clause, judgement, history, &again)
-            })
-            .collect();
+        let of_judgement = |judgement: &Judgement| {
+            let clause = registry.catalogue.get(&judgement.clause);
+            let level = clause.map(|clause| word(&clause.level)).unwrap_or_default();
+            let heading =
+                format!("{}  {level}  {}  {}", judgement.clause, loud(&judgement.verdict), self.case);
+            let again = format!("probity judge {path} --clause {}", judgement.clause);
+            let mut promise: Vec<(&str, String)> =
+                clause.map(|clause| ("promised", clause.says.clone())).into_iter().collect();
+            if matches!(judgement.verdict, Verdict::Diverges { .. }) {
+                promise.extend(clause.and_then(Clause::known).map(|known| ("known", known)));
+            }
+            paragraph(&heading, &promise, &judgement.verdict, history, &again)
+        };
         let broken = |expected: &&Expected| !matches!(expected.verdict, Verdict::Holds { .. });
-        for expected in self.expected.iter().filter(broken).filter(|expected| wanted(&expected.verdict)) {
-            let heading = format!("expected  {}", expected.verdict.word().to_uppercase());
-            let lines =
-                [("expected", expected.what.clone()), ("seen", expected.verdict.sentence().to_owned())];
-            findings.push(paragraph(
-                &heading,
-                &lines,
-                &expected.verdict,
-                history,
-                &format!("probity judge {path}"),
-            ));
-        }
-        findings
+        let expected = self.expected.iter().filter(broken).filter(|expected| wanted(&expected.verdict));
+        let of_expected = |expected: &Expected| {
+            let heading = format!("expected  {}", loud(&expected.verdict));
+            let promise = [("expected", expected.what.clone())];
+            paragraph(&heading, &promise, &expected.verdict, history, &format!("probity judge {path}"))
+        };
+        judged.map(of_judgement).chain(expected.map(of_expected)).collect()
     }
 
     /// The file of a run: the same history and the same judges give the same bytes.
@@ -138,57 +147,34 @@ impl CaseVerdicts {
     }
 }
 
-/// The word for a level.
-pub(crate) fn level_word(level: Level) -> &'static str {
-    match level {
-        Level::Must => "must",
-        Level::Should => "should",
-        Level::Advice => "advice",
-    }
+fn loud(verdict: &Verdict) -> String {
+    verdict.word().to_uppercase()
 }
 
-/// A finding on a clause.
-fn finding(clause: Option<&Clause>, judgement: &Judgement, history: &History, again: &str) -> String {
-    let level = clause.map_or("", |clause| level_word(clause.level));
-    let word = judgement.verdict.word().to_uppercase();
-    let heading = format!("{}  {level}  {word}  {}", judgement.clause, history.header.case);
-    let mut lines = Vec::new();
-    if let Some(clause) = clause {
-        lines.push(("promised", clause.says.clone()));
-        if let (Verdict::Diverges { .. }, Some(known)) = (&judgement.verdict, clause.known()) {
-            lines.push(("known", known));
-        }
-    }
-    lines.push(("seen", judgement.verdict.sentence().to_owned()));
-    paragraph(&heading, &lines, &judgement.verdict, history, again)
-}
-
-/// What was promised and seen, the evidence, and how to see it again.
+/// A promise, what was seen, the evidence, and the command that judges it again.
 fn paragraph(
     heading: &str,
-    lines: &[(&str, String)],
+    promise: &[(&str, String)],
     verdict: &Verdict,
     history: &History,
     again: &str,
 ) -> String {
     let mut text = format!("{heading}\n");
-    let mut line = |name: &str, said: &str| {
-        let said = say::wrapped(said, "             ", 107);
-        text += &format!("  {name:<9}  {}", said.trim_start());
-    };
-    for (name, said) in lines {
-        line(name, said);
+    for (name, said) in promise {
+        text += &named(name, 9, said);
     }
+    text += &named("seen", 9, verdict.sentence());
     let events = verdict.events();
-    for (at, id) in events.iter().take(TOLD).enumerate() {
-        let more = match events.len().saturating_sub(TOLD) {
-            more @ 1.. if at + 1 == TOLD => format!(", and {more} more"),
+    for (at, id) in events.iter().take(SHOWN).enumerate() {
+        let more = match events.len().saturating_sub(SHOWN) {
+            more @ 1.. if at + 1 == SHOWN => format!(", and {more} more"),
             _ => String::new(),
         };
-        line(if at == 0 { "evidence" } else { "" }, &format!("{id} {}{more}", event_in_words(history, *id)));
+        let name = if at == 0 { "evidence" } else { "" };
+        text += &named(name, 9, &format!("{id} {}{more}", event_in_words(history, *id)));
     }
     if events.is_empty() {
-        line("evidence", "none");
+        text += &named("evidence", 9, "none");
     }
     text + &format!("  {:<9}  {again}\n", "again")
 }

@@ -83,13 +83,13 @@ fn pages_that_are_not_what_the_code_says_are_named_and_other_files_are_left_alon
 }
 
 #[test]
-fn pages_of_somebody_else_are_not_written_over() {
+fn pages_of_somebody_else_are_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let mine = write(folder.path(), "README.md", "# Mine\n");
     let said = probity(&["book", path]);
     assert_eq!(said.status, 2, "{}", said.err);
-    assert!(said.err.contains("README.md would be written over"), "{}", said.err);
+    assert!(said.err.contains("README.md would be overwritten"), "{}", said.err);
     assert_eq!(std::fs::read_to_string(mine).unwrap(), "# Mine\n");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was written");
 }

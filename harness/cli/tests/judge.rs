@@ -79,14 +79,20 @@ fn what_holds_ends_well_and_what_is_violated_does_not() {
 }
 
 #[test]
-fn a_doubt_fails_unless_it_is_told_to_pass() {
+fn a_doubt_fails_unless_it_is_told_to_pass_and_something_was_decided() {
     let mut run = Composer::new(&[CLAUSE]);
     let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "live"] } });
     let container = json!({ "name": "target", "startupProbe": probe, "livenessProbe": probe });
     run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
-    let stored = stored(&run.done());
-    assert_eq!(judge(&stored, &[]).status, 3);
-    assert_eq!(judge(&stored, &["--inconclusive", "pass"]).status, 0);
+    let stored_doubt = stored(&run.done());
+    let judge = |more: &[&str]| judge(&stored_doubt, more).status;
+    assert_eq!(judge(&[]), 3);
+    assert_eq!(judge(&["--inconclusive", "fail"]), 1);
+    assert_eq!(judge(&["--inconclusive", "pass"]), 3, "nothing was decided");
+    let decided = stored(&history(3.5));
+    let decided = decided.path.to_str().unwrap();
+    assert_eq!(judge(&[decided]), 3);
+    assert_eq!(judge(&[decided, "--inconclusive", "pass"]), 0);
 }
 
 #[test]

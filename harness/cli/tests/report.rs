@@ -9,12 +9,12 @@ use std::path::Path;
 use std::process::Command;
 
 use probity::{probity, write};
-use probity_case::CaseName;
-use probity_case::Profile;
+use probity_case::{CaseName, Profile};
 use probity_composer::{Composer, ZERO_WALL_US};
 use probity_model::History;
 use probity_model::expectation::{Expectation, Occurrence};
-use probity_report::run_log::{Ground, LogLine, Planned, RunFacts, Suite, Tool, Usage};
+use probity_report::LogLine;
+use probity_report::run_log::{Ground, Leftover, Planned, RunFacts, Suite, Tool, Usage};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -45,8 +45,22 @@ fn history(live: f64) -> History {
     history
 }
 
+/// How a run came to its end, as its log tells.
+#[derive(Clone, Copy)]
+struct End {
+    interrupted: bool,
+    leftover: bool,
+    finished: bool,
+}
+
+const CLEAN: End = End { interrupted: false, leftover: false, finished: true };
+
 /// Writes the folder of a run of one case.
 fn run(live: f64) -> TempDir {
+    run_that_ended(live, CLEAN)
+}
+
+fn run_that_ended(live: f64, end: End) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let text = history(live).write().unwrap();
     let sha256: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -70,13 +84,19 @@ fn run(live: f64) -> TempDir {
         cases: vec![planned],
         ..RunFacts::default()
     };
-    let lines = [
+    let mut lines = vec![
         LogLine::Began(Box::new(facts.versioned())),
         LogLine::Ready(Ground { server: "v1.36.3".to_owned(), ..Ground::default() }),
         LogLine::CaseBegan { case: case.clone(), us: 0 },
         LogLine::CaseEnded { case, history: file.to_owned(), sha256, began_us: 0, us: 9_000_000 },
-        LogLine::Finished(Usage { wall_us: 12_000_000, cases: 1, ..Usage::default() }),
     ];
+    if end.leftover {
+        lines.push(LogLine::Leftover(Leftover { what: "Pod a".to_owned(), why: "a finalizer".to_owned() }));
+    }
+    if end.finished {
+        let usage = Usage { wall_us: 12_000_000, cases: 1, interrupted: end.interrupted, ..Usage::default() };
+        lines.push(LogLine::Finished(usage));
+    }
     let log: String = lines.iter().map(|line| line.write().unwrap()).collect();
     write(folder.path(), "events.ndjson", &log);
     folder
@@ -101,6 +121,32 @@ fn a_run_that_holds_ends_well_and_one_that_does_not_says_why() {
     let said = report(run(2.5).path(), &[]);
     assert_eq!(said.status, 1);
     assert!(said.out.contains("a liveness probe arrived 0.5"), "{}", said.out);
+}
+
+/// The log and the histories hold all that the exit status of a run follows from, so everything that reads them agrees.
+#[test]
+fn a_stored_run_ends_as_the_run_did_whether_reported_or_judged() {
+    let interrupted = End { interrupted: true, ..CLEAN };
+    let leftover = End { leftover: true, ..CLEAN };
+    let broken_off = End { finished: false, ..CLEAN };
+    let abandoned = End { finished: false, ..leftover };
+    for (end, holds, violated) in [
+        (CLEAN, 0, 1),
+        (interrupted, 5, 5),
+        (leftover, 6, 6),
+        (End { leftover: true, ..interrupted }, 6, 6),
+        (broken_off, 4, 1),
+        (abandoned, 6, 6),
+    ] {
+        for (live, status) in [(3.5, holds), (2.5, violated)] {
+            let folder = run_that_ended(live, end);
+            let path = folder.path().to_str().unwrap();
+            assert_eq!(report(folder.path(), &[]).status, status);
+            assert_eq!(probity(&["judge", path]).status, status);
+            let narrowed = probity(&["judge", path, "--clause", CLAUSE]);
+            assert_eq!(narrowed.status, i32::from(live < 3.0), "one clause says nothing about the run");
+        }
+    }
 }
 
 #[test]

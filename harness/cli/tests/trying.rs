@@ -51,7 +51,7 @@ fn the_plan_tells_the_promises_and_what_is_left_out_without_a_cluster() {
     for part in [
         "the pod template of the Deployment web\n",
         "left out: volumes",
-        "not looked at: Service web",
+        "ignored: Service web",
         "told to stop after    21.0-31.0 s",
         "(failureThreshold - 1) × periodSeconds + timeoutSeconds, and periodSeconds more at most (liveness)",
         "slow-shutdown: ",
@@ -103,11 +103,15 @@ fn of_several_workloads_one_must_be_chosen() {
     );
     refused(
         &plan(&two, &[]),
-        "pod.yaml: several workloads fit; choose one by --workload: Deployment/web, Pod/other",
+        "pod.yaml: several workloads fit; choose one with --workload: Deployment/web, Pod/other",
     );
     let said = plan(&two, &["--workload", "other"]);
     assert_eq!(said.status, 0, "{}", said.err);
-    assert!(said.out.contains("no probe: nobody asks it anything"), "{}", said.out);
+    assert!(
+        said.out.contains("no probe: a container counts as healthy and ready while it runs"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]

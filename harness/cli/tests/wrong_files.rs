@@ -101,7 +101,7 @@ fn two_cases_of_one_name_are_refused() {
     write(folder.path(), "b.yaml", GOOD);
     let path = folder.path().to_str().unwrap();
     let linted = probity(&["lint", path]);
-    assert!(linted.status == 2 && linted.err.contains("`mine/one` is there already"), "{}", linted.err);
+    assert!(linted.status == 2 && linted.err.contains("`mine/one` already exists"), "{}", linted.err);
     let listed = probity(&["list", "--suite", path]);
     assert!(listed.status == 2 && listed.err.contains("b.yaml, line 1, column 7: "), "{}", listed.err);
 }

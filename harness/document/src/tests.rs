@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
 
 use probity_script::Plan;
 

@@ -1,11 +1,11 @@
 //! What the image of `agnhost-rs` holds, and in which variants it comes.
 //!
-//! No shell, no package manager, no certificate authorities: one static program, the two names under which manifests written
-//! for agnhost start it, the test certificate that such manifests expect, and the least of `/etc` and `/tmp`.
+//! It holds one static program, the two names under which manifests written for agnhost start it, the test certificate that
+//! such manifests expect, and the least of `/etc` and `/tmp`: no shell, no package manager, no certificate authorities.
 
 use std::collections::BTreeMap;
 
-use crate::{Archive, Entry, Error, Image, ImageName, Layer, Program, Settings, StopSignal, Tree};
+use crate::{Archive, Entry, Error, Image, ImageName, Layer, Program, Settings, Tree};
 
 /// The repository under which the image is known when nothing else is asked for.
 pub const REPOSITORY: &str = "probity.local/agnhost-rs";
@@ -37,7 +37,7 @@ pub struct Facts {
 }
 
 /// The images made from one program. They share their layer and differ in their configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Variant {
     /// The image as everyone uses it, tag `dev`.
     Plain,
@@ -71,11 +71,8 @@ impl Variant {
         }
     }
 
-    fn stop_signal(self) -> Option<StopSignal> {
-        match self {
-            Self::Plain | Self::Second => None,
-            Self::Sigusr1 => Some(StopSignal::usr1()),
-        }
+    fn stop_signal(self) -> Option<String> {
+        (self == Self::Sigusr1).then(|| "SIGUSR1".to_owned())
     }
 }
 

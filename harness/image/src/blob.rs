@@ -1,5 +1,6 @@
 //! Bytes with their digest, and the one way in which this crate writes JSON.
 
+use data_encoding::HEXLOWER;
 use oci_spec::image::{Descriptor, DescriptorBuilder, Digest as OciDigest, MediaType};
 use serde::Serialize;
 use serde_json::Value;
@@ -59,7 +60,7 @@ impl Blob {
 
 /// The SHA-256 of some bytes in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// JSON with sorted keys. The OCI types keep labels and annotations in hash maps, whose order changes from run to run, and

@@ -1,15 +1,14 @@
-//! Reads just enough of an ELF file to know that it can run alone in an image, and on which architecture.
+//! Reads enough of an ELF file to know that it can run alone in an image, and on which architecture.
 //!
-//! An image without a loader and libraries runs only static programs, and a program that isn't fails inside the container
-//! with "no such file or directory", which names the wrong thing. So it is refused here.
+//! An image without a loader and libraries runs only static programs. Any other program fails inside the container with
+//! "no such file or directory", which names the wrong file, so it is refused here.
 
+use object::LittleEndian;
+use object::elf;
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use oci_spec::image::Arch;
 
 use crate::Error;
-
-const PT_INTERP: u32 = 3;
-const ET_EXEC: u16 = 2;
-const ET_DYN: u16 = 3;
 
 /// A static Linux program and the architecture that it is for.
 #[derive(Clone, Debug)]
@@ -38,80 +37,52 @@ impl Program {
     }
 }
 
-/// Checks kind, machine and loader.
+/// Checks kind, machine and loader, and that every part of the file is there.
 fn inspect(bytes: &[u8]) -> Result<Arch, String> {
-    let short = || "is cut off: its headers point past its end".to_owned();
     if !bytes.starts_with(b"\x7fELF") {
         return Err("is not an ELF file; images hold Linux programs".to_owned());
     }
-    if bytes.get(4..6) != Some(&[2, 1]) {
+    if bytes.get(4..6) != Some(&[elf::ELFCLASS64, elf::ELFDATA2LSB]) {
         return Err(
             "is not a 64-bit little-endian ELF file; only amd64, arm64 and riscv64 are known here".to_owned()
         );
     }
-    let kind = u16_at(bytes, 16).ok_or_else(short)?;
-    if kind != ET_EXEC && kind != ET_DYN {
+    let cut_off = |_: object::Error| "is cut off: its headers point past its end".to_owned();
+    let header = elf::FileHeader64::<LittleEndian>::parse(bytes).map_err(cut_off)?;
+    if !matches!(header.e_type(LittleEndian), elf::ET_EXEC | elf::ET_DYN) {
         return Err("is an object file or a core dump, not a program; link it first".to_owned());
     }
-    let architecture = match u16_at(bytes, 18).ok_or_else(short)? {
-        62 => Arch::Amd64,
-        183 => Arch::ARM64,
-        243 => Arch::Other("riscv64".to_owned()),
+    let architecture = match header.e_machine(LittleEndian) {
+        elf::EM_X86_64 => Arch::Amd64,
+        elf::EM_AARCH64 => Arch::ARM64,
+        elf::EM_RISCV => Arch::Other("riscv64".to_owned()),
         other => {
             return Err(format!("is for ELF machine {other}; only amd64, arm64 and riscv64 are known here"));
         }
     };
-    match interpreter(bytes).ok_or_else(short)? {
-        None => Ok(architecture),
-        Some(loader) => Err(format!(
-            "is linked dynamically: it asks for the loader {loader}, which the image does not hold; \
-             build it with RUSTFLAGS='-C target-feature=+crt-static' and an explicit --target, as ci/image does"
-        )),
-    }
-}
-
-/// The loader that the program asks for, if it asks for one. The outer `None` means that the file is cut off: each part
-/// of it that its table names has to be there.
-fn interpreter(bytes: &[u8]) -> Option<Option<String>> {
-    let table = usize::try_from(u64_at(bytes, 32)?).ok()?;
-    let entry_size = usize::from(u16_at(bytes, 54)?);
-    let entries = usize::from(u16_at(bytes, 56)?);
-    let mut loader = None;
-    for entry in 0..entries {
-        let at = table.checked_add(entry.checked_mul(entry_size)?)?;
-        let start = usize::try_from(u64_at(bytes, at.checked_add(8)?)?).ok()?;
-        let size = usize::try_from(u64_at(bytes, at.checked_add(32)?)?).ok()?;
-        let part = bytes.get(start..start.checked_add(size)?)?;
-        if u32_at(bytes, at)? == PT_INTERP {
-            loader = Some(String::from_utf8_lossy(part).trim_end_matches('\0').to_owned());
+    for part in header.program_headers(LittleEndian, bytes).map_err(cut_off)? {
+        let content =
+            part.data(LittleEndian, bytes).map_err(|()| "is cut off: its headers point past its end")?;
+        if part.p_type(LittleEndian) == elf::PT_INTERP {
+            let loader = String::from_utf8_lossy(content);
+            return Err(format!(
+                "is linked dynamically: it asks for the loader {}, which the image does not hold; \
+                 build it with RUSTFLAGS='-C target-feature=+crt-static' and an explicit --target, as ci/image does",
+                loader.trim_end_matches('\0')
+            ));
         }
     }
-    Some(loader)
-}
-
-fn array_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    array_at(bytes, at).map(u16::from_le_bytes)
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    array_at(bytes, at).map(u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    array_at(bytes, at).map(u64::from_le_bytes)
+    Ok(architecture)
 }
 
 /// The smallest file that passes: a header, one table entry of the given type, and what follows.
 #[cfg(test)]
 pub(crate) fn sample(machine: u16, entry_type: u32, tail: &[u8]) -> Vec<u8> {
     let mut file = vec![0u8; 120];
-    file[..6].copy_from_slice(b"\x7fELF\x02\x01");
-    file[16..18].copy_from_slice(&ET_DYN.to_le_bytes());
+    file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    file[16..18].copy_from_slice(&elf::ET_DYN.to_le_bytes());
     file[18..20].copy_from_slice(&machine.to_le_bytes());
+    file[20] = 1;
     file[32..40].copy_from_slice(&64u64.to_le_bytes());
     file[54..56].copy_from_slice(&56u16.to_le_bytes());
     file[56..58].copy_from_slice(&1u16.to_le_bytes());
@@ -124,11 +95,11 @@ pub(crate) fn sample(machine: u16, entry_type: u32, tail: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
+    #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
 
     use super::*;
 
-    const PT_LOAD: u32 = 1;
+    use elf::{PT_INTERP, PT_LOAD};
 
     #[test]
     fn a_static_program_tells_its_architecture() {

@@ -12,12 +12,6 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
-    /// The stop signal is not one that a runtime knows.
-    #[error("stop signal {given:?} is unknown; write it like SIGTERM, SIGUSR1 or SIGRTMIN+3")]
-    Signal {
-        /// The signal as given.
-        given: String,
-    },
     /// The program can't run alone in an image.
     #[error("the program {problem}")]
     Program {

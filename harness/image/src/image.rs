@@ -14,7 +14,7 @@ use oci_spec::image::{
 };
 
 use crate::blob::{canonical_json, sha256};
-use crate::{Blob, Error, ImageName, StopSignal, Tree};
+use crate::{Blob, Error, ImageName, Tree};
 
 /// A layer that unpacks to more than this is not ours.
 const LARGEST_LAYER: u64 = 256 * 1024 * 1024;
@@ -36,8 +36,8 @@ pub struct Settings {
     pub working_dir: String,
     /// Ports with protocol, like `8080/tcp`. For people and tools; nothing is opened or closed by them.
     pub exposed_ports: Vec<String>,
-    /// The signal that asks the program to stop; without it a runtime takes SIGTERM.
-    pub stop_signal: Option<StopSignal>,
+    /// The full name of the signal that asks the program to stop, such as SIGUSR1. Without it a runtime takes SIGTERM.
+    pub stop_signal: Option<String>,
     /// Labels of the configuration.
     pub labels: BTreeMap<String, String>,
     /// How the layer came about, for `docker history`.
@@ -154,7 +154,7 @@ fn configuration(settings: &Settings, layer: &Layer) -> Result<ImageConfiguratio
         .exposed_ports(settings.exposed_ports.clone())
         .labels(settings.labels.clone().into_iter().collect::<std::collections::HashMap<_, _>>());
     if let Some(signal) = &settings.stop_signal {
-        config = config.stop_signal(signal.to_string());
+        config = config.stop_signal(signal.clone());
     }
     let history =
         HistoryBuilder::default().created(created.clone()).created_by(settings.created_by.clone()).build()?;

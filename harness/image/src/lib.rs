@@ -25,7 +25,6 @@ mod error;
 mod image;
 mod name;
 mod read;
-mod signal;
 mod tree;
 
 pub use agnhost::{Facts, Variant};
@@ -36,5 +35,4 @@ pub use error::Error;
 pub use image::{Image, Layer, Settings};
 pub use name::ImageName;
 pub use oci_spec::image::{Arch, ImageConfiguration};
-pub use signal::StopSignal;
-pub use tree::{Entry, Kind, Tree};
+pub use tree::{Entry, EntryKind, Tree};

@@ -13,7 +13,7 @@ use crate::archive::{
 };
 use crate::blob::sha256;
 use crate::image::gunzip;
-use crate::{Archive, Blob, Error, Image, ImageName, Kind, Tree};
+use crate::{Archive, Blob, EntryKind, Error, Image, ImageName, Tree};
 
 impl Archive {
     /// Reads what [`Archive::to_tar`] wrote, and checks all of it.
@@ -122,7 +122,7 @@ impl Reader {
 
     fn refuse_strays(&self) -> Result<(), Error> {
         for (path, entry) in self.tree.iter() {
-            if entry.kind != Kind::Directory && !self.used.contains(path) {
+            if entry.kind != EntryKind::Directory && !self.used.contains(path) {
                 return Err(Error::at(path, "nothing in the archive refers to it"));
             }
         }

@@ -13,7 +13,7 @@ use crate::Error;
 
 /// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A directory.
     Directory,
     /// A regular file with its content.
@@ -26,7 +26,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Permission bits, with set-id and sticky bits: the lowest twelve.
     pub mode: u32,
     /// Owner and group.
@@ -37,19 +37,19 @@ impl Entry {
     /// A directory of root.
     #[must_use]
     pub fn directory(mode: u32) -> Self {
-        Self { kind: Kind::Directory, mode, owner: (0, 0) }
+        Self { kind: EntryKind::Directory, mode, owner: (0, 0) }
     }
 
     /// A file of root.
     #[must_use]
     pub fn file(mode: u32, content: &[u8]) -> Self {
-        Self { kind: Kind::File(content.to_vec()), mode, owner: (0, 0) }
+        Self { kind: EntryKind::File(content.to_vec()), mode, owner: (0, 0) }
     }
 
     /// A symbolic link of root. Its mode is the one that Linux shows for every link.
     #[must_use]
     pub fn link(target: &str) -> Self {
-        Self { kind: Kind::Link(target.to_owned()), mode: 0o777, owner: (0, 0) }
+        Self { kind: EntryKind::Link(target.to_owned()), mode: 0o777, owner: (0, 0) }
     }
 }
 
@@ -72,7 +72,7 @@ impl Tree {
         }
         if let Some((parent, _)) = path.rsplit_once('/') {
             let parent_kind = self.0.get(parent).map(|entry| &entry.kind);
-            if parent_kind != Some(&Kind::Directory) {
+            if parent_kind != Some(&EntryKind::Directory) {
                 return Err(Error::content(format!(
                     "path {path:?}: its directory {parent:?} has to be added first"
                 )));
@@ -99,8 +99,8 @@ impl Tree {
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&[u8]> {
         match &self.0.get(path)?.kind {
-            Kind::File(content) => Some(content),
-            Kind::Directory | Kind::Link(_) => None,
+            EntryKind::File(content) => Some(content),
+            EntryKind::Directory | EntryKind::Link(_) => None,
         }
     }
 
@@ -134,18 +134,18 @@ fn append(builder: &mut Builder<Vec<u8>>, path: &str, entry: &Entry) -> Result<(
     header.set_mtime(0);
     header.set_size(0);
     let content: &[u8] = match &entry.kind {
-        Kind::Directory => {
+        EntryKind::Directory => {
             header.set_entry_type(EntryType::Directory);
             header.set_path(format!("{path}/"))?;
             &[]
         }
-        Kind::File(content) => {
+        EntryKind::File(content) => {
             header.set_entry_type(EntryType::Regular);
             header.set_path(path)?;
             header.set_size(content.len() as u64);
             content
         }
-        Kind::Link(target) => {
+        EntryKind::Link(target) => {
             header.set_entry_type(EntryType::Symlink);
             header.set_path(path)?;
             header.set_link_name(target)?;
@@ -159,15 +159,15 @@ fn append(builder: &mut Builder<Vec<u8>>, path: &str, entry: &Entry) -> Result<(
 
 fn read_entry(entry: &mut tar::Entry<'_, &[u8]>, path: &str, place: &str) -> Result<Entry, Error> {
     let kind = match entry.header().entry_type() {
-        EntryType::Directory => Kind::Directory,
+        EntryType::Directory => EntryKind::Directory,
         EntryType::Regular => {
             let mut content = Vec::new();
             entry.read_to_end(&mut content)?;
-            Kind::File(content)
+            EntryKind::File(content)
         }
         EntryType::Symlink => {
             let target = entry.link_name_bytes().unwrap_or_default();
-            Kind::Link(String::from_utf8_lossy(&target).into_owned())
+            EntryKind::Link(String::from_utf8_lossy(&target).into_owned())
         }
         other => {
             return Err(Error::at(

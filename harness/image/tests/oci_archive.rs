@@ -1,5 +1,5 @@
 //! The program `oci-archive` as `ci/image` calls it.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, clippy::unwrap_used, reason = "tests")]
 
 mod common;
 

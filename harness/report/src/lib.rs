@@ -7,6 +7,7 @@ mod build;
 mod clauses;
 mod diff;
 mod document;
+mod exit;
 mod merge;
 mod result;
 pub mod run_log;
@@ -19,8 +20,8 @@ pub use document::{
     API_VERSION, CaseReport, Cited, ClauseReport, Counts, EvidenceRef, HistoryRef, JudgedIn, KIND,
     MeasuredIn, Outcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, UndecidedIn,
 };
+pub use exit::{Exit, ExitFacts, Undecided};
 pub use merge::{Poll, Vote};
-pub use result::{Exit, Undecided};
 pub use run_log::LogLine;
 pub use word::{Reason, Word};
 pub use words::{again, event_in_words, paragraph};

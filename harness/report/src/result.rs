@@ -1,52 +1,12 @@
-//! The sum of a report: counts, what became of each profile, and the exit code.
+//! The sum of a report: counts, and what became of each profile.
 
 use std::collections::BTreeMap;
 
 use probity_case::Profile;
 use probity_model::ClauseId;
 
-use crate::document::{ClauseReport, Counts, Outcome, ProfileReport, Report};
+use crate::document::{ClauseReport, Counts, Outcome, ProfileReport};
 use crate::word::Word;
-
-/// What the program's exit code says. The codes are published and stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Exit {
-    /// All that ran holds or diverges.
-    Success = 0,
-    /// A promise was broken.
-    Violated = 1,
-    /// The command is wrong.
-    Usage = 2,
-    /// Something is not decided, or nothing ran.
-    Inconclusive = 3,
-    /// The harness or its surroundings failed.
-    Error = 4,
-    /// The run was interrupted and cleaned up.
-    Interrupted = 5,
-    /// The run was interrupted, and something was left behind.
-    LeftBehind = 6,
-}
-
-impl Exit {
-    /// The code.
-    #[must_use]
-    pub fn code(self) -> u8 {
-        self as u8
-    }
-}
-
-/// What the user wants of a run in which something is not decided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Undecided {
-    /// It is told by the exit code.
-    #[default]
-    Told,
-    /// It counts as a violation.
-    Fails,
-    /// It passes, as long as something was decided.
-    Passes,
-}
 
 impl Counts {
     /// Counts words.
@@ -92,43 +52,6 @@ impl Counts {
             .map(|word| format!("{} {word}", self.get(word)))
             .collect();
         if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
-    }
-}
-
-impl Report {
-    /// What the program that made this report says when it ends. An interruption comes first, since the run is not
-    /// whole; a broken promise outweighs faults of ours; and a run in which nothing was decided never passes.
-    #[must_use]
-    pub fn exit(&self, undecided: Undecided) -> Exit {
-        if self.usage.is_some_and(|usage| usage.interrupted) {
-            return if self.leftovers.is_empty() { Exit::Interrupted } else { Exit::LeftBehind };
-        }
-        let (clauses, cases) = (self.result.clauses, self.result.cases);
-        let any = |word: Word| clauses.get(word) + cases.get(word) > 0;
-        if any(Word::Violated) {
-            return Exit::Violated;
-        }
-        if any(Word::Error) {
-            return Exit::Error;
-        }
-        let doubt = self.asks_in_vain();
-        let nothing = clauses.decided() + cases.decided() == 0;
-        match undecided {
-            Undecided::Fails if doubt => Exit::Violated,
-            Undecided::Told if doubt => Exit::Inconclusive,
-            _ if nothing => Exit::Inconclusive,
-            _ => Exit::Success,
-        }
-    }
-}
-
-impl Report {
-    /// Whether something that was asked for is not decided: a case, or a clause that a case was written for. What
-    /// another clause leaves open in passing is told, and decides nothing.
-    fn asks_in_vain(&self) -> bool {
-        let open = |clause: &&ClauseReport| clause.verdict == Word::Inconclusive;
-        let asked = |clause: &ClauseReport| clause.judged_in.iter().any(|judged| judged.intended);
-        self.result.cases.inconclusive > 0 || self.clauses.iter().filter(open).any(asked)
     }
 }
 

@@ -217,8 +217,10 @@ fn a_violation_seen_by_a_case_that_was_written_for_something_else_counts() {
     let clause = clause(&report, RESTARTS);
     assert_eq!(clause.verdict, Word::Violated);
     assert_eq!(clause.evidence[0].case.0, "demo/late");
-    assert_eq!(report.exit(Undecided::Told), Exit::Violated);
     assert_eq!(report.result.profiles[0].result, Outcome::Failure);
+    assert_eq!(report.exit(Undecided::Told), Exit::LeftBehind);
+    let clean = Report { leftovers: Vec::new(), ..report };
+    assert_eq!(clean.exit(Undecided::Told), Exit::Violated);
 }
 
 #[test]
@@ -267,7 +269,6 @@ fn a_run_in_which_nothing_ran_is_never_a_pass() {
 fn a_case_that_never_ended_leaves_its_clauses_undecided() {
     let mut run =
         Run::new().ended("demo/calm", &[ON_TIME_ID], ON_TIME, 0).planned("demo/gone", &["demo.nobody-asks"]);
-    run.finished = false;
     let report = run.report();
     let clause = clause(&report, "demo.nobody-asks");
     assert_eq!(clause.verdict, Word::Inconclusive);
@@ -275,7 +276,12 @@ fn a_case_that_never_ended_leaves_its_clauses_undecided() {
     assert_eq!(report.exit(Undecided::Told), Exit::Inconclusive);
     assert_eq!(report.exit(Undecided::Passes), Exit::Success);
     assert_eq!(report.exit(Undecided::Fails), Exit::Violated);
-    assert!(report.warnings[0].contains("has no end"), "{:?}", report.warnings);
+    run.finished = false;
+    let broken_off = run.report();
+    assert!(broken_off.warnings[0].contains("has no end"), "{:?}", broken_off.warnings);
+    for undecided in [Undecided::Told, Undecided::Passes, Undecided::Fails] {
+        assert_eq!(broken_off.exit(undecided), Exit::Error, "a run without an end failed");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod listen;
 mod termination;
 
 pub use connection::{ConnectionAnswer, ConnectionSettings, Then};
-pub use exec::{ExecAnswer, ExecSettings};
+pub use exec::{CommandOrders, ExecAnswer, ExecSettings};
 pub use grpc::{GrpcAnswer, GrpcSettings, ServingStatus};
 pub use http::{
     Body, DependsOn, Drip, Extra, Framing, FramingSettings, HeaderLine, Hops, HttpAnswer, HttpReply,

@@ -5,9 +5,9 @@
 //! * the [`Plan`], which travels with the pod and says how the target answers, and
 //! * the [`WitnessLine`], one fact that the target saw, with the time at which it saw it.
 //!
-//! The crate is pure: it turns text into values and a [`Moment`] into the answer that is due. It refuses to
-//! read a clock, a file or the environment, so the same plan gives the same answers in the target, in the
-//! harness and in a simulator.
+//! The crate is pure: it turns text into values, a [`Moment`] into the answer that is due, and an answer into what
+//! goes on the [`wire`]. It never reads a clock, a file or the environment, so the same plan gives the same answers in
+//! the target, in the harness and in a simulator.
 
 pub mod answer;
 pub mod change;
@@ -21,6 +21,7 @@ mod range;
 pub mod schema;
 mod steps;
 mod units;
+pub mod wire;
 pub mod witness;
 mod words;
 
@@ -30,6 +31,6 @@ pub use listener::{Certificate, ClientCertificate, Listener, Protocol, Tls, TlsV
 pub use plan::Plan;
 pub use process::{Child, Client, Consumer, Dependency, ExitPlan, ExitWay, Process};
 pub use range::{Counts, Times};
-pub use steps::{Due, Moment, Script, Step, When};
+pub use steps::{Choice, Due, Moment, Script, Step, When};
 pub use units::{Size, Span};
 pub use witness::{Fact, WitnessLine};

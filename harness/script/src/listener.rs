@@ -167,6 +167,18 @@ impl TryFrom<WrittenListener> for Listener {
 }
 
 impl Listener {
+    /// The script of a path, under its own name or under `*`.
+    #[must_use]
+    pub fn path(&self, path: &str) -> Option<(&String, &Script<HttpAnswer>)> {
+        self.paths.get_key_value(path).or_else(|| self.paths.get_key_value("*"))
+    }
+
+    /// The script of a health service, under its own name or under `*`.
+    #[must_use]
+    pub fn service(&self, name: &str) -> Option<(&String, &Script<GrpcAnswer>)> {
+        self.services.get_key_value(name).or_else(|| self.services.get_key_value("*"))
+    }
+
     /// Whether its parts contradict one another, how, and which part it is.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let word = self.protocol.word();
@@ -205,6 +217,19 @@ impl Listener {
                 _ => None,
             })
         })
+    }
+}
+
+impl Tls {
+    /// The protocols that are offered by ALPN on a listener that speaks `protocol`, in order of preference.
+    #[must_use]
+    pub fn offers(&self, protocol: Protocol) -> Vec<&str> {
+        match (&self.alpn, protocol) {
+            (Some(alpn), _) => alpn.iter().map(String::as_str).collect(),
+            (None, Protocol::Http) => vec!["h2", "http/1.1"],
+            (None, Protocol::Grpc) => vec!["h2"],
+            (None, Protocol::Tcp) => Vec::new(),
+        }
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::ExecAnswer;
+use crate::answer::{ExecAnswer, HttpAnswer};
 use crate::problem::pin;
-use crate::{Listener, Process, Script};
+use crate::{Endpoint, Listener, Process, Script};
 
 /// How the target behaves, counted from each start of its process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,14 @@ fn is_name(name: &str) -> bool {
 }
 
 impl Plan {
+    /// The answer of a step of an HTTP path.
+    #[must_use]
+    pub fn http_answer(&self, endpoint: &Endpoint, step: usize) -> Option<&HttpAnswer> {
+        let Endpoint::Of { listener, name } = endpoint else { return None };
+        let (_, script) = self.listeners.get(listener)?.path(name)?;
+        script.steps().get(step).map(|step| &step.answer)
+    }
+
     /// The seed mixed with an endpoint's name (FNV-1a), so that endpoints do not share their luck.
     #[must_use]
     pub fn dice(&self, endpoint: &str) -> u64 {

@@ -186,6 +186,33 @@ pub enum ExitWay {
     Kill,
 }
 
+impl Client {
+    /// The pause between the starts of two requests, never less than a millisecond.
+    #[must_use]
+    pub fn pace(&self) -> Span {
+        self.every.max(Span::from_micros(1_000))
+    }
+
+    /// How long an answer may take; 5 s if the plan does not say.
+    #[must_use]
+    pub fn patience(&self) -> Span {
+        self.timeout.unwrap_or(Span::from_micros(5_000_000))
+    }
+}
+
+impl ExitWay {
+    /// The status that a container runtime reports for such an end of a process that would exit with `code`.
+    #[must_use]
+    pub fn status(self, code: u8) -> u8 {
+        match self {
+            Self::Exit => code,
+            Self::Abort => 134,
+            Self::Segfault => 139,
+            Self::Kill => 137,
+        }
+    }
+}
+
 impl Process {
     /// The planned end in this life of the container.
     #[must_use]

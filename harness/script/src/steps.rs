@@ -140,6 +140,28 @@ pub struct Due<'a, A> {
     pub step: &'a Step<A>,
 }
 
+/// The answer that was chosen for one probe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice<A> {
+    /// The probe's number.
+    pub probe: u64,
+    /// The step's place in the script, counted from 0.
+    pub step: usize,
+    /// Its answer.
+    pub answer: A,
+    /// The event that this step makes happen.
+    pub mark: Option<String>,
+}
+
+impl<A: Clone> Script<A> {
+    /// Chooses the answer to a probe.
+    #[must_use]
+    pub fn choose(&self, moment: &Moment<'_>) -> Choice<A> {
+        let Due { index, step } = self.due(moment);
+        Choice { probe: moment.probe, step: index, answer: step.answer.clone(), mark: step.mark.clone() }
+    }
+}
+
 impl<A> Script<A> {
     /// A script that always gives the same answer.
     #[must_use]

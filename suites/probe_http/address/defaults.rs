@@ -1,22 +1,13 @@
 //! What is asked for, and how, where a probe does not say.
 
 use probity_model::{Clause, Seen, Timeline};
-use serde_json::Value;
 
-use super::trials::{self, Rule};
 use crate::reading::arrivals::{Get, arrivals, astray};
-
-const SCHEMES: Rule = Rule {
-    field: "scheme",
-    fits: |written| match written.value.get("scheme").and_then(Value::as_str) {
-        None | Some("") => None,
-        Some(scheme) => Some(scheme == "HTTP" || scheme == "HTTPS"),
-    },
-};
+use crate::refusals;
 
 /// Without `path`, `/` is read back and asked for.
-pub(super) fn path(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    trials::judge_default(run, seen, "path", "/");
+pub(super) fn path(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    refusals::judge(run, clause, seen);
     for arrival in arrivals(run).into_iter().chain(astray(run)).filter(|arrival| omits(&arrival.get, "path"))
     {
         let asked = arrival.hit.asked;
@@ -31,9 +22,8 @@ pub(super) fn path(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 /// Without `scheme`, HTTP is read back and spoken; no other word than HTTP and HTTPS is accepted.
-pub(super) fn scheme(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    trials::judge_default(run, seen, "scheme", "HTTP");
-    trials::judge(run, seen, &SCHEMES, true);
+pub(super) fn scheme(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    refusals::judge(run, clause, seen);
     for arrival in arrivals(run).into_iter().filter(|arrival| omits(&arrival.get, "scheme")) {
         let asked = arrival.hit.asked;
         match arrival.hit.connection.tls {
@@ -47,7 +37,7 @@ pub(super) fn scheme(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 fn omits(get: &Get<'_, '_>, field: &str) -> bool {
-    get.as_sent().is_some_and(|sent| !trials::is_written(sent, field))
+    get.as_sent().is_some_and(|sent| refusals::is_unset(&sent[field]))
 }
 
 #[cfg(test)]

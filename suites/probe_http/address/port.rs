@@ -2,26 +2,10 @@
 
 use probity_model::timeline::{ContainerLife, Handler, PodLife, Port, ProbeKind, ProbeSpec, Through};
 use probity_model::{Clause, EventId, Seen, Timeline};
-use serde_json::Value;
 
 use super::reached;
-use super::trials::{self, Rule};
 use crate::reading::arrivals::{arrivals, elsewhere};
-
-const NUMBERS: Rule = Rule {
-    field: "port",
-    fits: |written| written.value.get("port").and_then(Value::as_i64).map(|port| (1..=65535).contains(&port)),
-};
-
-const NAMES: Rule = Rule {
-    field: "port",
-    fits: |written| written.value.get("port").and_then(Value::as_str).map(is_port_name),
-};
-
-/// Numbers outside of 1 to 65535 are refused, and the others are not.
-pub(super) fn number_range(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    trials::judge(run, seen, &NUMBERS, true);
-}
+use crate::refusals;
 
 /// A probe whose port is the name of a declared port goes to that port.
 pub(super) fn by_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -52,8 +36,8 @@ pub(super) fn by_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// A name that the container does not declare is accepted, if it can name a port at all; no such probe arrives
 /// anywhere, each is recorded as an error, and none counts.
-pub(super) fn undeclared_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    trials::judge(run, seen, &NAMES, false);
+pub(super) fn undeclared_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    refusals::judge(run, clause, seen);
     for (pod, container, spec) in run.probes() {
         let Some(port) = port_of(spec).filter(|port| is_name(port) && port.number.is_none()) else {
             continue;
@@ -120,16 +104,6 @@ fn port_of(spec: &ProbeSpec) -> Option<&Port> {
 /// Whether a port is written as a name: digits in a text are a number.
 fn is_name(port: &Port) -> bool {
     !port.written.is_empty() && port.written.parse::<i64>().is_err()
-}
-
-/// Whether a text can name a port, as IANA names services.
-fn is_port_name(text: &str) -> bool {
-    (1..=15).contains(&text.len())
-        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
-        && text.bytes().any(|c| c.is_ascii_lowercase())
-        && !text.starts_with('-')
-        && !text.ends_with('-')
-        && !text.contains("--")
 }
 
 #[cfg(test)]

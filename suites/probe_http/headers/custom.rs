@@ -1,11 +1,9 @@
-//! `httpHeaders`: which names are accepted, and that what is written is sent.
+//! `httpHeaders`: each header of the spec is sent.
 
 use std::collections::BTreeSet;
 
 use probity_model::{Clause, Seen, Timeline};
-use serde_json::Value;
 
-use crate::probe_http::address::trials::{self, Rule};
 use crate::reading::arrivals::arrivals;
 
 /// Names with a meaning of their own: other clauses speak of them, or the protocol decides about them.
@@ -23,21 +21,6 @@ const OTHERWISE: [&str; 12] = [
     "transfer-encoding",
     "upgrade",
 ];
-
-const NAMES: Rule = Rule {
-    field: "httpHeaders",
-    fits: |written| {
-        let headers =
-            written.value.get("httpHeaders").and_then(Value::as_array).filter(|all| !all.is_empty())?;
-        let name = |header: &Value| header.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Some(headers.iter().map(name).all(|name| is_header_name(&name)))
-    },
-};
-
-/// Names of letters, digits and dashes are accepted, and no others.
-pub(super) fn name_validation(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    trials::judge(run, seen, &NAMES, true);
-}
 
 /// Each header of the spec comes with each request.
 pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -87,10 +70,6 @@ pub(super) fn all_values_of_a_name(run: &Timeline<'_>, _: &Clause, seen: &mut Se
 
 fn is_custom(name: &str) -> bool {
     !OTHERWISE.iter().any(|other| name.eq_ignore_ascii_case(other))
-}
-
-fn is_header_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-')
 }
 
 fn list(values: &[&str]) -> String {

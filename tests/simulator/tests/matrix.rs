@@ -4,7 +4,7 @@
 //! finds it too. A defect that nobody notices fails the build, and so does a testable clause that notices none. After a
 //! change that is meant, `PROBITY_MATRIX=write` writes it anew, to be reviewed as a diff.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
 
 mod book;
 

@@ -17,7 +17,7 @@ use crate::go::http::{Body, HttpRequest, HttpResponse, content_type, error_respo
 
 /// Enough of a file to see what it is.
 const LOOKED_AT: u64 = 512;
-const PIECE: usize = 64 * 1024;
+const PIECE: u64 = 64 * 1024;
 
 /// Answers with a file, or with what its preconditions and its range demand.
 pub(super) fn of_file(request: &HttpRequest, mut file: File, found: &Metadata, name: &[u8]) -> HttpResponse {
@@ -51,8 +51,10 @@ pub(super) fn of_file(request: &HttpRequest, mut file: File, found: &Metadata, n
     }
     add_last_modified(&mut response, found);
     if request.method() != Method::HEAD {
-        *response.body_mut() =
-            Body::streamed(StreamBody::new(stream::iter(Pieces::new(file, start, length))));
+        if let Err(error) = file.seek(SeekFrom::Start(start)) {
+            return super::failure(&error);
+        }
+        *response.body_mut() = Body::streamed(StreamBody::new(stream::iter(pieces(file, length))));
     }
     response
 }
@@ -159,44 +161,17 @@ fn sniffed(file: &mut File) -> io::Result<&'static str> {
     Ok(content_type(&beginning))
 }
 
-/// A part of a file, piece by piece; ends early if the file does.
-struct Pieces {
-    file: File,
-    start: Option<u64>,
-    left: u64,
-}
-
-impl Pieces {
-    fn new(file: File, start: u64, length: u64) -> Self {
-        Self { file, start: Some(start), left: length }
-    }
-
-    fn piece(&mut self) -> io::Result<Vec<u8>> {
-        if let Some(start) = self.start.take().filter(|start| *start > 0) {
-            self.file.seek(SeekFrom::Start(start))?;
+/// The next bytes of a file piece by piece, at most `length` of them. Ends early if the file does.
+fn pieces(file: File, length: u64) -> impl Iterator<Item = io::Result<Frame<Bytes>>> {
+    let mut part = file.take(length);
+    std::iter::from_fn(move || {
+        let mut piece = Vec::new();
+        match part.by_ref().take(PIECE).read_to_end(&mut piece) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(Frame::data(piece.into()))),
+            Err(error) => Some(Err(error)),
         }
-        let wanted = usize::try_from(self.left).unwrap_or(PIECE).min(PIECE);
-        let mut piece = vec![0; wanted];
-        let count = self.file.read(&mut piece)?;
-        piece.truncate(count);
-        self.left = if count == 0 { 0 } else { self.left - count as u64 };
-        Ok(piece)
-    }
-}
-
-impl Iterator for Pieces {
-    type Item = io::Result<Frame<Bytes>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
-            return None;
-        }
-        let piece = self.piece();
-        if piece.is_err() {
-            self.left = 0;
-        }
-        Some(piece.map(|piece| Frame::data(piece.into())))
-    }
+    })
 }
 
 #[cfg(test)]

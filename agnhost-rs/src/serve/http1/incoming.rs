@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
-use super::super::head::Coming;
+use super::super::head::AnnouncedBody;
 use super::{After, Http1};
 
 /// The largest request body that is read; a connection with a larger one ends with the answer.
@@ -15,20 +15,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Reads a request's body and forgets it. Nothing if nobody can tell where it ends.
     pub(super) async fn swallow(
         &mut self,
-        coming: Coming,
+        announced: AnnouncedBody,
         expects_leave: bool,
     ) -> Result<Option<u64>, After> {
         if expects_leave {
             let leave = self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
             leave.map_err(|_| After::Gone)?;
         }
-        match coming {
-            Coming::Length(length) if length <= LARGEST_BODY => {
+        match announced {
+            AnnouncedBody::Length(length) if length <= LARGEST_BODY => {
                 self.skip(length).await?;
                 Ok(Some(length))
             }
-            Coming::Chunks => self.swallow_chunks().await,
-            Coming::Length(_) | Coming::Unclear => Ok(None),
+            AnnouncedBody::Chunks => self.swallow_chunks().await,
+            AnnouncedBody::Length(_) | AnnouncedBody::Unclear => Ok(None),
         }
     }
 

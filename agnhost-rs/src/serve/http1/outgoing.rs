@@ -1,24 +1,20 @@
 //! The answer: composed by the plan, sent to the byte, given up when the peer gives up.
 
 use std::io;
-use std::time::Duration;
 
-use probity_script::answer::{HttpAnswer, HttpReply};
+use probity_script::Span;
+use probity_script::wire::{
+    BodyCut, BodyLength, BodyTurn, ConnectionEnd, HttpRequestFacts, HttpVersion, PlannedResponse, WireAction,
+};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::sleep;
 
-use super::super::reply::{self, Composed, Length, Setting, Turn};
-use super::super::report;
-use super::super::site::{Decision, Visitor};
+use super::super::context::ChosenAnswer;
+use super::super::reply::PlannedBody;
 use super::{After, Http1};
 
 /// How much may come ahead of its turn while an answer is delayed.
 const LARGEST_AHEAD: usize = 64 * 1024;
-
-/// Why an answer broke off whose head was not true.
-const TOO_SHORT: &str = "the head promised more than the plan sends";
-
-const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no HTTP \xff\xfe\r\n\r\n";
 
 /// An answer that was sent, or not.
 pub(super) struct Sent {
@@ -27,103 +23,78 @@ pub(super) struct Sent {
     pub(super) error: Option<String>,
 }
 
-impl Sent {
-    fn new(answer: impl Into<String>, after: After) -> Self {
-        Self { answer: answer.into(), after, error: None }
-    }
-
-    fn broken(answer: impl Into<String>, broken: Broken) -> Self {
-        Self { answer: answer.into(), after: broken.after, error: Some(broken.why) }
+impl From<ConnectionEnd> for After {
+    fn from(end: ConnectionEnd) -> Self {
+        match end {
+            ConnectionEnd::Close => Self::Close,
+            ConnectionEnd::Reset => Self::Reset,
+        }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
-    pub(super) async fn act(&mut self, decision: &Decision, manner: &Manner) -> Sent {
-        match &decision.answer {
-            HttpAnswer::Hang => Sent::broken("hang", self.hang().await),
-            HttpAnswer::Close => Sent::new("close", After::Close),
-            HttpAnswer::Reset => Sent::new("reset", After::Reset),
-            HttpAnswer::Garbage => self.send_raw("garbage", GARBAGE).await,
-            HttpAnswer::Reply(reply) => self.reply(reply, decision, manner).await,
+    pub(super) async fn act(&mut self, chosen_answer: &ChosenAnswer, manner: &Manner) -> Sent {
+        let composed = self.context.compose(chosen_answer, manner.facts()).await;
+        match self.perform(composed.delay, composed.action, manner).await {
+            Ok(after) => Sent { answer: composed.word, after, error: None },
+            Err(broken) => Sent { answer: composed.word, after: broken.after, error: Some(broken.why) },
         }
     }
 
-    async fn send_raw(&mut self, answer: &str, bytes: &[u8]) -> Sent {
-        match self.stream.write_all(bytes).await {
-            Ok(()) => Sent::new(answer, After::Close),
-            Err(error) => Sent::broken(answer, error.into()),
-        }
-    }
-
-    async fn reply(&mut self, reply: &HttpReply, decision: &Decision, manner: &Manner) -> Sent {
-        let instead = self.visitor.missing_dependency(reply, decision.endpoint.as_ref()).await;
-        let reply = instead.as_ref().unwrap_or(reply);
-        if let Some(raw) = &reply.raw {
-            if let Err(gone) = self.rest(reply.delay.map(|span| span.0)).await {
-                return Sent::broken("raw", gone);
+    async fn perform(
+        &mut self,
+        delay: Option<Span>,
+        action: WireAction<PlannedResponse>,
+        manner: &Manner,
+    ) -> Result<After, Broken> {
+        self.rest(delay).await?;
+        match action {
+            WireAction::Hang => Err(self.hang().await),
+            WireAction::SendAndEnd { bytes, end } => {
+                self.stream.write_all(&bytes).await?;
+                Ok(end.into())
             }
-            return self.send_raw("raw", raw.as_bytes()).await;
-        }
-        let composed = {
-            let visitor = &self.visitor;
-            let report = |what| report::text(what, &visitor.site.stage, decision.probe);
-            reply::compose(reply, &manner.setting(visitor, decision.hop, &report))
-        };
-        let status = composed.status.to_string();
-        match self.send(composed, manner).await {
-            Ok(after) => Sent::new(status, after),
-            Err(error) => Sent::broken(status, error),
+            WireAction::Respond(response) => self.send(response, manner).await,
         }
     }
 
-    async fn send(&mut self, mut composed: Composed, manner: &Manner) -> Result<After, Broken> {
-        self.rest(composed.delay).await?;
-        let framing = match composed.framing {
-            Length::Chunked if manner.http10 => Length::UntilClose,
-            framing => framing,
-        };
-        let ends = !manner.may_go_on || matches!(framing, Length::UntilClose | Length::Claimed(_));
+    async fn send(&mut self, mut response: PlannedResponse, manner: &Manner) -> Result<After, Broken> {
+        let ends = !manner.may_go_on || response.ends_the_connection();
         let mut out = Vec::with_capacity(256);
-        write_head(&mut out, &composed, framing, ends);
+        write_head(&mut out, &response, ends);
         let end = if ends { After::Close } else { After::Next };
-        if manner.is_head || composed.body.is_over() {
-            if framing == Length::Chunked && !manner.is_head {
-                out.extend_from_slice(b"0\r\n\r\n");
-            }
+        if manner.is_head {
             self.stream.write_all(&out).await?;
-            if !manner.is_head && is_short(framing, 0) {
-                return Err(Broken::by_plan(TOO_SHORT, After::Close));
-            }
             return Ok(end);
         }
-        if composed.body_delay.is_some() {
+        let broken = response.breaks_off();
+        let body = PlannedBody::of(&mut response);
+        if response.body_delay.is_some() && !body.turns.is_complete() {
             self.stream.write_all(&out).await?;
             out.clear();
-            self.rest(composed.body_delay).await?;
+            self.rest(response.body_delay).await?;
         }
-        self.send_body(out, &mut composed.body, framing, end).await
+        let end = self.send_body(out, body, response.length == BodyLength::Chunked, end).await?;
+        broken.map_or(Ok(end), |why| Err(Broken { why: why.to_owned(), after: end }))
     }
 
-    /// Sends the turns of a body. What `out` holds goes ahead of them.
+    /// Sends the turns of a body. What `out` holds goes ahead of them. Returns how the connection goes on.
     async fn send_body(
         &mut self,
         mut out: Vec<u8>,
-        body: &mut reply::Source,
-        framing: Length,
+        mut body: PlannedBody,
+        chunked: bool,
         end: After,
     ) -> Result<After, Broken> {
-        let chunked = framing == Length::Chunked;
-        let mut sent = 0;
         loop {
-            let turn = body.next();
-            if let Turn::Send(piece) = &turn {
-                sent += piece.len() as u64;
-                push_piece(&mut out, piece, chunked);
+            let turn = body.turns.take();
+            if let BodyTurn::Send(range) = &turn {
+                push_piece(&mut out, &body.bytes(range.clone()), chunked);
                 // A short answer leaves in one go, as any server sends it.
-                if out.len() < 1024 && body.is_over() {
+                if out.len() < 1024 && body.turns.is_complete() {
                     continue;
                 }
-            } else if turn == Turn::End && chunked {
+            } else if turn == BodyTurn::Complete && chunked {
                 out.extend_from_slice(b"0\r\n\r\n");
             }
             if !out.is_empty() {
@@ -131,49 +102,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 out.clear();
             }
             match turn {
-                Turn::Send(_) => {}
-                Turn::Rest(pause) => self.rest(Some(pause)).await?,
-                Turn::End if is_short(framing, sent) => {
-                    return Err(Broken::by_plan(TOO_SHORT, After::Close));
-                }
-                Turn::End => return Ok(end),
-                Turn::Stall => return Err(self.hang().await),
-                Turn::Close if framing == Length::UntilClose => return Ok(After::Close),
-                Turn::Close => {
-                    return Err(Broken::by_plan("the plan closes the connection here", After::Close));
-                }
-                Turn::Reset => {
-                    return Err(Broken::by_plan("the plan aborts the connection here", After::Reset));
-                }
+                BodyTurn::Send(_) => {}
+                BodyTurn::Pause(pause) => self.rest(Some(pause)).await?,
+                BodyTurn::Complete => return Ok(end),
+                BodyTurn::Cut(BodyCut::Stall) => return Err(self.hang().await),
+                BodyTurn::Cut(BodyCut::End(end)) => return Ok(end.into()),
             }
         }
     }
 
     /// Waits, and gives up when the peer does. What he sends meanwhile is kept for later.
-    async fn rest(&mut self, pause: Option<Duration>) -> Result<(), Broken> {
-        let Some(pause) = pause.filter(|pause| !pause.is_zero()) else { return Ok(()) };
+    async fn rest(&mut self, pause: Option<Span>) -> Result<(), Broken> {
+        let Some(pause) = pause.filter(|pause| !pause.0.is_zero()) else { return Ok(()) };
         tokio::select! {
-            () = sleep(pause) => Ok(()),
+            () = sleep(pause.0) => Ok(()),
             gone = self.outlast(true) => Err(gone),
         }
     }
 
-    /// Waits for the peer to give up, or for the doors to shut.
+    /// Waits for the peer to give up, or for the gate to shut.
     async fn hang(&mut self) -> Broken {
         self.outlast(false).await
     }
 
-    /// Reads until the peer gives up or the doors shut. Whoever sends more than we keep has to wait; his end is
+    /// Reads until the peer gives up or the gate shuts. Whoever sends more than we keep has to wait; his end is
     /// noticed when we write.
     async fn outlast(&mut self, keep: bool) -> Broken {
-        let mut door = self.visitor.site.doors.watch();
+        let mut gate = self.context.listener.gate.watch();
         loop {
             let full = keep && self.ahead.len() >= LARGEST_AHEAD;
             tokio::select! {
                 more = self.more(), if !full => if more.is_err() {
                     return Broken { why: "the peer gave up".to_owned(), after: After::Gone };
                 },
-                () = door.shut() => return Broken { why: "we stopped".to_owned(), after: After::Gone },
+                () = gate.shut() => return Broken { why: "we stopped".to_owned(), after: After::Gone },
             }
             if !keep {
                 self.ahead.clear();
@@ -186,20 +148,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
 pub(super) struct Manner {
     pub(super) may_go_on: bool,
     pub(super) is_head: bool,
-    pub(super) http10: bool,
+    pub(super) version: HttpVersion,
     pub(super) path: String,
     pub(super) host: Option<String>,
 }
 
 impl Manner {
-    fn setting<'a>(
-        &'a self,
-        visitor: &Visitor,
-        hop: u64,
-        report: &'a dyn Fn(probity_script::answer::Report) -> String,
-    ) -> Setting<'a> {
+    fn facts(&self) -> HttpRequestFacts<'_> {
         let host = self.host.as_deref().unwrap_or_default();
-        Setting { path: &self.path, hop, ip: visitor.local.ip(), port: visitor.local.port(), host, report }
+        HttpRequestFacts { version: self.version, path: &self.path, host, ..HttpRequestFacts::default() }
     }
 }
 
@@ -209,22 +166,10 @@ struct Broken {
     after: After,
 }
 
-impl Broken {
-    /// The plan itself breaks the answer off.
-    fn by_plan(why: &str, after: After) -> Self {
-        Self { why: why.to_owned(), after }
-    }
-}
-
 impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Self {
         Self { why: error.to_string(), after: After::Gone }
     }
-}
-
-/// Whether the head promised a longer body than this.
-fn is_short(framing: Length, sent: u64) -> bool {
-    matches!(framing, Length::Exact(promised) | Length::Claimed(promised) if sent < promised)
 }
 
 fn push_piece(out: &mut Vec<u8>, piece: &[u8], chunked: bool) {
@@ -237,20 +182,21 @@ fn push_piece(out: &mut Vec<u8>, piece: &[u8], chunked: bool) {
     }
 }
 
-fn write_head(out: &mut Vec<u8>, composed: &Composed, framing: Length, ends: bool) {
-    let status = http::StatusCode::from_u16(composed.status).ok();
+fn write_head(out: &mut Vec<u8>, response: &PlannedResponse, ends: bool) {
+    let status = http::StatusCode::from_u16(response.status).ok();
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or("Status");
-    out.extend_from_slice(format!("HTTP/1.1 {} {reason}\r\n", composed.status).as_bytes());
-    for line in &composed.headers {
+    out.extend_from_slice(format!("HTTP/1.1 {} {reason}\r\n", response.status).as_bytes());
+    for line in &response.headers {
         out.extend_from_slice(line.as_bytes());
         out.extend_from_slice(b"\r\n");
     }
-    match framing {
-        Length::Exact(length) | Length::Claimed(length) => {
+    match response.length {
+        BodyLength::True | BodyLength::Claimed(_) => {
+            let length = response.announced().unwrap_or_default();
             out.extend_from_slice(format!("Content-Length: {length}\r\n").as_bytes());
         }
-        Length::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-        Length::UntilClose | Length::Nothing => {}
+        BodyLength::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+        BodyLength::UntilClose | BodyLength::Headers(_) | BodyLength::NoBody => {}
     }
     if ends {
         out.extend_from_slice(b"Connection: close\r\n");

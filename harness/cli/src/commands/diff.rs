@@ -1,28 +1,22 @@
 //! `probity diff`: what changed between two reports, clause by clause.
 
-use std::path::PathBuf;
+use probity_report::Diff;
 
-use probity_report::{Diff, Exit};
-
-use crate::files::{self, Trouble};
-
-/// Compares two reports
-#[derive(clap::Args, Clone, Debug)]
-pub(crate) struct DiffArgs {
-    /// The older report, or the folder of its run
-    #[arg(value_name = "OLDER")]
-    pub(crate) older: PathBuf,
-    /// The newer report, or the folder of its run
-    #[arg(value_name = "NEWER")]
-    pub(crate) newer: PathBuf,
-}
+use crate::arguments::DiffArgs;
+use crate::exit_status::{Exit, Failure};
+use crate::{output, run_folder};
 
 /// Compares, and fails if a clause is violated that was not before.
-pub(crate) fn run(args: &DiffArgs) -> Result<(Exit, String), Trouble> {
-    let (older, newer) = (files::read_report(&args.older)?, files::read_report(&args.newer)?);
+pub(crate) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
+    let (exit, text) = compare(args)?;
+    output::out(&text)?;
+    Ok(exit)
+}
+
+fn compare(args: &DiffArgs) -> Result<(Exit, String), Failure> {
+    let (older, newer) = (run_folder::read_report(&args.older)?, run_folder::read_report(&args.newer)?);
     let diff = Diff::between(&older, &newer);
-    let exit = if diff.is_worse() { Exit::Violated } else { Exit::Success };
-    Ok((exit, diff.in_words()))
+    Ok((if diff.is_worse() { Exit::Violated } else { Exit::Success }, diff.in_words()))
 }
 
 #[cfg(test)]
@@ -30,16 +24,16 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use crate::files::sample;
+    use crate::report_files::{self, sample};
     use probity_report::Undecided;
 
     #[test]
     fn a_new_violation_fails_and_its_end_does_not() {
         let (older, newer) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        files::write(older.path(), &sample::undecided_report(), Undecided::Told).unwrap();
-        files::write(newer.path(), &sample::report(), Undecided::Told).unwrap();
+        report_files::write(older.path(), &sample::undecided_report(), Undecided::Told).unwrap();
+        report_files::write(newer.path(), &sample::report(), Undecided::Told).unwrap();
         let compare = |older: &std::path::Path, newer: &std::path::Path| {
-            run(&DiffArgs { older: older.to_owned(), newer: newer.to_owned() }).unwrap()
+            super::compare(&DiffArgs { older: older.to_owned(), newer: newer.to_owned() }).unwrap()
         };
         let (exit, text) = compare(older.path(), newer.path());
         assert_eq!(exit, Exit::Violated);
@@ -53,8 +47,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("report.json"), "{\"kind\":1}").unwrap();
         let args = DiffArgs { older: folder.path().to_owned(), newer: folder.path().to_owned() };
-        let trouble = run(&args).unwrap_err();
+        let trouble = super::compare(&args).unwrap_err();
         assert_eq!(trouble.exit, Exit::Usage);
-        assert!(trouble.sentence.contains("report.json: this is no report"), "{trouble}");
+        assert!(trouble.sentence.contains("report.json: this is not a report"), "{trouble}");
     }
 }

@@ -4,31 +4,28 @@ use std::time::{Duration, Instant};
 
 use probity_cluster::{Ground, connect, gc};
 
-use crate::args::GcArgs;
-use crate::commands::run::of_cluster;
-use crate::exit::{Exit, Failure};
-use crate::say;
+use crate::arguments::GcArgs;
+use crate::exit_status::{Exit, Failure};
+use crate::{output, pipeline};
 
-/// What was asked to go is waited for so long.
+/// How long to wait until deleted objects are gone.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Removes what is found, and names each thing.
+/// Removes what it finds, and names each object.
 pub(crate) fn run(args: &GcArgs) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))?;
-    runtime.block_on(async {
-        let ground = connect(&args.cluster.access()).await.map_err(|error| of_cluster(&error))?;
-        say::err(&format!("probity: context {} ({})\n", ground.context, ground.server_version));
+    pipeline::runtime()?.block_on(async {
+        let ground = connect(&args.cluster.access()).await?;
+        output::err(&format!("probity: context {} ({})\n", ground.context, ground.server_version));
         clear(&ground, args).await
     })
 }
 
-/// Asks for everything to be deleted, and again until nothing is found: what was asked to go takes a while.
+/// Deletes everything, and again until nothing is found: deletion takes a while.
 async fn clear(ground: &Ground, args: &GcArgs) -> Result<Exit, Failure> {
     let pass = || gc::gc(ground, args.namespace.as_deref(), args.older_than.0);
     let found = pass().await;
     if found.is_empty() {
-        return say::out("nothing of ours is left\n");
+        return output::out("nothing is left\n");
     }
     let began = Instant::now();
     let mut left = found.clone();
@@ -37,14 +34,13 @@ async fn clear(ground: &Ground, args: &GcArgs) -> Result<Exit, Failure> {
         left = pass().await;
     }
     for (what, _) in found.iter().filter(|(what, _)| !left.iter().any(|(still, _)| still == what)) {
-        say::out(&format!("removed {what}\n"))?;
+        output::out(&format!("removed {what}\n"))?;
     }
     for (what, done) in &left {
         let why = done.as_ref().err().cloned();
-        let why = why.unwrap_or_else(|| {
-            format!("it was asked to go, and is still there after {} s", PATIENCE.as_secs())
-        });
-        say::err(&format!("probity gc: could not remove {what}: {why}\n"));
+        let why =
+            why.unwrap_or_else(|| format!("it still exists {} s after its deletion", PATIENCE.as_secs()));
+        output::err(&format!("probity gc: could not remove {what}: {why}\n"));
     }
     Ok(if left.is_empty() { Exit::Success } else { Exit::LeftBehind })
 }

@@ -1,97 +1,22 @@
-//! `probity image`: brings the target's image to where a cluster finds it.
+//! `probity image`: loads or pushes the target's image to where a cluster finds it.
 //!
-//! The archive is checked through and through before anything is done with it. Loading and pushing are left to the tool
-//! that each cluster comes with; what is called is printed.
+//! Every digest of the archive is checked first. Loading and pushing are left to the tool that comes with each cluster; its
+//! command is printed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use clap::{Args, Subcommand};
 use probity_image::{Archive, Image};
 
-use crate::exit::{Exit, Failure};
-use crate::say;
-use crate::stored;
+use crate::arguments::image::{ArchiveArgs, ImageArgs, ImageVerb, LoadArgs};
+use crate::exit_status::{Exit, Failure};
+use crate::{output, run_folder};
 
 /// Where `ci/image` writes the archive.
 const BUILT: &str = "target/image/agnhost-rs.tar";
 
-/// Brings the image
-#[derive(Args, Debug)]
-pub(crate) struct ImageArgs {
-    #[command(subcommand)]
-    pub(crate) verb: ImageVerb,
-}
-
-/// What is done with the image.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ImageVerb {
-    /// Checks the archive and writes it to a file
-    Save {
-        /// The file; - is standard output
-        file: PathBuf,
-        #[command(flatten)]
-        from: ArchiveArgs,
-    },
-    /// Loads the archive where a cluster finds it, by the tool of that cluster
-    Load {
-        #[command(flatten)]
-        into: LoadArgs,
-        #[command(flatten)]
-        from: ArchiveArgs,
-        /// Only print the command
-        #[arg(long)]
-        print: bool,
-    },
-    /// Pushes the images of the archive to a registry, by skopeo
-    Push {
-        /// Registry and repository, such as registry.example.com/probity/agnhost-rs; each image keeps its tag
-        repository: String,
-        #[command(flatten)]
-        from: ArchiveArgs,
-        /// Only print the commands
-        #[arg(long)]
-        print: bool,
-    },
-}
-
-/// Where the archive is.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct ArchiveArgs {
-    /// The archive; else target/image/agnhost-rs.tar, or agnhost-rs.tar beside this program
-    #[arg(long, value_name = "FILE")]
-    pub(crate) archive: Option<PathBuf>,
-}
-
-/// Where the images are loaded.
-#[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = false)]
-pub(crate) struct LoadArgs {
-    /// A kind cluster of this name
-    #[arg(long, value_name = "NAME")]
-    pub(crate) kind: Option<String>,
-    /// The containerd of this machine
-    #[arg(long)]
-    pub(crate) containerd: bool,
-    /// The k3s of this machine
-    #[arg(long)]
-    pub(crate) k3s: bool,
-    /// A minikube profile
-    #[arg(long, value_name = "PROFILE")]
-    pub(crate) minikube: Option<String>,
-    /// The docker of this machine
-    #[arg(long)]
-    pub(crate) docker: bool,
-    /// The podman of this machine
-    #[arg(long)]
-    pub(crate) podman: bool,
-    /// Any command that reads the archive from its standard input, such as "ssh NODE ctr -n k8s.io images import -"
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) command: Option<String>,
-}
-
-/// Does what was asked.
+/// Saves, loads or pushes the image.
 pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
     match &args.verb {
         ImageVerb::Save { file, from } => save(file, from),
@@ -104,13 +29,13 @@ pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
             let path = find(from)?;
             let (_, archive) = read(&path)?;
             let names = archive.images().iter().flat_map(Image::names);
-            let commands: Vec<Call> = names.map(|name| push(&path, name.tag(), repository)).collect();
+            let commands: Vec<ToolCall> = names.map(|name| push(&path, name.tag(), repository)).collect();
             carry_out(&commands, *print)
         }
     }
 }
 
-/// The archive that is meant.
+/// The archive to use.
 fn find(from: &ArchiveArgs) -> Result<PathBuf, Failure> {
     if let Some(path) = &from.archive {
         return Ok(path.clone());
@@ -120,7 +45,7 @@ fn find(from: &ArchiveArgs) -> Result<PathBuf, Failure> {
     places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
         let tried: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
         Failure::wrong_use(format!(
-            "there is no archive of the image at {}; build it with ci/image, or name it with --archive",
+            "no archive of the image at {}; build it with ci/image, or name it with --archive",
             tried.join(" or ")
         ))
     })
@@ -128,38 +53,37 @@ fn find(from: &ArchiveArgs) -> Result<PathBuf, Failure> {
 
 /// Reads an archive and checks every digest in it.
 fn read(path: &Path) -> Result<(Vec<u8>, Archive), Failure> {
-    let wrong = |why: &dyn std::fmt::Display| Failure::wrong_use(format!("{}: {why}", path.display()));
-    let bytes = std::fs::read(path).map_err(|error| wrong(&error))?;
-    let archive = Archive::from_tar(&bytes).map_err(|error| wrong(&error))?;
+    let bytes = std::fs::read(path).map_err(|error| Failure::wrong_file(path, error))?;
+    let archive = Archive::from_tar(&bytes).map_err(|error| Failure::wrong_file(path, error))?;
     Ok((bytes, archive))
 }
 
 fn save(file: &Path, from: &ArchiveArgs) -> Result<Exit, Failure> {
     let (bytes, archive) = read(&find(from)?)?;
     if file == Path::new("-") {
-        return say::bytes(&bytes);
+        return output::bytes(&bytes);
     }
-    stored::store(file, &bytes).map_err(|error| Failure::failed(format!("{}: {error}", file.display())))?;
+    run_folder::store(file, &bytes).map_err(|error| Failure::file_failed(file, error))?;
     let line = |image: &Image| {
         let names: Vec<String> = image.names().iter().map(ToString::to_string).collect();
         format!("{}  {}\n", names.join(", "), image.manifest().digest())
     };
-    say::out(&archive.images().iter().map(line).collect::<String>())
+    output::out(&archive.images().iter().map(line).collect::<String>())
 }
 
-/// A command and what it reads.
+/// A command of a tool, and the file that it reads.
 #[derive(Debug, PartialEq, Eq)]
-struct Call {
+struct ToolCall {
     words: Vec<String>,
     stdin: Option<PathBuf>,
 }
 
-impl Call {
+impl ToolCall {
     fn of(words: &[&str]) -> Self {
         Self { words: words.iter().map(|word| (*word).to_owned()).collect(), stdin: None }
     }
 
-    /// The command as a shell would take it.
+    /// The command as a shell takes it.
     fn in_words(&self) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
         let word = |word: &str| match word.chars().all(plain) && !word.is_empty() {
@@ -187,34 +111,34 @@ impl Call {
     }
 }
 
-fn load(into: &LoadArgs, path: &Path) -> Call {
+fn load(into: &LoadArgs, path: &Path) -> ToolCall {
     let archive = path.display().to_string();
     if let Some(name) = &into.kind {
-        Call::of(&["kind", "load", "image-archive", &archive, "--name", name])
+        ToolCall::of(&["kind", "load", "image-archive", &archive, "--name", name])
     } else if let Some(profile) = &into.minikube {
-        Call::of(&["minikube", "--profile", profile, "image", "load", &archive])
+        ToolCall::of(&["minikube", "--profile", profile, "image", "load", &archive])
     } else if into.k3s {
-        Call::of(&["k3s", "ctr", "images", "import", &archive])
+        ToolCall::of(&["k3s", "ctr", "images", "import", &archive])
     } else if into.docker {
-        Call::of(&["docker", "load", "--input", &archive])
+        ToolCall::of(&["docker", "load", "--input", &archive])
     } else if into.podman {
-        Call::of(&["podman", "load", "--input", &archive])
+        ToolCall::of(&["podman", "load", "--input", &archive])
     } else if let Some(command) = &into.command {
         let words = command.split_whitespace().map(str::to_owned).collect();
-        Call { words, stdin: Some(path.to_owned()) }
+        ToolCall { words, stdin: Some(path.to_owned()) }
     } else {
-        Call::of(&["ctr", "--namespace", "k8s.io", "images", "import", &archive])
+        ToolCall::of(&["ctr", "--namespace", "k8s.io", "images", "import", &archive])
     }
 }
 
-fn push(path: &Path, tag: &str, repository: &str) -> Call {
+fn push(path: &Path, tag: &str, repository: &str) -> ToolCall {
     let from = format!("oci-archive:{}:{tag}", path.display());
-    Call::of(&["skopeo", "copy", &from, &format!("docker://{repository}:{tag}")])
+    ToolCall::of(&["skopeo", "copy", &from, &format!("docker://{repository}:{tag}")])
 }
 
-fn carry_out(calls: &[Call], only_print: bool) -> Result<Exit, Failure> {
+fn carry_out(calls: &[ToolCall], only_print: bool) -> Result<Exit, Failure> {
     for call in calls {
-        say::out(&format!("{}\n", call.in_words()))?;
+        output::out(&format!("{}\n", call.in_words()))?;
         if !only_print {
             call.run()?;
         }
@@ -228,7 +152,8 @@ mod tests {
 
     #[test]
     fn a_command_is_printed_as_a_shell_would_take_it() {
-        let call = Call { words: vec!["ssh".to_owned(), "it's".to_owned()], stdin: Some("a b.tar".into()) };
+        let call =
+            ToolCall { words: vec!["ssh".to_owned(), "it's".to_owned()], stdin: Some("a b.tar".into()) };
         assert_eq!(call.in_words(), r"ssh 'it'\''s' < 'a b.tar'");
     }
 }

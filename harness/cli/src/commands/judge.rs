@@ -1,73 +1,82 @@
-//! `probity judge`: what follows from stored histories, without a cluster.
+//! `probity judge`: the verdicts on stored histories, without a cluster.
 
 use probity_model::Registry;
+use probity_report::Report;
 
-use crate::args::{Format, JudgeArgs};
-use crate::book;
-use crate::exit::{self, Exit, Failure};
-use crate::say;
-use crate::stored::{self, Stored};
+use crate::arguments::{Format, JudgeArgs};
+use crate::cases::book;
+use crate::exit_status::{Exit, ExitFacts, Failure};
+use crate::output::{self, did_you_mean};
+use crate::run_folder::{self, HistoryFile, LOG};
 use crate::verdicts::CaseVerdicts;
 
-/// Judges each history and prints what follows.
+/// Judges each history and prints the verdicts.
 pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
     let registry = book::registry()?;
     for id in &args.clause {
         known(&registry, id)?;
     }
-    let mut all = Vec::new();
-    for path in stored::below(&args.histories)? {
-        let stored = stored::read(&path)?;
-        if let Some(torn) = &stored.torn {
-            say::err(&format!("probity judge: {}: {torn}; judged is what is there\n", path.display()));
+    let mut facts = ExitFacts::default();
+    for path in run_folder::histories_below(&args.histories)? {
+        let file = run_folder::read_history(&path).map_err(|why| Failure::wrong_file(&path, why))?;
+        if let Some(torn) = &file.torn {
+            output::err(&format!(
+                "probity judge: {}: {torn}; judging only the intact part\n",
+                path.display()
+            ));
         }
-        let found = CaseVerdicts::of(&registry, &stored.history).only(&args.clause);
-        say::out(&match args.format {
-            Format::Json => found.file().map_err(|error| Failure::failed(error.to_string()))?,
-            Format::Text => text(&registry, &stored, &found),
+        let verdicts = CaseVerdicts::of(&registry, &file.history).only(&args.clause);
+        output::out(&match args.format {
+            Format::Json => verdicts.file().map_err(|error| Failure::failed(error.to_string()))?,
+            Format::Text => text(&registry, &file, &verdicts),
         })?;
-        all.push(found.conclusion());
+        verdicts.add_to(&mut facts);
     }
-    Ok(exit::of_verdicts(&all, args.inconclusive.into()))
+    if args.clause.is_empty() {
+        facts = with_runs(args, &registry, facts)?;
+    }
+    Ok(facts.status(args.inconclusive.into()))
+}
+
+/// The facts with those of each whole run among the folders: it ends as the run did.
+fn with_runs(args: &JudgeArgs, registry: &Registry, mut facts: ExitFacts) -> Result<ExitFacts, Failure> {
+    for folder in args.histories.iter().filter(|path| path.join(LOG).exists()) {
+        let (log, histories) = run_folder::load(folder)?;
+        let report =
+            Report::build(registry, &log, &histories).map_err(|error| Failure::wrong_file(folder, error))?;
+        facts = facts.and(report.exit_facts());
+    }
+    Ok(facts)
 }
 
 fn known(registry: &Registry, id: &str) -> Result<(), Failure> {
-    if registry.catalogue.iter().any(|clause| clause.id.as_str() == id) {
+    let ids = || registry.catalogue.iter().map(|clause| clause.id.as_str());
+    if ids().any(|known| known == id) {
         return Ok(());
     }
-    let near =
-        probity_script::problem::nearest(id, registry.catalogue.iter().map(|clause| clause.id.as_str()));
-    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Err(Failure::wrong_use(format!("there is no clause `{id}`{hint}")))
+    Err(Failure::wrong_use(format!("there is no clause `{id}`{}", did_you_mean(id, ids()))))
 }
 
-/// The verdicts as a table, and what they rest on where they are more than a word.
-fn text(registry: &Registry, stored: &Stored, found: &CaseVerdicts) -> String {
-    let events = stored.history.events().len();
-    let mut text = format!(
-        "{}  {}  (run {}, {}, {events} events)\n",
-        found.case, found.verdict, found.run, found.server
-    );
-    let rows: Vec<[String; 4]> = found
-        .judgements
-        .iter()
-        .map(|judgement| {
-            let measured: Vec<String> = judgement.measurements.iter().take(1).map(|m| m.in_words()).collect();
-            let also = if judgement.intended { "" } else { "(not what the case is for)" };
-            [
-                format!("  {}", judgement.verdict.word()),
-                judgement.clause.to_string(),
-                measured.concat(),
-                also.to_owned(),
-            ]
-        })
-        .collect();
-    text += &say::table(&rows);
-    for expected in &found.expected {
+/// The verdicts as a table, and the findings.
+fn text(registry: &Registry, file: &HistoryFile, verdicts: &CaseVerdicts) -> String {
+    let events = file.history.events().len();
+    let CaseVerdicts { case, verdict, run, server, .. } = verdicts;
+    let mut text = format!("{case}  {verdict}  (run {run}, {server}, {events} events)\n");
+    let row = |judgement: &probity_model::Judgement| {
+        let measured = judgement.measurements.first().map(|measured| measured.in_words());
+        [
+            format!("  {}", judgement.verdict.word()),
+            judgement.clause.to_string(),
+            measured.unwrap_or_default(),
+            if judgement.intended { "" } else { "(not what the case is for)" }.to_owned(),
+        ]
+    };
+    text += &output::table(&verdicts.judgements.iter().map(row).collect::<Vec<_>>());
+    for expected in &verdicts.expected {
         text += &format!("  {}  expected: {}\n", expected.verdict.word(), expected.what);
     }
-    let path = stored.path.display().to_string();
-    for finding in found.findings(registry, &stored.history, &path, &[]) {
+    let path = file.path.display().to_string();
+    for finding in verdicts.findings(registry, &file.history, &path, &[]) {
         text += &format!("\n{finding}");
     }
     text + "\n"

@@ -2,12 +2,12 @@
 
 use probity_cluster::rights;
 
-use crate::args::RbacArgs;
-use crate::exit::{Exit, Failure};
-use crate::say;
+use crate::arguments::RbacArgs;
+use crate::exit_status::{Exit, Failure};
+use crate::output;
 
 /// Prints the manifest.
 pub(crate) fn run(args: &RbacArgs) -> Result<Exit, Failure> {
     let text = rights::rbac_yaml(args.namespace.as_deref());
-    say::out(&if text.ends_with('\n') { text } else { text + "\n" })
+    output::out(&if text.ends_with('\n') { text } else { text + "\n" })
 }

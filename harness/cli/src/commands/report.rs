@@ -1,82 +1,56 @@
-//! `probity report`: makes the files of a run again from its log and histories, without a cluster.
-
-use std::path::PathBuf;
+//! `probity report`: generates the files of a run again from its log and histories, without a cluster.
 
 use probity_model::Registry;
 use probity_report::Report;
 use probity_report::run_log::Suite;
-use probity_report::{Exit, Undecided};
 
-use crate::files::{self, Github, JSON, Trouble};
+use crate::arguments::ReportArgs;
+use crate::cases::book::Book;
+use crate::exit_status::{Exit, Failure, Undecided};
+use crate::report_files::{self, Github};
+use crate::run_folder::{self, REPORT};
+use crate::{output, provenance};
 
-/// Makes the files of a run again
-#[derive(clap::Args, Clone, Debug)]
-pub(crate) struct ReportArgs {
-    /// The folder of a run
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
-    /// Write nothing: compare with the report that is there, and fail if it says something else
-    #[arg(long)]
-    pub(crate) check: bool,
-    /// What becomes of clauses that are not decided
-    #[arg(long, value_enum, default_value = "warn")]
-    pub(crate) inconclusive: Inconclusive,
+/// Judges the histories of the run by this book, and writes what follows.
+pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let book = Book::built_in()?;
+    let (exit, text) = generate(args, &book.registry, &provenance::suite(&book), &Github::of_environment())?;
+    output::out(&text)?;
+    Ok(exit)
 }
 
-/// What becomes of clauses that are not decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Inconclusive {
-    /// The exit status tells of them
-    Warn,
-    /// They count as violated
-    Fail,
-    /// They pass, as long as something was decided
-    Pass,
-}
-
-impl From<Inconclusive> for Undecided {
-    fn from(choice: Inconclusive) -> Self {
-        match choice {
-            Inconclusive::Warn => Self::Told,
-            Inconclusive::Fail => Self::Fails,
-            Inconclusive::Pass => Self::Passes,
-        }
-    }
-}
-
-/// Judges the run's histories by this book and writes what follows; gives the text for standard output as well.
-pub(crate) fn run(
+fn generate(
     args: &ReportArgs,
     registry: &Registry,
     suite: &Suite,
     github: &Github,
-) -> Result<(Exit, String), Trouble> {
+) -> Result<(Exit, String), Failure> {
     let undecided = Undecided::from(args.inconclusive);
-    let (log, histories) = files::load(&args.folder)?;
+    let (log, histories) = run_folder::load(&args.folder)?;
     let report = Report::build(registry, &log, &histories)
-        .map_err(|error| Trouble::usage(format!("{}: {error}", args.folder.display())))?
+        .map_err(|error| Failure::wrong_file(&args.folder, error))?
         .judged_by(suite);
     if args.check {
         return check(args, &report);
     }
-    let written = files::write(&args.folder, &report, undecided)?;
-    let annotations = github.tell(&report, undecided)?;
+    let written = report_files::write(&args.folder, &report, undecided)?;
+    let annotations = github.publish(&report, undecided)?;
     let wrote = format!("\nwrote {} to {}\n", written.join(", "), args.folder.display());
     Ok((report.exit(undecided), report.in_words() + &annotations + &wrote))
 }
 
-/// Compares with the report that is there.
-fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Trouble> {
-    let path = args.folder.join(JSON);
-    let wrong = |error: &dyn std::fmt::Display| Trouble::usage(format!("{}: {error}", path.display()));
-    let there = std::fs::read_to_string(&path).map_err(|error| wrong(&error))?;
-    let again = files::json(report).map_err(|error| wrong(&error))?;
+/// Compares with the existing report.
+fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> {
+    let path = args.folder.join(REPORT);
+    let there = std::fs::read_to_string(&path).map_err(|error| Failure::wrong_file(&path, error))?;
+    let again = report_files::json(report).map_err(|error| Failure::file_failed(&path, error))?;
     if there == again {
         return Ok((Exit::Success, format!("{}: it is what the histories say\n", path.display())));
     }
     let at = there.lines().zip(again.lines()).take_while(|(there, again)| there == again).count() + 1;
-    let why = format!("it is not what the histories say, from line {at} on; `probity report` makes it again");
-    Err(Trouble::failed(format!("{}: {why}", path.display())))
+    let why =
+        format!("it is not what the histories say, from line {at} on; `probity report` generates it again");
+    Err(Failure::file_failed(&path, why))
 }
 
 #[cfg(test)]
@@ -84,7 +58,8 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use crate::files::sample;
+    use crate::arguments::Inconclusive;
+    use crate::report_files::sample;
 
     fn suite() -> Suite {
         sample::report().suite
@@ -94,8 +69,8 @@ mod tests {
         ReportArgs { folder: folder.to_owned(), check, inconclusive: Inconclusive::Warn }
     }
 
-    fn made(folder: &std::path::Path, check: bool) -> Result<(Exit, String), Trouble> {
-        run(&args(folder, check), &sample::registry(), &suite(), &Github::default())
+    fn made(folder: &std::path::Path, check: bool) -> Result<(Exit, String), Failure> {
+        generate(&args(folder, check), &sample::registry(), &suite(), &Github::default())
     }
 
     #[test]
@@ -105,7 +80,7 @@ mod tests {
         let (exit, text) = made(folder.path(), false).unwrap();
         assert_eq!(exit, Exit::Violated);
         assert!(text.contains("demo.hostile  must  VIOLATED"), "{text}");
-        let path = folder.path().join(JSON);
+        let path = folder.path().join(REPORT);
         let first = std::fs::read_to_string(&path).unwrap();
         made(folder.path(), false).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
@@ -122,7 +97,7 @@ mod tests {
         sample::undecided_run().store(folder.path());
         let exit = |inconclusive| {
             let args = ReportArgs { inconclusive, ..args(folder.path(), false) };
-            run(&args, &sample::registry(), &suite(), &Github::default()).unwrap().0
+            generate(&args, &sample::registry(), &suite(), &Github::default()).unwrap().0
         };
         assert_eq!(exit(Inconclusive::Warn), Exit::Inconclusive);
         assert_eq!(exit(Inconclusive::Fail), Exit::Violated);
@@ -134,7 +109,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         sample::run().store(folder.path());
         let later = Suite { version: "9".to_owned(), ..suite() };
-        run(&args(folder.path(), false), &sample::registry(), &later, &Github::default()).unwrap();
-        assert_eq!(files::read_report(folder.path()).unwrap().judged_by, Some(later));
+        generate(&args(folder.path(), false), &sample::registry(), &later, &Github::default()).unwrap();
+        assert_eq!(run_folder::read_report(folder.path()).unwrap().judged_by, Some(later));
     }
 }

@@ -1,4 +1,4 @@
-//! `probity schema`: the JSON Schemas of what is read and written, for editors and for other languages.
+//! `probity schema`: the JSON Schemas of all documents, for editors and for other languages.
 
 use probity_case::WrittenCase;
 use probity_model::{Clause, Event, Header};
@@ -7,9 +7,9 @@ use probity_script::schema;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
-use crate::args::{Document, SchemaArgs};
-use crate::exit::{Exit, Failure};
-use crate::say;
+use crate::arguments::{Document, SchemaArgs};
+use crate::exit_status::{Exit, Failure};
+use crate::output;
 use crate::verdicts::CaseVerdicts;
 
 /// A line of a history: the first is a header, all others are events.
@@ -23,7 +23,7 @@ enum HistoryLine {
 
 /// Prints the schema of a document.
 pub(crate) fn run(args: SchemaArgs) -> Result<Exit, Failure> {
-    say::out(&format!("{:#}\n", of(args.document).as_value()))
+    output::out(&format!("{:#}\n", of(args.document).as_value()))
 }
 
 fn of(document: Document) -> Schema {

@@ -1,6 +1,7 @@
 //! Writes the archive of the target's image from a static program, and reads such archives back.
 //!
-//! `ci/image` is the usual caller. All files are opened here; what is in them is decided in the library.
+//! `ci/image` is the usual caller. This program opens the files; the library decides what is in them.
+#![expect(clippy::disallowed_methods, reason = "files and the terminal are its task")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use probity_image::{Archive, Facts, Image, Kind, Program, Variant, agnhost};
+use probity_image::{Archive, EntryKind, Facts, Image, Program, Variant, agnhost};
 
 #[derive(Parser)]
 #[command(about = "Writes and reads the target's container image as an OCI archive", version)]
@@ -41,7 +42,7 @@ struct WriteArgs {
     tag: String,
     /// Which variants the archive holds
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["plain", "second", "sigusr1"])]
-    variants: Vec<VariantWord>,
+    variants: Vec<Variant>,
     /// Version label
     #[arg(long)]
     version: String,
@@ -69,13 +70,6 @@ struct ReadArgs {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum VariantWord {
-    Plain,
-    Second,
-    Sigusr1,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
 enum Print {
     /// A few lines for people
     Summary,
@@ -83,16 +77,6 @@ enum Print {
     Images,
     /// One line for each file of the first image: type, mode, owner, size, path, link target, as `find -printf` has them
     Files,
-}
-
-impl From<VariantWord> for Variant {
-    fn from(word: VariantWord) -> Self {
-        match word {
-            VariantWord::Plain => Self::Plain,
-            VariantWord::Second => Self::Second,
-            VariantWord::Sigusr1 => Self::Sigusr1,
-        }
-    }
 }
 
 fn main() -> ExitCode {
@@ -121,8 +105,7 @@ fn write(args: &WriteArgs) -> Result<String, String> {
         created: args.created,
         source: args.source.clone(),
     };
-    let variants: Vec<Variant> = args.variants.iter().map(|word| Variant::from(*word)).collect();
-    let tar = agnhost::archive(&program, &facts, &variants, &args.repository, &args.tag)
+    let tar = agnhost::archive(&program, &facts, &args.variants, &args.repository, &args.tag)
         .and_then(|archive| archive.to_tar())
         .map_err(|error| error.to_string())?;
     store(&args.out, &tar)?;
@@ -179,9 +162,9 @@ fn files(image: &Image) -> Result<String, String> {
     let mut text = String::new();
     for (path, entry) in image.files().map_err(|error| error.to_string())?.iter() {
         let (kind, size, target) = match &entry.kind {
-            Kind::Directory => ('d', 0, ""),
-            Kind::File(content) => ('f', content.len(), ""),
-            Kind::Link(target) => ('l', target.len(), target.as_str()),
+            EntryKind::Directory => ('d', 0, ""),
+            EntryKind::File(content) => ('f', content.len(), ""),
+            EntryKind::Link(target) => ('l', target.len(), target.as_str()),
         };
         let (user, group) = entry.owner;
         let _ = writeln!(text, "{kind} {:o} {user}:{group} {size} {path} {target}", entry.mode);

@@ -7,9 +7,9 @@ use probity_image::{Archive, Facts, Program, Variant, agnhost};
 /// An ELF file for amd64 with one table entry: of type 1 (load) it is static, of type 3 it asks for a loader.
 pub(crate) fn elf(entry_type: u8) -> Vec<u8> {
     let mut file = vec![0u8; 120];
-    file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
     (file[16], file[18], file[32], file[54], file[56], file[64]) = (3, 62, 64, 56, 1, entry_type);
-    (file[72], file[96]) = (120, 11);
+    (file[20], file[72], file[96]) = (1, 120, 11);
     file.extend_from_slice(b"/lib/ld.so\0");
     file
 }

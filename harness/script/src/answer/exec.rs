@@ -1,5 +1,7 @@
 //! What an exec probe or an exec hook does when the same program is run inside the container.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::words::word_or_settings;
@@ -52,6 +54,48 @@ impl ExecAnswer {
             Self::Hang => None,
             Self::With(settings) => Some(settings.clone()),
         }
+    }
+}
+
+/// What a command does: a plan's answer, perhaps with flags of the command line over it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CommandOrders {
+    /// It never ends.
+    pub hang: bool,
+    /// What else it does.
+    pub settings: ExecSettings,
+}
+
+impl From<&ExecAnswer> for CommandOrders {
+    fn from(answer: &ExecAnswer) -> Self {
+        let settings = answer.settings();
+        Self { hang: settings.is_none(), settings: settings.unwrap_or_default() }
+    }
+}
+
+/// As the witness writes it: `exit 3 after 2s, leaves a child for 10s`.
+impl fmt::Display for CommandOrders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ExecSettings { exit, sleep, print, print_bytes, fork, ignore_term } = &self.settings;
+        if self.hang {
+            f.write_str("hang")?;
+        } else {
+            write!(f, "exit {exit}")?;
+            if let Some(sleep) = sleep {
+                write!(f, " after {sleep}")?;
+            }
+        }
+        if let Some(text) = print {
+            write!(f, ", prints {} bytes of text", text.len())?;
+        }
+        if let Some(size) = print_bytes {
+            write!(f, ", prints {size}")?;
+        }
+        if let Some(lives) = fork {
+            write!(f, ", leaves a child for {lives}")?;
+        }
+        if *ignore_term { f.write_str(", ignores SIGTERM") } else { Ok(()) }
     }
 }
 

@@ -63,6 +63,20 @@ impl Default for ServingStatus {
     }
 }
 
+impl GrpcAnswer {
+    /// The number of the serving status that a list or a watch of services reports.
+    #[must_use]
+    pub fn status(&self) -> i32 {
+        match self {
+            Self::With(settings) => settings.status.0,
+            Self::Unknown => 0,
+            Self::NotServing => 2,
+            Self::ServiceUnknown => 3,
+            _ => ServingStatus::default().0,
+        }
+    }
+}
+
 word_or_settings!(
     GrpcAnswer,
     "a health answer: serving, not-serving, unknown, service-unknown, not-found, unimplemented, hang, close, reset, half-frame, a status number, or settings such as { status: 1, delay: 2s }",

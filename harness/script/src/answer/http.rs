@@ -33,6 +33,17 @@ word_or_settings!(
     number |status| Status::try_from(status).map(|status| Arc::new(HttpReply { status, ..HttpReply::default() }))
 );
 
+impl HttpAnswer {
+    /// The endpoint that has to answer first, if there is one.
+    #[must_use]
+    pub fn depends_on(&self) -> Option<&DependsOn> {
+        match self {
+            Self::Reply(reply) => reply.depends_on.as_ref(),
+            Self::Hang | Self::Close | Self::Reset | Self::Garbage => None,
+        }
+    }
+}
+
 /// The settings of a reply. Without any it is `200 OK` with the body `ok`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -92,6 +103,14 @@ pub struct DependsOn {
     /// How long to wait for its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
+}
+
+impl DependsOn {
+    /// How long to wait for its answer; 5 s if the plan does not say.
+    #[must_use]
+    pub fn patience(&self) -> Span {
+        self.timeout.unwrap_or(Span::from_micros(5_000_000))
+    }
 }
 
 /// A status code that may end a request: 200 to 599.

@@ -15,3 +15,15 @@ pub enum ListenState {
     /// The port is bound but its queue is full and nobody takes from it: a connect gets no answer at all.
     Full,
 }
+
+impl ListenState {
+    /// The word for it in plans and witness lines.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Full => "full",
+        }
+    }
+}

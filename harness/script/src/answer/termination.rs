@@ -1,5 +1,7 @@
 //! What the process does when it is told to stop.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Span;
@@ -61,6 +63,23 @@ impl TerminationAnswer {
     }
 }
 
+/// As the witness writes it: `serve for 5s, then exit 2`.
+impl fmt::Display for TerminationAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(TerminationSettings { exit, after, serving }) = self.settings() else {
+            return f.write_str("ignore");
+        };
+        match (after, serving) {
+            (None, Serving::Drain) => f.write_str("drain, then ")?,
+            (Some(after), Serving::Drain) => write!(f, "drain for at most {after}, then ")?,
+            (None, Serving::Keep | Serving::Stop) => {}
+            (Some(after), Serving::Keep) => write!(f, "serve for {after}, then ")?,
+            (Some(after), Serving::Stop) => write!(f, "stop serving, wait {after}, then ")?,
+        }
+        write!(f, "exit {exit}")
+    }
+}
+
 word_or_settings!(
     TerminationAnswer,
     "the answer to a stop signal: exit, ignore, drain, an exit status, or settings such as { exit: 3, after: 5s }",
@@ -71,3 +90,25 @@ word_or_settings!(
         .map(|exit| TerminationSettings { exit, ..TerminationSettings::default() })
         .map_err(|_| format!("an exit status lies between 0 and 255, not {exit}"))
 );
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn an_answer_is_told_in_few_words() {
+        for (written, told) in [
+            ("exit", "exit 0"),
+            ("ignore", "ignore"),
+            ("3", "exit 3"),
+            ("drain", "drain, then exit 0"),
+            ("{ exit: 2, after: 5s }", "serve for 5s, then exit 2"),
+            ("{ after: 1s, serving: stop }", "stop serving, wait 1s, then exit 0"),
+            ("{ after: 4s, serving: drain }", "drain for at most 4s, then exit 0"),
+        ] {
+            let answer: TerminationAnswer = serde_saphyr::from_str(written).unwrap();
+            assert_eq!(answer.to_string(), told);
+        }
+    }
+}

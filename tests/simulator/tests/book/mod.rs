@@ -1,7 +1,7 @@
 //! The book as the tests of the simulator use it: its cases, its judges, and all of them run at once.
 
 #![allow(dead_code, reason = "each test binary takes what it needs")]
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

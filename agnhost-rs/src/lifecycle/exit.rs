@@ -1,0 +1,61 @@
+//! The end of the process by its own will: by exit, or as if by a fault.
+//!
+//! The witness line comes first and gets time to leave, so that the harness can tell a planned end from a real one.
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill, raise};
+use nix::unistd::Pid;
+use probity_script::witness::Exiting;
+use probity_script::{ExitWay, Fact};
+
+use crate::stage::Stage;
+use crate::witness::Witness;
+
+/// How long the last lines may take to leave. A reader that has not taken them by then never will.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Ends the process when the plan says so for this life of the container.
+pub async fn follow(stage: Stage) {
+    let attempt = stage.witness().identity().attempt;
+    let plan = stage.plan();
+    let Some(exit) = plan.process.exit_for(attempt) else { return };
+    tokio::time::sleep(exit.after.0.saturating_sub(stage.witness().clock().elapsed().0)).await;
+    leave(stage.witness(), exit.code, exit.way, "plan")
+}
+
+/// Writes down that the process ends, and ends it with this status.
+pub fn end(witness: &Witness, code: u8, why: &str) -> ! {
+    leave(witness, code, ExitWay::Exit, why)
+}
+
+/// Writes the end down and ends the process in the given manner.
+///
+/// The first process of a container cannot kill itself: it exits with the status that would have been reported.
+pub fn leave(witness: &Witness, code: u8, way: ExitWay, why: &str) -> ! {
+    let code = way.status(code);
+    witness.arrival(&Fact::Exiting(Exiting { code, why: why.to_owned() }));
+    witness.flush(LAST_WORDS);
+    if std::process::id() != 1 {
+        die(way);
+    }
+    std::process::exit(i32::from(code))
+}
+
+fn die(way: ExitWay) {
+    match way {
+        ExitWay::Exit => {}
+        ExitWay::Abort => std::process::abort(),
+        ExitWay::Segfault => {
+            // The first one is taken by the runtime's check for stack overflows, which then steps aside.
+            for _ in 0..2 {
+                let _ = raise(Signal::SIGSEGV);
+            }
+        }
+        ExitWay::Kill => {
+            let _ = kill(Pid::this(), Signal::SIGKILL);
+            // Death may take a moment to arrive; exiting meanwhile would change its cause.
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+}

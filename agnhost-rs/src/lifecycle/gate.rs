@@ -1,0 +1,97 @@
+//! The shutdown gate: whether listeners take connections, and how many requests are still being answered.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// What listeners do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateState {
+    /// They follow their scripts.
+    Open,
+    /// They are closed; open requests are answered.
+    Draining,
+    /// They are closed; open requests are aborted.
+    Shut,
+}
+
+/// The state of all listeners and the number of open requests. Cheap to clone.
+#[derive(Clone)]
+pub struct ShutdownGate {
+    gate: Arc<watch::Sender<GateState>>,
+    open_requests: Arc<watch::Sender<usize>>,
+}
+
+impl Default for ShutdownGate {
+    fn default() -> Self {
+        Self {
+            gate: Arc::new(watch::Sender::new(GateState::Open)),
+            open_requests: Arc::new(watch::Sender::new(0)),
+        }
+    }
+}
+
+impl ShutdownGate {
+    /// Sets the state. Listeners and connections that watch it act on it.
+    pub fn set(&self, gate: GateState) {
+        self.gate.send_replace(gate);
+    }
+
+    /// The state now.
+    #[must_use]
+    pub fn now(&self) -> GateState {
+        *self.gate.borrow()
+    }
+
+    /// Watches the state.
+    #[must_use]
+    pub fn watch(&self) -> GateWatcher {
+        GateWatcher(self.gate.subscribe())
+    }
+
+    /// Counts a request as open until the result is dropped.
+    #[must_use]
+    pub fn enter(&self) -> OpenRequest {
+        self.open_requests.send_modify(|count| *count += 1);
+        OpenRequest { open_requests: Arc::clone(&self.open_requests) }
+    }
+
+    /// Waits until no request is open.
+    pub async fn empty(&self) {
+        // The sender lives in self, so waiting cannot fail.
+        let _ = self.open_requests.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+/// Waits for a change of the gate.
+pub struct GateWatcher(watch::Receiver<GateState>);
+
+impl GateWatcher {
+    /// Waits until the gate is no longer open.
+    pub async fn closing(&mut self) {
+        self.wait(|gate| gate != GateState::Open).await;
+    }
+
+    /// Waits until the gate is shut.
+    pub async fn shut(&mut self) {
+        self.wait(|gate| gate == GateState::Shut).await;
+    }
+
+    async fn wait(&mut self, wanted: fn(GateState) -> bool) {
+        // Without a sender the process is ending, and nobody is left to act.
+        if self.0.wait_for(|gate| wanted(*gate)).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// A request that is being answered.
+pub struct OpenRequest {
+    open_requests: Arc<watch::Sender<usize>>,
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.open_requests.send_modify(|count| *count -= 1);
+    }
+}

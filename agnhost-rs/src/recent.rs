@@ -1,0 +1,263 @@
+//! The newest lines of a stream, up to a bound, in shared chunks: of the witness, and of the recorder's merged stream.
+//!
+//! A line is bytes that end with a line break. Cursors count the lines from 0 without holes. A reader gets the chunks
+//! themselves, not copies, so that it holds the lock only for a moment. Whole chunks are dropped, the oldest first. A
+//! reader who asks for a dropped line learns where the remembered ones begin.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+/// A chunk is no larger than this, unless one line is.
+const LARGEST_CHUNK: usize = 256 * 1024;
+/// A chunk is no smaller than this, even of a small memory.
+const SMALLEST_CHUNK: usize = 4 * 1024;
+/// A chunk with less room than this is full. Most lines are shorter, so chunks seldom have to grow.
+const ROOM: usize = 2 * 1024;
+
+/// A bounded memory of lines.
+pub struct RecentLines {
+    full: VecDeque<Chunk>,
+    open: Vec<u8>,
+    open_first: u64,
+    open_ends: Vec<u32>,
+    held: usize,
+    most: usize,
+    chunk: usize,
+}
+
+/// Lines that no longer change.
+struct Chunk {
+    first: u64,
+    bytes: Bytes,
+    ends: Vec<u32>,
+    weight: usize,
+}
+
+/// The lines from a cursor on, as far as they are remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinesSince {
+    /// The cursor of the first line here. It is larger than asked for if older lines are dropped.
+    pub first: u64,
+    /// The cursor to ask for next.
+    pub next: u64,
+    /// The lines, in order. Each piece ends with a line break.
+    pub pieces: Vec<Bytes>,
+}
+
+impl LinesSince {
+    /// The lines in one piece.
+    #[must_use]
+    pub fn concat(&self) -> Vec<u8> {
+        self.pieces.concat()
+    }
+
+    /// How many bytes these are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum()
+    }
+
+    /// Whether there is no line.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+}
+
+impl RecentLines {
+    /// A memory of this many bytes, bookkeeping included.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        let chunk = (most / 16).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
+        let (open, open_ends) = (Vec::new(), Vec::new());
+        Self { full: VecDeque::new(), open, open_first: 0, open_ends, held: 0, most, chunk }
+    }
+
+    /// The cursor of the next line.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.open_first + self.open_ends.len() as u64
+    }
+
+    /// The cursor of the oldest remembered line.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        self.full.front().map_or(self.open_first, |chunk| chunk.first)
+    }
+
+    /// How many bytes the memory takes.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.held + weight(&self.open, &self.open_ends)
+    }
+
+    /// Adds a line, which `write` appends to the buffer. It gets the cursor of the line.
+    pub fn push(&mut self, write: impl FnOnce(u64, &mut Vec<u8>)) {
+        if self.open.capacity() == 0 {
+            self.open.reserve_exact(self.chunk);
+        }
+        let cursor = self.next();
+        write(cursor, &mut self.open);
+        // A line has little more than 1 MiB, far below 4 GiB.
+        self.open_ends.push(u32::try_from(self.open.len()).unwrap_or(u32::MAX));
+        if self.open.len() + ROOM > self.chunk {
+            self.close_chunk();
+        }
+        while self.held() > self.most {
+            let Some(oldest) = self.full.pop_front() else { break };
+            self.held -= oldest.weight;
+        }
+    }
+
+    fn close_chunk(&mut self) {
+        let first = self.open_first;
+        self.open_first = self.next();
+        let (bytes, ends) = (std::mem::take(&mut self.open), std::mem::take(&mut self.open_ends));
+        let weight = weight(&bytes, &ends);
+        self.held += weight;
+        self.full.push_back(Chunk { first, bytes: bytes.into(), ends, weight });
+    }
+
+    /// The remembered lines from a cursor on: at most this many bytes, but at least one line if there is one.
+    #[must_use]
+    pub fn since(&self, cursor: u64, most: usize) -> LinesSince {
+        let begin = cursor.clamp(self.first(), self.next());
+        let mut since = LinesSince { first: begin, next: begin, pieces: Vec::new() };
+        let mut left = most;
+        let reached = self.full.partition_point(|chunk| chunk.first <= begin).saturating_sub(1);
+        for chunk in self.full.iter().skip(reached) {
+            let next = chunk.first + chunk.ends.len() as u64;
+            if since.next >= next {
+                continue;
+            }
+            let (range, count) = cut(&chunk.ends, since.next - chunk.first, left, since.is_empty());
+            left = left.saturating_sub(range.len());
+            since.next += count;
+            if count > 0 {
+                since.pieces.push(chunk.bytes.slice(range));
+            }
+            if since.next < next {
+                return since;
+            }
+        }
+        let (range, count) = cut(&self.open_ends, since.next - self.open_first, left, since.is_empty());
+        since.next += count;
+        if count > 0 {
+            since.pieces.push(Bytes::copy_from_slice(&self.open[range]));
+        }
+        since
+    }
+}
+
+fn weight(bytes: &Vec<u8>, ends: &Vec<u32>) -> usize {
+    bytes.capacity() + ends.capacity() * size_of::<u32>() + size_of::<Chunk>()
+}
+
+/// The bytes of the lines of a chunk from number `skip` on that fit, and how many lines these are.
+fn cut(ends: &[u32], skip: u64, most: usize, at_least_one: bool) -> (std::ops::Range<usize>, u64) {
+    let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(ends.len());
+    let begin = if skip == 0 { 0 } else { ends[skip - 1] as usize };
+    let mut stop = skip + ends[skip..].partition_point(|end| *end as usize - begin <= most);
+    if stop == skip && at_least_one && skip < ends.len() {
+        stop = skip + 1;
+    }
+    let end = if stop == skip { begin } else { ends[stop - 1] as usize };
+    (begin..end, (stop - skip) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(since: &LinesSince) -> String {
+        since.pieces.iter().map(|piece| String::from_utf8(piece.to_vec()).unwrap()).collect()
+    }
+
+    fn filled(most: usize, count: u64) -> RecentLines {
+        let mut memory = RecentLines::new(most);
+        (0..count).for_each(|_| push(&mut memory, 0));
+        memory
+    }
+
+    fn push(memory: &mut RecentLines, padding: usize) {
+        memory.push(|cursor, buffer| {
+            buffer.extend_from_slice(format!("{cursor}{}\n", "x".repeat(padding)).as_bytes());
+        });
+    }
+
+    #[test]
+    fn readers_get_what_they_have_not_seen() {
+        let memory = filled(1 << 20, 5);
+        let since = memory.since(3, 100);
+        assert_eq!((text(&since).as_str(), since.first, since.next), ("3\n4\n", 3, 5));
+        assert_eq!(memory.since(5, 100), LinesSince { first: 5, next: 5, pieces: vec![] });
+    }
+
+    #[test]
+    fn a_bounded_answer_goes_on_where_it_stopped() {
+        let memory = filled(1 << 20, 5);
+        let since = memory.since(0, 5);
+        assert_eq!((text(&since).as_str(), since.next), ("0\n1\n", 2));
+        assert_eq!(memory.since(2, 1).next, 3, "one entry is given even if it is too long");
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_and_the_reader_is_told_where_the_memory_begins() {
+        let memory = filled(64 * 1024, 100_000);
+        assert!(memory.first() > 0 && memory.held() <= 64 * 1024, "{} {}", memory.first(), memory.held());
+        let since = memory.since(7, 20);
+        assert_eq!(since.first, memory.first());
+        assert!(text(&since).starts_with(&format!("{}\n", memory.first())));
+    }
+
+    #[test]
+    fn an_entry_larger_than_a_chunk_is_kept_whole() {
+        let mut memory = RecentLines::new(64 * 1024);
+        push(&mut memory, 0);
+        push(&mut memory, 30_000);
+        push(&mut memory, 0);
+        let since = memory.since(0, usize::MAX);
+        assert_eq!((since.first, since.next), (0, 3));
+        assert_eq!(text(&since).lines().map(str::len).collect::<Vec<_>>(), [1, 30_001, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn reading_on_and_on_gives_every_entry_once(
+            paddings in prop::collection::vec(0_usize..3_000, 0..200),
+            most in 1_usize..20_000,
+        ) {
+            let mut memory = RecentLines::new(32 << 20);
+            paddings.iter().for_each(|padding| push(&mut memory, *padding));
+            let mut cursor = 0;
+            let mut all = String::new();
+            while cursor < memory.next() {
+                let since = memory.since(cursor, most);
+                prop_assert_eq!(since.first, cursor);
+                prop_assert!(since.next > cursor);
+                prop_assert!(since.len() <= most || since.next == cursor + 1);
+                all.push_str(&text(&since));
+                cursor = since.next;
+            }
+            let numbers: Vec<_> = all.lines().map(|line| line.trim_end_matches('x').to_owned()).collect();
+            prop_assert_eq!(numbers, (0..paddings.len()).map(|n| n.to_string()).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn whatever_comes_the_bound_holds_but_for_the_newest_chunk(
+            paddings in prop::collection::vec(0_usize..9_000, 0..300),
+        ) {
+            let mut memory = RecentLines::new(100_000);
+            for padding in paddings {
+                push(&mut memory, padding);
+                prop_assert!(memory.held() <= 100_000);
+                let newest = memory.since(memory.next() - 1, 1);
+                prop_assert!(text(&newest).starts_with(&newest.first.to_string()));
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the tasks of the recorder share: the merged stream under its lock, the clock, and the wake-up of readers.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use super::merged::MergedStream;
+use crate::clock::Clock;
+use crate::locks::lock;
+use crate::recent::LinesSince;
+
+/// A follower waits this long for more lines, so that it does not wake up for each.
+const GATHER: Duration = Duration::from_millis(2);
+/// With this many bytes it does not wait for more.
+const PLENTY: usize = 32 * 1024;
+
+/// Connections of targets beyond these are closed at once.
+const MOST_CONNECTIONS: usize = 4096;
+/// This many of them may have a long unfinished line at the same time.
+const MOST_LONG_LINES: usize = 32;
+/// This many readers may follow the stream at the same time.
+const MOST_FOLLOWERS: usize = 64;
+
+/// The shared state of the recorder.
+pub(super) struct RecorderState {
+    pub(super) clock: Clock,
+    /// The random name of this life of the recorder: cursors of another life mean nothing here.
+    pub(super) name: String,
+    merged: Mutex<MergedStream>,
+    next: watch::Sender<u64>,
+    /// Connections that were turned away because there were too many.
+    pub(super) turned_away: AtomicU64,
+    /// Open connections of targets, greeted or not.
+    pub(super) connections: Slots,
+    /// Connections with a long unfinished line.
+    pub(super) long_lines: Slots,
+    /// Queries that were refused for want of the token.
+    pub(super) refused: AtomicU64,
+    /// Readers that follow the stream.
+    pub(super) followers: Slots,
+    /// Entries that the file will never have, because they were forgotten before it could take them or it failed.
+    pub(super) unfiled: AtomicU64,
+}
+
+impl RecorderState {
+    pub(super) fn new(clock: Clock, memory: usize) -> Self {
+        Self {
+            clock,
+            name: crate::identity::random_name(),
+            merged: Mutex::new(MergedStream::new(memory)),
+            next: watch::Sender::new(0),
+            turned_away: AtomicU64::new(0),
+            connections: Slots::new(MOST_CONNECTIONS),
+            long_lines: Slots::new(MOST_LONG_LINES),
+            refused: AtomicU64::new(0),
+            followers: Slots::new(MOST_FOLLOWERS),
+            unfiled: AtomicU64::new(0),
+        }
+    }
+
+    /// Changes the stream, and wakes the readers if entries were added.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut MergedStream) -> T) -> T {
+        let (result, next) = {
+            let mut merged = lock(&self.merged);
+            let result = change(&mut merged);
+            (result, merged.next())
+        };
+        self.next.send_if_modified(|told| {
+            let news = next > *told;
+            *told = next.max(*told);
+            news
+        });
+        result
+    }
+
+    /// Looks at the stream.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&MergedStream) -> T) -> T {
+        look(&lock(&self.merged))
+    }
+
+    /// The remembered entries from a cursor on, at most so many bytes.
+    pub(super) fn since(&self, cursor: u64, most: usize) -> LinesSince {
+        self.look(|merged| merged.since(cursor, most))
+    }
+
+    /// The same, but waits for the first entry and a moment for more.
+    pub(super) async fn follow(&self, cursor: u64, most: usize) -> LinesSince {
+        self.wait_for(cursor).await;
+        let since = self.since(cursor, most);
+        if since.len() >= PLENTY.min(most) {
+            return since;
+        }
+        tokio::time::sleep(GATHER).await;
+        self.since(cursor, most)
+    }
+
+    /// Waits until there is an entry with this cursor.
+    pub(super) async fn wait_for(&self, cursor: u64) {
+        // The sender lives as long as we do, so this ends only when the entry is there.
+        let _ = self.next.subscribe().wait_for(|next| *next > cursor).await;
+    }
+}
+
+/// A bounded number of slots.
+pub(super) struct Slots {
+    free: Arc<Semaphore>,
+    most: usize,
+}
+
+impl Slots {
+    pub(super) fn new(most: usize) -> Self {
+        Self { free: Arc::new(Semaphore::new(most)), most }
+    }
+
+    /// Takes a slot, which is free again when the permit is dropped. None if all are taken.
+    pub(super) fn take(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
+    }
+
+    /// How many are taken.
+    pub(super) fn taken(&self) -> u64 {
+        (self.most - self.free.available_permits()) as u64
+    }
+}

@@ -1,0 +1,213 @@
+//! The TCP connection below TLS and below any protocol: the bytes that came and went, and how it ended.
+
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use probity_script::witness::Ending;
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::clock::Clock;
+use crate::locks::lock;
+
+/// One TCP connection. Every layer above shares it, so each layer can abort it in a way that the peer sees.
+pub(super) struct Wire {
+    stream: TcpStream,
+    clock: Clock,
+    received: AtomicU64,
+    sent: AtomicU64,
+    /// When the first byte after the last answer came, on the monotonic clock; 0 if none has.
+    first_byte_us: AtomicU64,
+    end: Mutex<Option<WireEnd>>,
+}
+
+/// How a connection ended, and why as far as the system said.
+#[derive(Clone, Debug)]
+pub(super) struct WireEnd {
+    pub(super) how: Ending,
+    pub(super) error: Option<String>,
+}
+
+impl Wire {
+    pub(super) fn new(stream: TcpStream, clock: Clock) -> Arc<Self> {
+        Arc::new(Self {
+            stream,
+            clock,
+            received: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            first_byte_us: AtomicU64::new(0),
+            end: Mutex::new(None),
+        })
+    }
+
+    pub(super) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// When the bytes that are being handled began to come; forgotten by asking.
+    pub(super) fn take_first_byte(&self) -> u64 {
+        match self.first_byte_us.swap(0, Ordering::Relaxed) {
+            0 => self.clock.mono_us(),
+            at => at,
+        }
+    }
+
+    /// How the connection ended: what was noticed first.
+    pub(super) fn end(&self) -> WireEnd {
+        lock(&self.end).clone().unwrap_or(WireEnd { how: Ending::WeClosed, error: None })
+    }
+
+    fn note(&self, how: Ending, error: Option<&io::Error>) {
+        lock(&self.end).get_or_insert_with(|| WireEnd { how, error: error.map(ToString::to_string) });
+    }
+
+    /// Notes that the connection broke, unless it is known better already.
+    pub(super) fn broke(&self, error: &io::Error) {
+        let how = match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ending::PeerReset,
+            _ => Ending::Broken,
+        };
+        self.note(how, Some(error));
+    }
+
+    /// Notes that we end the connection in good order.
+    pub(super) fn we_close(&self) {
+        self.note(Ending::WeClosed, None);
+    }
+
+    /// Notes that we end the connection in good order, and why.
+    pub(super) fn we_close_because(&self, why: &str) {
+        let mut end = lock(&self.end);
+        let end = end.get_or_insert(WireEnd { how: Ending::WeClosed, error: None });
+        if end.how == Ending::WeClosed {
+            end.error.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
+    /// Notes that the peer ended the connection in good order, unless it is known better already.
+    pub(super) fn peer_closed(&self) {
+        self.note(Ending::PeerClosed, None);
+    }
+
+    /// Makes the peer see an abort (RST) as soon as the last holder lets go.
+    pub(super) fn reset(&self) {
+        self.note(Ending::WeReset, None);
+        // Should this fail, the peer sees an orderly close, and the line above says what was meant.
+        let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+    }
+
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        send: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            // Tried first: a socket is nearly always ready to be written to.
+            match send(&self.stream) {
+                Ok(count) => {
+                    self.sent.fetch_add(count as u64, Ordering::Relaxed);
+                    return Poll::Ready(Ok(count));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(self.stream.poll_write_ready(cx))?;
+                }
+                Err(error) => {
+                    self.broke(&error);
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+
+    /// Reads what is there without waiting. Where less was there than fits, there is no more: then the readiness is
+    /// used up in the same step, which saves the next reader a system call that finds nothing.
+    fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut count = None;
+        let read = self.stream.try_io(Interest::READABLE, || {
+            let got = (&*SockRef::from(&self.stream)).read(bytes)?;
+            count = Some(got);
+            if got > 0 && got < bytes.len() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(got) }
+        });
+        count.map_or(read, Ok)
+    }
+
+    /// Sends bytes past every layer above.
+    pub(super) fn send_raw(&self, bytes: &[u8]) {
+        if let Ok(count) = self.stream.try_write(bytes) {
+            self.sent.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The wire as a stream.
+#[derive(Clone)]
+pub(super) struct WireStream(pub(super) Arc<Wire>);
+
+impl AsyncRead for WireStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let wire = &*self.0;
+        loop {
+            ready!(wire.stream.poll_read_ready(cx))?;
+            match wire.read(buf.initialize_unfilled()) {
+                Ok(0) => {
+                    if buf.remaining() > 0 {
+                        wire.note(Ending::PeerClosed, None);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(count) => {
+                    buf.advance(count);
+                    wire.received.fetch_add(count as u64, Ordering::Relaxed);
+                    if wire.first_byte_us.load(Ordering::Relaxed) == 0 {
+                        wire.first_byte_us.store(wire.clock.mono_us(), Ordering::Relaxed);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    wire.broke(&error);
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl AsyncWrite for WireStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.poll_send(cx, |stream| stream.try_write(bytes))
+    }
+
+    /// TLS hands over several records at once; the last of them may be the alert that says why it ends.
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_send(cx, |stream| stream.try_write_vectored(parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.we_close();
+        // A peer that is gone already needs no telling.
+        let _ = SockRef::from(&self.0.stream).shutdown(std::net::Shutdown::Write);
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,235 @@
+//! The command line: every verb and its flags, as data. What they do is in `commands`.
+//!
+//! Groups of flags that several verbs share stand beside what they choose: cases, clusters, runs.
+
+pub(crate) mod image;
+pub(crate) mod on_cluster;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+pub(crate) use image::ImageArgs;
+pub(crate) use on_cluster::{GcArgs, RbacArgs, RunArgs, TryArgs};
+
+use crate::cases::book::SuiteArgs;
+use crate::cases::case_filter::CaseFilter;
+use crate::exit_status::{STATUSES, Undecided};
+
+/// Tests what Kubernetes promises about probes and the pod lifecycle, clause by clause, with evidence
+#[derive(Debug, Parser)]
+#[command(name = "probity", version, after_help = STATUSES)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Runs cases on a cluster and writes a report
+    Run(Box<RunArgs>),
+    /// Tries a pod's own probe settings under a standard set of faults, beside what the settings promise
+    Try(Box<TryArgs>),
+    /// Lists the cases, the clauses, or what tests each clause
+    List(ListArgs),
+    /// Explains a clause or a case
+    Explain(ExplainArgs),
+    /// Checks case files without a cluster
+    Lint(LintArgs),
+    /// Judges stored histories without a cluster
+    Judge(JudgeArgs),
+    /// Generates the files of a run again from its log and histories
+    Report(ReportArgs),
+    /// Compares two reports
+    Diff(DiffArgs),
+    /// Loads or pushes the target's image to where a cluster finds it
+    Image(ImageArgs),
+    /// Prints the rights that a run needs, as a manifest
+    Rbac(RbacArgs),
+    /// Removes what a run left on a cluster when it could not clean up
+    Gc(GcArgs),
+    /// Generates the clause book, docs/book of the project
+    #[command(hide = true)]
+    Book(BookArgs),
+    /// Prints the JSON Schema of a document
+    Schema(SchemaArgs),
+    /// Prints the completions of a shell
+    Completions(CompletionsArgs),
+}
+
+/// The format of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// What undecided cases and clauses mean for the exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Inconclusive {
+    /// The exit status is 3
+    Warn,
+    /// They count as violated
+    Fail,
+    /// They pass, provided that something was decided
+    Pass,
+}
+
+impl From<Inconclusive> for Undecided {
+    fn from(choice: Inconclusive) -> Self {
+        match choice {
+            Inconclusive::Warn => Self::Told,
+            Inconclusive::Fail => Self::Fails,
+            Inconclusive::Pass => Self::Passes,
+        }
+    }
+}
+
+/// Lists
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) filter: CaseFilter,
+    #[command(flatten)]
+    pub(crate) suites: SuiteArgs,
+    /// List the clauses of the book
+    #[arg(long, conflicts_with = "coverage")]
+    pub(crate) clauses: bool,
+    /// List for each clause its judge, the cases that must give evidence for it, and how many planted defects it notices
+    #[arg(long)]
+    pub(crate) coverage: bool,
+    /// Name the defects as well, and give the recorded reason for anything a clause lacks
+    #[arg(long, requires = "coverage")]
+    pub(crate) wide: bool,
+    /// The format of the list
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+/// Explains
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// A clause such as probe.startup.gates-liveness, or a case such as probe_types/startup-gates-others
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) suites: SuiteArgs,
+}
+
+/// Generates the clause book
+#[derive(Args, Debug)]
+pub(crate) struct BookArgs {
+    /// The folder, two below that of the project: pages link to the files that they are generated from
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Write nothing: compare with the existing pages, and fail if they differ
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Checks
+#[derive(Args, Debug)]
+pub(crate) struct LintArgs {
+    /// Case files, or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Fail on hints too
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+/// Judges
+#[derive(Args, Debug)]
+pub(crate) struct JudgeArgs {
+    /// Histories of cases (.jsonl or .jsonl.zst), or folders of them
+    #[arg(required = true, value_name = "HISTORY")]
+    pub(crate) histories: Vec<PathBuf>,
+    /// Only this clause; may be repeated
+    #[arg(long, value_name = "ID")]
+    pub(crate) clause: Vec<String>,
+    /// Text for people, or the verdict files of a run, byte for byte
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// What inconclusive verdicts mean for the exit status
+    #[arg(long, value_enum, default_value = "warn")]
+    pub(crate) inconclusive: Inconclusive,
+}
+
+/// Generates the files of a run again
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReportArgs {
+    /// The folder of a run
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Write nothing: compare with the existing report, and fail if it differs
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// What inconclusive verdicts mean for the exit status and the files
+    #[arg(long, value_enum, default_value = "warn")]
+    pub(crate) inconclusive: Inconclusive,
+}
+
+/// Compares two reports
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DiffArgs {
+    /// The older report, or the folder of its run
+    #[arg(value_name = "OLDER")]
+    pub(crate) older: PathBuf,
+    /// The newer report, or the folder of its run
+    #[arg(value_name = "NEWER")]
+    pub(crate) newer: PathBuf,
+}
+
+/// Prints a schema
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct SchemaArgs {
+    /// Which document
+    #[arg(value_enum)]
+    pub(crate) document: Document,
+}
+
+/// A document that has a schema.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Document {
+    /// A case file
+    Case,
+    /// A chapter's clauses
+    Clauses,
+    /// A target's plan
+    Plan,
+    /// A change of a target's plan
+    Change,
+    /// A line that a target writes
+    Witness,
+    /// A line of a history
+    History,
+    /// The verdicts on one history
+    Verdicts,
+    /// A line of a run's log
+    Log,
+    /// The report of a run
+    Report,
+}
+
+/// Prints completions
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        CommandLine::command().debug_assert();
+    }
+}

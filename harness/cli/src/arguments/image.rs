@@ -1,0 +1,79 @@
+//! The flags of `probity image`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Loads or pushes the image
+#[derive(Args, Debug)]
+pub(crate) struct ImageArgs {
+    #[command(subcommand)]
+    pub(crate) verb: ImageVerb,
+}
+
+/// The verbs of `probity image`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImageVerb {
+    /// Checks the archive and writes it to a file
+    Save {
+        /// The file; - is standard output
+        file: PathBuf,
+        #[command(flatten)]
+        from: ArchiveArgs,
+    },
+    /// Loads the archive where a cluster finds it, with the tool of that cluster
+    Load {
+        #[command(flatten)]
+        into: LoadArgs,
+        #[command(flatten)]
+        from: ArchiveArgs,
+        /// Only print the command
+        #[arg(long)]
+        print: bool,
+    },
+    /// Pushes the images of the archive to a registry, with skopeo
+    Push {
+        /// Registry and repository, such as registry.example.com/probity/agnhost-rs; each image keeps its tag
+        repository: String,
+        #[command(flatten)]
+        from: ArchiveArgs,
+        /// Only print the commands
+        #[arg(long)]
+        print: bool,
+    },
+}
+
+/// Where the archive is.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ArchiveArgs {
+    /// The archive; otherwise target/image/agnhost-rs.tar, or agnhost-rs.tar beside this program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) archive: Option<PathBuf>,
+}
+
+/// Where the images are loaded.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct LoadArgs {
+    /// A kind cluster of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kind: Option<String>,
+    /// The containerd of this machine
+    #[arg(long)]
+    pub(crate) containerd: bool,
+    /// The k3s of this machine
+    #[arg(long)]
+    pub(crate) k3s: bool,
+    /// A minikube profile
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) minikube: Option<String>,
+    /// The docker of this machine
+    #[arg(long)]
+    pub(crate) docker: bool,
+    /// The podman of this machine
+    #[arg(long)]
+    pub(crate) podman: bool,
+    /// Any command that reads the archive from its standard input, such as "ssh NODE ctr -n k8s.io images import -"
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+}

@@ -1,0 +1,127 @@
+//! The flags of the verbs that work on a cluster, or with the rights to it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use probity_script::Span;
+use probity_trial::Fault;
+
+use super::Inconclusive;
+use crate::cases::book::SuiteArgs;
+use crate::cases::case_filter::CaseFilter;
+use crate::output::did_you_mean;
+use crate::pipeline::libtest::LibtestArgs;
+use crate::pipeline::{ClusterArgs, RunSettings};
+
+/// Runs
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) filter: CaseFilter,
+    #[command(flatten)]
+    pub(crate) suites: SuiteArgs,
+    #[command(flatten)]
+    pub(crate) settings: RunSettings,
+    /// Run each case N times; the worst verdict counts
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: u32,
+    /// A command that reaches nodes: it is called with a verb and the name of a node, such as restart-kubelet node2
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) node_command: Option<String>,
+    /// What inconclusive verdicts mean for the exit status
+    #[arg(long, value_enum, default_value = "warn")]
+    pub(crate) inconclusive: Inconclusive,
+    /// The maximum number of pods that start at the same time on a node
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) starts: u32,
+    /// The maximum number of pods that exist at the same time [default: as many as the nodes take]
+    #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pods: Option<u32>,
+    /// A label for the report, such as product=my-kubelet; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    pub(crate) label: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) libtest: LibtestArgs,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it like product=my-kubelet")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Tries
+#[derive(Args, Debug)]
+pub(crate) struct TryArgs {
+    /// A file with a Pod, or a workload with a pod template; - for standard input
+    #[arg(value_name = "POD.yaml")]
+    pub(crate) file: PathBuf,
+    /// The workload of the file to try, by its name or KIND/NAME
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: RunSettings,
+    /// Only these faults, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fault)]
+    pub(crate) faults: Vec<Fault>,
+    /// How long the application takes to start in the fault slow-start
+    #[arg(long, value_name = "SPAN", default_value = "20s", value_parser = positive_span)]
+    pub(crate) slow_start: Span,
+    /// The maximum time of a fault; a file whose settings need more is rejected
+    #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = positive_span)]
+    pub(crate) span: Span,
+    /// Only print what would be tried, what is promised and how long it takes, without a cluster
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A span that is longer than none: there would be nothing to try otherwise.
+fn positive_span(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse()?;
+    if span == Span::default() { Err("it must be longer than 0s".to_owned()) } else { Ok(span) }
+}
+
+fn fault(word: &str) -> Result<Fault, String> {
+    let found = Fault::ALL.into_iter().find(|fault| fault.word() == word);
+    found.ok_or_else(|| {
+        let words: Vec<&str> = Fault::ALL.iter().map(|fault| fault.word()).collect();
+        format!("the faults are {}{}", words.join(", "), did_you_mean(word, words.iter().copied()))
+    })
+}
+
+/// Prints rights
+#[derive(Args, Debug)]
+pub(crate) struct RbacArgs {
+    /// Rights in this existing namespace only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+}
+
+/// Removes
+#[derive(Args, Debug)]
+pub(crate) struct GcArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// Look only in this namespace; without it, look everywhere, and for namespaces that runs created
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+    /// Only objects at least this old, so that other runs survive: 10m, 2h
+    #[arg(long, value_name = "SPAN", default_value = "0s")]
+    pub(crate) older_than: Span,
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_span_of_nothing_is_refused() {
+        assert!(positive_span("0s").unwrap_err().contains("longer than 0s"));
+        assert!(positive_span("1x").is_err());
+        assert_eq!(positive_span("90s").unwrap().micros(), 90_000_000);
+    }
+}

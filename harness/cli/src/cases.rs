@@ -1,0 +1,8 @@
+//! The cases: reading their files, choosing among them, and explaining what they arrange.
+
+pub(crate) mod book;
+pub(crate) mod case_filter;
+pub(crate) mod case_text;
+pub(crate) mod hints;
+pub(crate) mod pods;
+pub(crate) mod rejected_pods;

@@ -1,0 +1,157 @@
+//! The book of a run: the built-in clauses and cases, and the user's own case files.
+//!
+//! Every error of a case file is found here, before anything touches a cluster: it must be a case, its clauses must
+//! exist, its matrix must name what it fills in, and no two cases may share a name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use probity_case::{Case, CaseName, masked};
+use probity_document as document;
+use probity_model::{Catalogue, Registry};
+use probity_script::problem::{Problem, pin};
+
+use crate::exit_status::Failure;
+use crate::input_files;
+
+/// The user's own cases.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SuiteArgs {
+    /// A case file of your own, or a folder of them, in addition to the built-in book; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) suite: Vec<PathBuf>,
+    /// Leave out the cases of the built-in book
+    #[arg(long, requires = "suite")]
+    pub(crate) only_suite: bool,
+}
+
+/// A file of cases.
+pub(crate) struct CaseFile {
+    /// Its name for people: a path, or `suites/…` for a file of the book.
+    pub(crate) source: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// The cases in it: one, or one for each variant of its matrix.
+    pub(crate) cases: Vec<Case>,
+    /// Whether it is the user's own.
+    pub(crate) own: bool,
+}
+
+/// Clauses, judges and cases.
+pub(crate) struct Book {
+    /// The clauses and their judges.
+    pub(crate) registry: Registry,
+    /// The files, the built-in ones first.
+    pub(crate) files: Vec<CaseFile>,
+}
+
+/// The clauses and their judges alone.
+/// Fails if the built-in book contradicts itself, which its own tests rule out.
+pub(crate) fn registry() -> Result<Registry, Failure> {
+    probity_suites::draft().map_err(|why| Failure::failed(format!("the built-in book is wrong: {why}")))
+}
+
+impl Book {
+    /// Opens the built-in book with the user's own files.
+    /// Fails if a file is not a valid case file, or two cases share a name.
+    pub(crate) fn open(suites: &SuiteArgs) -> Result<Self, Failure> {
+        let registry = registry()?;
+        let mut files = Vec::new();
+        if !suites.only_suite {
+            let built_in = |file: probity_suites::CaseFile| CaseFile {
+                source: file.source,
+                text: file.text.to_owned(),
+                cases: file.cases,
+                own: false,
+            };
+            files.extend(probity_suites::cases()?.into_iter().map(built_in));
+        }
+        for path in files_below(&suites.suite)? {
+            files.push(read(&path, &registry.catalogue)?);
+        }
+        let mut names = UsedNames::default();
+        files.iter().try_for_each(|file| names.add(file))?;
+        Ok(Self { registry, files })
+    }
+
+    /// Opens the built-in book alone.
+    /// Fails if it contradicts itself, which its own tests rule out.
+    pub(crate) fn built_in() -> Result<Self, Failure> {
+        Self::open(&SuiteArgs::default())
+    }
+
+    /// All cases, in the order of the files.
+    pub(crate) fn cases(&self) -> impl Iterator<Item = &Case> + Clone {
+        self.files.iter().flat_map(|file| &file.cases)
+    }
+
+    /// The file of the case of this name.
+    pub(crate) fn file_of(&self, name: &CaseName) -> Option<&CaseFile> {
+        self.files.iter().find(|file| file.cases.iter().any(|case| case.name == *name))
+    }
+}
+
+impl CaseFile {
+    /// A problem at a place of the file, which is given by the path of a field. Variants of a matrix all lead to the one
+    /// place that is written.
+    pub(crate) fn problem(&self, why: &str, path: &[String]) -> Problem {
+        let found = document::misfit(&self.source, &masked(&self.text), &pin(why, path));
+        match found.place {
+            Some(place) => Problem::whole(&self.source, why).at(&self.text, place),
+            None => found,
+        }
+    }
+}
+
+/// Reads a file of cases and checks it as far as that needs no other file.
+/// Fails if it is not a valid case file, with the place of the error.
+pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
+    let source = path.display().to_string();
+    let text = std::fs::read(path)
+        .map_err(|error| Problem::whole(&source, format!("it cannot be read: {error}")))?;
+    let text = String::from_utf8(text)
+        .map_err(|_| Problem::whole(&source, "it is not text: a case file is written in UTF-8"))?;
+    let cases = Case::read(&source, &text)?;
+    for case in &cases {
+        case.check_clauses(catalogue, &source, &text)?;
+    }
+    Ok(CaseFile { source, text, cases, own: true })
+}
+
+/// The case files of a command line: files as they are given, and all `.yaml` and `.yml` files of folders, sorted.
+/// Fails if a path does not exist, or a folder holds no such file.
+pub(crate) fn files_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    input_files::below(paths, is_case_file, "the folder holds no file that ends in .yaml or .yml")
+}
+
+fn is_case_file(path: &Path) -> bool {
+    let yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+    yaml && path.file_name().is_none_or(|name| name != "clauses.yaml")
+}
+
+/// The names of cases so far, and their names in the cluster, each with where it comes from.
+#[derive(Default)]
+pub(crate) struct UsedNames {
+    names: BTreeMap<String, String>,
+    slugs: BTreeMap<String, String>,
+}
+
+impl UsedNames {
+    /// Adds the cases of a file.
+    /// Fails if another case has the same name already, or would have the same name in the cluster.
+    pub(crate) fn add(&mut self, file: &CaseFile) -> Result<(), Box<Problem>> {
+        for case in &file.cases {
+            let name = case.name.to_string();
+            let refuse = |why: String| Box::new(file.problem(&why, &["case".to_owned()]));
+            if let Some(other) = self.names.insert(name.clone(), file.source.clone()) {
+                return Err(refuse(format!("the case `{name}` already exists, in {other}")));
+            }
+            if let Some(other) = self.slugs.insert(case.name.slug(), name.clone()) {
+                let why = format!("`{name}` and `{other}` would have the same name in the cluster");
+                return Err(refuse(format!("{why}; rename one")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! The filters for cases: parts of names, profiles, and cases to skip.
+//!
+//! The words are those of Rust's test programs. Whether a cluster has what a case needs is checked elsewhere.
+
+use clap::{Args, ValueEnum};
+use probity_case::{Case, Profile};
+
+use crate::output::{counted, did_you_mean};
+
+/// The filters for cases.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct CaseFilter {
+    /// Only cases whose name contains one of these texts
+    #[arg(value_name = "FILTER")]
+    pub(crate) filter: Vec<String>,
+    /// Filters are whole names
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// Leave out cases whose name contains this text; may be repeated
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) skip: Vec<String>,
+    /// Only cases of these profiles; extended includes core
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PROFILE")]
+    pub(crate) profile: Vec<ProfileWord>,
+}
+
+/// A profile as it is written on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileWord {
+    /// What every conforming cluster must do, in seconds
+    Core,
+    /// Everything that a plain cluster can show within a minute: core and more
+    Extended,
+    /// Cases that need a node of their own, or verbs on it
+    Node,
+    /// Cases that take minutes
+    Slow,
+}
+
+impl ProfileWord {
+    fn includes(self, profile: Profile) -> bool {
+        match self {
+            Self::Core => profile == Profile::Core,
+            Self::Extended => matches!(profile, Profile::Core | Profile::Extended),
+            Self::Node => profile == Profile::Node,
+            Self::Slow => profile == Profile::Slow,
+        }
+    }
+}
+
+impl CaseFilter {
+    /// Whether one of the names passes the filters.
+    pub(crate) fn passes(&self, names: &[&str]) -> bool {
+        let hit = |text: &String| {
+            names.iter().any(|name| if self.exact { name == text } else { name.contains(text.as_str()) })
+        };
+        (self.filter.is_empty() || self.filter.iter().any(hit)) && !self.skip.iter().any(hit)
+    }
+
+    /// The profiles of a run: extended unless others are given.
+    fn words(&self) -> &[ProfileWord] {
+        if self.profile.is_empty() { &[ProfileWord::Extended] } else { &self.profile }
+    }
+
+    /// The profiles of a run, as a report names them.
+    pub(crate) fn profiles(&self) -> Vec<Profile> {
+        let all = [Profile::Core, Profile::Extended, Profile::Node, Profile::Slow];
+        all.into_iter().filter(|profile| self.words().iter().any(|word| word.includes(*profile))).collect()
+    }
+
+    /// Whether a case is meant in a run. A case that is named in full runs whatever its profile is.
+    pub(crate) fn runs(&self, case: &Case) -> bool {
+        let named = self.exact && !self.filter.is_empty() && self.profile.is_empty();
+        self.passes(&[&case.name.0]) && (named || self.profiles().contains(&case.profile))
+    }
+
+    /// Whether a case is meant in a list, where no profile means all of them.
+    pub(crate) fn lists(&self, case: &Case) -> bool {
+        if self.profile.is_empty() { self.passes(&[&case.name.0]) } else { self.runs(case) }
+    }
+
+    /// Why no case is meant, with the nearest name if there is one.
+    pub(crate) fn nothing<'c>(&self, cases: impl Iterator<Item = &'c Case> + Clone) -> String {
+        let by_name = cases.clone().filter(|case| self.passes(&[&case.name.0])).count();
+        if by_name > 0 {
+            return format!(
+                "{} with such a name, but not of the profile that was asked for; `probity list` shows the profiles",
+                counted(by_name, "case")
+            );
+        }
+        let names = || cases.clone().map(|case| case.name.0.as_str());
+        let hints = self.filter.iter().map(|wrong| did_you_mean(wrong, names()));
+        let hint = hints.into_iter().find(|hint| !hint.is_empty()).unwrap_or_default();
+        format!("no case has such a name{hint} (`probity list` shows all names)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn case(name: &str, profile: &str) -> Case {
+        let text = format!(
+            "case: {name}\nstory: x\nprofile: {profile}\npod: {{ spec: {{ containers: [{{ name: c }}] }} }}\n"
+        );
+        Case::read("case", &text).unwrap().remove(0)
+    }
+
+    fn chosen(filter: &CaseFilter) -> Vec<String> {
+        [("a/one", "core"), ("a/one-more", "extended"), ("b/node", "node"), ("b/slow", "slow")]
+            .into_iter()
+            .map(|(name, profile)| case(name, profile))
+            .filter(|case| filter.runs(case))
+            .map(|case| case.name.0)
+            .collect()
+    }
+
+    #[test]
+    fn profiles_add_up_and_node_and_slow_are_asked_for_by_name() {
+        let of = |profile: &[ProfileWord]| {
+            chosen(&CaseFilter { profile: profile.to_vec(), ..CaseFilter::default() })
+        };
+        assert_eq!(of(&[]), ["a/one", "a/one-more"]);
+        assert_eq!(of(&[ProfileWord::Core]), ["a/one"]);
+        assert_eq!(of(&[ProfileWord::Core, ProfileWord::Slow]), ["a/one", "b/slow"]);
+    }
+
+    #[test]
+    fn names_are_parts_or_whole_and_skipping_wins() {
+        let of = |filter: &str, exact, skip: &str| {
+            let skip = if skip.is_empty() { Vec::new() } else { vec![skip.to_owned()] };
+            chosen(&CaseFilter { filter: vec![filter.to_owned()], exact, skip, profile: Vec::new() })
+        };
+        assert_eq!(of("one", false, ""), ["a/one", "a/one-more"]);
+        assert_eq!(of("a/one", true, ""), ["a/one"]);
+        assert_eq!(of("one", false, "more"), ["a/one"]);
+        assert_eq!(of("b/slow", true, ""), ["b/slow"], "a case that is named in full runs");
+    }
+}

@@ -1,0 +1,77 @@
+//! The first page: the book, its chapters, and where upstream is known to do otherwise.
+
+use probity_model::clause::Level;
+use probity_suites::CHAPTERS;
+
+use super::sentences::{base, top, written};
+use super::{PageContext, ROOT};
+use crate::clause_facts::ClauseFacts;
+
+/// The page.
+pub(super) fn page(context: &PageContext<'_>) -> String {
+    let judged = context.clauses.iter().filter(|facts| facts.judge() == "judged").count();
+    let advice = context.clauses.len() - judged;
+    let mut text = top("suites/", "The clause book");
+    text += &format!(
+        "What Probity expects of a cluster: {judged} clauses, each a promise in one sentence with its source and the function \
+         that judges it, and {advice} sentences of advice, which cannot be judged.\n\n\
+         A clause is judged on everything that a run has seen, whichever case showed it. `must` is documented, deterministic \
+         and the same on all conforming clusters. `should` has soft timing, depends on the runtime or the node, or is known \
+         only from the reference implementation. `advice` is not judged. A *slack* is the delay that an upper bound allows, \
+         with its reason; a lower bound yields only to noise, or states what it allows. A cluster that does exactly what a \
+         *known divergence* describes gets `diverges` instead of `violated`. A *planted defect* is a way in which the \
+         simulated kubelet can be wrong ([all of them]({ROOT}/tests/simulator/src/defects.rs)): a clause that notices one \
+         proves that its judge can fail.\n\n\
+         `probity explain CLAUSE` and `probity list --coverage` print the same ([the program]({ROOT}/docs/probity.md)).\n\n"
+    );
+    text += &chapters(context);
+    text += "\n[What upstream's own specs check](upstream.md), and which clauses check it here.\n";
+    text += &divergences(context);
+    text
+}
+
+fn chapters(context: &PageContext<'_>) -> String {
+    let mut text = "## Chapters\n\n| chapter | about | must | should | advice | cases | |\n\
+                    |---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for chapter in CHAPTERS {
+        let clauses = context.of(chapter.name);
+        let level = |level| clauses.iter().filter(|facts| facts.clause.level == level).count();
+        text += &format!(
+            "| [{}]({}.md) | {} | {} | {} | {} | {} | [source]({}) |\n",
+            chapter.name,
+            chapter.name,
+            chapter.title,
+            level(Level::Must),
+            level(Level::Should),
+            level(Level::Advice),
+            cases(context, chapter.name),
+            written(chapter),
+        );
+    }
+    text
+}
+
+/// How many cases a chapter has; the variants of a matrix count as one.
+fn cases(context: &PageContext<'_>, chapter: &str) -> usize {
+    let of = |name: &str| name.split('/').next() == Some(chapter);
+    let names: std::collections::BTreeSet<&str> =
+        context.book.cases().map(base).filter(|name| of(name)).collect();
+    names.len()
+}
+
+fn divergences(context: &PageContext<'_>) -> String {
+    let known: Vec<&ClauseFacts<'_>> =
+        context.clauses.iter().filter(|facts| facts.clause.actual.is_some()).collect();
+    let mut text = format!(
+        "\n## Where upstream is known to do otherwise\n\nKubernetes itself is known to break {} clauses, always or in some \
+         versions.\n\n| clause | what happens instead |\n|---|---|\n",
+        known.len()
+    );
+    for facts in known {
+        let known = facts.clause.known().unwrap_or_default();
+        let link = context.link(&facts.clause.id).unwrap_or_default();
+        text += &format!("| {link} | {} |\n", context.sentences(&known));
+    }
+    text
+}

@@ -1,0 +1,81 @@
+//! How the program ends: the exit statuses for `--help`, and the failure of a command.
+//!
+//! The statuses are a contract with scripts and CI and do not change. Which one a run or a judgement ends with is decided
+//! by [`ExitFacts::status`] and nowhere else.
+
+use std::fmt;
+use std::path::Path;
+
+use probity_cluster::ClusterError;
+use probity_script::problem::Problem;
+
+pub(crate) use probity_report::{Exit, ExitFacts, Undecided};
+
+/// The statuses, for `--help` and for the documentation.
+pub(crate) const STATUSES: &str = "Exit statuses:
+    0  success: nothing is violated and nothing is undecided
+    1  a clause or an expectation is violated
+    2  wrong usage: a flag, a file, an unknown name or a missing right; nothing was created
+    3  nothing is violated, but something is inconclusive, or nothing was decided
+    4  the cluster, the harness or a file failed
+    5  the run was interrupted and cleaned up
+    6  objects are left on the cluster; they are named, and `probity gc` removes them
+If several apply, the precedence is 6 or 5, then 1, 4, 3.";
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// How the program ends.
+    pub(crate) exit: Exit,
+    /// What went wrong, where, and what to do.
+    pub(crate) sentence: String,
+}
+
+impl Failure {
+    /// The user can fix it.
+    pub(crate) fn wrong_use(sentence: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, sentence: sentence.into() }
+    }
+
+    /// A file or folder that the user named is wrong.
+    pub(crate) fn wrong_file(path: &Path, why: impl fmt::Display) -> Self {
+        Self::wrong_use(format!("{}: {why}", path.display()))
+    }
+
+    /// Something failed that no flag fixes.
+    pub(crate) fn failed(sentence: impl Into<String>) -> Self {
+        Self { exit: Exit::Error, sentence: sentence.into() }
+    }
+
+    /// A file could not be read or written.
+    pub(crate) fn file_failed(path: &Path, why: impl fmt::Display) -> Self {
+        Self::failed(format!("{}: {why}", path.display()))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl From<Box<Problem>> for Failure {
+    fn from(problem: Box<Problem>) -> Self {
+        Self::wrong_use(problem.to_string())
+    }
+}
+
+impl From<ClusterError> for Failure {
+    fn from(error: ClusterError) -> Self {
+        match &error {
+            ClusterError::Kubeconfig { .. }
+            | ClusterError::ContextNotNamed { .. }
+            | ClusterError::NoSuchContext { .. }
+            | ClusterError::Context { .. }
+            | ClusterError::Rights(_)
+            | ClusterError::Namespace { .. }
+            | ClusterError::UnknownKind { .. } => Self::wrong_use(error.to_string()),
+            _ => Self::failed(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Text for terminals and pipes: how it is written, and how it is laid out.
+//!
+//! A reader that went away (`probity list | head`) is not a failure.
+
+use std::io::{self, ErrorKind, Write};
+
+use probity_script::problem::nearest;
+use serde::Serialize;
+use textwrap::{Options, WordSplitter};
+
+use crate::exit_status::{Exit, Failure};
+
+/// Writes a text to standard output.
+/// Fails if it cannot be written, unless the reader went away.
+pub(crate) fn out(text: &str) -> Result<Exit, Failure> {
+    bytes(text.as_bytes())
+}
+
+/// Writes bytes to standard output.
+/// Fails if they cannot be written, unless the reader went away.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<Exit, Failure> {
+    let mut stream = io::stdout().lock();
+    match stream.write_all(bytes).and_then(|()| stream.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("failed to write to standard output: {error}")))
+        }
+        _ => Ok(Exit::Success),
+    }
+}
+
+/// Writes a text to standard error. If that fails, the exit status still reports the failure.
+pub(crate) fn err(text: &str) {
+    let mut stream = io::stderr().lock();
+    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+}
+
+/// A text as lines of at most `width` characters, each after `indent`. Words stay whole.
+pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
+    let options = Options::new(indent.len() + width).initial_indent(indent).subsequent_indent(indent);
+    let options = options.word_splitter(WordSplitter::NoHyphenation).break_words(false);
+    textwrap::fill(&one_line(text), options) + "\n"
+}
+
+/// A wrapped text after its name: `  promised   Nobody …`. The names of a list fill `width` characters each.
+pub(crate) fn named(name: &str, width: usize, text: &str) -> String {
+    let indent = " ".repeat(width + 4);
+    format!("  {name:<width$}  {}", wrapped(text, &indent, 116 - width).trim_start())
+}
+
+/// A text up to the end of its first sentence, in one line.
+pub(crate) fn first_sentence(text: &str) -> String {
+    let text = one_line(text);
+    match text.find(". ") {
+        Some(end) => text[..=end].to_owned(),
+        None => text,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Rows as a table: every column but the last is as wide as its widest cell.
+pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The word that stands for a value in files, such as `node-verbs`.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// A number of things: `1 case`, `2 cases`.
+pub(crate) fn counted(number: impl ToString, what: &str) -> String {
+    let number = number.to_string();
+    format!("{number} {what}{}", if number == "1" { "" } else { "s" })
+}
+
+/// The end of a sentence about an unknown word: the nearest known one, if one is similar.
+pub(crate) fn did_you_mean<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(wrong, words).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_whole_and_lines_short() {
+        assert_eq!(wrapped("one two three four", "  ", 9), "  one two\n  three\n  four\n");
+        assert_eq!(wrapped("unbreakable", "", 3), "unbreakable\n");
+    }
+
+    #[test]
+    fn a_first_sentence_ends_at_its_full_stop_and_not_within_a_word() {
+        assert_eq!(first_sentence("Since 1.27 it\n  holds. More."), "Since 1.27 it holds.");
+        assert_eq!(first_sentence("No end"), "No end");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["a", "b"], ["long", ""]].map(|row| row.map(str::to_owned));
+        assert_eq!(table(&rows), "a     b\nlong\n");
+    }
+}

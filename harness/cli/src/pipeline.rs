@@ -1,0 +1,99 @@
+//! A run on a cluster, for `probity run` and `probity try` alike.
+//!
+//! ```text
+//! prepare:  connect, check the rights, try every pod by a dry run; nothing is created
+//! conduct:  create, watch, clean up; meanwhile the sink writes and judges, and the screen shows the progress
+//! conclude: read the log and the histories back, write the report, choose the exit status
+//! ```
+
+mod conclude;
+mod conduct;
+mod prepare;
+mod run_sink;
+mod signals;
+
+pub(crate) mod closing_summary;
+pub(crate) mod libtest;
+pub(crate) mod progress;
+pub(crate) mod selection;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use probity_cluster::{Access, RunOptions};
+use probity_image::agnhost;
+
+pub(crate) use conduct::RunPlan;
+pub(crate) use prepare::{prepare, runtime};
+pub(crate) use run_sink::AwaitedCase;
+
+/// The cluster.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ClusterArgs {
+    /// The kubeconfig; otherwise $KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context. Required unless the file passed with --kubeconfig has only one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
+impl ClusterArgs {
+    /// The way to the cluster.
+    pub(crate) fn access(&self) -> Access {
+        Access { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+    }
+}
+
+/// The settings of every run on a cluster.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunSettings {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// An existing namespace at the restricted Pod Security level; without it, one is created and deleted
+    #[arg(long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+    /// Use only this node
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Where histories, verdicts and the report go [default: probity-out/RUN]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// The target's image, as the nodes know it
+    #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
+    pub(crate) image: String,
+    /// Whether nodes pull the image from its registry
+    #[arg(long, value_name = "POLICY", default_value = "IfNotPresent", value_parser = ["Never", "IfNotPresent", "Always"])]
+    pub(crate) pull_policy: String,
+    /// Leave everything on the cluster for inspection
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+impl RunSettings {
+    /// The options of a new run, as far as all runs share them.
+    pub(crate) fn options(&self) -> RunOptions {
+        RunOptions {
+            run: run_name(),
+            namespace: self.namespace.clone(),
+            node: self.node.clone(),
+            image: self.image.clone(),
+            pull_policy: self.pull_policy.clone(),
+            node_command: None,
+            keep: self.keep,
+            starts: 2,
+            pods: None,
+        }
+    }
+
+    /// The folder of the run of this name.
+    fn folder(&self, run: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| Path::new("probity-out").join(run))
+    }
+}
+
+/// A unique name for a run: it labels all its objects, and names the namespace.
+fn run_name() -> String {
+    let random = uuid::Uuid::now_v7().simple().to_string();
+    format!("probity-{}-{}", jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S"), &random[random.len() - 4..])
+}

@@ -1,0 +1,66 @@
+//! The summary at the end of a run: findings that were not shown before, the counts, what the run took, and where the
+//! report is.
+
+use std::path::Path;
+
+use probity_model::measure::seconds;
+use probity_report::run_log::Usage;
+use probity_report::{Report, Word, paragraph};
+
+/// The summary. `shown` are the words whose findings the test output has shown already.
+pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {
+    let mut text = String::new();
+    for word in [Word::Violated, Word::Error, Word::Inconclusive, Word::Diverges] {
+        if !shown.contains(&word) {
+            for clause in report.clauses.iter().filter(|clause| clause.verdict == word) {
+                text += &format!("{}\n", paragraph(clause));
+            }
+        }
+    }
+    text += &format!("probity: {}\n", report.headline());
+    if let Some(usage) = &report.usage {
+        text += &took(usage);
+    }
+    for leftover in &report.leftovers {
+        text += &format!("  left     {} ({})\n", leftover.what, leftover.why);
+    }
+    text + &format!("  report   {}\n", folder.display())
+}
+
+/// What a run took, and whether it kept its goal.
+pub(crate) fn took(usage: &Usage) -> String {
+    let may = usage.longest_us + usage.longest_us / 2 + 20_000_000;
+    let kept = if usage.wall_us <= may { "kept" } else { "missed" };
+    let mut text = format!(
+        "  wall     {}, at most 1.5 × the longest case ({}) + 20 s = {}: {kept}\n",
+        seconds(usage.wall_us),
+        seconds(usage.longest_us),
+        seconds(may)
+    );
+    let cases = usage.cases.max(1);
+    let tenths = usage.requests * 10 / cases;
+    text +=
+        &format!("  requests {} to the API server, {}.{} a case\n", usage.requests, tenths / 10, tenths % 10);
+    text + &format!(
+        "  harness  {} MiB at most, {} of CPU time, stalled {} times, for {} in all\n",
+        usage.peak_memory >> 20,
+        seconds(usage.cpu_us),
+        usage.stalls,
+        seconds(usage.stalled_us)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_measured_by_its_longest_case() {
+        let usage =
+            Usage { wall_us: 64_000_000, longest_us: 30_000_000, cases: 4, requests: 43, ..Usage::default() };
+        let said = took(&usage);
+        assert!(said.contains("(30.000 s) + 20 s = 65.000 s: kept"), "{said}");
+        assert!(said.contains("43 to the API server, 10.7 a case"), "{said}");
+        assert!(took(&Usage { wall_us: 66_000_000, ..usage }).contains(": missed"));
+    }
+}

@@ -1,0 +1,49 @@
+//! The end of a run: everything that follows is read back from its folder, so `probity report` comes to the same.
+
+use std::path::PathBuf;
+
+use probity_report::{LogLine, Report, Stored};
+
+use crate::cases::book::Book;
+use crate::exit_status::{Exit, ExitFacts, Failure, Undecided};
+use crate::{report_files, run_folder};
+
+/// A run that is over, and whose report is written.
+pub(crate) struct FinishedRun {
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// Its log.
+    pub(crate) log: Vec<LogLine>,
+    /// Its histories.
+    pub(crate) histories: Vec<Stored>,
+    /// Its report.
+    pub(crate) report: Report,
+    undecided: Undecided,
+    failed: Option<String>,
+}
+
+impl FinishedRun {
+    /// Reads the folder of a run back and writes its report.
+    pub(super) fn load(
+        folder: PathBuf,
+        book: &Book,
+        undecided: Undecided,
+        failed: Option<String>,
+    ) -> Result<Self, Failure> {
+        let (log, histories) = run_folder::load(&folder)?;
+        let report = Report::build(&book.registry, &log, &histories)
+            .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?;
+        report_files::write(&folder, &report, undecided)?;
+        Ok(Self { folder, log, histories, report, undecided, failed })
+    }
+
+    /// How the program ends, by these facts.
+    /// Fails if the run failed: why, with the exit status.
+    pub(crate) fn end(self, facts: ExitFacts) -> Result<Exit, Failure> {
+        let exit = facts.status(self.undecided);
+        match self.failed {
+            Some(sentence) => Err(Failure { exit, sentence }),
+            None => Ok(exit),
+        }
+    }
+}

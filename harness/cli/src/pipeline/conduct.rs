@@ -1,0 +1,134 @@
+//! The run itself: what watches the cluster, the sink, the screen and the test output work side by side.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use probity_case::{Case, CaseName};
+use probity_cluster::{Ground, Progress, RunOptions, Zero, schedule};
+use probity_report::run_log::{Leftover, RunFacts};
+use probity_report::{LogLine, Undecided};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+use super::conclude::FinishedRun;
+use super::prepare::PreparedRun;
+use super::progress::console::Console;
+use super::progress::screen::Screen;
+use super::progress::{ProgressBoard, clock};
+use super::run_sink::{AwaitedCase, RunSink};
+use super::signals;
+use crate::cases::book::Book;
+use crate::exit_status::Failure;
+use crate::{output, provenance, run_folder};
+
+/// What a run conducts.
+pub(crate) struct RunPlan<'p> {
+    /// The book that judges it.
+    pub(crate) book: &'p Book,
+    /// What runs, in a few words, for the first line.
+    pub(crate) title: String,
+    /// The cases, under the names that they have in the cluster.
+    pub(crate) cases: Vec<Case>,
+    /// The results that are awaited, by those names.
+    pub(crate) awaited: BTreeMap<CaseName, AwaitedCase>,
+    /// What the log says first. The name, the time, the program and the book are filled in.
+    pub(crate) facts: RunFacts,
+    /// The cases that do not run.
+    pub(crate) left_out: Vec<LogLine>,
+    /// What undecided cases mean for the run.
+    pub(crate) undecided: Undecided,
+}
+
+impl PreparedRun {
+    /// Conducts the cases and concludes. `show` runs meanwhile, on this thread.
+    /// Fails if the folder cannot be used, or the report cannot be written.
+    pub(crate) fn conduct(
+        self,
+        plan: RunPlan<'_>,
+        show: impl FnOnce(&Console),
+    ) -> Result<FinishedRun, Failure> {
+        let RunPlan { book, title, cases, awaited, facts, left_out, undecided } = plan;
+        let zero = Zero::now();
+        let forecast = schedule::forecast(&cases, self.options.starts).micros();
+        let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
+        output::err(&self.announcement(&title, forecast_us));
+        let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, forecast_us)));
+        let sink = RunSink::open(self.folder.clone(), &book.registry, awaited, Arc::clone(&board), undecided)
+            .map_err(|error| Failure::wrong_file(&self.folder, format!("{error}; choose another --out")))?;
+        let mut first = vec![LogLine::Began(Box::new(self.facts(facts, book, zero)))];
+        first.extend(left_out);
+        let (screen, console) = Screen::open(Arc::clone(&board), zero);
+        let (send, progress) = unbounded_channel();
+        let stop = CancellationToken::new();
+        let abandon = self.abandon();
+        self.runtime.spawn(signals::listen(stop.clone(), board, console.clone(), abandon));
+        let (failed, broken_log) = thread::scope(|scope| {
+            let sink = scope.spawn(|| sink.work(&first, progress, console.clone()));
+            let cluster = (self.cluster.clone(), self.options.clone());
+            let conducting = self.runtime.spawn(conduct(cluster, cases, zero, send, stop));
+            show(&console);
+            let ended = self.runtime.block_on(conducting).map_err(|error| error.to_string());
+            (ended.and_then(|ended| ended).err(), sink.join().unwrap_or_default())
+        });
+        screen.close();
+        FinishedRun::load(self.folder, book, undecided, failed.or(broken_log))
+    }
+
+    fn announcement(&self, title: &str, forecast_us: i64) -> String {
+        let namespace = match &self.options.namespace {
+            Some(name) => format!("namespace {name}"),
+            None => format!("new namespace {}", self.options.run),
+        };
+        let Ground { context, server_version, .. } = &self.cluster;
+        let forecast = clock(forecast_us / 1_000_000);
+        format!("probity: context {context} ({server_version}), {namespace}, {title}, about {forecast}\n")
+    }
+
+    fn facts(&self, facts: RunFacts, book: &Book, zero: Zero) -> RunFacts {
+        RunFacts {
+            run_id: self.options.run.clone(),
+            began_wall_us: zero.wall_us(),
+            command: std::env::args().collect(),
+            tool: provenance::tool(),
+            suite: provenance::suite(book),
+            ..facts
+        }
+        .versioned()
+    }
+
+    /// What happens when the user does not wait for the clean-up: the log names what may be left, and so does the returned
+    /// sentence.
+    fn abandon(&self) -> impl FnOnce() -> String + use<> {
+        let (context, run, folder) =
+            (self.cluster.context.clone(), self.options.run.clone(), self.folder.clone());
+        let (place, flag) = match &self.options.namespace {
+            Some(name) => (format!("in the namespace {name}"), format!(" --namespace {name}")),
+            None => (format!("with the namespace {run}"), String::new()),
+        };
+        move || {
+            let what = format!("objects labelled probity.dev/run={run} {place}");
+            let text =
+                format!("{what} may be left; this removes them:\n  probity gc --context {context}{flag}");
+            let why = "the run was ended before the clean-up".to_owned();
+            let _ = run_folder::append(&folder, &LogLine::Leftover(Leftover { what, why }));
+            text
+        }
+    }
+}
+
+/// Conducts the cases. A failure is reported like everything else, and to the caller.
+async fn conduct(
+    (cluster, options): (Ground, RunOptions),
+    cases: Vec<Case>,
+    zero: Zero,
+    out: UnboundedSender<Progress>,
+    stop: CancellationToken,
+) -> Result<(), String> {
+    let ended = probity_cluster::conduct(cluster, options, cases, zero, out.clone(), stop).await;
+    ended.map_err(|error| {
+        let why = error.to_string();
+        let _ = out.send(Progress::Warning(format!("the run failed: {why}")));
+        why
+    })
+}

@@ -1,0 +1,82 @@
+//! Everything that can be checked before anything is created on the cluster.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use probity_case::{Case, CaseName, Workload};
+use probity_cluster::rights::{self, Rights};
+use probity_cluster::{Ground, RefusedPod, RunError, RunOptions, connect, rehearse};
+use probity_model::clause::Need;
+use tokio::runtime::{Builder, Runtime};
+
+use super::RunSettings;
+use crate::exit_status::Failure;
+
+/// A run for which everything is in order.
+pub(crate) struct PreparedRun {
+    pub(super) runtime: Runtime,
+    pub(super) cluster: Ground,
+    pub(super) options: RunOptions,
+    /// Where its files go.
+    pub(crate) folder: PathBuf,
+    /// What it is allowed to do.
+    pub(crate) rights: Rights,
+}
+
+/// The threads of everything that waits.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))
+}
+
+/// Connects, checks the rights, and tries the pods of `rehearsed` by dry runs. `explain` describes rejected pods.
+/// Fails if the cluster cannot be reached, a required right is missing, or pods are rejected.
+pub(crate) fn prepare(
+    settings: &RunSettings,
+    options: RunOptions,
+    rehearsed: &[Case],
+    explain: impl FnOnce(&[RefusedPod]) -> String,
+) -> Result<PreparedRun, Failure> {
+    let runtime = runtime()?;
+    let (cluster, rights) = runtime.block_on(async {
+        let cluster = connect(&settings.cluster.access()).await?;
+        let namespace = options.namespace.as_deref().unwrap_or(&options.run);
+        let rights = rights::check(&cluster, namespace).await?;
+        rights.demand(options.namespace.is_none())?;
+        rehearse(&cluster, &options, rehearsed).await.map_err(|error| match error {
+            RunError::Cluster(error) => Failure::from(error),
+            RunError::Refused(rejected) => Failure::wrong_use(explain(&rejected)),
+        })?;
+        Ok::<_, Failure>((cluster, rights))
+    })?;
+    let folder = settings.folder(&options.run);
+    Ok(PreparedRun { runtime, cluster, options, folder, rights })
+}
+
+impl PreparedRun {
+    /// The cases that cannot run on this cluster, each with the reason.
+    pub(crate) fn lacking(&self, cases: &[Case]) -> BTreeMap<CaseName, String> {
+        let needs = |case: &Case, need| case.needs.contains(&need);
+        let mut lacking = BTreeMap::new();
+        for case in cases {
+            let kinds = case.workloads.values().map(Workload::kind);
+            if let Some(missing) = kinds.filter_map(|kind| self.rights.lacking_for(kind)).next() {
+                lacking
+                    .insert(case.name.clone(), format!("it creates a workload, and you may not {missing}"));
+            }
+            let proxy = needs(case, Need::NodesProxy).then(|| self.rights.lacking("nodes/proxy")).flatten();
+            if let Some(missing) = proxy {
+                lacking.insert(case.name.clone(), format!("it needs nodes-proxy, and you may not {missing}"));
+            }
+        }
+        // Where nodes may not be read their number is unknown, so cases that need several are left out as well.
+        let multi_node = cases.iter().filter(|case| needs(case, Need::MultiNode));
+        let multi_node: Vec<CaseName> = multi_node.map(|case| case.name.clone()).collect();
+        if !multi_node.is_empty() {
+            let nodes = self.runtime.block_on(self.cluster.node_facts(None)).len();
+            let why = format!("it needs two nodes that take pods, and {nodes} can be seen");
+            lacking.extend(multi_node.into_iter().filter(|_| nodes < 2).map(|name| (name, why.clone())));
+        }
+        lacking
+    }
+}

@@ -1,0 +1,214 @@
+//! The progress of a run: which cases run, for how long, what they wait for, and when the run should end.
+//!
+//! The board only keeps it. Where it is shown, and how often, is decided in [`screen`].
+
+pub(crate) mod console;
+pub(crate) mod screen;
+
+use std::collections::BTreeMap;
+
+use probity_case::{Case, CaseName};
+use probity_cluster::Progress;
+
+/// Roughly how long the clean-up at the end takes.
+const CLEANUP_US: i64 = 3_000_000;
+
+/// The state of a run. Times are microseconds since its start.
+pub(crate) struct ProgressBoard {
+    forecast_us: i64,
+    forecasts: BTreeMap<CaseName, i64>,
+    waiting: BTreeMap<CaseName, i64>,
+    running: BTreeMap<CaseName, RunningCase>,
+    ended: usize,
+    failed: usize,
+    ready: bool,
+    interrupted: bool,
+}
+
+/// A case that runs.
+struct RunningCase {
+    since_us: i64,
+    doing: String,
+}
+
+impl ProgressBoard {
+    /// A board for these cases, with the forecast for the whole run.
+    pub(crate) fn new<'c>(cases: impl IntoIterator<Item = &'c Case>, forecast_us: i64) -> Self {
+        let forecast = |case: &Case| i64::try_from(case.forecast().micros()).unwrap_or(i64::MAX);
+        let forecasts: BTreeMap<CaseName, i64> =
+            cases.into_iter().map(|case| (case.name.clone(), forecast(case))).collect();
+        Self {
+            forecast_us,
+            waiting: forecasts.clone(),
+            forecasts,
+            running: BTreeMap::new(),
+            ended: 0,
+            failed: 0,
+            ready: false,
+            interrupted: false,
+        }
+    }
+
+    /// Takes note of a step of the run.
+    pub(crate) fn note(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Ready { .. } => self.ready = true,
+            Progress::Began { case, us } => {
+                self.waiting.remove(case);
+                self.running
+                    .insert(case.clone(), RunningCase { since_us: *us, doing: "being arranged".to_owned() });
+            }
+            Progress::Doing { case, what, .. } => {
+                if let Some(going) = self.running.get_mut(case) {
+                    going.doing.clone_from(what);
+                }
+            }
+            Progress::Ended { case, .. } | Progress::Skipped { case, .. } | Progress::Broken { case, .. } => {
+                self.waiting.remove(case);
+                self.running.remove(case);
+                self.ended += 1;
+            }
+            Progress::Warning(_) | Progress::Leftover { .. } | Progress::Finished(_) => {}
+        }
+    }
+
+    /// A case failed.
+    pub(crate) fn note_failure(&mut self) {
+        self.failed += 1;
+    }
+
+    /// The user wants an end.
+    pub(crate) fn note_interruption(&mut self) {
+        self.interrupted = true;
+    }
+
+    /// A forecast of the remaining time.
+    fn remaining_us(&self, now_us: i64) -> i64 {
+        if !self.ready {
+            return (self.forecast_us - now_us).max(0);
+        }
+        let left = |(case, going): (&CaseName, &RunningCase)| {
+            self.forecasts.get(case).copied().unwrap_or_default() - (now_us - going.since_us)
+        };
+        let running = self.running.iter().map(left).max().unwrap_or(0).max(0);
+        // A case that waits for room begins when one that runs makes it.
+        let waiting = self.waiting.values().copied().max().unwrap_or(0);
+        running + waiting + CLEANUP_US
+    }
+
+    /// The run in one line.
+    pub(crate) fn headline(&self, now_us: i64) -> String {
+        let all = self.ended + self.running.len() + self.waiting.len();
+        let failed =
+            if self.failed > 0 { format!(", {} of them failed", self.failed) } else { String::new() };
+        let phase = match (self.interrupted, self.ready, self.running.len()) {
+            (true, _, _) => "interrupted, cleaning up".to_owned(),
+            (_, false, _) => "preparing".to_owned(),
+            (_, true, 0) if self.waiting.is_empty() => "cleaning up".to_owned(),
+            (_, true, running) => format!("{running} running, {} waiting for room", self.waiting.len()),
+        };
+        let end = match self.remaining_us(now_us) / 1_000_000 {
+            0..=1 => "should end any moment".to_owned(),
+            seconds => format!("should end in about {}", clock(seconds)),
+        };
+        format!("{}  {} of {all} cases ended{failed}; {phase}; {end}", clock(now_us / 1_000_000), self.ended)
+    }
+
+    /// The cases that have run longest, each in one line.
+    pub(crate) fn cases(&self, now_us: i64, most: usize) -> Vec<String> {
+        let mut running: Vec<(&CaseName, &RunningCase)> = self.running.iter().collect();
+        running.sort_by_key(|(case, going)| (going.since_us, (*case).clone()));
+        let line = |(case, going): &(&CaseName, &RunningCase)| {
+            format!("{:>7}  {case}: {}", clock((now_us - going.since_us) / 1_000_000), going.doing)
+        };
+        running.iter().take(most).map(line).collect()
+    }
+
+    /// The line a minute where there is no screen: the headline, and what the cases wait for.
+    pub(crate) fn heartbeat(&self, now_us: i64) -> String {
+        let mut lines = self.cases(now_us, 3);
+        let more = self.running.len().saturating_sub(lines.len());
+        if more > 0 {
+            lines.push(format!("{more} more"));
+        }
+        let waits: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+        let waits = if waits.is_empty() { String::new() } else { format!("; now {}", waits.join(", ")) };
+        format!("probity: {}{waits}\n", self.headline(now_us))
+    }
+}
+
+/// Seconds as a stopwatch shows them.
+pub(crate) fn clock(seconds: i64) -> String {
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn cases() -> Vec<Case> {
+        let text = |name: &str, takes: u32| {
+            format!(
+                "case: {name}\nstory: x\ntakes: {takes}s\npod: {{ spec: {{ containers: [{{ name: c }}] }} }}\n"
+            )
+        };
+        [("a/short", 10), ("a/long", 30)]
+            .map(|(name, takes)| Case::read("-", &text(name, takes)).unwrap().remove(0))
+            .into()
+    }
+
+    fn begun() -> ProgressBoard {
+        let mut board = ProgressBoard::new(&cases(), 45_000_000);
+        let (context, server) = ("kind-x".to_owned(), "v1.36.3".to_owned());
+        let nodes = BTreeMap::new();
+        board.note(&Progress::Ready {
+            context,
+            server,
+            namespace: String::new(),
+            nodes,
+            image: String::new(),
+            us: 5_000_000,
+        });
+        for name in ["a/short", "a/long"] {
+            board.note(&Progress::Began { case: CaseName(name.to_owned()), us: 5_000_000 });
+        }
+        board
+    }
+
+    #[test]
+    fn until_the_run_is_ready_the_forecast_of_the_whole_counts() {
+        let board = ProgressBoard::new(&cases(), 45_000_000);
+        assert_eq!(
+            board.headline(5_000_000),
+            "0:05  0 of 2 cases ended; preparing; should end in about 0:40"
+        );
+    }
+
+    #[test]
+    fn the_longest_case_decides_when_it_should_end() {
+        let board = begun();
+        let said = board.headline(15_000_000);
+        assert_eq!(said, "0:15  0 of 2 cases ended; 2 running, 0 waiting for room; should end in about 0:23");
+    }
+
+    #[test]
+    fn a_late_case_should_end_any_moment_and_never_in_the_past() {
+        let mut board = begun();
+        let case = CaseName("a/short".to_owned());
+        board.note(&Progress::Broken { case, why: String::new(), history: Box::default() });
+        board.note_failure();
+        assert!(board.headline(90_000_000).contains("1 of 2 cases ended, 1 of them failed"));
+        assert!(board.headline(90_000_000).ends_with("should end in about 0:03"));
+    }
+
+    #[test]
+    fn a_heartbeat_names_what_is_waited_for() {
+        let mut board = begun();
+        let case = CaseName("a/long".to_owned());
+        board.note(&Progress::Doing { case, what: "wait ready: true".to_owned(), us: 6_000_000 });
+        let said = board.heartbeat(65_000_000);
+        assert!(said.contains("1:00  a/long: wait ready: true"), "{said}");
+    }
+}

@@ -1,0 +1,223 @@
+//! The sink of a run's progress: it writes the log, judges and stores histories, and passes results on to the test output.
+//!
+//! It works on a thread of its own, so that judging and writing never delay what watches the cluster. If it cannot write, it
+//! says so and goes on: the cluster has to be cleaned up in any case.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+
+use probity_case::CaseName;
+use probity_cluster::Progress;
+use probity_model::{History, Registry};
+use probity_report::run_log::{Ground, Leftover};
+use probity_report::{LogLine, Undecided, Word};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::libtest::TestResult;
+use super::progress::console::Console;
+use super::progress::screen::{self, SharedBoard};
+use crate::run_folder::{self, LOG, digest};
+use crate::verdicts::CaseVerdicts;
+
+/// How many findings of a case the test output shows.
+const SHOWN: usize = 6;
+
+/// A case whose result is awaited.
+pub(crate) struct AwaitedCase {
+    /// Its name in the report.
+    pub(crate) case: CaseName,
+    /// Which repetition it is, counted from 1; none if it is the only one.
+    pub(crate) repetition: Option<u32>,
+    /// Where its result goes.
+    pub(crate) result: Sender<TestResult>,
+}
+
+impl AwaitedCase {
+    /// Where a file of it lies below a folder.
+    fn file(&self, folder: &str, end: &str) -> String {
+        let repetition = self.repetition.map(|nth| format!(".{nth}")).unwrap_or_default();
+        format!("{folder}/{}{repetition}.{end}", self.case.file())
+    }
+}
+
+/// The sink of one run.
+pub(crate) struct RunSink<'r> {
+    registry: &'r Registry,
+    folder: PathBuf,
+    log: File,
+    awaited: BTreeMap<CaseName, AwaitedCase>,
+    board: SharedBoard,
+    console: Console,
+    undecided: Undecided,
+    interrupted: bool,
+    /// Why the log ends early, if it does.
+    broken_log: Option<String>,
+}
+
+impl<'r> RunSink<'r> {
+    /// A sink whose files lie in this folder. The awaited cases have the names that they have in the cluster.
+    /// Fails if the folder or the log cannot be created, or a log exists already.
+    pub(crate) fn open(
+        folder: PathBuf,
+        registry: &'r Registry,
+        awaited: BTreeMap<CaseName, AwaitedCase>,
+        board: SharedBoard,
+        undecided: Undecided,
+    ) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        let log = File::options().append(true).create_new(true).open(folder.join(LOG))?;
+        let console = Console::default();
+        let (interrupted, broken_log) = (false, None);
+        Ok(Self { registry, folder, log, awaited, board, console, undecided, interrupted, broken_log })
+    }
+
+    /// Works until nothing more can come. Cases that are still awaited then did not run. Returns what could not be written.
+    pub(crate) fn work(
+        mut self,
+        first: &[LogLine],
+        mut progress: UnboundedReceiver<Progress>,
+        console: Console,
+    ) -> Option<String> {
+        self.console = console;
+        for line in first {
+            self.write(line);
+        }
+        while let Some(progress) = progress.blocking_recv() {
+            screen::with(&self.board, |board| board.note(&progress));
+            self.take(progress);
+        }
+        for awaited in std::mem::take(&mut self.awaited).into_values() {
+            let result = match self.interrupted {
+                true => TestResult::Ignored("interrupted".to_owned()),
+                false => TestResult::Failed("error: the run ended before this case did".to_owned()),
+            };
+            let _ = awaited.result.send(result);
+        }
+        self.broken_log
+    }
+
+    /// Writes a line of the log. After a line that cannot be written the log ends, and a log without its last line says that
+    /// the run failed.
+    fn write(&mut self, line: &LogLine) {
+        if self.broken_log.is_some() {
+            return;
+        }
+        let text = line.write().map_err(io::Error::other);
+        if let Err(error) = text.and_then(|text| self.log.write_all(text.as_bytes())) {
+            let why = format!("a line of {LOG} could not be written: {error}");
+            self.console.err(&format!("probity: {why}\n"));
+            self.broken_log = Some(why);
+        }
+    }
+
+    fn take(&mut self, progress: Progress) {
+        match progress {
+            Progress::Ready { context, server, namespace, nodes, image, us } => {
+                self.write(&LogLine::Ready(Ground { context, server, namespace, nodes, image, us }));
+            }
+            Progress::Began { case, us } => {
+                if let Some(awaited) = self.awaited.get(&case) {
+                    let case = awaited.case.clone();
+                    self.write(&LogLine::CaseBegan { case, us });
+                }
+            }
+            Progress::Doing { .. } => {}
+            Progress::Ended { case, history, began_us, us } => {
+                if let Some(awaited) = self.awaited.remove(&case) {
+                    self.ended(&awaited, *history, (began_us, us));
+                }
+            }
+            Progress::Skipped { case, reason, why } => {
+                if let Some(awaited) = self.awaited.remove(&case) {
+                    self.write(&LogLine::CaseSkipped { case: awaited.case, reason, why: why.clone() });
+                    let _ = awaited.result.send(TestResult::Ignored(why));
+                }
+            }
+            Progress::Broken { case, why, history } => {
+                if let Some(awaited) = self.awaited.remove(&case) {
+                    // Evidence of what went wrong. If it cannot be stored, the case is broken all the same.
+                    let _ = self.store(&awaited.file("history", "jsonl.zst"), &history);
+                    self.broken(&awaited, why);
+                }
+            }
+            Progress::Warning(what) => {
+                self.console.err(&format!("probity: {what}\n"));
+                self.write(&LogLine::Warning { what });
+            }
+            Progress::Leftover { what, why } => {
+                self.console.err(&format!("probity: could not remove {what}: {why}\n"));
+                self.write(&LogLine::Leftover(Leftover { what, why }));
+            }
+            Progress::Finished(usage) => {
+                self.interrupted = usage.interrupted;
+                self.write(&LogLine::Finished(usage));
+            }
+        }
+    }
+
+    /// Stores the history, judges it, stores the verdicts, and passes the result on.
+    fn ended(&mut self, awaited: &AwaitedCase, mut history: History, (began_us, us): (i64, i64)) {
+        awaited.case.0.clone_into(&mut history.header.case);
+        let file = awaited.file("history", "jsonl.zst");
+        let found = CaseVerdicts::of(self.registry, &history);
+        let stored = self.store(&file, &history).and_then(|sha256| {
+            let text = found.file().map_err(io::Error::other)?;
+            let path = self.folder.join(awaited.file("verdicts", "json"));
+            run_folder::store(&path, text.as_bytes()).map(|()| sha256)
+        });
+        match stored {
+            Ok(sha256) => {
+                let (case, history) = (awaited.case.clone(), file.clone());
+                self.write(&LogLine::CaseEnded { case, history, sha256, began_us, us });
+            }
+            Err(error) => return self.broken(awaited, format!("its history could not be written: {error}")),
+        }
+        let path = self.folder.join(file).display().to_string();
+        self.pass_on(awaited, self.result(&found, &history, &path));
+    }
+
+    fn store(&self, file: &str, history: &History) -> io::Result<String> {
+        let text = history.write().map_err(io::Error::other)?;
+        run_folder::store_history(&self.folder.join(file), &text)?;
+        Ok(digest(&text))
+    }
+
+    fn broken(&mut self, awaited: &AwaitedCase, why: String) {
+        self.write(&LogLine::CaseBroken { case: awaited.case.clone(), why: why.clone() });
+        self.pass_on(awaited, TestResult::Failed(format!("error: {why}")));
+    }
+
+    fn pass_on(&self, awaited: &AwaitedCase, result: TestResult) {
+        if matches!(result, TestResult::Failed(_)) {
+            screen::with(&self.board, |board| board.note_failure());
+        }
+        // A test output that went away needs no results.
+        let _ = awaited.result.send(result);
+    }
+
+    /// What the test output shows of a case's verdicts.
+    fn result(&self, found: &CaseVerdicts, history: &History, path: &str) -> TestResult {
+        let conclusion = found.conclusion();
+        let word = Word::of(&conclusion);
+        match word {
+            Word::Skipped => return TestResult::Ignored(conclusion.sentence().to_owned()),
+            Word::Holds | Word::Diverges => return TestResult::Passed,
+            Word::Inconclusive if self.undecided == Undecided::Passes => return TestResult::Passed,
+            Word::Violated | Word::Error | Word::Inconclusive => {}
+        }
+        let findings = found.findings(self.registry, history, path, &[word]);
+        let mut text = findings.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("\n");
+        if findings.is_empty() {
+            text = format!("{word}: {}", conclusion.sentence());
+        } else if findings.len() > SHOWN {
+            text += &format!("\nand {} more: probity judge {path}\n", findings.len() - SHOWN);
+        }
+        TestResult::Failed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

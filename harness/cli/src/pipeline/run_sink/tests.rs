@@ -1,0 +1,220 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use probity_case::Case;
+use probity_composer::Composer;
+use probity_model::timeline::ProbeKind;
+use probity_model::verdict::Skip;
+use probity_model::{Catalogue, Clause, Judge, Seen, Timeline};
+use probity_report::Report;
+use probity_report::run_log::RunFacts;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::*;
+use crate::cases::book::{Book, CaseFile};
+use crate::cases::case_filter::CaseFilter;
+use crate::pipeline::libtest::LibtestArgs;
+use crate::pipeline::progress::ProgressBoard;
+use crate::pipeline::selection::Selection;
+
+const CLAUSE: &str = "demo.no-early-probe";
+
+const CLAUSES: &str = "- { id: demo.no-early-probe, level: must, says: Nobody is asked before three seconds., \
+                       source: { document: Demo, edition: '1' }, tested: by waiting }";
+
+/// A book with one clause, so that what is shown is about the sink and not about the book.
+fn registry() -> Registry {
+    let mut catalogue = Catalogue::default();
+    catalogue.add_chapter("demo", CLAUSES).unwrap();
+    let judge = |run: &Timeline<'_>, _: &Clause, seen: &mut Seen| {
+        for (_, container, _) in run.probed(ProbeKind::Liveness) {
+            seen.applies();
+            for probe in container.attempts.iter().flat_map(|attempt| attempt.probes_of(ProbeKind::Liveness))
+            {
+                match run.heard(probe.id).at.lo < 3_000_000 {
+                    true => seen.violated("somebody asked too early", [probe.id]),
+                    false => seen.fine([probe.id]),
+                }
+            }
+        }
+    };
+    Registry::new(catalogue, [Judge { clause: CLAUSE, judge }]).unwrap()
+}
+
+fn book(names: &[&str]) -> Book {
+    let file = |name: &&str| {
+        let pod = "pod: { spec: { containers: [{ name: target }] } }";
+        let text = format!("case: {name}\nstory: x\njudges: [{CLAUSE}]\n{pod}\n");
+        CaseFile { source: format!("{name}.yaml"), cases: Case::read(name, &text).unwrap(), text, own: true }
+    };
+    Book { registry: registry(), files: names.iter().map(file).collect() }
+}
+
+/// What happened in a case that was asked for its health at `live`, or never.
+fn history(case: &str, live: Option<f64>) -> Box<History> {
+    let probe = json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1 });
+    let mut run = Composer::new(&[CLAUSE]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] })).start(1.0, 0);
+    if let Some(live) = live {
+        run.probe(live, "/live", 200);
+    }
+    let mut history = run.done();
+    case.clone_into(&mut history.header.case);
+    Box::new(history)
+}
+
+struct Played {
+    folder: TempDir,
+    shown: String,
+}
+
+impl Played {
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("out").join(name)
+    }
+
+    fn report(&self) -> Report {
+        let (log, stored) = run_folder::load(&self.folder.path().join("out")).unwrap();
+        Report::build(&registry(), &log, &stored).unwrap()
+    }
+}
+
+/// Plays a run: the progress goes through the sink to the test output and to the files.
+fn play(book: &Book, repeat: u32, undecided: Undecided, happened: Vec<Progress>) -> Played {
+    let Selection { cases, awaited, planned, lines, .. } =
+        Selection::of(book, &CaseFilter::default(), false, repeat);
+    let folder = tempfile::tempdir().unwrap();
+    let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
+    let registry = registry();
+    let sink = RunSink::open(folder.path().join("out"), &registry, awaited, board, undecided).unwrap();
+    let facts = RunFacts { run_id: "r".to_owned(), repeat, cases: planned, ..RunFacts::default() };
+    let began = LogLine::Began(Box::new(facts.versioned()));
+    let (out, incoming) = unbounded_channel();
+    for progress in happened {
+        out.send(progress).unwrap();
+    }
+    drop(out);
+    let shown = folder.path().join("shown").display().to_string();
+    let mut output = LibtestArgs::default();
+    output.logfile = Some(shown.clone());
+    let broken_log = thread::scope(|scope| {
+        let sink = scope.spawn(|| sink.work(&[began], incoming, Console::default()));
+        output.show(lines, &Console::default());
+        sink.join().unwrap()
+    });
+    assert_eq!(broken_log, None);
+    let shown = fs::read_to_string(shown).unwrap();
+    Played { folder, shown }
+}
+
+fn ended(case: &str, live: f64) -> Progress {
+    let name = CaseName(case.to_owned());
+    Progress::Ended { case: name, history: history(case, Some(live)), began_us: 0, us: 9_000_000 }
+}
+
+fn finished(interrupted: bool) -> Progress {
+    Progress::Finished(probity_report::run_log::Usage {
+        interrupted,
+        ..probity_report::run_log::Usage::default()
+    })
+}
+
+#[test]
+fn what_holds_passes_and_what_is_violated_fails_with_all_that_is_known_of_it() {
+    let happened = vec![ended("a/calm", 3.5), ended("a/early", 2.5), finished(false)];
+    let played = play(&book(&["a/calm", "a/early"]), 1, Undecided::Told, happened);
+    assert!(played.shown.contains("test a/calm  ... ok"), "{}", played.shown);
+    assert!(played.shown.contains("test a/early ... FAILED"), "{}", played.shown);
+    for part in
+        ["promised", "seen       somebody asked too early", "evidence   #", "again      probity judge"]
+    {
+        assert!(played.shown.contains(part), "{part} is not in {}", played.shown);
+    }
+    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Violated);
+}
+
+#[test]
+fn a_stored_history_judged_again_gives_the_verdict_file_of_the_run_byte_for_byte() {
+    let happened = vec![ended("a/early", 2.5), finished(false)];
+    let played = play(&book(&["a/early"]), 1, Undecided::Told, happened);
+    let stored = run_folder::read_history(&played.path("history/a/early.jsonl.zst")).unwrap();
+    let again = CaseVerdicts::of(&registry(), &stored.history).file().unwrap();
+    assert_eq!(again, fs::read_to_string(played.path("verdicts/a/early.json")).unwrap());
+    assert_eq!(stored.torn, None);
+}
+
+#[test]
+fn a_skipped_case_is_ignored_and_a_broken_one_fails_as_an_error() {
+    let (skipped, broken) = (CaseName("a/skipped".to_owned()), CaseName("a/broken".to_owned()));
+    let happened = vec![
+        Progress::Skipped { case: skipped, reason: Skip::Precondition, why: "one node only".to_owned() },
+        Progress::Broken { case: broken, why: "no image".to_owned(), history: Box::default() },
+        finished(false),
+    ];
+    let played = play(&book(&["a/skipped", "a/broken"]), 1, Undecided::Told, happened);
+    assert!(played.shown.contains("ignored (one node only)"), "{}", played.shown);
+    assert!(played.shown.contains("error: no image"), "{}", played.shown);
+    let words: Vec<Word> = played.report().cases.iter().map(|case| case.verdict).collect();
+    assert_eq!(words, [Word::Skipped, Word::Error]);
+}
+
+#[test]
+fn a_run_that_falls_over_fails_every_case_that_it_did_not_reach() {
+    let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, vec![ended("a/calm", 3.5)]);
+    assert!(played.shown.contains("test a/never ... FAILED"), "{}", played.shown);
+    assert!(played.shown.contains("the run ended before this case did"), "{}", played.shown);
+    assert!(played.report().usage.is_none());
+    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Error);
+}
+
+#[test]
+fn an_interrupted_run_fails_nothing_that_it_did_not_reach() {
+    let happened = vec![ended("a/calm", 3.5), finished(true)];
+    let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, happened);
+    assert!(played.shown.contains("ignored (interrupted)"), "{}", played.shown);
+    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Interrupted);
+}
+
+#[test]
+fn repetitions_are_stored_side_by_side_and_reported_under_one_name() {
+    let happened = vec![ended("a/calm/run=1", 3.5), ended("a/calm/run=2", 2.5), finished(false)];
+    let played = play(&book(&["a/calm"]), 2, Undecided::Told, happened);
+    assert!(
+        played.path("history/a/calm.1.jsonl.zst").exists()
+            && played.path("history/a/calm.2.jsonl.zst").exists()
+    );
+    let report = played.report();
+    assert!(report.cases.iter().all(|case| case.case.0 == "a/calm"));
+    let words: Vec<Word> = report.cases.iter().map(|case| case.verdict).collect();
+    assert_eq!(words, [Word::Holds, Word::Violated]);
+}
+
+#[test]
+fn a_doubt_fails_a_case_unless_it_is_told_to_pass() {
+    let silent = || {
+        let case = CaseName("a/silent".to_owned());
+        vec![
+            Progress::Ended { case, history: history("a/silent", None), began_us: 0, us: 1 },
+            finished(false),
+        ]
+    };
+    let shown = |undecided| play(&book(&["a/silent"]), 1, undecided, silent()).shown;
+    assert!(shown(Undecided::Told).contains("INCONCLUSIVE"), "{}", shown(Undecided::Told));
+    assert!(shown(Undecided::Passes).contains("test a/silent ... ok"), "{}", shown(Undecided::Passes));
+}
+
+#[test]
+fn a_folder_that_holds_a_run_already_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |folder: &Path| {
+        let board = Arc::new(Mutex::new(ProgressBoard::new([], 1)));
+        RunSink::open(folder.to_owned(), &registry(), BTreeMap::new(), board, Undecided::Told).is_ok()
+    };
+    assert!(open(folder.path()));
+    assert!(!open(folder.path()));
+}

@@ -1,0 +1,64 @@
+//! Versions and digests of the program and of the book, so that a report can be checked.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use probity_report::run_log::{Suite, Tool};
+use sha2::{Digest, Sha256};
+
+use crate::cases::book::Book;
+
+/// The commit that the program was built from, if the build knew it; the suffix `-dirty` says that the sources differed.
+const COMMIT: Option<&str> = option_env!("PROBITY_COMMIT");
+
+/// This program.
+pub(crate) fn tool() -> Tool {
+    let commit = COMMIT.unwrap_or_default();
+    Tool {
+        name: "probity".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: commit.trim_end_matches("-dirty").to_owned(),
+        target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        digest: own_digest().unwrap_or_default(),
+        modified: commit.ends_with("-dirty"),
+    }
+}
+
+/// The digest of the program's own file, if it can be read.
+fn own_digest() -> io::Result<String> {
+    let mut file = File::open(std::env::current_exe()?)?;
+    let (mut digest, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    while let read @ 1.. = file.read(&mut buffer)? {
+        digest.update(&buffer[..read]);
+    }
+    Ok(format!("sha256:{}", hex(digest)))
+}
+
+/// The book: its clauses and cases as one digest, and the user's own files by name.
+pub(crate) fn suite(book: &Book) -> Suite {
+    let mut digest = Sha256::new();
+    let mut add = |source: &str, text: &str| {
+        for part in [source, text] {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+    };
+    for chapter in probity_suites::CHAPTERS {
+        let (source, text) = chapter.clauses();
+        add(&source, text);
+    }
+    for file in book.files.iter().filter(|file| !file.own) {
+        add(&file.source, &file.text);
+    }
+    Suite {
+        name: "probity".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        digest: format!("sha256:{}", hex(digest)),
+        added: book.files.iter().filter(|file| file.own).map(|file| file.source.clone()).collect(),
+    }
+}
+
+/// A digest in hexadecimal digits.
+pub(crate) fn hex(digest: Sha256) -> String {
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,92 @@
+//! The files that are made of a report, for tools, CI and people.
+//!
+//! They can be made again at any time and come out the same, byte for byte. The renderers turn a report into text and do
+//! nothing else.
+
+mod badge;
+mod github;
+mod junit;
+mod report_yaml;
+#[cfg(test)]
+pub(crate) mod sample;
+mod summary;
+
+use std::fmt;
+use std::path::Path;
+
+use probity_report::Report;
+
+use crate::exit_status::{Exit, Failure, Undecided};
+use crate::run_folder::{self, REPORT};
+
+pub(crate) use github::Github;
+
+/// All files that are made of a report: names and texts.
+/// Fails if a format cannot hold what the report says, which is a bug.
+fn texts(report: &Report, undecided: Undecided) -> Result<Vec<(&'static str, String)>, Failure> {
+    let bug = |name: &str, error: &dyn fmt::Display| {
+        Failure::failed(format!("failed to write {name}: {error}; please report this with the run's folder"))
+    };
+    Ok(vec![
+        (REPORT, json(report).map_err(|error| bug(REPORT, &error))?),
+        ("report.yaml", report_yaml::yaml(report).map_err(|error| bug("report.yaml", &error))?),
+        ("junit.xml", junit::xml(report, undecided).map_err(|error| bug("junit.xml", &error))?),
+        ("summary.md", summary::markdown(report, undecided).map_err(|error| bug("summary.md", &error))?),
+        ("badge.json", badge::json(report, undecided)),
+    ])
+}
+
+/// Writes all files that are made of a report into a run's folder, and returns their names.
+pub(crate) fn write(
+    folder: &Path,
+    report: &Report,
+    undecided: Undecided,
+) -> Result<Vec<&'static str>, Failure> {
+    let mut written = Vec::new();
+    for (name, text) in texts(report, undecided)? {
+        let path = folder.join(name);
+        run_folder::store(&path, text.as_bytes()).map_err(|error| Failure::file_failed(&path, error))?;
+        written.push(name);
+    }
+    Ok(written)
+}
+
+/// The canonical report. Its keys stand in the order of the format.
+pub(crate) fn json(report: &Report) -> Result<String, serde_json::Error> {
+    Ok(serde_json::to_string_pretty(report)? + "\n")
+}
+
+/// The exit status of a run as a word.
+fn exit_word(exit: Exit) -> &'static str {
+    match exit {
+        Exit::Success => "passed",
+        Exit::Violated => "violated",
+        Exit::Usage => "wrong usage",
+        Exit::Inconclusive => "inconclusive",
+        Exit::Error => "error",
+        Exit::Interrupted => "interrupted",
+        Exit::LeftBehind => "objects left behind",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn every_file_comes_out_the_same_again() {
+        let undecided = Undecided::Told;
+        assert_eq!(
+            texts(&sample::report(), undecided).unwrap(),
+            texts(&sample::report(), undecided).unwrap()
+        );
+    }
+
+    #[test]
+    fn a_report_reads_back() {
+        let text = json(&sample::report()).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), sample::report());
+    }
+}

@@ -1,0 +1,230 @@
+//! `summary.md`: the report for the page of a workflow step.
+//!
+//! The first line has the verdict and the counts. Findings that are violated, failed or undecided stand open; the rest is
+//! folded. GitHub drops a summary of more than a mebibyte as a whole, so it is cut well before, and says so.
+//! Texts from the cluster are hostile input: they are escaped for HTML everywhere and for Markdown in tables.
+
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment};
+use probity_model::measure::seconds;
+use probity_report::run_log::Suite;
+use probity_report::{CaseReport, ClauseReport, Report, Undecided, Word, paragraph};
+use serde_json::{Value, json};
+
+use super::exit_word;
+use crate::markdown::{cell, cut, lines, tidy};
+use crate::output::counted;
+
+/// The maximum size of a summary, in bytes.
+const LONGEST: usize = 900 << 10;
+
+const TEMPLATE: &str = include_str!("summary.md.j2");
+
+/// How many rows of each list are shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    open: usize,
+    rest: usize,
+    cases: usize,
+}
+
+/// The summary, at most 900 KiB of it.
+pub(super) fn markdown(report: &Report, undecided: Undecided) -> Result<String, minijinja::Error> {
+    markdown_within(report, undecided, LONGEST)
+}
+
+fn markdown_within(
+    report: &Report,
+    undecided: Undecided,
+    longest: usize,
+) -> Result<String, minijinja::Error> {
+    let safe = minijinja::Value::from_safe_string;
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("cell", move |text: String| safe(cell(&text)));
+    environment.add_filter("lines", move |text: String| safe(lines(&text)));
+    environment.add_template("summary.md", TEMPLATE)?;
+    let template = environment.get_template("summary.md")?;
+    let head = head(report, undecided);
+    let open = open(report);
+    let rest: Vec<Value> = report.clauses.iter().filter(|clause| !is_open(clause.verdict)).map(row).collect();
+    let cases: Vec<Value> = report.cases.iter().map(case_row).collect();
+    let mut shown = Shown { open: open.len(), rest: rest.len(), cases: cases.len() };
+    loop {
+        let page = json!({
+            "head": head,
+            "open": open[..shown.open],
+            "open_cut": open.len() - shown.open,
+            "rest": rest[..shown.rest],
+            "rest_cut": rest.len() - shown.rest,
+            "rest_title": format!("{} other clauses", rest.len()),
+            "cases": cases[..shown.cases],
+            "cases_cut": cases.len() - shown.cases,
+            "cases_title": format!("{} cases", cases.len()),
+        });
+        let text = tidy(&template.render(Serde(&page))?);
+        if text.len() <= longest {
+            return Ok(text);
+        }
+        match shown.less() {
+            Some(less) => shown = less,
+            None => return Ok(cut(text, longest)),
+        }
+    }
+}
+
+impl Shown {
+    /// Half of the least important list; none if nothing is left.
+    fn less(self) -> Option<Self> {
+        match self {
+            Self { cases: 1.., .. } => Some(Self { cases: self.cases / 2, ..self }),
+            Self { rest: 1.., .. } => Some(Self { rest: self.rest / 2, ..self }),
+            Self { open: 1.., .. } => Some(Self { open: self.open / 2, ..self }),
+            _ => None,
+        }
+    }
+}
+
+/// What stands before the lists.
+fn head(report: &Report, undecided: Undecided) -> Value {
+    let ground = report.environment.as_ref();
+    let nodes = match ground.map_or(0, |ground| ground.nodes.len()) {
+        0 => "nodes that may not be read".to_owned(),
+        nodes => counted(nodes, "node"),
+    };
+    let noise = report.usage.filter(|usage| usage.stalls > 0).map(|usage| {
+        format!("the harness was stalled {} times, for {} in all", usage.stalls, seconds(usage.stalled_us))
+    });
+    let profiles = report.result.profiles.iter().map(|profile| {
+        json!({
+            "name": profile.profile,
+            "result": profile.result,
+            "counts": profile.counts.in_words(),
+            "why": profile.why,
+        })
+    });
+    let name = |suite: &Suite| format!("{} {}", suite.name, suite.version);
+    json!({
+        "word": exit_word(report.exit(undecided)),
+        "headline": report.headline(),
+        "profiles": profiles.collect::<Vec<_>>(),
+        "server": ground.map(|ground| &ground.server),
+        "nodes": nodes,
+        "suite": name(&report.suite),
+        "judged_by": report.judged_by.as_ref().map(name),
+        "run": report.run_id.replace('`', ""),
+        "command": report.command.join(" "),
+        "noise": noise,
+        "warnings": report.warnings,
+        "leftovers": report.leftovers,
+    })
+}
+
+fn is_open(word: Word) -> bool {
+    matches!(word, Word::Violated | Word::Error | Word::Inconclusive)
+}
+
+/// The open findings: clauses, the worst first, and cases that no clause speaks for.
+fn open(report: &Report) -> Vec<Value> {
+    let mut open = Vec::new();
+    for word in [Word::Violated, Word::Error, Word::Inconclusive] {
+        let mut add =
+            |name: &str, text: String| open.push(json!({ "title": format!("{name}: {word}"), "text": text }));
+        for clause in report.clauses.iter().filter(|clause| clause.verdict == word) {
+            add(clause.id.as_str(), paragraph(clause));
+        }
+        for case in &report.cases {
+            for expected in case.expected.iter().filter(|expected| Word::of(&expected.verdict) == word) {
+                let (what, seen) = (&expected.what, expected.verdict.sentence());
+                add(&case.case.0, format!("  expected   {what}\n  seen       {seen}\n"));
+            }
+            if word == Word::Error && case.verdict == word {
+                add(&case.case.0, format!("  why        {}\n", case.finding));
+            }
+        }
+    }
+    open
+}
+
+fn row(clause: &ClauseReport) -> Value {
+    let tightest = clause.measurements.iter().min_by_key(|measured| measured.measured.room());
+    let measured =
+        tightest.map(|found| format!("{}: {}", found.measured.quantity, found.measured.in_words()));
+    let said = if clause.finding.is_empty() { measured.unwrap_or_default() } else { clause.finding.clone() };
+    json!({ "id": clause.id, "level": clause.level, "verdict": clause.verdict, "said": said })
+}
+
+fn case_row(case: &CaseReport) -> Value {
+    let took = case.began_us.zip(case.ended_us).map(|(began, ended)| seconds(ended - began));
+    let nth = case.repetition.map(|nth| format!(" ({nth})")).unwrap_or_default();
+    json!({
+        "name": format!("{}{nth}", case.case),
+        "verdict": case.verdict,
+        "took": took.unwrap_or_default(),
+        "finding": case.finding,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::report_files::sample;
+
+    fn text() -> String {
+        markdown(&sample::report(), Undecided::Told).unwrap()
+    }
+
+    #[test]
+    fn a_small_run() {
+        insta::assert_snapshot!(text());
+    }
+
+    #[test]
+    fn the_first_line_has_the_verdict_and_the_counts() {
+        let first = text().lines().next().unwrap().to_owned();
+        assert!(first.contains("violated") && first.contains("of 4 clauses"), "{first}");
+    }
+
+    #[test]
+    fn what_holds_is_folded_and_what_does_not_is_open() {
+        let text = text();
+        let folded = text.find("<details>").unwrap();
+        assert!(text.find("### demo.hostile: violated").unwrap() < folded);
+        assert!(text.find("### demo.undecided: inconclusive").unwrap() < folded);
+        assert!(text.find("| demo.on-time |").unwrap() > folded);
+    }
+
+    #[test]
+    fn captured_text_is_only_text() {
+        let text = text();
+        assert!(!text.contains("<script>"), "{text}");
+        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+        assert_eq!(text.matches("<pre>").count(), text.matches("</pre>").count());
+        let rows = text.lines().filter(|line| line.starts_with("| demo"));
+        for row in rows {
+            assert_eq!(row.replace("\\|", "").matches('|').count(), 5, "{row}");
+        }
+    }
+
+    #[test]
+    fn a_long_summary_is_cut_and_says_so() {
+        let mut report = sample::report();
+        let violated = report.clauses[1].clone();
+        report.clauses = vec![violated; 5000];
+        report.cases = vec![report.cases[0].clone(); 5000];
+        let text = markdown(&report, Undecided::Told).unwrap();
+        assert!(text.len() <= LONGEST, "{}", text.len());
+        assert!(text.contains("more findings are cut here"));
+        assert_eq!(text.matches("<pre>").count(), text.matches("</pre>").count());
+    }
+
+    #[test]
+    fn warnings_beyond_measure_are_cut_too() {
+        let mut report = sample::report();
+        report.warnings = vec!["é".repeat(500); 100];
+        let text = markdown_within(&report, Undecided::Told, 10_000).unwrap();
+        assert!(text.len() <= 10_000 && text.ends_with("all is in `report.json`.\n"));
+    }
+}

@@ -1,0 +1,272 @@
+//! The folder of a run: its log, its histories and its report as files.
+//!
+//! A history is one JSON object a line, plain (`.jsonl`) or compressed (`.jsonl.zst`). Files are written to a temporary name
+//! and renamed, so a file that exists is whole. A history that was cut off on its way here is still read as far as it goes.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use probity_model::History;
+use probity_report::{LogLine, Report, Stored, Told, run_log};
+use sha2::{Digest, Sha256};
+
+use crate::exit_status::Failure;
+use crate::input_files;
+use crate::provenance::hex;
+
+/// The log of a run.
+pub(crate) const LOG: &str = "events.ndjson";
+
+/// The canonical report.
+pub(crate) const REPORT: &str = "report.json";
+
+/// The maximum size of a history after unpacking; a real one has a few megabytes.
+const LARGEST: u64 = 1 << 30;
+
+/// How hard histories are compressed: they are small, and the end of a run should not wait for them.
+const LEVEL: i32 = 3;
+
+/// A history that was read from a file.
+pub(crate) struct HistoryFile {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// The history.
+    pub(crate) history: History,
+    /// The digest of its lines.
+    sha256: String,
+    /// What is missing, if the file was cut off.
+    pub(crate) torn: Option<String>,
+}
+
+/// The digest of a history's lines.
+pub(crate) fn digest(text: &str) -> String {
+    hex(Sha256::new_with_prefix(text))
+}
+
+/// Reads a history as far as it goes.
+/// Fails if the file cannot be read, or is not a history: a sentence without the path.
+pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let (bytes, cut) = if path.extension() == Some(OsStr::new("zst")) {
+        unpack(zstd::Decoder::new(file).map_err(|error| error.to_string())?)
+    } else {
+        unpack(file)
+    };
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // A cut may fall into the middle of a character.
+        Err(error) if cut.is_some() => {
+            let whole = error.utf8_error().valid_up_to();
+            String::from_utf8_lossy(&error.as_bytes()[..whole]).into_owned()
+        }
+        Err(error) => return Err(format!("it is not text: {error}")),
+    };
+    let history = History::read(&text).map_err(|error| match &cut {
+        Some(cut) => format!("{error} (and {cut})"),
+        None => error.to_string(),
+    })?;
+    let torn = cut.or_else(|| (!text.ends_with('\n')).then(|| "its last line is torn".to_owned()));
+    Ok(HistoryFile { path: path.to_owned(), history, sha256: digest(&text), torn })
+}
+
+/// Everything that can be read, and why the end is missing if it is.
+fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
+    let mut bytes = Vec::new();
+    match from.take(LARGEST).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 == LARGEST => (bytes, Some(format!("it is larger than {LARGEST} bytes"))),
+        Ok(_) => (bytes, None),
+        Err(error) => (bytes, Some(format!("the file is cut off: {error}"))),
+    }
+}
+
+/// The histories of a command line: files as they are given, and all histories in folders, sorted.
+/// Fails if a path does not exist, or a folder holds no history.
+pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")
+}
+
+fn is_history(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
+}
+
+/// Reads the log of a run and the histories that it names. A history that cannot be read whole is an error of its case.
+/// Fails if the folder has no log, or the log is of another kind.
+pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<Stored>), Failure> {
+    let path = folder.join(LOG);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        Failure::wrong_file(&path, format!("{error}; give the folder that `probity run --out` wrote"))
+    })?;
+    let log = run_log::read(&text).map_err(|error| Failure::wrong_file(&path, error))?;
+    let stored = |line: &LogLine| match line {
+        LogLine::CaseEnded { history, .. } => {
+            Some(Stored { file: history.clone(), told: read_whole(folder, history) })
+        }
+        _ => None,
+    };
+    let stored = log.iter().filter_map(stored).collect();
+    Ok((log, stored))
+}
+
+/// Reads a history that the log names: compressed, or plain after unpacking by hand.
+fn read_whole(folder: &Path, file: &str) -> Result<Told, String> {
+    let mut path = below(folder, file)?;
+    let plain = path.with_extension("");
+    if path.extension() == Some(OsStr::new("zst")) && !path.exists() && plain.exists() {
+        path = plain;
+    }
+    let HistoryFile { history, sha256, torn, .. } = read_history(&path)?;
+    torn.map_or(Ok(Told { sha256, history }), Err)
+}
+
+/// A log may come from anywhere, so it cannot name files outside its folder.
+fn below(folder: &Path, file: &str) -> Result<PathBuf, String> {
+    let plain = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
+    if plain && !file.is_empty() {
+        Ok(folder.join(file))
+    } else {
+        Err("the log names a place outside of the run's folder".to_owned())
+    }
+}
+
+/// Reads a report: the file itself, or the one in a run's folder.
+/// Fails if it cannot be read, or is not a report of a known format.
+pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
+    let path = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
+    let text = fs::read_to_string(&path).map_err(|error| Failure::wrong_file(&path, error))?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::wrong_file(&path, format!("this is not a report of a known format: {error}"))
+    })
+}
+
+/// Adds a line to the log of a run.
+pub(crate) fn append(folder: &Path, line: &LogLine) -> io::Result<()> {
+    let text = line.write().map_err(io::Error::other)?;
+    File::options().append(true).open(folder.join(LOG))?.write_all(text.as_bytes())
+}
+
+/// Stores the lines of a history, compressed.
+pub(crate) fn store_history(path: &Path, text: &str) -> io::Result<()> {
+    store(path, &zstd::encode_all(text.as_bytes(), LEVEL)?)
+}
+
+/// Writes a file beside its place and renames it, so whoever finds the file finds all of it.
+pub(crate) fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let mut file = File::create(&part)?;
+    file.write_all(bytes).and_then(|()| file.sync_data())?;
+    fs::rename(&part, path)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use probity_composer::Composer;
+    use probity_report::{Undecided, Word};
+    use serde_json::json;
+
+    use super::*;
+    use crate::report_files::{self, sample};
+
+    fn again(folder: &Path) -> Report {
+        let (log, stored) = load(folder).unwrap();
+        Report::build(&sample::registry(), &log, &stored).unwrap()
+    }
+
+    #[test]
+    fn a_stored_run_gives_the_report_of_the_live_one() {
+        let folder = tempfile::tempdir().unwrap();
+        sample::run().store(folder.path());
+        assert_eq!(again(folder.path()), sample::report());
+        let names = report_files::write(folder.path(), &sample::report(), Undecided::Told).unwrap();
+        assert_eq!(names, ["report.json", "report.yaml", "junit.xml", "summary.md", "badge.json"]);
+        assert_eq!(read_report(folder.path()).unwrap(), sample::report());
+    }
+
+    #[test]
+    fn a_history_that_was_unpacked_by_hand_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = sample::run();
+        run.store(folder.path());
+        let (file, history) = &run.histories[0];
+        fs::remove_file(folder.path().join(file)).unwrap();
+        fs::write(folder.path().join(file.trim_end_matches(".zst")), history.write().unwrap()).unwrap();
+        assert_eq!(again(folder.path()), sample::report());
+    }
+
+    #[test]
+    fn a_history_that_is_missing_cut_or_changed_is_an_error_of_its_case() {
+        let broken = |change: fn(&Path)| {
+            let folder = tempfile::tempdir().unwrap();
+            let run = sample::run();
+            run.store(folder.path());
+            change(&folder.path().join(&run.histories[0].0));
+            again(folder.path()).cases.swap_remove(0)
+        };
+        let missing = broken(|path| fs::remove_file(path).unwrap());
+        let cut = broken(|path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        });
+        let changed = broken(|path| {
+            let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
+            let text = String::from_utf8(text).unwrap().replacen("\"us\":0", "\"us\":1", 1);
+            fs::write(path, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+        });
+        for case in [&missing, &cut, &changed] {
+            assert_eq!(case.verdict, Word::Error, "{case:?}");
+        }
+        assert!(changed.finding.contains("its digest differs"), "{}", changed.finding);
+    }
+
+    #[test]
+    fn a_log_cannot_name_files_outside_of_its_folder() {
+        for file in ["../secret.jsonl", "/etc/passwd", "history/../../x", ""] {
+            assert!(below(Path::new("out"), file).is_err(), "{file}");
+        }
+        assert!(below(Path::new("out"), "history/a/b=c.jsonl.zst").is_ok());
+    }
+
+    #[test]
+    fn a_folder_without_a_log_is_refused_with_a_hint() {
+        let folder = tempfile::tempdir().unwrap();
+        let trouble = load(folder.path()).unwrap_err();
+        assert!(trouble.to_string().contains("probity run --out"), "{trouble}");
+    }
+
+    fn history() -> History {
+        let mut run = Composer::new(&["probe.startup.gates-liveness"]);
+        run.create(0.0, &json!({ "containers": [{ "name": "target" }] })).start(1.0, 0).left(2.0);
+        run.done()
+    }
+
+    #[test]
+    fn what_is_stored_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chapter/case.jsonl.zst");
+        store_history(&path, &history().write().unwrap()).unwrap();
+        let stored = read_history(&path).unwrap();
+        assert_eq!((stored.history, stored.torn), (history(), None));
+        let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        assert_eq!(names.len(), 1, "nothing temporary stays");
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_read_as_far_as_it_goes_and_said_to_be_torn() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("torn.jsonl");
+        let text = history().write().unwrap();
+        fs::write(&path, &text[..text.len() - 20]).unwrap();
+        let stored = read_history(&path).unwrap();
+        assert_eq!(stored.history.events().len(), history().events().len() - 1);
+        assert!(stored.torn.is_some());
+    }
+}

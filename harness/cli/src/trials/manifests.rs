@@ -1,0 +1,280 @@
+//! Manifest files as users have them: one document or several, of which one workload is tried.
+//!
+//! Lines keep their numbers, whichever document they are in, so that every error has its place in the file.
+
+use std::io::Read;
+use std::path::Path;
+
+use probity_cluster::Refusal;
+use probity_document as document;
+use probity_script::problem::{Problem, pin, unpin};
+use probity_trial::Workload;
+use serde_json::Value;
+
+use crate::cases::rejected_pods::{causes, parts, resolved, sentence};
+use crate::exit_status::Failure;
+use crate::output::did_you_mean;
+
+/// A file, with the workloads in it.
+pub(crate) struct Manifests {
+    source: String,
+    workloads: Vec<(Workload, String)>,
+    others: Vec<String>,
+}
+
+/// The workload that is tried.
+pub(crate) struct ChosenWorkload {
+    /// Its file.
+    pub(crate) source: String,
+    /// The workload.
+    pub(crate) workload: Workload,
+    /// The other objects of the file, which are ignored.
+    pub(crate) others: Vec<String>,
+    text: String,
+}
+
+/// Reads a file, or standard input for `-`.
+/// Fails if it cannot be read, or one of its documents is not a Kubernetes object.
+pub(crate) fn read(path: &Path) -> Result<Manifests, Failure> {
+    let (source, bytes) = if path == Path::new("-") {
+        let (mut bytes, most) = (Vec::new(), document::LARGEST as u64 + 1);
+        let read = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
+        ("standard input".to_owned(), read.map(|_| bytes))
+    } else {
+        (path.display().to_string(), std::fs::read(path))
+    };
+    let wrong = |why: String| Failure::wrong_use(Problem::whole(&source, why).to_string());
+    let bytes = bytes.map_err(|error| wrong(format!("it cannot be read: {error}")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| wrong("it is not text: a manifest is written in UTF-8".to_owned()))?;
+    of_text(&source, &text)
+}
+
+fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
+    let mut found = Manifests { source: source.to_owned(), workloads: Vec::new(), others: Vec::new() };
+    let documents = documents(text);
+    for text in &documents {
+        let value: Value = document::read(source, "manifest", text)?;
+        for (path, object) in objects(value, Vec::new()) {
+            found.take(&object, &path, text)?;
+        }
+    }
+    if documents.is_empty() {
+        return Err(Failure::wrong_use(format!("{source}: the manifest is empty")));
+    }
+    if found.workloads.is_empty() {
+        let others = if found.others.is_empty() { "empty lists".to_owned() } else { found.others.join(", ") };
+        let why = format!(
+            "there is no pod in it, only {others}; it needs a Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob"
+        );
+        return Err(Failure::from(Box::new(document::misfit(source, &documents[0], &pin(&why, &["kind"])))));
+    }
+    Ok(found)
+}
+
+/// The objects of a document, each with the path to it: the items of a list, and else the document itself.
+fn objects(mut document: Value, path: Vec<String>) -> Vec<(Vec<String>, Value)> {
+    let kind = document["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
+    let (Some(kind), Some(items)) = (kind, document.get_mut("items").map(Value::take)) else {
+        return vec![(path, document)];
+    };
+    let Value::Array(items) = items else {
+        document["items"] = items;
+        return vec![(path, document)];
+    };
+    let inside = |(at, mut item): (usize, Value)| {
+        // In a typed list the items may omit their kind.
+        if let Some(fields) = item.as_object_mut().filter(|_| !kind.is_empty()) {
+            fields.entry("kind").or_insert_with(|| kind.clone().into());
+        }
+        let path = path.iter().cloned().chain(["items".to_owned(), at.to_string()]).collect();
+        objects(item, path)
+    };
+    items.into_iter().enumerate().flat_map(inside).collect()
+}
+
+/// The documents of a text that are not empty, each after as many empty lines as there are lines before it. Text behind a
+/// separator belongs to its document.
+fn documents(text: &str) -> Vec<String> {
+    let mut documents = vec![String::new()];
+    for (at, line) in text.lines().enumerate() {
+        let next = separates(line);
+        if next {
+            documents.push("\n".repeat(at));
+        }
+        if let Some(document) = documents.last_mut() {
+            *document += if next && !says(line) { "" } else { line };
+            *document += "\n";
+        }
+    }
+    documents.into_iter().filter(|text| text.lines().any(says)).collect()
+}
+
+fn separates(line: &str) -> bool {
+    line == "---" || line.starts_with("--- ") || line.starts_with("---\t")
+}
+
+/// Whether a line holds more than a comment and a separator.
+fn says(line: &str) -> bool {
+    let line = if separates(line) { &line[3..] } else { line };
+    !line.trim().is_empty() && !line.trim_start().starts_with('#')
+}
+
+impl Manifests {
+    /// Adds an object of the file.
+    fn take(&mut self, object: &Value, path: &[String], text: &str) -> Result<(), Failure> {
+        let misfit = |why: String| {
+            let (sentence, inside) = unpin(&why);
+            let path: Vec<&String> = path.iter().chain(&inside).collect();
+            let why = if path.is_empty() { why.clone() } else { pin(sentence, &path) };
+            Failure::from(Box::new(document::misfit(&self.source, text, &why)))
+        };
+        match Workload::of(object).map_err(misfit)? {
+            Some(mut workload) => {
+                workload.path.splice(0..0, path.iter().cloned());
+                self.workloads.push((workload, text.to_owned()));
+            }
+            None => {
+                let name = object["metadata"]["name"].as_str().unwrap_or("without a name");
+                self.others.push(format!("{} {name}", object["kind"].as_str().unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The workload of this name, or the only one. Fails if none has this name, or if there are several and no name is given.
+    pub(crate) fn choose(self, wanted: Option<&str>) -> Result<ChosenWorkload, Failure> {
+        let Self { source, workloads, others } = self;
+        let full = |(workload, _): &(Workload, String)| format!("{}/{}", workload.kind, workload.name);
+        let list = workloads.iter().map(full).collect::<Vec<_>>().join(", ");
+        let names: Vec<String> = workloads.iter().map(|(workload, _)| workload.name.clone()).collect();
+        let fits = |one: &(Workload, String)| {
+            wanted.is_none_or(|wanted| full(one).eq_ignore_ascii_case(wanted) || one.0.name == wanted)
+        };
+        let (mut fitting, rest): (Vec<_>, Vec<_>) = workloads.into_iter().partition(fits);
+        match (fitting.pop(), wanted) {
+            (Some((workload, text)), _) if fitting.is_empty() => {
+                let rest = rest.iter().map(|(other, _)| format!("{} {}", other.kind, other.name));
+                Ok(ChosenWorkload { source, workload, others: rest.chain(others).collect(), text })
+            }
+            (None, Some(wanted)) => {
+                let near = did_you_mean(wanted, names.iter().map(String::as_str));
+                let why = format!("{source}: there is no workload `{wanted}`{near}\nit has {list}");
+                Err(Failure::wrong_use(why))
+            }
+            _ => Err(Failure::wrong_use(format!(
+                "{source}: several workloads fit; choose one with --workload: {list}"
+            ))),
+        }
+    }
+}
+
+impl ChosenWorkload {
+    /// A pinned sentence about the workload, at its place.
+    pub(crate) fn misfit(&self, why: &str) -> Failure {
+        Failure::from(Box::new(document::misfit(&self.source, &self.text, why)))
+    }
+
+    /// Why the API server rejects the pod, at the place of the field if the field is the user's.
+    pub(crate) fn rejected(&self, refusal: &Refusal) -> String {
+        let problem = |(field, why): &(String, String)| {
+            let mut path = self.workload.path.clone();
+            path.extend(resolved(&self.workload.template, &parts(field)));
+            document::misfit(&self.source, &self.text, &pin(&sentence("pod", field, why), &path)).to_string()
+        };
+        causes(refusal).iter().map(problem).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The workload in a few words.
+    pub(crate) fn words(&self) -> String {
+        let Workload { kind, name, .. } = &self.workload;
+        let name = if name.is_empty() { "without a name" } else { name };
+        match kind.as_str() {
+            "Pod" => format!("the Pod {name}"),
+            kind => format!("the pod template of the {kind} {name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    const TWO: &str = "\
+# a comment
+---
+kind: Service
+metadata: { name: web }
+---
+kind: Pod
+metadata: { name: one }
+spec: { containers: [{ name: c }] }
+---
+kind: Deployment
+metadata: { name: two }
+spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
+";
+
+    fn failure(result: Result<ChosenWorkload, Failure>) -> String {
+        result.err().unwrap().to_string()
+    }
+
+    #[test]
+    fn of_several_workloads_one_must_be_named() {
+        let said = failure(of_text("f.yaml", TWO).unwrap().choose(None));
+        assert!(said.ends_with("choose one with --workload: Pod/one, Deployment/two"), "{said}");
+        let said = failure(of_text("f.yaml", TWO).unwrap().choose(Some("tow")));
+        assert!(said.contains("did you mean `two`?"), "{said}");
+        for name in ["two", "Deployment/two", "deployment/two"] {
+            let found = of_text("f.yaml", TWO).unwrap().choose(Some(name)).unwrap();
+            assert_eq!(found.words(), "the pod template of the Deployment two");
+            assert_eq!(found.others, ["Pod one", "Service web"]);
+        }
+    }
+
+    #[test]
+    fn a_place_is_that_in_the_file_whichever_document_it_is_in() {
+        let found = of_text("f.yaml", TWO).unwrap().choose(Some("two")).unwrap();
+        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
+        let said = found.misfit(&why).to_string();
+        assert!(said.starts_with("f.yaml, line 12, column 59: a container has no field `imag`"), "{said}");
+    }
+
+    #[test]
+    fn what_stands_behind_a_separator_belongs_to_its_document() {
+        let text = "--- # a comment\n--- { kind: Pod, metadata: { name: one }, spec: { containers: [{ imag: x }] } }\n---\n";
+        let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
+        assert_eq!(found.words(), "the Pod one");
+        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
+        let said = found.misfit(&why).to_string();
+        assert!(said.starts_with("f.yaml, line 2, column 64: a container needs a `name`"), "{said}");
+    }
+
+    #[test]
+    fn the_items_of_a_list_are_documents_of_their_own_at_their_places() {
+        let text = "\
+kind: List
+items:
+  - { kind: Service, metadata: { name: web } }
+  - kind: Pod
+    metadata: { name: one }
+    spec: { containers: [{ name: c, imag: x }] }
+";
+        let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
+        assert_eq!((found.words().as_str(), found.others.len()), ("the Pod one", 1));
+        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
+        let said = found.misfit(&why).to_string();
+        assert!(said.starts_with("f.yaml, line 6, column 43: a container has no field `imag`"), "{said}");
+        let wrong =
+            of_text("f.yaml", "kind: List\nitems:\n  - { metadata: {} }\n").err().unwrap().to_string();
+        assert!(wrong.starts_with("f.yaml, line 3, column 5: there is no `kind`"), "{wrong}");
+        let typed = text
+            .replace("kind: List", "kind: PodList")
+            .replace("  - kind: Pod\n    metadata", "  - metadata");
+        assert_eq!(of_text("f.yaml", &typed).unwrap().choose(None).unwrap().words(), "the Pod one");
+        let none = of_text("f.yaml", "kind: List\nitems: []\n").err().unwrap().to_string();
+        assert!(none.contains("there is no pod in it, only empty lists"), "{none}");
+    }
+}

@@ -1,0 +1,174 @@
+//! How a program that runs or judges cases ends: one rule from a few facts to the exit status.
+//!
+//! `probity run`, `try`, `report` and `judge` collect the facts, each in its own way, and ask [`ExitFacts::status`].
+
+use crate::document::Report;
+use crate::word::Word;
+
+/// The exit statuses. They are published and never change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Exit {
+    /// Everything that ran holds or diverges.
+    Success = 0,
+    /// A clause or an expectation is violated.
+    Violated = 1,
+    /// The command is wrong.
+    Usage = 2,
+    /// Something is undecided, or nothing was decided.
+    Inconclusive = 3,
+    /// The cluster, the harness or a file failed.
+    Error = 4,
+    /// The run was interrupted and cleaned up.
+    Interrupted = 5,
+    /// Objects of the run are left on the cluster.
+    LeftBehind = 6,
+}
+
+impl Exit {
+    /// The code.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// What the user wants of a run that leaves something undecided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Undecided {
+    /// The exit status reports it.
+    #[default]
+    Told,
+    /// It counts as a violation.
+    Fails,
+    /// It passes, provided that something was decided.
+    Passes,
+}
+
+/// All that the exit status depends on besides the user's wish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExitFacts {
+    /// Objects of the run are left on the cluster.
+    pub left_behind: bool,
+    /// The run was interrupted.
+    pub interrupted: bool,
+    /// A clause or an expectation is violated.
+    pub violated: bool,
+    /// The cluster, the harness or a file failed, or the run did not come to its end.
+    pub failed: bool,
+    /// A case is undecided, or a clause that a case was written for.
+    pub undecided: bool,
+    /// Something was decided about the cluster.
+    pub decided: bool,
+}
+
+impl ExitFacts {
+    /// Adds a verdict. `asked` distinguishes what a case was meant to decide from what it left open in passing.
+    pub fn add(&mut self, verdict: Word, asked: bool) {
+        match verdict {
+            Word::Violated => self.violated = true,
+            Word::Error => self.failed = true,
+            Word::Inconclusive => self.undecided |= asked,
+            Word::Holds | Word::Diverges | Word::Skipped => {}
+        }
+        self.decided |= matches!(verdict, Word::Violated | Word::Holds | Word::Diverges);
+    }
+
+    /// The facts of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            left_behind: self.left_behind || other.left_behind,
+            interrupted: self.interrupted || other.interrupted,
+            violated: self.violated || other.violated,
+            failed: self.failed || other.failed,
+            undecided: self.undecided || other.undecided,
+            decided: self.decided || other.decided,
+        }
+    }
+
+    /// The exit status. If several apply, the precedence is 6 or 5, then 1, 4, 3.
+    #[must_use]
+    pub fn status(self, undecided: Undecided) -> Exit {
+        let open = self.undecided || !self.decided;
+        match undecided {
+            _ if self.left_behind => Exit::LeftBehind,
+            _ if self.interrupted => Exit::Interrupted,
+            _ if self.violated => Exit::Violated,
+            _ if self.failed => Exit::Error,
+            Undecided::Fails if open => Exit::Violated,
+            Undecided::Told if open => Exit::Inconclusive,
+            Undecided::Passes if !self.decided => Exit::Inconclusive,
+            _ => Exit::Success,
+        }
+    }
+}
+
+impl Report {
+    /// How the program that made this report ends.
+    #[must_use]
+    pub fn exit(&self, undecided: Undecided) -> Exit {
+        self.exit_facts().status(undecided)
+    }
+
+    /// What the exit status follows from. A run without an end failed: its log would say more otherwise.
+    #[must_use]
+    pub fn exit_facts(&self) -> ExitFacts {
+        let mut facts = ExitFacts {
+            left_behind: !self.leftovers.is_empty(),
+            interrupted: self.usage.is_some_and(|usage| usage.interrupted),
+            failed: self.usage.is_none(),
+            ..ExitFacts::default()
+        };
+        for case in &self.cases {
+            facts.add(case.verdict, true);
+        }
+        for clause in &self.clauses {
+            facts.add(clause.verdict, clause.judged_in.iter().any(|judged| judged.intended));
+        }
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every combination of facts with the status under each setting of `--inconclusive`.
+    fn table() -> String {
+        let mut table =
+            "left  interrupted  violated  failed  undecided  decided |  warn  fail  pass\n".to_owned();
+        for bits in 0..64_u8 {
+            let bit = |place: u8| bits & (32 >> place) != 0;
+            let facts = ExitFacts {
+                left_behind: bit(0),
+                interrupted: bit(1),
+                violated: bit(2),
+                failed: bit(3),
+                undecided: bit(4),
+                decided: bit(5),
+            };
+            let mark = |place| if bit(place) { "yes" } else { "-" };
+            let status = |undecided| facts.status(undecided).code();
+            table += &format!(
+                "{:<4}  {:<11}  {:<8}  {:<6}  {:<9}  {:<7} |  {:<4}  {:<4}  {}\n",
+                mark(0),
+                mark(1),
+                mark(2),
+                mark(3),
+                mark(4),
+                mark(5),
+                status(Undecided::Told),
+                status(Undecided::Fails),
+                status(Undecided::Passes),
+            );
+        }
+        table
+    }
+
+    #[test]
+    fn every_combination_of_facts_has_the_status_of_the_table() {
+        let table = table();
+        assert_eq!(table, include_str!("exit_status.txt"), "the table would now be\n{table}");
+    }
+}

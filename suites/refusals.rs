@@ -1,0 +1,194 @@
+//! What the API server refuses, accepts and fills in: one judge for all clauses that have an entry in [`rules`].
+//!
+//! The evidence is in dry runs, and, for defaults, in the pods that were created. Each rule looks at what a manifest says,
+//! not at the name of the trial. A refusal counts only if its message names the field: a manifest may be refused for other
+//! reasons.
+
+mod rules;
+
+use std::collections::BTreeSet;
+
+use probity_model::history::Tried;
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Judge, Seen, Timeline};
+use serde_json::Value;
+
+use rules::{DEFAULTS, FieldDefault, FieldRule, RULES};
+
+/// A field of a manifest, set or not.
+pub(crate) struct ManifestField<'m> {
+    /// Where it is: `containers[app].livenessProbe.httpGet.port`.
+    pub(crate) place: String,
+    /// Its value; null if it is not set.
+    pub(crate) value: &'m Value,
+    /// The spec of the pod that it belongs to.
+    spec: &'m Value,
+}
+
+impl ManifestField<'_> {
+    fn number(&self) -> Option<i64> {
+        self.value.as_i64()
+    }
+
+    /// The end of its path, as the API server's messages name it: `httpGet.port`.
+    fn name(&self) -> &str {
+        let parent = self.place.rfind('.').and_then(|last| self.place[..last].rfind('.'));
+        parent.map_or(self.place.as_str(), |dot| &self.place[dot + 1..])
+    }
+}
+
+/// All fields at a path: one for each container, and for each kind of probe where the path has a `*`. A path that begins
+/// with `spec.` is that of a field of the pod. A field that is not set is found too, if the object that it belongs to exists.
+pub(crate) fn fields<'m>(spec: &'m Value, path: &str) -> Vec<ManifestField<'m>> {
+    if let Some(field) = path.strip_prefix("spec.") {
+        return vec![ManifestField { place: path.to_owned(), value: &spec[field], spec }];
+    }
+    let kinds: &[&str] = if path.contains('*') { &["startup", "liveness", "readiness"] } else { &[""] };
+    let mut found = Vec::new();
+    for list in ["initContainers", "containers"] {
+        for container in spec[list].as_array().into_iter().flatten() {
+            let name = container["name"].as_str().unwrap_or_default();
+            for path in kinds.iter().map(|kind| path.replace('*', kind)) {
+                let (parents, field) = path.rsplit_once('.').unwrap_or(("", &path));
+                let mut parents = parents.split('.').filter(|parent| !parent.is_empty());
+                if let Some(parent) = parents.try_fold(container, |parent, child| parent.get(child)) {
+                    let place = format!("{list}[{name}].{path}");
+                    found.push(ManifestField { place, value: &parent[field], spec });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a field is not set. The API server treats an empty text in the same way.
+pub(crate) fn is_unset(value: &Value) -> bool {
+    value.is_null() || value == ""
+}
+
+/// Judges for all clauses that have rules and no judge of their own.
+pub(crate) fn judges(others: &[Judge]) -> Vec<Judge> {
+    let rules = RULES.iter().map(|rule| rule.clause);
+    let clauses: BTreeSet<_> = rules.chain(DEFAULTS.iter().map(|default| default.clause)).collect();
+    let without = clauses.into_iter().filter(|clause| others.iter().all(|other| other.clause != *clause));
+    without.map(|clause| Judge { clause, judge }).collect()
+}
+
+/// Judges a clause by its rules: for a clause that also has a judge of its own, the part about the API server.
+pub(crate) fn judge(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for default in DEFAULTS.iter().filter(|default| default.clause == clause.id.as_str()) {
+        judge_default(run, default, seen);
+    }
+    let of_clause = |rule: &FieldRule| rule.clause == clause.id.as_str();
+    for (id, tried) in &run.tried {
+        judge_trial(*id, tried, &apply(tried, "/spec", of_clause), seen);
+    }
+}
+
+/// Judges the probes in pod templates by the rules of all clauses.
+pub(crate) fn judge_templates(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (id, tried) in &run.tried {
+        let of_probes = |rule: &FieldRule| rule.fields.iter().all(|path| path.contains("Probe"));
+        let mut applied = apply(tried, "/spec/template/spec", of_probes);
+        applied.retain(|applied| !applied.means_default());
+        judge_trial(*id, tried, &applied, seen);
+    }
+}
+
+/// A field that a rule applies to.
+struct Applied<'m> {
+    rule: &'static FieldRule,
+    field: ManifestField<'m>,
+    valid: bool,
+}
+
+impl Applied<'_> {
+    /// Whether the message of a refusal names the field.
+    fn is_named(&self, message: &str) -> bool {
+        message.contains(self.rule.words.unwrap_or_else(|| self.field.name()))
+    }
+
+    /// Whether the value is the zero that the reference implementation replaces by the default.
+    fn means_default(&self) -> bool {
+        self.rule.zero_means_default && self.field.number() == Some(0)
+    }
+
+    /// Whether it did so.
+    fn was_replaced(&self, stored: &Value) -> bool {
+        let is_default = |default: &FieldDefault| {
+            let mut stored = fields(stored, default.field).into_iter();
+            stored.any(|stored| stored.place == self.field.place && default.allows(stored.value))
+        };
+        self.means_default() && DEFAULTS.iter().any(is_default)
+    }
+}
+
+fn apply<'m>(tried: &'m Tried, spec: &str, which: impl Fn(&FieldRule) -> bool) -> Vec<Applied<'m>> {
+    let Some(spec) = tried.manifest.pointer(spec) else { return Vec::new() };
+    let rules = RULES.iter().filter(|rule| which(rule));
+    let pairs = rules.flat_map(|rule| rule.fields.iter().map(move |path| (rule, path)));
+    let found = pairs.flat_map(|(rule, path)| fields(spec, path).into_iter().map(move |field| (rule, field)));
+    found.filter_map(|(rule, field)| Some(Applied { valid: (rule.valid)(&field)?, rule, field })).collect()
+}
+
+/// A manifest with an invalid field must be refused for it, and one without must not.
+fn judge_trial(id: EventId, tried: &Tried, applied: &[Applied<'_>], seen: &mut Seen) {
+    let valid = applied.iter().all(|applied| applied.valid);
+    let decisive: Vec<_> = applied.iter().filter(|applied| applied.valid == valid).collect();
+    let named = decisive.iter().find(|applied| applied.is_named(&tried.message));
+    let Some(ManifestField { place, value, .. }) = decisive.first().map(|first| &first.field) else { return };
+    let (name, message) = (&tried.name, &tried.message);
+    match (valid, tried.code, named) {
+        (true, ..300, _) | (false, 400 | 422, Some(_)) => {
+            seen.fine(decisive.iter().any(|applied| applied.rule.proves).then_some(id));
+        }
+        (true, 400 | 422, Some(Applied { field, .. })) => {
+            let finding = format!("`{name}` is valid, but was refused for {}: {message}", field.place);
+            seen.violated(finding, [id]);
+        }
+        (false, ..300, _) if decisive.iter().all(|zero| zero.was_replaced(&tried.stored["spec"])) => {
+            let field = place.rsplit('.').next().unwrap_or(place);
+            seen.diverges(format!("{field} 0 was accepted and replaced by its default"), [id]);
+        }
+        (false, ..300, _) => {
+            seen.violated(format!("`{name}` was accepted, although {place} is {value}"), [id]);
+        }
+        (false, 400 | 422, None) => {
+            let why = format!("`{name}` was refused, but not for {place}: {message}");
+            seen.doubt(Doubt::Ambiguous, why, [id]);
+        }
+        _ => {}
+    }
+}
+
+fn judge_default(run: &Timeline<'_>, default: &FieldDefault, seen: &mut Seen) {
+    for (events, sent, shown) in sent_and_shown(run) {
+        let read_back = fields(shown, default.field);
+        for unset in fields(sent, default.field).into_iter().filter(|field| is_unset(field.value)) {
+            let Some(filled) = read_back.iter().find(|filled| filled.place == unset.place) else { continue };
+            if !default.allows(filled.value) {
+                let (place, value, expected) = (&unset.place, filled.value, default.read_back.join(" or "));
+                let finding = format!("{place} is not set: {value} is read back instead of {expected}");
+                seen.violated(finding, events.iter().copied());
+            } else if !default.allows(&Value::Null) && (default.pods_prove || events.len() == 1) {
+                seen.fine(events.iter().copied());
+            }
+        }
+    }
+}
+
+/// The spec of each pod as it was sent and as the API server shows it, with the events: one event of a dry run, two of a
+/// pod.
+fn sent_and_shown<'h>(run: &Timeline<'h>) -> Vec<(Vec<EventId>, &'h Value, &'h Value)> {
+    let created = run.pods.iter().filter_map(|pod| {
+        let ((id, manifest), first) = (pod.created?, pod.revisions.first()?);
+        Some((vec![id, first.id], manifest.get("spec")?, first.object.get("spec")?))
+    });
+    let accepted = run.tried.iter().filter(|(_, tried)| tried.code < 300);
+    let tried = accepted
+        .filter_map(|(id, tried)| Some((vec![*id], tried.manifest.get("spec")?, tried.stored.get("spec")?)));
+    created.chain(tried).collect()
+}
+
+#[cfg(test)]
+mod tests;

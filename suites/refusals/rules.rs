@@ -1,0 +1,166 @@
+//! The table: which fields the API server must refuse or accept, and what it must fill in.
+//!
+//! A new clause about a refused field is one entry here. The path of a field begins at the container; `*Probe` stands for
+//! each of the three probes, and `spec.` for the pod itself.
+
+use serde_json::Value;
+
+use super::{ManifestField, is_unset};
+
+/// A rule about fields that are refused if they are not valid, and not refused if they are.
+pub(super) struct FieldRule {
+    /// The clause that says so.
+    pub(super) clause: &'static str,
+    /// The paths of the fields.
+    pub(super) fields: &'static [&'static str],
+    /// Whether a field is valid; none if the rule does not apply to it.
+    pub(super) valid: fn(&ManifestField<'_>) -> Option<bool>,
+    /// What a refusal must say, if it is not the last two words of the path.
+    pub(super) words: Option<&'static str>,
+    /// Whether the right answer is evidence that the clause holds. Otherwise only wrong answers count.
+    pub(super) proves: bool,
+    /// Whether the reference implementation replaces zero by the default instead of refusing it.
+    pub(super) zero_means_default: bool,
+}
+
+const fn rule(
+    clause: &'static str,
+    fields: &'static [&'static str],
+    valid: fn(&ManifestField<'_>) -> Option<bool>,
+) -> FieldRule {
+    FieldRule { clause, fields, valid, words: None, proves: true, zero_means_default: false }
+}
+
+/// What the API server fills in for a field that is not set.
+pub(super) struct FieldDefault {
+    /// The clause that says so.
+    pub(super) clause: &'static str,
+    /// The path of the field.
+    pub(super) field: &'static str,
+    /// The values that may be read back, as JSON; null stands for a field that stays unset.
+    pub(super) read_back: &'static [&'static str],
+    /// Whether a pod that shows the default is evidence that the clause holds. Otherwise only dry runs are: the pod's
+    /// probes show more.
+    pub(super) pods_prove: bool,
+}
+
+const fn default(
+    clause: &'static str,
+    field: &'static str,
+    read_back: &'static [&'static str],
+) -> FieldDefault {
+    FieldDefault { clause, field, read_back, pods_prove: true }
+}
+
+impl FieldDefault {
+    /// Whether this value may be read back.
+    pub(super) fn allows(&self, value: &Value) -> bool {
+        self.read_back.contains(&value.to_string().as_str())
+    }
+}
+
+const CONFIG: &str = "probe.config.defaults";
+const MINIMUMS: &str = "probe.config.minimums";
+const ONE_SUCCESS: &str = "probe.success-threshold.liveness-startup-must-be-1";
+const READINESS_GRACE: &str = "probe.tgps.readiness-refused";
+const SCHEME: &str = "probe.http.default-scheme";
+
+const SUCCESSES: &[&str] = &["livenessProbe.successThreshold", "startupProbe.successThreshold"];
+const GRACES: &[&str] =
+    &["livenessProbe.terminationGracePeriodSeconds", "startupProbe.terminationGracePeriodSeconds"];
+const PORTS: &[&str] = &["*Probe.httpGet.port", "*Probe.tcpSocket.port"];
+const COUNTS: &[&str] = &[
+    "*Probe.periodSeconds",
+    "*Probe.timeoutSeconds",
+    "*Probe.failureThreshold",
+    "readinessProbe.successThreshold",
+];
+
+pub(super) const DEFAULTS: &[FieldDefault] = &[
+    default(CONFIG, "*Probe.periodSeconds", &["10"]),
+    default(CONFIG, "*Probe.timeoutSeconds", &["1"]),
+    default(CONFIG, "*Probe.successThreshold", &["1"]),
+    default(CONFIG, "*Probe.failureThreshold", &["3"]),
+    default(CONFIG, "*Probe.initialDelaySeconds", &["null", "0"]),
+    default(CONFIG, "*Probe.terminationGracePeriodSeconds", &["null"]),
+    default(CONFIG, "spec.terminationGracePeriodSeconds", &["null", "30"]),
+    FieldDefault {
+        pods_prove: false,
+        ..default("probe.http.default-path", "*Probe.httpGet.path", &["\"/\""])
+    },
+    FieldDefault { pods_prove: false, ..default(SCHEME, "*Probe.httpGet.scheme", &["\"HTTP\""]) },
+];
+
+pub(super) const RULES: &[FieldRule] = &[
+    rule(MINIMUMS, &["*Probe.initialDelaySeconds"], |delay| at_least(0, delay)),
+    FieldRule { zero_means_default: true, ..rule(MINIMUMS, COUNTS, |count| at_least(1, count)) },
+    // ONE_SUCCESS is about the numbers above 1.
+    FieldRule {
+        zero_means_default: true,
+        ..rule(MINIMUMS, SUCCESSES, |count| at_least(1, count).filter(|_| count.number() <= Some(1)))
+    },
+    rule(MINIMUMS, GRACES, |grace| at_least(1, grace)),
+    rule(ONE_SUCCESS, SUCCESSES, |count| {
+        count.number().filter(|number| *number >= 1).map(|number| number == 1)
+    }),
+    rule(ONE_SUCCESS, &["readinessProbe.successThreshold"], |count| {
+        at_least(1, count).filter(|valid| *valid)
+    }),
+    rule(READINESS_GRACE, &["readinessProbe.terminationGracePeriodSeconds"], forbidden),
+    rule(READINESS_GRACE, GRACES, |grace| at_least(1, grace).filter(|valid| *valid)),
+    FieldRule {
+        words: Some("handler type"),
+        ..rule("probe.handler.exactly-one", &["*Probe"], has_one_handler)
+    },
+    rule("probe.http.port-number-range", PORTS, |port| port.number().map(is_port)),
+    FieldRule {
+        proves: false,
+        ..rule("probe.http.port-name-unresolvable", PORTS, |port| port.value.as_str().map(is_port_name))
+    },
+    rule(SCHEME, &["*Probe.httpGet.scheme"], |scheme| {
+        (!is_unset(scheme.value)).then(|| scheme.value == "HTTP" || scheme.value == "HTTPS")
+    }),
+    rule("probe.http.header-name-validation", &["*Probe.httpGet.httpHeaders"], |headers| {
+        let headers = headers.value.as_array().filter(|headers| !headers.is_empty())?;
+        Some(headers.iter().all(|header| is_header_name(header["name"].as_str().unwrap_or_default())))
+    }),
+    rule("probe.grpc.port-required", &["*Probe.grpc.port"], |port| Some(port.number().is_some_and(is_port))),
+    rule("probe.grpc.no-host", &["*Probe.grpc.host"], forbidden),
+    rule("validation.exec-command-required", &["*Probe.exec.command"], |command| {
+        Some(command.value.as_array().is_some_and(|words| !words.is_empty()))
+    }),
+    rule("validation.prestop-sleep-range", &["lifecycle.preStop.sleep"], |sleep| {
+        let grace = sleep.spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+        sleep.value["seconds"].as_i64().map(|seconds| (0..=grace).contains(&seconds))
+    }),
+];
+
+fn at_least(least: i64, field: &ManifestField<'_>) -> Option<bool> {
+    field.number().map(|number| number >= least)
+}
+
+fn forbidden(field: &ManifestField<'_>) -> Option<bool> {
+    (!field.value.is_null()).then_some(false)
+}
+
+fn has_one_handler(probe: &ManifestField<'_>) -> Option<bool> {
+    let handlers = ["exec", "grpc", "httpGet", "tcpSocket"];
+    let count = handlers.iter().filter(|handler| probe.value.get(handler).is_some()).count();
+    probe.value.is_object().then_some(count == 1)
+}
+
+fn is_port(number: i64) -> bool {
+    (1..=65535).contains(&number)
+}
+
+/// Whether a text is a valid name of a port, as IANA names services.
+fn is_port_name(text: &str) -> bool {
+    (1..=15).contains(&text.len())
+        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        && text.bytes().any(|c| c.is_ascii_lowercase())
+        && !(text.starts_with('-') || text.ends_with('-') || text.contains("--"))
+}
+
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-')
+}
