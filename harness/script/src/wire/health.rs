@@ -40,10 +40,9 @@ pub fn compose_health(answer: Option<&GrpcAnswer>) -> ComposedAnswer<HealthReply
             failed(&format!("code {code}"), *delay, *code, message)
         }
         GrpcAnswer::With(GrpcSettings { delay, .. }) => reports(answer, *delay),
-        GrpcAnswer::Serving
-        | GrpcAnswer::NotServing
-        | GrpcAnswer::Unknown
-        | GrpcAnswer::ServiceUnknown => reports(answer, None),
+        GrpcAnswer::Serving | GrpcAnswer::NotServing | GrpcAnswer::Unknown | GrpcAnswer::ServiceUnknown => {
+            reports(answer, None)
+        }
     }
 }
 

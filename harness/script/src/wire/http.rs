@@ -68,7 +68,11 @@ impl PlannedResponse {
         Self {
             version: request.version,
             status: redirect.status.code(),
-            headers: vec![format!("Location: {base}{}?{HOP}={}", request.path, request.hop.saturating_add(1))],
+            headers: vec![format!(
+                "Location: {base}{}?{HOP}={}",
+                request.path,
+                request.hop.saturating_add(1)
+            )],
             length: BodyLength::True,
             content: BodyContent::Filler(0),
             body_delay: None,

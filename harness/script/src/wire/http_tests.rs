@@ -112,8 +112,7 @@ fn what_is_not_a_response_is_bytes_and_an_end() {
         ("reset", "reset", "", ConnectionEnd::Reset),
         ("{ raw: 220 smtp, delay: 1s }", "raw", "220 smtp", ConnectionEnd::Close),
     ] {
-        let composed =
-            compose_http(&serde_saphyr::from_str(yaml).unwrap(), &HttpRequestFacts::default());
+        let composed = compose_http(&serde_saphyr::from_str(yaml).unwrap(), &HttpRequestFacts::default());
         assert_eq!(composed.word, word);
         assert_eq!(composed.action, WireAction::SendAndEnd { bytes: bytes.as_bytes().to_vec(), end });
     }
@@ -138,7 +137,10 @@ fn a_reader_gets_what_the_plan_sends_it() {
 #[test]
 fn the_witness_names_what_breaks_off() {
     for (yaml, why) in [
-        ("{ body: hello, framing: { content-length: 100 } }", Some("the head promised more than the plan sends")),
+        (
+            "{ body: hello, framing: { content-length: 100 } }",
+            Some("the head promised more than the plan sends"),
+        ),
         ("{ body: hello, framing: close, close-after: 3 }", None),
         ("{ body: hello, close-after: 3 }", Some("the plan closes the connection here")),
         ("{ body: hello, framing: close, reset-after: 3 }", Some("the plan aborts the connection here")),
