@@ -5,6 +5,6 @@ pub(crate) mod exchange;
 pub(crate) mod exchanges;
 pub(crate) mod location;
 pub(crate) mod reaction;
-pub(crate) mod said;
+pub(crate) mod response;
 #[cfg(test)]
 pub(crate) mod scene;

@@ -1,5 +1,6 @@
 //! The names of things that have a script.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -27,6 +28,17 @@ pub enum Endpoint {
     Exec(String),
     /// What is done about a stop signal.
     Stop,
+}
+
+impl Endpoint {
+    /// The name by which the endpoint draws its chances; see [`crate::Plan::dice`].
+    #[must_use]
+    pub fn chance_name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Of { name, .. } | Self::Connections(name) | Self::Listen(name) => name.into(),
+            Self::Exec(_) | Self::Stop => self.to_string().into(),
+        }
+    }
 }
 
 impl fmt::Display for Endpoint {

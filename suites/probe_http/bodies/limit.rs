@@ -8,7 +8,7 @@ use probity_script::answer::{Body, HttpAnswer, HttpReply};
 use crate::reading::http::exchange::{Hop, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
-use crate::reading::http::said::{LIMIT, Said};
+use crate::reading::http::response::{LIMIT, ResponseSeen};
 
 /// The kubelet stops reading at 10 KiB; the status alone decides.
 pub(super) fn no_more_is_read(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -38,7 +38,7 @@ pub(super) fn no_more_is_read(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 
 /// Whether the answer had a body of at least so much.
 fn large(hop: &Hop<'_, '_>, least: u64) -> bool {
-    matches!(hop.said, Said::Whole { bytes: Some(bytes), .. } if bytes >= least)
+    matches!(hop.said, ResponseSeen::Whole { bytes: Some(bytes), .. } if bytes >= least)
 }
 
 fn planned(hop: &Hop<'_, '_>, is: fn(&HttpReply) -> bool) -> bool {

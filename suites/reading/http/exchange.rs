@@ -12,12 +12,13 @@ use probity_model::timeline::{
 };
 use probity_model::{EventId, Stamp, Timeline};
 use probity_script::answer::{HttpAnswer, HttpReply};
-use probity_script::{Change, Endpoint, Fact, Plan};
+use probity_script::wire::{HttpRequestFacts, PlannedResponse, path_of};
+use probity_script::{Change, Fact, Plan};
 
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::{Reference, Url};
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::http::said::{self, Said};
+use crate::reading::http::response::ResponseSeen;
 
 /// The statuses of redirects (RFC 9110, section 15.4).
 const REDIRECTS: std::ops::Range<u16> = 300..400;
@@ -49,7 +50,7 @@ pub(crate) struct Hop<'t, 'h> {
     /// The planned answer, if the plan is known.
     pub(crate) planned: Option<HttpAnswer>,
     /// What was answered.
-    pub(crate) said: Said,
+    pub(crate) said: ResponseSeen,
     /// Where that leads; none for an answer that is not a redirect.
     pub(crate) leads: Option<Leads>,
 }
@@ -107,13 +108,13 @@ impl<'t, 'h> Exchange<'t, 'h> {
     pub(crate) fn outcome(&self) -> HttpOutcome {
         let Some(last) = self.last() else { return HttpOutcome::Nothing };
         match (&last.said, &last.leads) {
-            (Said::Short { .. }, _) => HttpOutcome::Short,
+            (ResponseSeen::Short { .. }, _) => HttpOutcome::Short,
             _ if self.late => HttpOutcome::Open,
-            (Said::Nothing, _) => HttpOutcome::Nothing,
-            (Said::Unknown, _) => HttpOutcome::Open,
-            (Said::Whole { .. }, Some(Leads::Nowhere | Leads::Elsewhere(_))) => HttpOutcome::Parted,
-            (Said::Whole { .. }, Some(Leads::Unusable)) => HttpOutcome::Unusable,
-            (Said::Whole { status, .. }, _) => match ProbeOutcome::of_status(*status) {
+            (ResponseSeen::Nothing, _) => HttpOutcome::Nothing,
+            (ResponseSeen::Unknown, _) => HttpOutcome::Open,
+            (ResponseSeen::Whole { .. }, Some(Leads::Nowhere | Leads::Elsewhere(_))) => HttpOutcome::Parted,
+            (ResponseSeen::Whole { .. }, Some(Leads::Unusable)) => HttpOutcome::Unusable,
+            (ResponseSeen::Whole { status, .. }, _) => match ProbeOutcome::of_status(*status) {
                 ProbeOutcome::Success => HttpOutcome::Good,
                 ProbeOutcome::Failure => HttpOutcome::Bad,
                 ProbeOutcome::Unclear => HttpOutcome::Open,
@@ -176,9 +177,7 @@ impl<'t, 'h> TargetLife<'t, 'h> {
     fn planned(&self, asked: &Asked<'h>) -> Option<HttpAnswer> {
         let answer = asked.answer.as_ref()?;
         let (_, plan) = self.plans.iter().rfind(|(since, _)| *since <= asked.at.at.lo)?;
-        let Endpoint::Of { listener, name } = answer.endpoint.as_ref()? else { return None };
-        let script = plan.as_ref()?.listeners.get(listener)?.paths.get(name)?;
-        script.steps().get(answer.step).map(|step| step.answer.clone())
+        plan.as_ref()?.http_answer(answer.endpoint.as_ref()?, answer.step).cloned()
     }
 }
 
@@ -254,11 +253,11 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
         let connection = target.life.attempt.connection(asked);
         let planned = target.planned(asked);
         let hop = asked.request.hop.unwrap_or(0);
-        let said = asked.answer.as_ref().map_or(Said::Unknown, |answer| {
-            Said::of(answer, planned.as_ref(), hop, asked.is_http1(), self.life.spec.timeout)
+        let said = asked.answer.as_ref().map_or(ResponseSeen::Unknown, |answer| {
+            ResponseSeen::of(answer, planned.as_ref(), hop, asked.is_http1(), self.life.spec.timeout)
         });
         let leads = match &said {
-            Said::Whole { status, .. } if REDIRECTS.contains(status) => {
+            ResponseSeen::Whole { status, .. } if REDIRECTS.contains(status) => {
                 Some(leads(*status, planned.as_ref(), asked, connection, &url, self.origin(connection)))
             }
             _ => None,
@@ -344,18 +343,15 @@ fn leads(
     }
 }
 
-/// The `Location` that was sent, its placeholders filled in as the target does.
+/// The `Location` that was sent.
 pub(crate) fn location(reply: &HttpReply, asked: &Asked<'_>, connection: &Connection<'_>) -> Option<String> {
-    let ip = connection.address();
-    let ip = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
-    let port = connection.port().unwrap_or_default().to_string();
-    let host = asked.header("host").next().unwrap_or_default();
-    let fill = |text: &str| text.replace("{ip}", &ip).replace("{port}", &port).replace("{host}", host);
-    let hop = asked.request.hop.unwrap_or(0);
-    if let Some(chain) = said::chain(reply, hop) {
-        let path = asked.request.target.split('?').next().unwrap_or_default();
-        return Some(format!("{}{path}?probity-hop={}", fill(&chain.base), hop + 1));
-    }
-    let line = reply.headers.iter().find(|line| line.is("location"))?;
-    line.parts().map(|(_, value)| fill(value))
+    let facts = HttpRequestFacts {
+        path: path_of(&asked.request.target),
+        hop: asked.request.hop.unwrap_or(0),
+        host: asked.header("host").next().unwrap_or_default(),
+        ip: connection.address().parse().ok()?,
+        port: connection.port().unwrap_or_default(),
+        ..HttpRequestFacts::default()
+    };
+    PlannedResponse::of(reply, &facts).header("location").map(str::to_owned)
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use probity_model::timeline::ProbeKind;
-use probity_script::{Plan, Span};
+use probity_script::answer::ListenState;
+use probity_script::{Endpoint, Plan, Span};
 use serde_json::Value;
 
 use crate::world::SECOND;
@@ -130,6 +131,7 @@ pub(crate) struct Worker {
 }
 
 /// The process of a container.
+#[derive(Default)]
 pub(crate) struct Life {
     pub(crate) boot: String,
     pub(crate) attempt: u64,
@@ -140,11 +142,11 @@ pub(crate) struct Life {
     pub(crate) exec: u64,
     pub(crate) plan: Plan,
     pub(crate) changes: u64,
-    pub(crate) counts: BTreeMap<String, u64>,
+    pub(crate) counts: BTreeMap<Endpoint, u64>,
     pub(crate) marks: BTreeMap<String, i64>,
     /// Its ports were closed by its end.
     pub(crate) shut: bool,
-    pub(crate) doors: BTreeMap<String, &'static str>,
+    pub(crate) doors: BTreeMap<String, ListenState>,
     pub(crate) is_target: bool,
     /// The workers of its listeners, where these are bounded.
     pub(crate) pools: BTreeMap<String, Pool>,
@@ -237,8 +239,8 @@ impl Life {
     }
 
     /// Counts one more probe of an endpoint.
-    pub(crate) fn count(&mut self, endpoint: &str) -> u64 {
-        let count = self.counts.entry(endpoint.to_owned()).or_insert(0);
+    pub(crate) fn count(&mut self, endpoint: &Endpoint) -> u64 {
+        let count = self.counts.entry(endpoint.clone()).or_insert(0);
         *count += 1;
         *count
     }

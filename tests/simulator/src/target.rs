@@ -1,13 +1,13 @@
 //! The target's process: its life, its witness, and what the control port does to it.
 //!
-//! What is answered is chosen by the plan's own functions ([`probity_script::Script::due`]); nothing here decides.
+//! Which answer is due is chosen by [`probity_script::Script::choose`], and what it puts on the wire is composed by
+//! [`probity_script::wire`], as in the real target. Only when it happens, and what a client makes of it, is decided here.
 
 mod client;
 mod connection;
-mod health;
 mod orphans;
 mod reply;
-mod stream;
+mod request;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -16,28 +16,16 @@ use probity_case::{Of, Step};
 use probity_composer::NODE;
 use probity_model::history::{Did, Happening, Heard, Way};
 use probity_script::answer::ListenState;
-use probity_script::witness::{
-    ChangeSeen, Dump, Entry, Exiting, Hello, Listening, Mark, ResetSeen, SignalSeen, Started,
-};
-use probity_script::{Change, Fact, Moment, Plan, Script, Span, WitnessLine};
+use probity_script::witness::{ChangeSeen, Dump, Entry, Hello, Listening, Mark, ResetSeen, Started};
+use probity_script::{Change, Choice, Endpoint, Fact, Moment, Plan, Script, WitnessLine};
 
 use crate::pod::{Life, micros, span};
 use crate::world::{Act, At, LifeAt, MS, World};
 
 pub(crate) use client::Errand;
-pub(crate) use connection::{Call, Manner, Request, Tls};
-pub(crate) use reply::{Answer, Head};
 
 /// How often a process looks at what its plan says about its ports.
 const DOORS_EVERY: i64 = 10 * MS;
-
-/// The step that is due: its place, its answer, its mark and the probe's number.
-pub(crate) struct Choice<A> {
-    pub(crate) index: usize,
-    pub(crate) answer: A,
-    pub(crate) mark: Option<String>,
-    pub(crate) probe: u64,
-}
 
 impl World<'_> {
     /// The process of a container begins.
@@ -51,19 +39,9 @@ impl World<'_> {
             boot: format!("{:016x}", dice),
             attempt,
             began: now,
-            opened: false,
-            seq: 0,
-            conn: 0,
-            exec: 0,
             is_target: plan.is_some(),
             plan: plan.unwrap_or_default(),
-            changes: 0,
-            counts: BTreeMap::new(),
-            marks: BTreeMap::new(),
-            shut: false,
-            doors: BTreeMap::new(),
-            pools: BTreeMap::new(),
-            orphans: Vec::new(),
+            ..Life::default()
         });
         let life = LifeAt { at, attempt };
         if self.life(life).is_some_and(|life| life.is_target) {
@@ -71,13 +49,7 @@ impl World<'_> {
         }
         let exit = self.life(life).and_then(|of| of.plan.process.exit_for(attempt).cloned());
         if let Some(exit) = exit {
-            let code = match exit.way {
-                probity_script::ExitWay::Exit => exit.code,
-                probity_script::ExitWay::Abort => 134,
-                probity_script::ExitWay::Segfault => 139,
-                probity_script::ExitWay::Kill => 137,
-            };
-            self.later(micros(exit.after), Act::Exit(life, code, "plan"));
+            self.later(micros(exit.after), Act::Exit(life, exit.way.status(exit.code), "plan"));
         }
         self.later(2 * MS, Act::Open(life));
     }
@@ -167,39 +139,19 @@ impl World<'_> {
         self.hear_witness(Happening::Witness(heard));
     }
 
-    /// Chooses the step that is due now.
+    /// Chooses the answer to a probe of an endpoint at a moment.
     pub(crate) fn choose<A: Clone>(
-        &self,
-        life: LifeAt,
-        script: &Script<A>,
-        endpoint: &str,
-        probe: u64,
-        host: Option<&str>,
-    ) -> Choice<A> {
-        self.choose_at(self.now, life, script, endpoint, probe, host)
-    }
-
-    /// Chooses the step that will be due.
-    pub(crate) fn choose_at<A: Clone>(
         &self,
         when: i64,
         life: LifeAt,
-        script: &Script<A>,
-        endpoint: &str,
+        (endpoint, script): (&Endpoint, &Script<A>),
         probe: u64,
         host: Option<&str>,
     ) -> Choice<A> {
-        let name = endpoint.split_once([':', '@', ' ']).map_or(endpoint, |(listener, name)| match name {
-            "connections" | "listen" => listener,
-            name => name,
+        let (elapsed, since, dice) = self.life(life).map_or_else(Default::default, |of| {
+            (span(when - of.began), of.since(when), of.plan.dice(&endpoint.chance_name()))
         });
-        let (elapsed, since, dice) = self
-            .life(life)
-            .map_or_else(Default::default, |of| (span(when - of.began), of.since(when), of.plan.dice(name)));
-        let elapsed: Span = elapsed;
-        let moment = Moment { attempt: life.attempt, elapsed, probe, host, since: &since, dice };
-        let due = script.due(&moment);
-        Choice { index: due.index, answer: due.step.answer.clone(), mark: due.step.mark.clone(), probe }
+        script.choose(&Moment { attempt: life.attempt, elapsed, probe, host, since: &since, dice })
     }
 
     /// Sets a mark, from which steps can count.
@@ -229,50 +181,28 @@ impl World<'_> {
         let Some(script) = of.plan.listeners.get(listener).map(|listener| &listener.listen) else {
             return ListenState::Closed;
         };
-        self.choose(life, script, &format!("{listener}@listen"), 0, None).answer
+        self.choose(self.now, life, (&Endpoint::Listen(listener.to_owned()), script), 0, None).answer
     }
 
     /// Writes down which ports changed their state, and looks again later if the plan changes them.
     pub(crate) fn doors(&mut self, life: LifeAt) {
         let Some(of) = self.life(life).filter(|of| of.is_target) else { return };
-        let listeners: Vec<(String, String)> = of
-            .plan
-            .listeners
-            .iter()
-            .map(|(name, listener)| {
-                let host = listener.bind.map_or_else(|| "[::]".to_owned(), |bind| bind.to_string());
-                (name.clone(), format!("{host}:{}", listener.port))
-            })
-            .collect();
-        let known = of.doors.clone();
-        let changing = of.plan.listeners.values().any(|listener| listener.listen.steps().len() > 1);
-        for (listener, address) in listeners {
-            let state = match self.door(life, &listener) {
-                ListenState::Open => "open",
-                ListenState::Closed => "closed",
-                ListenState::Full => "full",
-            };
-            if known.get(&listener).copied().unwrap_or("closed") != state {
-                if let Some(of) = self.life_mut(life) {
-                    of.doors.insert(listener.clone(), state);
-                }
-                self.note(life, Fact::Listening(Listening { listener, address, state: state.to_owned() }));
+        let listeners = of.plan.listeners.clone();
+        for (listener, settings) in &listeners {
+            let state = self.door(life, listener);
+            let known = self.life_mut(life).and_then(|of| of.doors.insert(listener.clone(), state));
+            if known.unwrap_or(ListenState::Closed) != state {
+                let host = settings.bind.map_or_else(|| "[::]".to_owned(), |bind| bind.to_string());
+                let (listener, address) = (listener.clone(), format!("{host}:{}", settings.port));
+                self.note(
+                    life,
+                    Fact::Listening(Listening { listener, address, state: state.word().to_owned() }),
+                );
             }
         }
-        if changing {
+        if listeners.values().any(|listener| listener.listen.steps().len() > 1) {
             self.later(DOORS_EVERY, Act::Doors(life));
         }
-    }
-
-    /// A signal arrives.
-    pub(crate) fn signal(&mut self, life: LifeAt, signal: &str, answer: &str) {
-        let (signal, answer) = (signal.to_owned(), answer.to_owned());
-        self.note(life, Fact::Signal(SignalSeen { signal, child: None, answer }));
-    }
-
-    /// The process says that it ends, and why.
-    pub(crate) fn say_exiting(&mut self, life: LifeAt, code: u8, why: &str) {
-        self.note(life, Fact::Exiting(Exiting { code, why: why.to_owned() }));
     }
 
     /// The process is gone: the recorder sees the end of its connection.
@@ -287,7 +217,7 @@ impl World<'_> {
 
     /// A change by the control port.
     pub(crate) fn change(&mut self, of: &Of, change: Change, step: &Step) {
-        let Some((at, life)) = self.reach(of, step) else { return };
+        let Some((life, pod, container)) = self.reach(of, step) else { return };
         let text = serde_json::to_string(&change).unwrap_or_default();
         let plan = self.life(life).map(|life| life.plan.clone()).unwrap_or_default();
         match change.apply(&plan) {
@@ -297,7 +227,6 @@ impl World<'_> {
             Ok((plan, endpoints)) => {
                 self.set_plan(life, plan);
                 self.note(life, Fact::Change(ChangeSeen { endpoints: endpoints.clone(), change: text }));
-                let (pod, container) = self.names(at);
                 self.did(Did::Changed { pod, container, endpoints, mono_us: self.mono() });
                 self.doors(life);
             }
@@ -306,20 +235,18 @@ impl World<'_> {
 
     /// The plan is set back to what it was.
     pub(crate) fn reset(&mut self, of: &Of, step: &Step) {
-        let Some((at, life)) = self.reach(of, step) else { return };
-        let plan = self.pods[at.pod].containers[at.container].plan.clone().unwrap_or_default();
+        let Some((life, pod, container)) = self.reach(of, step) else { return };
+        let plan = self.pods[life.at.pod].containers[life.at.container].plan.clone().unwrap_or_default();
         self.set_plan(life, plan);
         let changes = self.life_mut(life).map_or(0, |of| std::mem::take(&mut of.changes));
         self.note(life, Fact::Reset(ResetSeen { changes }));
-        let (pod, container) = self.names(at);
         self.did(Did::Called { pod, container, call: "reset".to_owned() });
     }
 
     /// A mark by the control port.
     pub(crate) fn mark_by_control(&mut self, of: &Of, name: &str, step: &Step) {
-        let Some((at, life)) = self.reach(of, step) else { return };
+        let Some((life, pod, container)) = self.reach(of, step) else { return };
         self.mark(life, name, "control");
-        let (pod, container) = self.names(at);
         self.did(Did::Called { pod, container, call: name.to_owned() });
     }
 
@@ -330,22 +257,19 @@ impl World<'_> {
         }
     }
 
-    fn names(&self, at: At) -> (String, String) {
-        let pod = &self.pods[at.pod];
-        (pod.name.clone(), pod.containers[at.container].name.clone())
-    }
-
-    /// The process behind a container's control port.
-    fn reach(&mut self, of: &Of, step: &Step) -> Option<(At, LifeAt)> {
+    /// The process behind a container's control port, with the names of its pod and container.
+    fn reach(&mut self, of: &Of, step: &Step) -> Option<(LifeAt, String, String)> {
         let place = self.place_of(of);
-        let life = place.and_then(|at| {
-            let attempt = self.pods[at.pod].containers[at.container].life.as_ref()?.attempt;
-            Some((at, LifeAt { at, attempt }))
+        let process = place.and_then(|at| {
+            let pod = &self.pods[at.pod];
+            let container = &pod.containers[at.container];
+            let life = LifeAt { at, attempt: container.life.as_ref()?.attempt };
+            Some((life, pod.name.clone(), container.name.clone()))
         });
-        if life.is_none() {
+        if process.is_none() {
             let why = "nobody answers at the control port".to_owned();
             self.did(Did::Failed { what: step.in_words(), why });
         }
-        life
+        process
     }
 }

@@ -1,8 +1,8 @@
 //! What of all that a target saw were probes, and what the answers to them mean.
 
-use probity_script::answer::HttpAnswer;
+use probity_script::Plan;
+use probity_script::wire::{HttpRequestFacts, WireAction, compose_http};
 use probity_script::witness::Answered;
-use probity_script::{Endpoint, Plan};
 
 use super::at::At;
 use super::attempt::{Asked, Attempt, Connection, Probe, Through};
@@ -98,7 +98,7 @@ fn same_path(spec: &str, target: &str) -> bool {
 fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
     let answer = asked.answer.as_ref()?;
     if grpc {
-        // The target writes the status that it sent; a simulated one may write the plan's word.
+        // The target writes the status that it sent; histories of older simulated targets have the plan's word.
         let serving = ["serving", "status 1"].contains(&answer.answer.as_str());
         return Some(serving && answer.error.is_none());
     }
@@ -112,21 +112,14 @@ fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
     }
 }
 
-/// Whether the plan meant the body not to come in one piece: then the status alone does not tell what a kubelet makes
+/// Whether the plan may break the answer off or send it in parts: then the status alone does not tell what a kubelet makes
 /// of it. A plan that was changed since may say so of another step; that costs a conclusion and no more.
 fn may_break_off(plan: &Plan, answer: &Answered) -> bool {
-    let Some(Endpoint::Of { listener, name }) = &answer.endpoint else { return false };
-    let script = plan
-        .listeners
-        .get(listener)
-        .and_then(|listener| listener.paths.get(name).or_else(|| listener.paths.get("*")));
-    let Some(step) = script.and_then(|script| script.steps().get(answer.step)) else { return false };
-    let HttpAnswer::Reply(reply) = &step.answer else { return false };
-    reply.framing.is_some()
-        || reply.drip.is_some()
-        || reply.body_delay.is_some()
-        || [reply.stall_after, reply.close_after, reply.reset_after].iter().any(Option::is_some)
-        || reply.headers.iter().any(|line| line.is("content-length") || line.is("transfer-encoding"))
+    let planned = answer.endpoint.as_ref().and_then(|endpoint| plan.http_answer(endpoint, answer.step));
+    planned.is_some_and(|planned| match compose_http(planned, &HttpRequestFacts::default()).action {
+        WireAction::Respond(response) => response.may_break_off(),
+        WireAction::Hang | WireAction::SendAndEnd { .. } => false,
+    })
 }
 
 #[cfg(test)]

@@ -180,12 +180,18 @@ impl PlannedResponse {
     /// of it. A body without end is none of these: a client reads as much of it as it wants.
     #[must_use]
     pub fn may_break_off(&self) -> bool {
+        !self.has_a_usual_end() || self.drip.is_some() || self.body_delay.is_some()
+    }
+
+    /// Whether the body is not cut off and its end is announced as any server does it.
+    #[must_use]
+    pub fn has_a_usual_end(&self) -> bool {
         let usual = match self.length {
             BodyLength::True | BodyLength::NoBody => true,
             BodyLength::Chunked => self.content == BodyContent::Endless,
             BodyLength::Claimed(_) | BodyLength::Headers(_) | BodyLength::UntilClose => false,
         };
-        !usual || self.drip.is_some() || self.body_delay.is_some() || self.cut.is_some()
+        usual && self.cut.is_none()
     }
 
     /// The turns in which the body is sent.

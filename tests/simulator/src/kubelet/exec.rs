@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_composer::NODE;
-use probity_script::answer::ExecAnswer;
+use probity_script::answer::CommandOrders;
 use probity_script::witness::{Command, ExecEnded, ExecSeen};
 use probity_script::{Endpoint, Fact};
 
@@ -40,9 +40,9 @@ impl World<'_> {
         let exec = of.exec - 1;
         let endpoint = Endpoint::Exec(name);
         let word = endpoint.to_string();
-        let probe = of.count(&word);
-        let choice = self.choose_at(began, life, &script, &word, probe, None);
-        let short = choice.answer.word().unwrap_or("with settings").to_owned();
+        let probe = of.count(&endpoint);
+        let choice = self.choose(began, life, (&endpoint, &script), probe, None);
+        let orders = CommandOrders::from(&choice.answer);
         let began_mono_us = self.mono() + u64::try_from(BEGINS - 10 * MS).unwrap_or(0);
         let on_node = self.has(Defect::ExecOnTheNode);
         let host = if on_node { NODE.to_owned() } else { self.pods[at.pod].name.clone() };
@@ -54,31 +54,27 @@ impl World<'_> {
         }
         let args = command.to_vec();
         let seen = Command { args, pid: 20, host, namespaces, began_mono_us, ..Command::default() };
-        let fact = ExecSeen { exec, endpoint, probe, step: choice.index, answer: short, command: seen };
+        let fact =
+            ExecSeen { exec, endpoint, probe, step: choice.step, answer: orders.to_string(), command: seen };
         self.note_at(began, life, Fact::Exec(fact));
         if let Some(mark) = choice.mark {
             self.mark(life, &mark, &word);
         }
-        let settings = match &choice.answer {
-            ExecAnswer::Hang => None,
-            answer => answer.settings(),
-        };
-        let over = settings.as_ref().map(|settings| began + MS + settings.sleep.map_or(0, micros));
+        let CommandOrders { hang, settings } = orders;
+        let over = (!hang).then(|| began + MS + settings.sleep.map_or(0, micros));
         let ended = |when: i64, exit| {
             let lived_us = u64::try_from(when - began).unwrap_or(0);
             Fact::ExecEnded(ExecEnded { exec, exit, signals: Vec::new(), lived_us })
         };
         match over.filter(|over| *over <= deadline) {
             Some(over) => {
-                let exit = settings.as_ref().map_or(0, |settings| settings.exit);
-                let forks = settings.as_ref().is_some_and(|settings| settings.fork.is_some());
-                self.note_at(over, life, ended(over, Some(exit)));
-                if let Some(lives) = settings.as_ref().and_then(|settings| settings.fork) {
+                self.note_at(over, life, ended(over, Some(settings.exit)));
+                if let Some(lives) = settings.fork {
                     self.leave_child(life, &word, over, micros(lives));
                 }
-                let exit = if forks && self.has(Defect::ExecWithChildPasses) { 0 } else { exit };
-                let said = settings.and_then(|settings| settings.print).unwrap_or_default();
-                (over + 20 * MS, Back::Command(Some(exit), said))
+                let spared = settings.fork.is_some() && self.has(Defect::ExecWithChildPasses);
+                let exit = if spared { 0 } else { settings.exit };
+                (over + 20 * MS, Back::Command(Some(exit), settings.print.unwrap_or_default()))
             }
             None => {
                 self.note_at(deadline, life, ended(deadline, None));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::prober::{Back, Outcome, Run};
 use super::url::Url;
 use crate::Defect;
-use crate::target::{Answer, Call, Head, Manner, Request, Tls};
+use crate::call::{Call, CallResult, Manner, ReceivedResponse, Request, Tls};
 use crate::world::World;
 
 /// How much of a body is read.
@@ -42,14 +42,17 @@ impl World<'_> {
         if !matches!(leg.url.scheme.as_str(), "http" | "https") {
             return (
                 self.now,
-                Back::Answer(Answer::Broken(format!("unsupported protocol scheme \"{}\"", leg.url.scheme))),
+                Back::Answer(CallResult::Broken(format!(
+                    "unsupported protocol scheme \"{}\"",
+                    leg.url.scheme
+                ))),
             );
         }
         if !leg.url.host.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ':')
             && leg.url.host != "localhost"
         {
             let why = format!("dial tcp: lookup {}: no such host", leg.url.host);
-            return (self.now, Back::Answer(Answer::Broken(why)));
+            return (self.now, Back::Answer(CallResult::Broken(why)));
         }
         let secure = leg.url.scheme == "https";
         let reuses = self.has(Defect::ReusesConnections);
@@ -60,10 +63,9 @@ impl World<'_> {
         let local = self.has(Defect::HttpThroughLoopback) && leg.url.host == "127.0.0.1";
         let inside = local || self.has(Defect::HttpFromInside);
         let own = self.pods[run.at.pod].ip.clone();
+        let peer = if inside && !local { own } else { self.kubelet_address(&leg.url.host) };
+        let port = leg.url.port.unwrap_or(if secure { 443 } else { 80 });
         let call = Call {
-            peer: if inside && !local { own } else { self.kubelet_address(&leg.url.host) },
-            host: leg.url.host.clone(),
-            port: leg.url.port.unwrap_or(if secure { 443 } else { 80 }),
             tls: secure.then(|| self.tls()),
             request: Some(Request {
                 method: if self.has(Defect::HttpAsksByHead) { "HEAD" } else { "GET" },
@@ -71,15 +73,15 @@ impl World<'_> {
                 headers: self.wire(&leg),
                 service: None,
             }),
-            deadline: run.deadline,
             limit: if self.has(Defect::ReadsWholeBody) { u64::MAX } else { LIMIT },
             kept,
             keep: reuses && leg.before == 0,
             manner: Manner { inside: inside.then_some(run.at.pod), ..Manner::default() },
+            ..Call::new(peer, leg.url.host.clone(), port, run.deadline)
         };
         let (when, answer) = self.call(&call);
         if reuses && leg.before == 0 {
-            let kept = if let Answer::Head(head) = &answer { head.kept } else { None };
+            let kept = if let CallResult::Response(response) = &answer { response.kept } else { None };
             if let Some(worker) = self.worker(run.at, run.kind) {
                 worker.kept = kept;
             }
@@ -209,72 +211,76 @@ impl World<'_> {
     }
 
     /// What an answer means.
-    pub(super) fn judge_http(&self, run: &mut Run, answer: Answer) -> Outcome {
+    pub(super) fn judge_http(&self, run: &mut Run, answer: CallResult) -> Outcome {
         let url = run.leg.url.text();
         let failed = |why: &str| Outcome::Failed(format!("Get \"{url}\": {why}"));
         match answer {
-            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
-            Answer::Refused => {
+            CallResult::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            CallResult::Refused => {
                 failed(&format!("dial tcp {}: connect: connection refused", run.leg.url.place()))
             }
-            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
-            Answer::TimedOut { .. } => {
+            CallResult::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            CallResult::TimedOut { .. } => {
                 failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
             }
-            Answer::Broken(why) if why.starts_with("malformed") && self.has(Defect::MalformedIsSuccess) => {
+            CallResult::Broken(why)
+                if why.starts_with("malformed") && self.has(Defect::MalformedIsSuccess) =>
+            {
                 Outcome::Passed
             }
-            Answer::Broken(why)
+            CallResult::Broken(why)
                 if why.starts_with("unsupported") && self.has(Defect::UnusableLocationPasses) =>
             {
                 Outcome::Passed
             }
-            Answer::Broken(why)
+            CallResult::Broken(why)
                 if self.has(Defect::BrokenConnectionDiscarded) && !why.starts_with("unsupported") =>
             {
                 Outcome::Erred("failure", why)
             }
-            Answer::Broken(why) => failed(&why),
-            Answer::Connected | Answer::Parted | Answer::Health(..) => failed("EOF"),
-            Answer::Head(head) => self.judge_head(run, &head),
+            CallResult::Broken(why) => failed(&why),
+            CallResult::Connected | CallResult::Parted | CallResult::Health(..) => failed("EOF"),
+            CallResult::Response(response) => self.judge_response(run, &response),
         }
     }
 
-    fn judge_head(&self, run: &mut Run, head: &Head) -> Outcome {
-        if let Some(location) = head.location.as_deref().filter(|location| !location.is_empty())
-            && matches!(head.status, 301 | 302 | 303 | 307 | 308)
+    fn judge_response(&self, run: &mut Run, response: &ReceivedResponse) -> Outcome {
+        if let Some(location) = response.location.as_deref().filter(|location| !location.is_empty())
+            && matches!(response.status, 301 | 302 | 303 | 307 | 308)
             && let Some(outcome) = self.redirect(run, location)
         {
             return outcome;
         }
-        if let Some(cut) = &head.cut {
+        if let Some(cut) = &response.cut {
             if self.has(Defect::ShortBodyFails) {
                 return Outcome::Failed(cut.clone());
             }
             return Outcome::Erred("failure", cut.clone());
         }
-        if self.has(Defect::LargeBodyFails) && head.body.starts_with("aaaa") && head.status < 300 {
+        if self.has(Defect::LargeBodyFails) && response.body.starts_with("aaaa") && response.status < 300 {
             return Outcome::Failed("response body too large".to_owned());
         }
-        match head.status {
+        match response.status {
             201..=399 if self.has(Defect::HttpOnly200Passes) => {
-                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", response.status))
             }
             400..=499 if self.has(Defect::HttpClientErrorsPass) => Outcome::Passed,
             200..=299 => Outcome::Passed,
             300..=399 if self.has(Defect::RedirectCountsAsFailure) => {
-                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", response.status))
             }
-            300..=399 if head.location.is_none() && self.has(Defect::MissingLocationFails) => {
-                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+            300..=399 if response.location.is_none() && self.has(Defect::MissingLocationFails) => {
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", response.status))
             }
-            300..=399 if head.location.is_some() && self.has(Defect::CrossHostFails) => {
-                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", head.status))
+            300..=399 if response.location.is_some() && self.has(Defect::CrossHostFails) => {
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {}", response.status))
             }
-            300..=399 => Outcome::Warned(format!("Probe terminated redirects, Response body: {}", head.body)),
+            300..=399 => {
+                Outcome::Warned(format!("Probe terminated redirects, Response body: {}", response.body))
+            }
             status => {
                 let body = if self.has(Defect::EventShowsBody) {
-                    format!(" and body: {}", head.body)
+                    format!(" and body: {}", response.body)
                 } else {
                     String::new()
                 };

@@ -1,10 +1,11 @@
 //! The TCP and gRPC probers: bare connections and health checks, and what is made of them.
 
+use probity_script::wire::HealthReply;
 use serde_json::Value;
 
 use super::prober::{Back, KUBELET, Outcome, Run};
 use crate::Defect;
-use crate::target::{Answer, Call, Manner, Request, Tls};
+use crate::call::{Call, CallResult, Manner, Request, Tls};
 use crate::world::{SECOND, World};
 
 /// The address of the node.
@@ -27,25 +28,15 @@ impl World<'_> {
         };
         if is_name(&way.host) {
             let answer = match self.has(Defect::NodeKnowsServices) && way.host.contains(".svc") {
-                true => Answer::Connected,
-                false => Answer::Broken(format!("dial tcp: lookup {}: no such host", way.host)),
+                true => CallResult::Connected,
+                false => CallResult::Broken(format!("dial tcp: lookup {}: no such host", way.host)),
             };
             return (self.now, Back::Answer(answer));
         }
         let stays = if self.has(Defect::TcpKeepsConnection) { run.deadline - self.now } else { 0 };
         let says = if self.has(Defect::TcpSendsBytes) { 6 } else { 0 };
-        let call = Call {
-            peer: way.peer,
-            host: way.host,
-            port: way.port,
-            tls: None,
-            request: None,
-            deadline: run.deadline,
-            limit: 0,
-            kept: None,
-            keep: false,
-            manner: Manner { inside: way.inside, says, stays },
-        };
+        let manner = Manner { inside: way.inside, says, stays };
+        let call = Call { manner, ..Call::new(way.peer, way.host, way.port, run.deadline) };
         let (when, answer) = self.call(&call);
         (when, Back::Answer(answer))
     }
@@ -91,19 +82,13 @@ impl World<'_> {
         let keep = self.has(Defect::GrpcReusesConnection);
         let kept = self.worker(run.at, run.kind).and_then(|worker| worker.kept).filter(|_| keep);
         let mut call = Call {
-            peer: KUBELET.to_owned(),
-            host,
-            port,
-            tls: None,
             request: Some(request),
-            deadline: run.deadline,
-            limit: 10_240,
             kept,
             keep,
-            manner: Manner::default(),
+            ..Call::new(KUBELET.to_owned(), host, port, run.deadline)
         };
         let (mut when, mut answer) = self.call(&call);
-        if matches!(answer, Answer::Broken(_)) && self.has(Defect::GrpcFallsBackToTls) {
+        if matches!(answer, CallResult::Broken(_)) && self.has(Defect::GrpcFallsBackToTls) {
             call.tls = Some(Tls { http2: true, ..Tls::default() });
             (when, answer) = self.call(&call);
         }
@@ -113,7 +98,7 @@ impl World<'_> {
                 let again = kept.filter(|(attempt, ..)| *attempt == life.attempt);
                 Some(again.map_or(fresh, |(attempt, conn, nth)| (attempt, conn, nth + 1)))
             });
-            let answered = matches!(answer, Answer::Health(..));
+            let answered = matches!(answer, CallResult::Health(..));
             if let Some(worker) = self.worker(run.at, run.kind) {
                 worker.kept = line.filter(|_| answered);
             }
@@ -160,25 +145,27 @@ impl World<'_> {
     }
 
     /// What became of a bare connection.
-    pub(super) fn judge_tcp(&self, run: &Run, settings: &Value, answer: Answer) -> Outcome {
+    pub(super) fn judge_tcp(&self, run: &Run, settings: &Value, answer: CallResult) -> Outcome {
         let failed = |why: &str| Outcome::Failed(format!("dial tcp {}: {why}", self.place(run, settings)));
         match answer {
-            Answer::Parted if self.has(Defect::TcpCloseFails) => failed("connection closed by peer"),
-            Answer::Connected | Answer::Parted
+            CallResult::Parted if self.has(Defect::TcpCloseFails) => failed("connection closed by peer"),
+            CallResult::Connected | CallResult::Parted
                 if self.has(Defect::TcpHeedsHttp) && self.http_fails(run, settings) =>
             {
                 failed("service unavailable")
             }
-            Answer::Connected | Answer::Parted => Outcome::Passed,
-            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
-            Answer::Refused if self.has(Defect::TcpRefusalIsError) => {
+            CallResult::Connected | CallResult::Parted => Outcome::Passed,
+            CallResult::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            CallResult::Refused if self.has(Defect::TcpRefusalIsError) => {
                 Outcome::Erred("unknown", "connect: connection refused".to_owned())
             }
-            Answer::Refused => failed("connect: connection refused"),
-            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
-            Answer::Broken(why) if self.has(Defect::UnknownHostIsError) => Outcome::Erred("unknown", why),
-            Answer::Broken(why) => Outcome::Failed(why),
-            Answer::TimedOut { .. } | Answer::Head(_) | Answer::Health(..) => failed("i/o timeout"),
+            CallResult::Refused => failed("connect: connection refused"),
+            CallResult::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            CallResult::Broken(why) if self.has(Defect::UnknownHostIsError) => Outcome::Erred("unknown", why),
+            CallResult::Broken(why) => Outcome::Failed(why),
+            CallResult::TimedOut { .. } | CallResult::Response(_) | CallResult::Health(_) => {
+                failed("i/o timeout")
+            }
         }
     }
 
@@ -199,40 +186,54 @@ impl World<'_> {
     }
 
     /// What became of a health check.
-    pub(super) fn judge_grpc(&self, run: &Run, settings: &Value, answer: Answer) -> Outcome {
+    pub(super) fn judge_grpc(&self, run: &Run, settings: &Value, answer: CallResult) -> Outcome {
         let refused = format!("dial tcp {}: connect: connection refused", self.place(run, settings));
         match answer {
-            Answer::Health(true, _) => Outcome::Passed,
-            Answer::Health(false, said) => self.judge_health(&said),
-            Answer::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
-            Answer::Refused if self.has(Defect::GrpcRefusalIsError) => Outcome::Erred("unknown", refused),
-            Answer::Refused => Outcome::Failed(refused),
-            Answer::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
-            Answer::TimedOut { .. } => {
+            CallResult::Health(HealthReply::Status(1)) => Outcome::Passed,
+            CallResult::Health(reply) => self.judge_health(&reply),
+            CallResult::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            CallResult::Refused if self.has(Defect::GrpcRefusalIsError) => Outcome::Erred("unknown", refused),
+            CallResult::Refused => Outcome::Failed(refused),
+            CallResult::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            CallResult::TimedOut { .. } => {
                 let seconds = self.timeout(run.at, run.kind) / SECOND;
                 Outcome::Failed(format!("timeout: health rpc did not complete within {seconds}s"))
             }
-            Answer::Broken(why) => Outcome::Failed(format!("error: health rpc probe failed: {why}")),
-            Answer::Connected | Answer::Parted | Answer::Head(_) => {
+            CallResult::Broken(why) => Outcome::Failed(format!("error: health rpc probe failed: {why}")),
+            CallResult::Connected | CallResult::Parted | CallResult::Response(_) => {
                 Outcome::Failed("error: health rpc probe failed".to_owned())
             }
         }
     }
 
     /// What is made of an answer that is not SERVING.
-    fn judge_health(&self, said: &str) -> Outcome {
-        let is = |name: &str, code: &str| said.ends_with(name) || said == code;
-        let error = said.starts_with("rpc error") || said.starts_with("code ");
-        let passes = (self.has(Defect::GrpcUnknownPasses) && !error && said != "NOT_SERVING")
-            || (self.has(Defect::GrpcNotFoundPasses) && is("NotFound", "code 5"))
-            || (self.has(Defect::GrpcUnimplementedPasses) && is("Unimplemented", "code 12"));
-        if passes {
-            return Outcome::Passed;
+    fn judge_health(&self, reply: &HealthReply) -> Outcome {
+        let (said, passes) = match reply {
+            HealthReply::Status(2) => ("NOT_SERVING".to_owned(), false),
+            HealthReply::Status(status) => {
+                let said = match status {
+                    0 => "UNKNOWN".to_owned(),
+                    3 => "SERVICE_UNKNOWN".to_owned(),
+                    other => other.to_string(),
+                };
+                (said, self.has(Defect::GrpcUnknownPasses))
+            }
+            HealthReply::Error { code, message } => {
+                let (name, passes) = match code {
+                    5 => ("NotFound".to_owned(), self.has(Defect::GrpcNotFoundPasses)),
+                    12 => ("Unimplemented".to_owned(), self.has(Defect::GrpcUnimplementedPasses)),
+                    other => (format!("Code({other})"), false),
+                };
+                (format!("rpc error: code = {name} desc = {message}"), passes)
+            }
+        };
+        match reply {
+            _ if passes => Outcome::Passed,
+            HealthReply::Error { .. } if self.has(Defect::GrpcErrorIsUnknown) => {
+                Outcome::Erred("unknown", said)
+            }
+            _ => Outcome::Failed(format!("service unhealthy (responded with \"{said}\")")),
         }
-        if error && self.has(Defect::GrpcErrorIsUnknown) {
-            return Outcome::Erred("unknown", said.to_owned());
-        }
-        Outcome::Failed(format!("service unhealthy (responded with \"{said}\")"))
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::http::Leg;
 use crate::Defect;
-use crate::target::{Answer, Head};
+use crate::call::{CallResult, ReceivedResponse};
 use crate::world::{Act, At, LifeAt, MS, World};
 
 /// How often a probe is tried that errs.
@@ -36,7 +36,7 @@ pub(crate) struct Flight {
 /// What comes back.
 #[derive(Clone, Debug)]
 pub(crate) enum Back {
-    Answer(Answer),
+    Answer(CallResult),
     /// A command ended: with which status (none if it was cut off), and what it printed.
     Command(Option<u8>, String),
     /// It could not be sent.
@@ -97,11 +97,11 @@ impl World<'_> {
         let mut broken = Vec::new();
         for (number, flight) in self.flights.iter_mut().filter(|(_, flight)| flight.reached == Some(life)) {
             flight.back = match std::mem::replace(&mut flight.back, Back::Unsent(String::new())) {
-                Back::Answer(Answer::Head(head)) => {
+                Back::Answer(CallResult::Response(response)) => {
                     let cut = Some("unexpected EOF".to_owned());
-                    Back::Answer(Answer::Head(Box::new(Head { cut, ..*head })))
+                    Back::Answer(CallResult::Response(Box::new(ReceivedResponse { cut, ..*response })))
                 }
-                Back::Answer(_) => Back::Answer(Answer::Broken("EOF".to_owned())),
+                Back::Answer(_) => Back::Answer(CallResult::Broken("EOF".to_owned())),
                 Back::Command(..) | Back::Unsent(_) => Back::Command(Some(137), String::new()),
             };
             broken.push(*number);

@@ -2,11 +2,13 @@
 
 use probity_model::timeline::ProbeKind;
 use probity_script::answer::{Serving, TerminationSettings};
+use probity_script::witness::{Exiting, SignalSeen};
+use probity_script::{Endpoint, Fact};
 use serde_json::Value;
 
 use crate::Defect;
+use crate::call::{Call, CallResult, Request};
 use crate::pod::{Ended, Kind, State, micros};
-use crate::target::{Answer, Call, Manner, Request};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// What a container has at least between its stop signal and its end, however long its hook took.
@@ -96,30 +98,17 @@ impl World<'_> {
             let host = self.pods[at.pod].ip.clone();
             let spec = self.pods[at.pod].containers[at.container].spec.clone();
             let Some(port) = super::http::resolve_port(&spec, &http["port"]) else { return now };
-            let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-            let headers = vec![
-                header("Host", &format!("{host}:{port}")),
-                header("User-Agent", "kube-lifecycle/1.36"),
-                header("Accept", "*/*"),
-                header("Accept-Encoding", "gzip"),
+            let place = format!("{host}:{port}");
+            let headers = [
+                ("Host", place.as_str()),
+                ("User-Agent", "kube-lifecycle/1.36"),
+                ("Accept", "*/*"),
+                ("Accept-Encoding", "gzip"),
             ];
-            let target = http["path"].as_str().unwrap_or("/").to_owned();
-            let request = Some(Request { method: "GET", target, headers, service: None });
-            let peer = "10.244.1.1".to_owned();
-            let call = Call {
-                peer,
-                host,
-                port,
-                tls: None,
-                request,
-                deadline,
-                limit: 10_240,
-                kept: None,
-                keep: false,
-                manner: Manner::default(),
-            };
+            let request = Some(Request::get(http["path"].as_str().unwrap_or("/"), &headers));
+            let call = Call { request, ..Call::new("10.244.1.1".to_owned(), host, port, deadline) };
             let (when, answer) = self.call(&call);
-            return if answer == Answer::Refused { now } else { when };
+            return if answer == CallResult::Refused { now } else { when };
         }
         let words = hook["exec"]["command"].as_array().into_iter().flatten();
         let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
@@ -133,21 +122,21 @@ impl World<'_> {
             self.exit(life, 0, "stop");
             return;
         }
-        let probe = of.count("stop");
+        let probe = of.count(&Endpoint::Stop);
         let script = of.plan.process.on_stop.clone();
-        let choice = self.choose(life, &script, "stop", probe, None);
-        let settings = choice.answer.settings();
-        self.signal(life, "SIGTERM", &in_short(settings.as_ref()));
+        let answer = self.choose(self.now, life, (&Endpoint::Stop, &script), probe, None).answer;
+        let signal = SignalSeen { signal: "SIGTERM".to_owned(), child: None, answer: answer.to_string() };
+        self.note(life, Fact::Signal(signal));
         self.mark(life, "sigterm", "SIGTERM");
         self.at(until, Act::Force(life));
-        let Some(settings) = settings else { return };
-        if settings.serving != Serving::Keep
+        let Some(TerminationSettings { exit, after, serving }) = answer.settings() else { return };
+        if serving != Serving::Keep
             && let Some(of) = self.life_mut(life)
         {
             of.shut = true;
         }
         self.doors(life);
-        self.later(settings.after.map_or(2 * MS, micros).max(2 * MS), Act::Exit(life, settings.exit, "stop"));
+        self.later(after.map_or(0, micros).max(2 * MS), Act::Exit(life, exit, "stop"));
     }
 
     /// A container is killed.
@@ -160,7 +149,7 @@ impl World<'_> {
     /// A process ends by itself.
     pub(crate) fn exit(&mut self, life: LifeAt, code: u8, why: &str) {
         if self.life(life).is_some() {
-            self.say_exiting(life, code, why);
+            self.note(life, Fact::Exiting(Exiting { code, why: why.to_owned() }));
             self.ended(life, i64::from(code));
         }
     }
@@ -261,17 +250,4 @@ impl World<'_> {
         let delay = self.between(600 * MS, 900 * MS);
         self.later(delay, Act::Drop(pod));
     }
-}
-
-/// The answer to a stop signal as the witness tells it.
-fn in_short(settings: Option<&TerminationSettings>) -> String {
-    let Some(TerminationSettings { exit, after, serving }) = settings else { return "ignore".to_owned() };
-    let until = match (after, serving) {
-        (None, Serving::Drain) => "drain, then ".to_owned(),
-        (Some(after), Serving::Drain) => format!("drain for at most {after}, then "),
-        (None, _) => String::new(),
-        (Some(after), Serving::Keep) => format!("serve for {after}, then "),
-        (Some(after), Serving::Stop) => format!("stop serving, wait {after}, then "),
-    };
-    format!("{until}exit {exit}")
 }

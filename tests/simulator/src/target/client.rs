@@ -3,13 +3,9 @@
 use probity_script::Fact;
 use probity_script::witness;
 
-use super::connection::{Call, Manner, Request};
-use super::reply::Answer;
+use crate::call::{Call, CallResult, Request};
 use crate::pod::micros;
-use crate::world::{Act, LifeAt, MS, SECOND, World};
-
-/// How long a client waits for an answer if the plan does not say.
-const PATIENCE: i64 = 5 * SECOND;
+use crate::world::{Act, LifeAt, MS, World};
 
 /// A request of a process that is under way, with what will be written down of it, and whom it reached.
 pub(crate) struct Errand {
@@ -25,47 +21,50 @@ impl World<'_> {
         let Some(of) = self.life(life).filter(|of| !of.shut) else { return };
         let Some(client) = of.plan.process.clients.get(number).cloned() else { return };
         let began = of.began + client.after.map_or(0, micros);
-        let every = micros(client.every).max(1000);
         if self.now - began >= micros(client.lasts) {
             return;
         }
-        self.later(every, Act::Ask(life, number, count + 1));
-        let patience = client.timeout.map_or(PATIENCE, micros);
-        self.fetch(life, &client.name, &client.url, self.now + patience);
+        self.later(micros(client.pace()), Act::Ask(life, number, count + 1));
+        let _ = self.fetch(life, &client.name, &client.url, self.now + micros(client.patience()));
     }
 
-    /// Fetches a URL for a process and writes the call down: when it was done, and the status.
-    pub(super) fn fetch(&mut self, life: LifeAt, by: &str, url: &str, deadline: i64) -> (i64, Option<u16>) {
+    /// Fetches a URL for a process and writes the call down: when it was done, and the status or why there is none.
+    pub(super) fn fetch(
+        &mut self,
+        life: LifeAt,
+        by: &str,
+        url: &str,
+        deadline: i64,
+    ) -> (i64, Result<u16, String>) {
         let rest = url.strip_prefix("http://").unwrap_or(url);
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
         let (host, port) =
             place.rsplit_once(':').map_or((place, 80), |(host, port)| (host, port.parse().unwrap_or(80)));
-        let headers = vec![
-            ("Host".to_owned(), place.to_owned()),
-            ("User-Agent".to_owned(), "agnhost-rs/0.1.0".to_owned()),
-            ("Connection".to_owned(), "close".to_owned()),
-        ];
+        let agent = "agnhost-rs/0.1.0";
+        let headers = [("Host", place), ("User-Agent", agent), ("Connection", "close")];
+        let peer = self.pods[life.at.pod].ip.clone();
         self.reached = None;
-        let call = Call {
-            peer: self.pods[life.at.pod].ip.clone(),
-            host: host.to_owned(),
-            port,
-            tls: None,
-            request: Some(Request { method: "GET", target: path.to_owned(), headers, service: None }),
-            deadline,
+        let (at, result) = self.call(&Call {
+            request: Some(Request::get(path, &headers)),
             limit: 64 << 10,
-            kept: None,
-            keep: false,
-            manner: Manner::default(),
+            ..Call::new(peer, host.to_owned(), port, deadline)
+        });
+        let (mut status, mut answered_by) = (None, None);
+        let error = match result {
+            CallResult::Response(response) => {
+                status = Some(response.status);
+                let report: Option<serde_json::Value> = serde_json::from_str(&response.body).ok();
+                answered_by = report.and_then(|report| report["host"].as_str().map(str::to_owned));
+                None
+            }
+            CallResult::Refused => Some("connection refused".to_owned()),
+            CallResult::TimedOut { .. } => Some("no answer in time".to_owned()),
+            CallResult::Broken(why) => Some(why),
+            CallResult::Connected | CallResult::Parted | CallResult::Health(_) => {
+                Some("no answer".to_owned())
+            }
         };
-        let (at, answer) = self.call(&call);
-        let (status, answered_by, error) = match answer {
-            Answer::Head(head) => (Some(head.status), head.answered_by, None),
-            Answer::Refused => (None, None, Some("connection refused".to_owned())),
-            Answer::TimedOut { .. } => (None, None, Some("no answer in time".to_owned())),
-            Answer::Broken(why) | Answer::Health(_, why) => (None, None, Some(why)),
-            Answer::Connected | Answer::Parted => (None, None, Some("no answer".to_owned())),
-        };
+        let outcome = status.ok_or_else(|| error.clone().unwrap_or_default());
         let took_us = u64::try_from(at - self.now).unwrap_or(0);
         let (by, url) = (by.to_owned(), url.to_owned());
         let call = witness::Call { by, url, status, answered_by, error, took_us };
@@ -73,7 +72,7 @@ impl World<'_> {
         let reached = self.reached.take();
         self.errands.insert(number, Errand { of: life, call, reached, began: self.now });
         self.at(at, Act::Called(number));
-        (at, status)
+        (at, outcome)
     }
 
     /// A request is done with: it is written down by who sent it.

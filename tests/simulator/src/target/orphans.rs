@@ -1,8 +1,6 @@
 //! What commands leave behind: children that outlive them, become orphans of the container's first process, and stay as
 //! zombies if that does not reap. And the dump in which all of them can be seen.
 
-use std::collections::BTreeMap;
-
 use probity_script::Fact;
 use probity_script::witness::{ChildSeen, Dump, ProcessSeen};
 
@@ -47,15 +45,6 @@ impl World<'_> {
                 processes.push(process(*pid, 1, "Z", "agnhost-rs"));
             }
         }
-        let dump = Dump {
-            host,
-            ids: vec![65_532; 3],
-            env: BTreeMap::new(),
-            interfaces: BTreeMap::new(),
-            files: BTreeMap::new(),
-            namespaces: BTreeMap::new(),
-            processes,
-        };
-        self.note_at(at, life, Fact::Dump(dump));
+        self.note_at(at, life, Fact::Dump(Dump { host, ids: vec![65_532; 3], processes, ..Dump::default() }));
     }
 }

@@ -6,38 +6,27 @@ use super::connection::Line;
 use crate::pod::Pool;
 use crate::world::World;
 
-/// A worker of a listener, by its place.
-pub(super) enum Place {
-    /// All are served at once.
-    Unbounded,
-    /// This worker begins at this moment.
-    Worker(usize, i64),
-    /// All are busy, and so many wait that nobody more may.
-    Full,
-}
-
 impl World<'_> {
-    /// A request asks for a worker.
-    pub(super) fn take_worker(&mut self, line: &Line) -> Place {
-        let Some(workers) = line.door.listener.workers else { return Place::Unbounded };
-        let Some(life) = self.life_mut(line.door.life) else { return Place::Unbounded };
+    /// A request takes a worker, as soon as one is free. Returns whether it may be served at all: not if all workers are busy
+    /// and the queue is full.
+    pub(super) fn take_worker(&mut self, line: &mut Line) -> bool {
+        let Some(workers) = line.door.listener.workers else { return true };
+        let Some(life) = self.life_mut(line.door.life) else { return true };
         let pool = life.pools.entry(line.door.name.clone()).or_insert_with(|| Pool {
             free: vec![0; usize::from(workers.count).max(1)],
             waiting: Vec::new(),
         });
         pool.waiting.retain(|until| *until > line.from);
-        let first = pool.free.iter().enumerate().min_by_key(|(_, free)| **free);
-        let Some((worker, free)) = first.map(|(worker, free)| (worker, *free)) else {
-            return Place::Unbounded;
-        };
-        if free <= line.from {
-            return Place::Worker(worker, line.from);
+        let first = pool.free.iter().copied().enumerate().min_by_key(|(_, free)| *free);
+        let Some((worker, free)) = first else { return true };
+        if free > line.from {
+            if pool.waiting.len() >= workers.queue.map_or(usize::MAX, usize::from) {
+                return false;
+            }
+            pool.waiting.push(free);
         }
-        if pool.waiting.len() >= workers.queue.map_or(usize::MAX, usize::from) {
-            return Place::Full;
-        }
-        pool.waiting.push(free);
-        Place::Worker(worker, free)
+        (line.came, line.worker, line.from) = (Some(line.from), Some(worker), free.max(line.from));
+        true
     }
 
     /// A request is done with at a moment, and its worker is free from then on.

@@ -1,0 +1,118 @@
+//! What an answer says to whoever reads it as HTTP: a status that counts, a body that breaks off, or nothing at all.
+//!
+//! The witness reports what became of an answer, and the plan what it puts on the wire ([`probity_script::wire`]). Where both
+//! together leave room for doubt, for example because a pause comes near to the probe's timeout, the answer is
+//! [`ResponseSeen::Unknown`] and nobody is judged by it.
+
+use probity_model::clause::micros;
+use probity_model::mechanisms::{FAR_TOO_LATE, PROMPT};
+use probity_script::answer::HttpAnswer;
+use probity_script::wire::{
+    BodyContent, BodyCut, BodyEnd, BodyLength, ConnectionEnd, HttpRequestFacts, HttpVersion, PlannedResponse,
+    WireAction, compose_http,
+};
+use probity_script::witness::Answered;
+
+/// No more of a body is read (`maxRespBodyLength` of `pkg/probe/http`).
+pub(crate) const LIMIT: u64 = 10 * 1024;
+
+/// What an answer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ResponseSeen {
+    /// A status, and a body that can be read to its end or to the limit.
+    Whole {
+        status: u16,
+        /// How long the body is; endless is the largest number, none if the plan is not known.
+        bytes: Option<u64>,
+    },
+    /// A status, and a body of which neither the end nor the limit can be reached within the timeout.
+    Short { status: u16 },
+    /// Nothing that is HTTP: closed, aborted or garbage.
+    Nothing,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl ResponseSeen {
+    /// The status, if one was said.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Whole { status, .. } | Self::Short { status } => Some(*status),
+            Self::Nothing | Self::Unknown => None,
+        }
+    }
+
+    /// What an answer said.
+    pub(crate) fn of(
+        answer: &Answered,
+        told: Option<&HttpAnswer>,
+        hop: u64,
+        http1: bool,
+        timeout: i64,
+    ) -> Self {
+        let version = if http1 { HttpVersion::Http11 } else { HttpVersion::Http2 };
+        let facts = HttpRequestFacts { version, hop, ..HttpRequestFacts::default() };
+        let whole = answer.error.is_none();
+        let composed = told.map(|told| compose_http(told, &facts));
+        match composed.filter(|composed| composed.word == answer.answer) {
+            // The plan is not known, or another answer was given instead.
+            None => match (answer.answer.as_str(), answer.answer.parse()) {
+                ("close" | "reset" | "garbage", _) if whole => Self::Nothing,
+                (_, Ok(status)) if whole => Self::Whole { status, bytes: None },
+                _ => Self::Unknown,
+            },
+            Some(composed) => match composed.action {
+                WireAction::SendAndEnd { bytes, .. } if whole && !bytes.starts_with(b"HTTP/") => {
+                    Self::Nothing
+                }
+                WireAction::SendAndEnd { .. } | WireAction::Hang => Self::Unknown,
+                WireAction::Respond(response) => {
+                    said_by(&response, composed.delay.map_or(0, micros), whole, timeout)
+                }
+            },
+        }
+    }
+}
+
+/// What a response says that was sent after a delay, whole or not as far as the witness knows.
+fn said_by(response: &PlannedResponse, delay: i64, whole: bool, timeout: i64) -> ResponseSeen {
+    let status = response.status;
+    let known = |bytes| if whole { ResponseSeen::Whole { status, bytes } } else { ResponseSeen::Unknown };
+    let aborted = matches!(response.cut, Some((_, BodyCut::End(ConnectionEnd::Reset))));
+    let unusual = response.version == HttpVersion::Http2 && !response.has_a_usual_end();
+    if delay > PROMPT.of(timeout) || aborted || unusual || matches!(response.length, BodyLength::Headers(_)) {
+        return ResponseSeen::Unknown;
+    }
+    let bytes = match &response.content {
+        BodyContent::Report(_) => return known(None),
+        content => content.size().unwrap_or(u64::MAX),
+    };
+    let read = response.read(LIMIT);
+    let reaches_the_limit = response.sent().is_none_or(|sent| sent >= LIMIT);
+    match pace(delay.saturating_add(micros(read.after)), timeout) {
+        Pace::InTime if reaches_the_limit => ResponseSeen::Whole { status, bytes: Some(bytes) },
+        Pace::InTime if read.end == BodyEnd::Complete => known(Some(bytes)),
+        Pace::InTime | Pace::TooLate => ResponseSeen::Short { status },
+        Pace::Unclear => ResponseSeen::Unknown,
+    }
+}
+
+enum Pace {
+    InTime,
+    TooLate,
+    Unclear,
+}
+
+/// Whether what takes so long comes within the timeout.
+fn pace(takes: i64, timeout: i64) -> Pace {
+    if takes <= PROMPT.of(timeout) {
+        Pace::InTime
+    } else if takes > FAR_TOO_LATE.of(timeout) {
+        Pace::TooLate
+    } else {
+        Pace::Unclear
+    }
+}
+
+#[cfg(test)]
+mod tests;
