@@ -14,3 +14,4 @@ pub(crate) mod scene;
 pub(crate) mod services;
 pub(crate) mod termination;
 pub(crate) mod unreachable;
+pub(crate) mod unvisited;

@@ -59,8 +59,8 @@ fn judge_given_up(run: &Timeline<'_>, course: &Exchanges<'_, '_>, seen: &mut See
         _ => None,
     });
     for command in commands {
-        let Some((id, at, ended)) = &command.ended else { continue };
-        let stopped = attempt.stop_signal().is_some_and(|(_, stop)| stop.at.lo <= at.at.hi);
+        let Some(ended) = &command.ended else { continue };
+        let stopped = attempt.stop_signal().is_some_and(|(_, stop)| stop.at.lo <= ended.at.at.hi);
         if ended.exit.is_some() || stopped {
             continue;
         }
@@ -69,7 +69,7 @@ fn judge_given_up(run: &Timeline<'_>, course: &Exchanges<'_, '_>, seen: &mut See
             Bound::at_most(spec.timeout + TO_GIVE_UP, format!("timeoutSeconds + {words} for the runtime"));
         let of = format!("{}/{}", course.pod.key, course.container.name);
         let quantity = format!("how long a {} command of {of} ran until it was ended", spec.kind.word());
-        let ends = ((command.id, &command.at), (*id, at));
+        let ends = ((command.id, &command.at), (ended.at.id, &*ended.at));
         match run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
             Some(measured) if measured.fit() == Fit::Met => seen.note(measured),
             Some(measured) => seen.measure(measured),

@@ -3,10 +3,9 @@
 use probity_model::timeline::{Handler, Through};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::probe_http::bodies::refused::{closed_times, refused};
 use crate::reading::answers::{Answer, Answers, of_others};
+use crate::reading::http::closed_port::refusals_fail;
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::http::reaction::Reaction;
 use crate::reading::unreachable::{There, UnreachableProbe, own_port, there};
 
 /// What a target does with a connection once it is open, and that cannot be mistaken for a refusal.
@@ -29,10 +28,7 @@ pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         answers.judge(run, clause, seen, |exchange| {
             opened(&answers, exchange).map(|_| (true, "connected".to_owned()))
         });
-        let jury = Reaction::new(run, clause, &answers.course);
-        for closed in closed_times(&answers.course) {
-            refused(run, &jury, &closed, seen);
-        }
+        refusals_fail(clause, &answers.course, seen);
     }
     for (pod, container, spec) in run.probes() {
         let Handler::Tcp { .. } = &spec.handler else { continue };

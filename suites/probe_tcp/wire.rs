@@ -5,7 +5,7 @@ use probity_model::timeline::{Connection, Handler, Through};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Ending;
 
-use crate::probe_http::address::reached;
+use crate::reading::unvisited::must_be_visited;
 
 /// A probe says nothing, and closes its connection at once.
 pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -40,9 +40,13 @@ pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 fn ended_by_peer<'t>(
     connection: &'t Connection<'_>,
 ) -> Option<(probity_model::EventId, &'t probity_model::Stamp, &'t probity_script::witness::Closed)> {
-    let (id, at, closed) = connection.closed.as_ref()?;
+    let closed = connection.closed.as_ref()?;
     let by_peer = matches!(closed.how, Ending::PeerClosed | Ending::PeerReset);
-    (by_peer && connection.accepted.answer == "serve").then_some((*id, at, *closed))
+    (by_peer && connection.accepted.answer == "serve").then_some((
+        closed.at.id,
+        &closed.at.stamp,
+        closed.record,
+    ))
 }
 
 /// A port may be a number or the name of a port of the container.
@@ -53,7 +57,7 @@ pub(super) fn number_or_name(run: &Timeline<'_>, clause: &Clause, seen: &mut See
             continue;
         }
         seen.applies();
-        reached::must_be(run, clause, seen, pod, container, spec);
+        must_be_visited(run, clause, seen, (pod, container, spec));
         for probe in container.attempts.iter().flat_map(|attempt| attempt.probes_of(spec.kind)) {
             if matches!(probe.through, Through::Connection(_)) {
                 seen.fine([probe.id]);

@@ -6,6 +6,7 @@ use probity_script::witness::Answered;
 
 use super::at::At;
 use super::attempt::{Asked, Attempt, Connection, Probe, Through};
+use super::result::ProbeOutcome;
 use super::spec::{Handler, ProbeKind, ProbeSpec};
 
 /// What of all this were probes: by port and path, service, or command, as the spec has them.
@@ -29,7 +30,7 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
             _ => false,
         });
         let grpc = asked.request.service.is_some();
-        let settled = asked.answer.as_ref().map(|(id, at, _)| At::new(*id, at.clone()));
+        let settled = asked.answer.as_ref().map(At::of);
         let (passed, endpoint) = (passed(asked, grpc, plan), asked.request.endpoint.as_ref());
         let (id, when) = (asked.id, asked.at.clone());
         push(
@@ -56,8 +57,8 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
         let args: Vec<&str> = command.seen.command.args.iter().map(String::as_str).collect();
         let kinds =
             kinds(specs, |handler| matches!(handler, Handler::Exec { command } if ran_as(command, &args)));
-        let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
-        let settled = command.ended.as_ref().map(|(id, at, _)| At::new(*id, at.clone()));
+        let passed = command.ended.as_ref().map(|ended| ended.exit == Some(0));
+        let settled = command.ended.as_ref().map(At::of);
         let endpoint = Some(&command.seen.endpoint);
         let (id, when) = (command.id, command.at.clone());
         push(
@@ -95,17 +96,17 @@ fn same_path(spec: &str, target: &str) -> bool {
 
 /// What the answer alone tells.
 fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
-    let (_, _, answer) = asked.answer.as_ref()?;
+    let answer = asked.answer.as_ref()?;
     if grpc {
         // The target writes the status that it sent; histories of older simulated targets have the plan's word.
         let serving = ["serving", "status 1"].contains(&answer.answer.as_str());
         return Some(serving && answer.error.is_none());
     }
     let whole = answer.error.is_none() && !plan.is_some_and(|plan| may_break_off(plan, answer));
-    match asked.status() {
-        Some(200..=299) if whole => Some(true),
-        Some(200..=399) => None,
-        Some(_) => whole.then_some(false),
+    match asked.status().map(ProbeOutcome::of_status) {
+        Some(ProbeOutcome::Success) if whole => Some(true),
+        Some(ProbeOutcome::Success | ProbeOutcome::Unclear) => None,
+        Some(ProbeOutcome::Failure) => whole.then_some(false),
         // Raw bytes can be anything, a good answer too.
         None => (answer.answer != "raw").then_some(false),
     }
