@@ -2,7 +2,7 @@
 
 use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP, UNNOTICED};
-use probity_model::timeline::{Asked, At, Handler, Line, Probe, ProbeKind, ProbedLife};
+use probity_model::timeline::{Asked, At, Completion, Handler, Line, Probe, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
@@ -44,7 +44,7 @@ fn start(life: &ProbedLife<'_, '_>, probe: &Probe<'_>, asked: &Asked<'_>) -> At 
 
 /// Whether nothing but the probe itself ended the request: the container was not being stopped.
 fn undisturbed(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
-    let Some((_, at, _)) = &asked.answer else { return false };
+    let Some(Completion { at, .. }) = &asked.answer else { return false };
     let stopped = life.stop().is_some_and(|signal| signal.at.at.lo <= at.at.hi);
     !stopped && life.before_deletion(at)
 }
@@ -55,20 +55,20 @@ fn judge_answer(
     (start, asked): (&At, &Asked<'_>),
     seen: &mut Seen,
 ) {
-    let Some((id, at, answer)) = &asked.answer else { return };
-    let answered = At::new(*id, at.clone());
+    let Some(answer) = &asked.answer else { return };
+    let answered = &answer.at;
     let timeout = life.spec.timeout;
-    let took = at.at.hi - start.at.lo;
+    let took = answered.at.hi - start.at.lo;
     match &answer.error {
         None if took < timeout - NEAR => {
             if took > timeout / 4 {
-                seen.fine([start.id, *id]);
+                seen.fine([start.id, answered.id]);
             }
         }
         None if works_on(life, asked) => {}
-        None => judge_wait(clause, life, (start, &answered), false, seen),
+        None => judge_wait(clause, life, (start, answered), false, seen),
         Some(why) if why.contains("gave up") && answer.written == 0 => {
-            judge_wait(clause, life, (start, &answered), true, seen);
+            judge_wait(clause, life, (start, answered), true, seen);
         }
         Some(_) => {}
     }

@@ -107,10 +107,10 @@ fn agreed_on(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
 /// Connections come and end before any request; the probe never counts as a success.
 fn is_turned_away(get: &Get<'_, '_>, seen: &mut Seen) {
     for connection in connections(get).into_iter().filter(|connection| connection.requests == 0) {
-        let spoke = connection.closed.as_ref().is_some_and(|(_, _, closed)| closed.received > 0);
+        let spoke = connection.closed.as_ref().is_some_and(|closed| closed.received > 0);
         match (connection.tls, &connection.closed) {
             (Some((id, tls)), _) if tls.error.is_some() => seen.fine([connection.id, id]),
-            (None, Some((id, ..))) if spoke => seen.fine([connection.id, *id]),
+            (None, Some(closed)) if spoke => seen.fine([connection.id, closed.at.id]),
             _ => {}
         }
     }

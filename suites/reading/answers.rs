@@ -158,7 +158,7 @@ fn answer(
         Through::Connection(at) => Some(Answer::Opened(attempt.connections.get(at)?.accepted.answer.clone())),
         Through::Command(at) => {
             let command = attempt.commands.get(at)?;
-            match command.ended.as_ref().map(|(_, at, ended)| (at, ended.exit)) {
+            match command.ended.as_ref().map(|ended| (&ended.at, ended.exit)) {
                 Some((_, Some(status))) if in_time => {
                     let leaves_child = settings(container, attempt, command).map(|told| told.fork.is_some());
                     Some(Answer::Exited { status, leaves_child })
@@ -183,7 +183,7 @@ fn answer(
 
 /// How a health check was answered, if its answer got through as it was meant or was broken off on purpose.
 fn health(asked: &Asked<'_>) -> Option<String> {
-    let (_, _, answer) = asked.answer.as_ref()?;
+    let answer = asked.answer.as_ref()?;
     let word = answer.answer.as_str();
     let broken = matches!(word, "close" | "reset");
     (!matches!(word, "hang" | "half-frame" | "code 0" | "") && (broken || answer.error.is_none()))

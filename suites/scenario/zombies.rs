@@ -55,9 +55,9 @@ fn count(
         let Endpoint::Exec(name) = &command.seen.endpoint else { return false };
         let step = plan.exec.get(name).and_then(|script| script.steps().get(command.seen.step));
         let lives = step.and_then(|step| step.answer.settings()?.fork);
-        let ended = command.ended.as_ref().filter(|(_, _, ended)| ended.exit.is_some());
-        let (Some(lives), Some((_, at, _))) = (lives, ended) else { return false };
-        at.at.hi + micros(lives) + MARGIN < line.at.at.lo
+        let ended = command.ended.as_ref().filter(|ended| ended.exit.is_some());
+        let (Some(lives), Some(ended)) = (lives, ended) else { return false };
+        ended.at.at.hi + micros(lives) + MARGIN < line.at.at.lo
     });
     let left: Vec<_> = left.collect();
     let number = i64::try_from(left.len()).unwrap_or(i64::MAX);

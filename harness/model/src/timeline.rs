@@ -26,7 +26,7 @@ const BEFORE: i64 = 2 * SECOND;
 /// And so long after it: what waits for a thread that is held up comes in bursts.
 const AFTER: i64 = SECOND;
 
-pub use at::{At, Happened};
+pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
 pub use life::{Life, Lives, ProbedLife};

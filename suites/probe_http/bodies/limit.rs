@@ -58,15 +58,15 @@ fn slow(hop: &Hop<'_, '_>) -> bool {
 
 /// The answer was over long before the probe's timeout.
 fn at_once(run: &Timeline<'_>, attempt: &Attempt<'_>, hop: &Hop<'_, '_>, timeout: i64, seen: &mut Seen) {
-    let Some((id, at, answer)) = &hop.asked.answer else { return };
+    let Some(answer) = &hop.asked.answer else { return };
     let took = i64::try_from(answer.took_us).unwrap_or(i64::MAX);
     seen.measure(Measurement {
         quantity: "from the request to the end of a body beyond the limit".to_owned(),
         unit: Unit::Us,
         observed: Interval::point(took),
         bound: Bound::at_most(timeout / 2, "timeoutSeconds / 2"),
-        noise: run.noise_between(&attempt.node, &hop.asked.at, at),
-        events: vec![hop.asked.id, *id],
+        noise: run.noise_between(&attempt.node, &hop.asked.at, &answer.at),
+        events: vec![hop.asked.id, answer.at.id],
     });
 }
 
@@ -75,7 +75,7 @@ pub(super) fn closes_at_the_limit(run: &Timeline<'_>, _: &Clause, seen: &mut See
     for course in exchanges(run) {
         for exchange in &course.exchanges {
             let Some(last) = exchange.last().filter(|last| large(last, LIMIT + 1)) else { continue };
-            let Some((_, _, answer)) = &last.asked.answer else { continue };
+            let Some(answer) = &last.asked.answer else { continue };
             if !last.asked.request.protocol.starts_with("HTTP/1") || slow(last) {
                 continue;
             }

@@ -115,7 +115,7 @@ fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'
         let plain = http.get("scheme").is_none_or(|scheme| scheme == "HTTP") && http.get("host").is_none();
         let hits = attempt.requests.iter().filter(|asked| asked.request.target == path);
         let run = hits.map(|asked| {
-            let ended = asked.answer.as_ref().map(|(_, at, _)| at);
+            let ended = asked.answer.as_ref().map(|answer| &answer.at.stamp);
             HookRun { id: asked.id, at: &asked.at, ended }
         });
         return (plain && attempt.holds_port(port)).then(|| run.collect());
@@ -124,7 +124,7 @@ fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'
         hook.get("exec")?.get("command")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let hits = attempt.commands.iter().filter(|executed| executed.seen.command.args == command);
     let run = hits.map(|executed| {
-        let ended = executed.ended.as_ref().map(|(_, at, _)| at);
+        let ended = executed.ended.as_ref().map(|ended| &ended.at.stamp);
         HookRun { id: executed.id, at: &executed.at, ended }
     });
     (command.get(1) == Some(&"exec")).then(|| run.collect())

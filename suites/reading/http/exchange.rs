@@ -173,7 +173,7 @@ impl<'t, 'h> TargetLife<'t, 'h> {
     }
 
     fn told(&self, asked: &Asked<'h>) -> Option<HttpAnswer> {
-        let (_, _, answer) = asked.answer.as_ref()?;
+        let answer = asked.answer.as_ref()?;
         let (_, plan) = self.plans.iter().rfind(|(since, _)| *since <= asked.at.at.lo)?;
         let Endpoint::Of { listener, name } = answer.endpoint.as_ref()? else { return None };
         let script = plan.as_ref()?.listeners.get(listener)?.paths.get(name)?;
@@ -224,7 +224,8 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
             used.insert(next.asked.id);
             hops.push(next);
         }
-        let done = hops.last().and_then(|hop| hop.asked.answer.as_ref()).map(|(_, at, _)| at.clone());
+        let done =
+            hops.last().and_then(|hop| hop.asked.answer.as_ref()).map(|answer| answer.at.stamp.clone());
         let took = done.as_ref().map_or(0, |done| done.at.hi - first.at.at.lo);
         let late = took > self.probe.timeout / 2;
         let events = hops.iter().flat_map(|hop| hop.asked.events()).collect();
@@ -236,9 +237,10 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
         let told = target.told(asked);
         let hop = asked.request.hop.unwrap_or(0);
         let http1 = asked.request.protocol.starts_with("HTTP/1");
-        let said = asked.answer.as_ref().map_or(Said::Unknown, |(_, _, answer)| {
-            Said::of(answer, told.as_ref(), hop, http1, self.probe.timeout)
-        });
+        let said = asked
+            .answer
+            .as_ref()
+            .map_or(Said::Unknown, |answer| Said::of(answer, told.as_ref(), hop, http1, self.probe.timeout));
         let origin = self.host.or(connection.map(Connection::address)).unwrap_or_default();
         let leads = match (&said, &told) {
             (Said::Whole { status, .. }, told) if (300..400).contains(status) => {
@@ -289,8 +291,8 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
                 && ["close", "reset", "garbage"].contains(&connection.accepted.answer.as_str())
         };
         let exchange = |connection: &'t Connection<'h>| {
-            let done = connection.closed.as_ref().map(|(_, at, _)| at.clone());
-            let closed = connection.closed.as_ref().map(|(id, ..)| *id);
+            let done = connection.closed.as_ref().map(|closed| closed.at.stamp.clone());
+            let closed = connection.closed.as_ref().map(|closed| closed.at.id);
             let events = [Some(connection.id), closed].into_iter().flatten().collect();
             let (id, at) = (connection.id, connection.at.clone());
             Exchange { id, at, done, late: false, hops: Vec::new(), events }

@@ -37,6 +37,23 @@ impl Deref for At {
     }
 }
 
+/// The end of something, as the target wrote it down. It can be used wherever that record is asked for.
+#[derive(Clone, Debug)]
+pub struct Completion<'h, T> {
+    /// The event and its time.
+    pub at: At,
+    /// What the target wrote down.
+    pub record: &'h T,
+}
+
+impl<T> Deref for Completion<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.record
+    }
+}
+
 /// What has an event and a time: both ends of a measurement.
 pub trait Happened {
     /// The event.
@@ -62,6 +79,16 @@ impl Happened for At {
 
     fn when(&self) -> &Stamp {
         &self.stamp
+    }
+}
+
+impl<T> Happened for Completion<'_, T> {
+    fn id(&self) -> EventId {
+        self.at.id
+    }
+
+    fn when(&self) -> &Stamp {
+        &self.at.stamp
     }
 }
 

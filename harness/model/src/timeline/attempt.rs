@@ -5,7 +5,7 @@ use probity_script::witness::{
     Accepted, Answered, Closed, Ending, ExecEnded, ExecSeen, Fact, Request, SignalSeen, TlsSeen,
 };
 
-use super::{At, ProbeKind};
+use super::{At, Completion, ProbeKind};
 use crate::stamp::{EventId, Stamp};
 
 /// One life of a container.
@@ -56,7 +56,7 @@ pub struct Connection<'h> {
     /// The TLS handshake.
     pub tls: Option<(EventId, &'h TlsSeen)>,
     /// Its end.
-    pub closed: Option<(EventId, Stamp, &'h Closed)>,
+    pub closed: Option<Completion<'h, Closed>>,
     /// How many requests came on it.
     pub requests: usize,
 }
@@ -83,7 +83,7 @@ impl Connection<'_> {
     /// Whether the peer broke it off.
     #[must_use]
     pub fn reset_by_peer(&self) -> bool {
-        self.closed.as_ref().is_some_and(|(_, _, closed)| closed.how == Ending::PeerReset)
+        self.closed.as_ref().is_some_and(|closed| closed.how == Ending::PeerReset)
     }
 }
 
@@ -104,14 +104,14 @@ pub struct Asked<'h> {
     /// The place of its connection in [`Attempt::connections`].
     pub connection: Option<usize>,
     /// Its answer, and when that was done with.
-    pub answer: Option<(EventId, Stamp, &'h Answered)>,
+    pub answer: Option<Completion<'h, Answered>>,
 }
 
 impl Asked<'_> {
     /// The status that it was answered with.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        self.answer.as_ref().and_then(|(_, _, answer)| answer.answer.parse().ok())
+        self.answer.as_ref().and_then(|answer| answer.answer.parse().ok())
     }
 
     /// The values of a header, in their order; names compare without regard to case.
@@ -135,7 +135,7 @@ impl Asked<'_> {
     /// The events of its arrival and its answer.
     #[must_use]
     pub fn events(&self) -> Vec<EventId> {
-        [Some(self.id), self.answer.as_ref().map(|(id, _, _)| *id)].into_iter().flatten().collect()
+        [Some(self.id), self.answer.as_ref().map(|answer| answer.at.id)].into_iter().flatten().collect()
     }
 }
 
@@ -148,7 +148,7 @@ pub struct Executed<'h> {
     /// The command.
     pub seen: &'h ExecSeen,
     /// Its end.
-    pub ended: Option<(EventId, Stamp, &'h ExecEnded)>,
+    pub ended: Option<Completion<'h, ExecEnded>>,
 }
 
 /// A probe as it arrived.

@@ -7,7 +7,7 @@ use probity_script::witness::{Entry, Fact};
 use serde_json::Value;
 
 use super::Timeline;
-use super::at::At;
+use super::at::{At, Completion};
 use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
 use super::pod::{ContainerLife, PodLife, Revision};
@@ -358,7 +358,7 @@ fn gather<'h>(
             if let Some(connection) =
                 numbers.get(&closed.conn).and_then(|at| attempt.connections.get_mut(*at))
             {
-                connection.closed = Some((id, at, closed));
+                connection.closed = Some(Completion { at: At::new(id, at), record: closed });
             }
         }
         Fact::Request(request) => {
@@ -372,7 +372,7 @@ fn gather<'h>(
             let same =
                 |asked: &&mut Asked<'_>| asked.request.conn == answer.conn && asked.request.nth == answer.nth;
             if let Some(asked) = attempt.requests.iter_mut().rev().find(same) {
-                asked.answer = Some((id, at, answer));
+                asked.answer = Some(Completion { at: At::new(id, at), record: answer });
             }
         }
         Fact::Exec(seen) => attempt.commands.push(Executed { id, at, seen, ended: None }),
@@ -380,7 +380,7 @@ fn gather<'h>(
             if let Some(command) =
                 attempt.commands.iter_mut().rev().find(|command| command.seen.exec == ended.exec)
             {
-                command.ended = Some((id, at, ended));
+                command.ended = Some(Completion { at: At::new(id, at), record: ended });
             }
         }
         _ => {}

@@ -29,7 +29,7 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
             _ => false,
         });
         let grpc = asked.request.service.is_some();
-        let settled = asked.answer.as_ref().map(|(id, at, _)| At::new(*id, at.clone()));
+        let settled = asked.answer.as_ref().map(At::of);
         let (passed, endpoint) = (passed(asked, grpc, plan), asked.request.endpoint.as_ref());
         let (id, when) = (asked.id, asked.at.clone());
         push(
@@ -56,8 +56,8 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
         let args: Vec<&str> = command.seen.command.args.iter().map(String::as_str).collect();
         let kinds =
             kinds(specs, |handler| matches!(handler, Handler::Exec { command } if ran_as(command, &args)));
-        let passed = command.ended.as_ref().map(|(_, _, ended)| ended.exit == Some(0));
-        let settled = command.ended.as_ref().map(|(id, at, _)| At::new(*id, at.clone()));
+        let passed = command.ended.as_ref().map(|ended| ended.exit == Some(0));
+        let settled = command.ended.as_ref().map(At::of);
         let endpoint = Some(&command.seen.endpoint);
         let (id, when) = (command.id, command.at.clone());
         push(
@@ -95,7 +95,7 @@ fn same_path(spec: &str, target: &str) -> bool {
 
 /// What the answer alone tells.
 fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
-    let (_, _, answer) = asked.answer.as_ref()?;
+    let answer = asked.answer.as_ref()?;
     if grpc {
         // The target writes the status that it sent; a simulated one may write the plan's word.
         let serving = ["serving", "status 1"].contains(&answer.answer.as_str());

@@ -76,7 +76,7 @@ impl ProbeResult<'_, '_> {
             Through::Command(at) => {
                 let ended = self.attempt.commands.get(at).and_then(|command| command.ended.as_ref());
                 let patient = self.spec.timeout >= START_OF_A_COMMAND;
-                match ended.and_then(|(_, _, ended)| ended.exit) {
+                match ended.and_then(|ended| ended.exit) {
                     Some(0) => ProbeOutcome::Success.if_known(prompt && patient),
                     Some(_) => ProbeOutcome::Failure,
                     None => ProbeOutcome::Failure.if_known(timed_out),
@@ -84,7 +84,7 @@ impl ProbeResult<'_, '_> {
             }
             Through::Request(at) => {
                 let answer = self.attempt.requests.get(at).and_then(|asked| asked.answer.as_ref());
-                let Some((_, _, answer)) = answer else { return ProbeOutcome::Unclear };
+                let Some(answer) = answer else { return ProbeOutcome::Unclear };
                 let silent = answer.written == 0 && timed_out;
                 match (self.probe.passed, answer.answer.as_str()) {
                     (Some(true), _) => ProbeOutcome::Success.if_known(prompt),
@@ -127,7 +127,7 @@ impl ProbeResult<'_, '_> {
     /// sooner.
     fn given_up(&self) -> bool {
         let answer = self.attempt.request(self.probe).and_then(|asked| asked.answer.as_ref());
-        answer.is_some_and(|(_, _, answer)| {
+        answer.is_some_and(|answer| {
             answer.written == 0 && answer.error.as_deref().is_some_and(|why| why.contains("gave up"))
         })
     }

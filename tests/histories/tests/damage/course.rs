@@ -116,9 +116,9 @@ impl<'t, 'h> Course<'t, 'h> {
 
     /// The answer to a probe that the kubelet gave up: its event, and how long after the probe's arrival that was.
     pub(crate) fn given_up(&self, probe: &Probe<'_>) -> Option<(EventId, i64)> {
-        let (id, at, answer) = self.attempt.request(probe)?.answer.as_ref()?;
+        let answer = self.attempt.request(probe)?.answer.as_ref()?;
         let gave_up = answer.error.as_ref().is_some_and(|error| error.contains("gave up"));
-        gave_up.then(|| (*id, at.at.lo - probe.at.at.lo))
+        gave_up.then(|| (answer.at.id, answer.at.at.lo - probe.at.at.lo))
     }
 
     /// The probes before an instant of the same node.

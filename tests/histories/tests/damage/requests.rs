@@ -196,7 +196,7 @@ fn reused(run: &Timeline<'_>) -> Option<History> {
     let mut copy = Copy::of(run);
     let of = |conn: u64| course.attempt.connections.iter().find(move |known| known.accepted.conn == conn);
     copy = copy.without(of(next).into_iter().map(|connection| connection.id));
-    let closed = |conn| of(conn).and_then(|connection| connection.closed.as_ref()).map(|(id, ..)| *id);
+    let closed = |conn| of(conn).and_then(|connection| connection.closed.as_ref()).map(|closed| closed.at.id);
     copy = copy.without(closed(one.0));
     for line in &course.attempt.lines {
         copy = copy.line(line.id, |line| match &mut line.fact {

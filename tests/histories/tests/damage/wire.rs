@@ -188,8 +188,8 @@ fn command(run: &Timeline<'_>, change: impl Fn(&mut Fact)) -> Option<History> {
 
 fn held_open(run: &Timeline<'_>) -> Option<History> {
     let (course, closed) = courses(run).filter(is_tcp).find_map(|course| {
-        let (id, ..) = connection(&course, 1)?.closed.as_ref()?;
-        Some((course, *id))
+        let closed = connection(&course, 1)?.closed.as_ref()?.at.id;
+        Some((course, closed))
     })?;
     let end = course.attempt.last_line()?.at.at.lo;
     (course.probes[1].at.at.lo + 5_000_000 < end).then(|| Copy::of(run).moved([closed], 5_000_000).done())?
