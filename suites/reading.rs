@@ -6,9 +6,11 @@
 pub(crate) mod answers;
 pub(crate) mod arrivals;
 pub(crate) mod endpoints;
+pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod kill;
 pub(crate) mod kinds;
+pub(crate) mod origin;
 pub(crate) mod readiness;
 #[cfg(test)]
 pub(crate) mod scene;

@@ -1,118 +1,94 @@
-//! What the answers to health checks mean: SERVING is a success, and nothing else is, be it a status, an error or nobody.
+//! What the answers to health checks mean: SERVING is a success. Any other status, an error, or no answer is a failure.
 
 use probity_model::timeline::{ContainerLife, Handler, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
-use probity_script::Protocol;
+use probity_script::{Listener, Protocol};
 
-use crate::reading::answers::{Answer, Answers, of_others};
+use crate::reading::health::{by_serving, judge_checks};
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::unreachable::{There, UnreachableProbe, there};
+use crate::reading::unreachable::{There, judge_unreachable};
 
-/// Whether an answer is SERVING, as the target writes it.
-pub(crate) fn is_serving(word: &str) -> bool {
-    ["serving", "status 1"].contains(&word)
-}
+/// The error for a service that is not known (code 5 of gRPC), as the plan and as the target write it.
+const NOT_FOUND: [&str; 2] = ["not-found", "code 5"];
+/// The error of a server without the health protocol (code 12 of gRPC).
+const UNIMPLEMENTED: [&str; 2] = ["unimplemented", "code 12"];
 
-/// Whether an answer is the error of a service that is not known.
-fn is_not_found(word: &str) -> bool {
-    ["not-found", "code 5"].contains(&word)
-}
-
-/// Whether an answer is the error of a server without the health protocol.
-fn is_unimplemented(word: &str) -> bool {
-    ["unimplemented", "code 12"].contains(&word)
-}
-
-/// SERVING is a success, and every other answer a failure.
-pub(crate) fn serving_alone_succeeds(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge(run, clause, seen, |_, word| Some(is_serving(word)));
-}
-
-/// NOT_FOUND is a failure.
+/// `NOT_FOUND` is a failure.
 pub(super) fn wrong_service_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge(run, clause, seen, |_, word| is_not_found(word).then_some(false));
+    judge_checks(run, clause, seen, |_, word, _| NOT_FOUND.contains(&word).then_some(CountsAs::Failure));
 }
 
-/// UNIMPLEMENTED is a failure, and so is a port at which no gRPC is spoken.
+/// UNIMPLEMENTED is a failure, and so is a port that speaks no gRPC.
 pub(super) fn unimplemented_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge(run, clause, seen, |_, word| is_unimplemented(word).then_some(false));
-    in_vain(run, clause, seen, "whose port speaks no gRPC", |there| match there {
-        There::Listener(listener) => listener.protocol != Protocol::Grpc && listener.tls.is_none(),
-        There::Nobody | There::Unknown => false,
+    judge_checks(run, clause, seen, |_, word, _| UNIMPLEMENTED.contains(&word).then_some(CountsAs::Failure));
+    listeners_fail(run, clause, seen, "whose port speaks no gRPC", |listener| {
+        listener.protocol != Protocol::Grpc && listener.tls.is_none()
     });
 }
 
 /// A port that nobody opened is a failure.
 pub(super) fn wrong_port_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    in_vain(run, clause, seen, "whose port nobody opened", |there| *there == There::Nobody);
+    judge_unreachable(run, clause, seen, ("whose port nobody opened", CountsAs::Failure), |probe| {
+        is_check(&probe.spec.handler) && probe.there() == There::Nobody
+    });
 }
 
 /// A server that speaks TLS alone is not understood.
 pub(super) fn plaintext_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    in_vain(run, clause, seen, "whose port speaks TLS", |there| match there {
-        There::Listener(listener) => listener.protocol == Protocol::Grpc && listener.tls.is_some(),
-        There::Nobody | There::Unknown => false,
+    listeners_fail(run, clause, seen, "whose port speaks TLS", |listener| {
+        listener.protocol == Protocol::Grpc && listener.tls.is_some()
     });
-    for (_, container, spec) in run.probes() {
-        let Handler::Grpc { port, .. } = &spec.handler else { continue };
+    for (_, container, spec) in run.probes().filter(|(_, _, spec)| is_check(&spec.handler)) {
+        let port = spec.handler.port();
+        let of_http = |handler: &Handler| matches!(handler, Handler::Http { .. }) && handler.port() == port;
+        if container.probes.iter().any(|other| of_http(&other.handler)) {
+            continue;
+        }
         let connections = container.attempts.iter().flat_map(|attempt| &attempt.connections);
-        let secured =
-            connections.filter(|connection| connection.port() == port.number).find_map(|connection| {
-                let (id, tls) = connection.tls.as_ref()?;
-                tls.error.is_none().then_some([connection.id, *id])
-            });
-        let others = container.probes.iter().any(|other| {
-            matches!(other.handler, Handler::Http { .. }) && other.handler.port() == port.number
+        let secured = connections.filter(|connection| connection.port() == port).find_map(|connection| {
+            let (id, tls) = connection.tls.as_ref()?;
+            tls.error.is_none().then_some([connection.id, *id])
         });
-        if let Some(events) = secured.filter(|_| !others) {
-            let of = format!("the {} probe of {}", spec.kind.word(), container.name);
-            seen.violated(format!("{of} came over TLS"), events);
+        if let Some(events) = secured {
+            let finding = format!("the {} probe of {} came over TLS", spec.kind.word(), container.name);
+            seen.violated(finding, events);
         }
     }
 }
 
 /// Checks of all three kinds work beside one another on one port.
 pub(super) fn three_kinds_at_one_port(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge(run, clause, seen, |container, word| has_all_three(container).then_some(is_serving(word)));
+    judge_checks(run, clause, seen, |container, _, serving| {
+        has_all_three(container).then_some(by_serving(serving))
+    });
 }
 
 /// Whether all probes of a container are health checks at the same port.
 fn has_all_three(container: &ContainerLife<'_>) -> bool {
-    let port = |kind: ProbeKind| match &container.probe(kind)?.handler {
-        Handler::Grpc { port, .. } => port.number,
-        _ => None,
+    let port = |kind: ProbeKind| {
+        let handler = &container.probe(kind)?.handler;
+        handler.port().filter(|_| is_check(handler))
     };
-    let ports = ProbeKind::ALL.map(port);
-    ports.iter().all(|of| of.is_some() && *of == ports[0])
+    let [startup, liveness, readiness] = ProbeKind::ALL.map(port);
+    startup.is_some() && startup == liveness && startup == readiness
 }
 
-/// Judges each run of checks by what their answer means; none says nothing.
-fn judge(
+fn is_check(handler: &Handler) -> bool {
+    matches!(handler, Handler::Grpc { .. })
+}
+
+/// Judges the checks that fail because the listener at their port is such a one.
+fn listeners_fail(
     run: &Timeline<'_>,
     clause: &Clause,
     seen: &mut Seen,
-    means: impl Fn(&ContainerLife<'_>, &str) -> Option<bool>,
+    why: &str,
+    is_such: impl Fn(&Listener) -> bool,
 ) {
-    let of_grpc = |answers: &Answers<'_, '_>| matches!(answers.course.spec.handler, Handler::Grpc { .. });
-    for answers in of_others(run).iter().filter(|answers| of_grpc(answers)) {
-        answers.judge(run, clause, seen, |exchange| match answers.told(exchange)? {
-            Answer::Health(word) => {
-                let success = means(answers.course.container, word)?;
-                Some((success, format!("were answered with `{word}`")))
-            }
-            _ => None,
-        });
-    }
-}
-
-/// Judges the checks that are in vain for this reason.
-fn in_vain(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, fits: impl Fn(&There) -> bool) {
-    for (pod, container, spec) in run.probes() {
-        let Handler::Grpc { port, .. } = &spec.handler else { continue };
-        if port.number.is_some_and(|port| fits(&there(pod, port))) {
-            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
-        }
-    }
+    judge_unreachable(run, clause, seen, (why, CountsAs::Failure), |probe| {
+        is_check(&probe.spec.handler)
+            && matches!(probe.there(), There::Listener(listener) if is_such(&listener))
+    });
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
 //! HTTP probes as a mechanism: a GET for the path, and the status decides.
 
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::timeline::Asked;
+use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::answers::of_http;
 use crate::reading::arrivals::{arrivals, astray, gets};
 use crate::reading::http::exchange::HttpOutcome;
+use crate::reading::http::reaction::CountsAs;
 
-/// A status from 200 to 399 is a success, and any above a failure. Redirects count where nobody is to follow them.
+/// A status from 200 to 399 is a success, and any above a failure. Redirects count if they are not to be followed.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_http(run) {
-        answers.judge(run, clause, seen, |exchange| {
+        answers.judge(clause, seen, |exchange| {
             let [only] = exchange.hops.as_slice() else { return None };
-            let status = only.said.status()?;
-            match exchange.outcome() {
-                HttpOutcome::Good | HttpOutcome::Parted => {
-                    Some((true, format!("were answered with {status}")))
-                }
-                HttpOutcome::Bad => Some((false, format!("were answered with {status}"))),
-                _ => None,
-            }
+            let counts_as = match exchange.outcome() {
+                HttpOutcome::Good | HttpOutcome::Parted => CountsAs::Success,
+                HttpOutcome::Bad => CountsAs::Failure,
+                _ => return None,
+            };
+            Some((counts_as, format!("were answered with {}", only.said.status()?)))
         });
     }
 }
@@ -39,8 +39,12 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let finding = format!("{} asked for {}", arrival.get.words(), asked.request.target);
         seen.violated(finding, [asked.id]);
     }
-    for (id, method, target) in other_methods(run) {
-        seen.violated(format!("a probe came as {method} {target}"), [id]);
+    let gets = gets(run);
+    for asked in run.lives().iter().flat_map(|life| &life.attempt.requests) {
+        if is_other_method(asked) && gets.iter().any(|get| get.asks_for(&asked.request.target)) {
+            let (method, target) = (&asked.request.method, &asked.request.target);
+            seen.violated(format!("a probe came as {method} {target}"), [asked.id]);
+        }
     }
 }
 
@@ -49,22 +53,10 @@ fn is_plain(path: &str) -> bool {
     !path.starts_with("//") && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&".contains(&c))
 }
 
-/// Requests of a kubelet's prober for the path of a probe that are no GET.
-fn other_methods<'h>(run: &Timeline<'h>) -> Vec<(EventId, &'h str, &'h str)> {
-    let gets = gets(run);
-    let mut found = Vec::new();
-    for attempt in run.containers().flat_map(|(_, container)| &container.attempts) {
-        for asked in &attempt.requests {
-            let request = asked.request;
-            let of_prober = asked.header("user-agent").any(|agent| agent.starts_with("kube-probe/"));
-            let asks = |path: &str| path.trim_start_matches('/') == request.target.trim_start_matches('/');
-            let other = request.method != "GET" && request.service.is_none() && !asked.followed();
-            if of_prober && other && gets.iter().any(|get| asks(get.path)) {
-                found.push((asked.id, request.method.as_str(), request.target.as_str()));
-            }
-        }
-    }
-    found
+/// Whether a kubelet's prober sent an HTTP request that is no GET.
+fn is_other_method(asked: &Asked<'_>) -> bool {
+    let http = asked.request.service.is_none() && !asked.followed();
+    asked.from_prober() && http && asked.request.method != "GET"
 }
 
 #[cfg(test)]

@@ -6,30 +6,27 @@ use probity_model::timeline::Handler;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::probe_http::address::reached;
-use crate::probe_mechanism::tcp_at_pod_ip;
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::unreachable::UnreachableProbe;
+use crate::reading::origin::tcp_comes_to_the_pod;
+use crate::reading::unreachable::judge_unreachable;
 
 /// Without `host`, a probe comes to the pod's address.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, spec) in run.probes() {
-        if matches!(&spec.handler, Handler::Tcp { host: None, port } if port.number.is_some()) {
-            seen.applies();
+        if matches!(spec.handler, Handler::Tcp { host: None, .. }) {
             reached::must_be(run, clause, seen, pod, container, spec);
         }
     }
-    tcp_at_pod_ip(run, seen);
+    tcp_comes_to_the_pod(run, seen);
 }
 
 /// The name of a Service leads nowhere from a node, so such a probe fails.
 pub(super) fn service_name_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (pod, container, spec) in run.probes() {
-        let Handler::Tcp { host: Some(host), .. } = &spec.handler else { continue };
-        if names_a_service(host) {
-            let why = "whose host is the name of a Service";
-            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
-        }
-    }
+    let why = ("whose host is the name of a Service", CountsAs::Failure);
+    judge_unreachable(run, clause, seen, why, |probe| match &probe.spec.handler {
+        Handler::Tcp { host: Some(host), .. } => names_a_service(host),
+        _ => false,
+    });
 }
 
 /// Whether a host is a name that only the cluster's DNS can know.

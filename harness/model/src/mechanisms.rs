@@ -32,6 +32,8 @@ mechanisms! {
     NEAR = SECOND / 10;
     /// The runtime may take this long to start a command on a busy node: a probe with a shorter timeout may fail unseen.
     START_OF_A_COMMAND = 3 * SECOND;
+    /// The runtime starts a process to end a command that is too late, which took up to two seconds on a busy node.
+    TO_END_A_COMMAND = 3 * SECOND;
     /// The kubelet may not know for this long that a container was started again: it lists the containers once a second,
     /// and syncs the pod then. What its probes meet meanwhile counts for the life before.
     UNKNOWN_LIFE = 3 * SECOND;

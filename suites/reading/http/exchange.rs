@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use probity_model::measure::SECOND;
-use probity_model::mechanisms::UNKNOWN_LIFE;
 use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, Life, ProbeSpec, Through};
 use probity_model::{EventId, Stamp, Timeline};
 use probity_script::answer::{HttpAnswer, HttpReply};
@@ -130,7 +129,7 @@ pub(crate) fn exchanges<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exchanges<'t, 'h>>
                     let Some(mut exchanges) = asks.exchanges() else { continue };
                     exchanges.extend(asks.broken_connections(container));
                     exchanges.sort_by_key(|exchange| (exchange.at.at.lo, exchange.id));
-                    let known = life.began.at.hi + if life.number == 0 { 0 } else { UNKNOWN_LIFE };
+                    let known = life.known_from();
                     exchanges.retain(|exchange| exchange.at.at.lo >= known);
                     all.push(Exchanges { life, exchanges });
                 }
