@@ -1,7 +1,7 @@
 //! HTTP probes: where they go, what they carry, and what their answers mean.
 
-pub(crate) mod address;
-pub(crate) mod bodies;
+mod address;
+mod bodies;
 mod headers;
 mod redirects;
 mod tls;

@@ -18,3 +18,4 @@ pub(crate) mod services;
 pub(crate) mod termination;
 pub(crate) mod tolerance;
 pub(crate) mod unreachable;
+pub(crate) mod unvisited;

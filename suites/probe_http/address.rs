@@ -1,6 +1,6 @@
 //! Where HTTP probes go: address, port, scheme, path, and a connection of their own.
 //!
-//! A probe is known by what arrived ([`arrivals`]). Where a request can have come from several probes that are written
+//! A probe is known by what arrived. Where a request can have come from several probes that are written
 //! differently, nothing is concluded.
 
 mod connection;
@@ -8,8 +8,8 @@ mod defaults;
 mod host;
 mod loopback;
 mod port;
-pub(crate) mod reached;
 
+pub(super) use port::counted_as_success;
 use probity_model::Judge;
 
 pub(super) const JUDGES: &[Judge] = &[

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use probity_model::mechanisms::ONE_MISSED;
 use probity_model::timeline::{Handler, KubeEvent, ProbeAnswer, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -73,7 +74,7 @@ fn no_failure_is_recorded(
 /// Whether two probes are so far apart that one may have been lost between them.
 fn missed_one(pair: &[Exchange<'_, '_>], period: i64) -> bool {
     let [one, next] = pair else { return false };
-    (next.at.at.hi - one.at.at.lo).saturating_mul(2) > period.saturating_mul(3)
+    next.at.at.hi - one.at.at.lo > ONE_MISSED.of(period)
 }
 
 /// A check that cannot be carried out changes nothing.

@@ -3,10 +3,10 @@
 use probity_model::timeline::{Asked, Connection, Handler, ProbeAnswer, Through};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::probe_http::bodies::refused::{closed_times, refused};
 use crate::reading::answers::{Answers, of_others};
+use crate::reading::http::closed_port::refusals_fail;
 use crate::reading::http::exchange::Exchange;
-use crate::reading::http::reaction::{CountsAs, Reaction};
+use crate::reading::http::reaction::CountsAs;
 use crate::reading::unreachable::{There, judge_unreachable};
 
 /// What a target does with an open connection that cannot be mistaken for a refusal.
@@ -29,10 +29,7 @@ pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         answers.judge(clause, seen, |exchange| {
             opened(&answers, exchange).map(|_| (CountsAs::Success, "connected".to_owned()))
         });
-        let jury = Reaction::new(run, clause, &answers.course);
-        for closed in closed_times(&answers.course) {
-            refused(run, &jury, &closed, seen);
-        }
+        refusals_fail(clause, &answers.course, seen);
     }
     let why = ("whose port nobody opened", CountsAs::Failure);
     judge_unreachable(run, clause, seen, why, |probe| {

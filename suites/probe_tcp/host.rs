@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use probity_model::timeline::Handler;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::probe_http::address::reached;
 use crate::reading::http::reaction::CountsAs;
 use crate::reading::origin::tcp_comes_to_the_pod;
 use crate::reading::unreachable::judge_unreachable;
+use crate::reading::unvisited::must_be_visited;
 
 /// Without `host`, a probe comes to the pod's address.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, spec) in run.probes() {
         if matches!(spec.handler, Handler::Tcp { host: None, .. }) {
-            reached::must_be(run, clause, seen, pod, container, spec);
+            must_be_visited(run, clause, seen, (pod, container, spec));
         }
     }
     tcp_comes_to_the_pod(run, seen);

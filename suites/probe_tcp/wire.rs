@@ -5,7 +5,7 @@ use probity_model::timeline::{Completion, Connection, Handler, ProbeKind, Probed
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Closed, Ending};
 
-use crate::probe_http::address::reached;
+use crate::reading::unvisited::must_be_visited;
 
 /// A probe says nothing, and closes its connection at once.
 pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -44,7 +44,7 @@ pub(super) fn number_or_name(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         if !matches!(&spec.handler, Handler::Tcp { port, host: None } if port.number.is_some()) {
             continue;
         }
-        reached::must_be(run, clause, seen, pod, container, spec);
+        must_be_visited(run, clause, seen, (pod, container, spec));
         let probes = container.attempts.iter().flat_map(|attempt| attempt.probes_of(spec.kind));
         let bare = probes.filter(|probe| matches!(probe.through, Through::Connection(_)));
         seen.fine(bare.map(|probe| probe.id));

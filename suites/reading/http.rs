@@ -1,5 +1,6 @@
 //! HTTP probes as they were exchanged: what was asked, what was answered, where a redirect led, and what came of it.
 
+pub(crate) mod closed_port;
 pub(crate) mod exchange;
 pub(crate) mod exchanges;
 pub(crate) mod location;

@@ -8,25 +8,38 @@ use crate::measure::SECOND;
 
 /// A tolerance that several clauses share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mechanism {
+pub struct Mechanism<T> {
     /// Its name.
     pub name: &'static str,
-    /// How much, in microseconds.
-    pub us: i64,
-    /// What takes so long.
+    /// How much: microseconds, a share of one of a probe's own times, or a number of things.
+    pub amount: T,
+    /// The reason.
     pub because: &'static str,
 }
 
+/// A share of one of a probe's own times, such as half of its timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(i64, i64);
+
+impl Share {
+    /// This share of a time.
+    #[must_use]
+    pub const fn of(self, time: i64) -> i64 {
+        time.saturating_mul(self.0) / self.1
+    }
+}
+
 macro_rules! mechanisms {
-    ($( $(#[doc = $because:literal])+ $name:ident = $us:expr; )+) => {
-        $( $(#[doc = $because])+ pub const $name: i64 = $us; )+
+    ($list:ident: $type:ty; $( $(#[doc = $because:literal])+ $name:ident = $amount:expr; )+) => {
+        $( $(#[doc = $because])+ pub const $name: $type = $amount; )+
         /// All of them, for the book.
-        pub const MECHANISMS: &[Mechanism] =
-            &[$( Mechanism { name: stringify!($name), us: $name, because: concat!($($because),+) } ),+];
+        pub const $list: &[Mechanism<$type>] =
+            &[$( Mechanism { name: stringify!($name), amount: $name, because: concat!($($because),+) } ),+];
     };
 }
 
 mechanisms! {
+    MECHANISMS: i64;
     /// The kubelet's clock for a probe starts before the probe arrives, and stops after its answer: an answer may be this
     /// much earlier or later than the timeout and still fall on either side of it.
     NEAR = SECOND / 10;
@@ -73,4 +86,36 @@ mechanisms! {
     TO_CONNECT = SECOND * 15 / 100;
     /// A kill is done by the pod's worker, which took up to three seconds to come to it in runs that kept both cores busy.
     TO_STOP = 2 * SECOND;
+    /// A request that a redirect led to may be seen this long after the probe's timeout: the target writes it down on a
+    /// clock of its own.
+    REDIRECTED_LATE = SECOND;
+    /// Two tries of one probe follow one another at once: on an idle node they are never further apart than this.
+    BETWEEN_TRIES = SECOND / 2;
+}
+
+mechanisms! {
+    SHARES: Share;
+    /// The first probe of a container comes within two periods: a kubelet waits for a random part of the first, so that not
+    /// all probes of a node come at once.
+    FIRST_TURNS = Share(2, 1);
+    /// An answer within this share of the timeout is in time, however long the way between kubelet and target takes.
+    PROMPT = Share(1, 2);
+    /// A probe that had no answer for this share of the timeout, and was then given up, timed out: the kubelet's clock had
+    /// started before the probe arrived.
+    TIMED_OUT = Share(9, 10);
+    /// An answer that takes this share of the timeout by its plan is too late, though pauses of a plan are not exact.
+    FAR_TOO_LATE = Share(3, 2);
+    /// A node that is busy for this share of the timeout may make a probe time out by itself.
+    HELD_UP = Share(1, 4);
+    /// Between two probes that are further apart than this share of the period, one may have been lost on its way.
+    ONE_MISSED = Share(3, 2);
+    /// Two tries of one probe are closer together than this share of the period, and two probes are not.
+    BETWEEN_PROBES = Share(1, 4);
+}
+
+mechanisms! {
+    COUNTS: u64;
+    /// The kubelet drops events about a pod after 25 in a burst; where this many warnings were recorded, one more may have
+    /// been dropped.
+    CROWD = 20;
 }

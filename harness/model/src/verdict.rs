@@ -239,6 +239,16 @@ impl Seen {
         }
     }
 
+    /// The promise was kept here or, as the finding says, broken.
+    pub fn check(
+        &mut self,
+        kept: bool,
+        finding: impl FnOnce() -> String,
+        events: impl IntoIterator<Item = EventId>,
+    ) {
+        if kept { self.fine(events) } else { self.violated(finding(), events) }
+    }
+
     /// The catalogued behaviour of upstream was seen, which is not what the document says.
     pub fn diverges(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;

@@ -4,85 +4,23 @@ use std::collections::BTreeMap;
 
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use crate::reading::arrivals::arrivals;
+use crate::reading::arrivals::{Arrival, arrivals};
 
 /// A probe's request is the first and only one on its connection. It takes two probes of a kind to show it. Over
-/// HTTP/2, probes that come at the same moment may share a connection: nothing is said of them.
+/// HTTP/2, probes that come at the same moment may share a connection: nothing is concluded from them.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let mut before: BTreeMap<(String, String), EventId> = BTreeMap::new();
-    for arrival in arrivals(run) {
-        let (asked, hit) = (arrival.hit.asked, arrival.hit);
-        if !asked.request.protocol.starts_with("HTTP/1") {
-            continue;
-        }
-        seen.applies();
+    let mut before: BTreeMap<(&str, String), EventId> = BTreeMap::new();
+    for Arrival { hit, get } in arrivals(run).into_iter().filter(|arrival| arrival.hit.asked.is_http1()) {
+        let (asked, connection) = (hit.asked, hit.connection);
         if asked.request.nth > 1 {
-            let words = arrival.get.words();
-            let finding = format!(
-                "{words} came as request {} of a connection from {}",
-                asked.request.nth, hit.connection.accepted.peer
-            );
-            seen.violated(finding, [hit.connection.id, asked.id]);
-            continue;
-        }
-        if let Some(previous) = before.insert((hit.attempt.boot.to_owned(), arrival.get.words()), asked.id) {
+            let (words, nth, peer) = (get.words(), asked.request.nth, &connection.accepted.peer);
+            let finding = format!("{words} came as request {nth} of a connection from {peer}");
+            seen.violated(finding, [connection.id, asked.id]);
+        } else if let Some(previous) = before.insert((hit.attempt.boot, get.words()), asked.id) {
             seen.fine([previous, asked.id]);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use probity_composer::Composer;
-    use probity_script::witness::{Fact, Request};
-    use serde_json::json;
-
-    use crate::tests::verdict;
-
-    const FRESH: &str = "probe.http.new-connection-each";
-
-    fn probed_once() -> Composer {
-        let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 } });
-        let mut run = Composer::new(&[FRESH]);
-        let container = json!({ "name": "target", "readinessProbe": probe });
-        run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
-        run.probe(2.0, "/ready", 200);
-        run
-    }
-
-    #[test]
-    fn two_connections_for_two_probes_hold() {
-        let mut run = probed_once();
-        run.probe(3.0, "/ready", 200);
-        assert_eq!(verdict(&run.done(), FRESH), "holds");
-    }
-
-    #[test]
-    fn a_second_request_on_a_connection_is_a_violation() {
-        let mut run = probed_once();
-        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        run.fact(
-            3.0,
-            Fact::Request(Request {
-                conn: 0,
-                nth: 2,
-                endpoint: None,
-                probe: 2,
-                hop: None,
-                method: "GET".to_owned(),
-                target: "/ready".to_owned(),
-                protocol: "HTTP/1.1".to_owned(),
-                headers: vec![header("User-Agent", "kube-probe/1.36")],
-                body: 0,
-                first_byte_us: 0,
-                service: None,
-            }),
-        );
-        assert_eq!(verdict(&run.done(), FRESH), "violated");
-    }
-
-    #[test]
-    fn one_probe_shows_nothing() {
-        assert_eq!(verdict(&probed_once().done(), FRESH), "inconclusive");
-    }
-}
+mod tests;

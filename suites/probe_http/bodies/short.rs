@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use probity_model::timeline::ProbeKind;
+use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES};
+use probity_model::timeline::{ProbeKind, ProbeOutcome};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
@@ -11,29 +12,27 @@ use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// How often upstream asks before it gives up.
+/// How many times upstream asks before it gives up (`maxProbeRetries` of the kubelet's prober).
 const TRIES: usize = 3;
 
 /// Success depends solely on the status code in the headers.
 pub(super) fn the_status_decides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
-        let jury = Reaction::new(run, clause, &course);
         let runs = course.runs(|exchange| {
             let status = exchange.last()?.said.status()?;
             (exchange.outcome() == HttpOutcome::Short).then_some(status)
         });
         for (status, range) in runs {
-            seen.applies();
-            judge(&jury, status, &range, seen);
+            judge(&Reaction::new(run, clause, &course), status, &range, seen);
         }
     }
 }
 
-fn judge(jury: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut Seen) {
-    let Some(promise) = promise(status) else { return };
-    let Some(bursts) = bursts(jury, range) else { return };
-    let course = jury.course;
-    let Some(taken) = jury.taken(range, seen) else { return };
+fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &mut Seen) {
+    let Some(promise) = CountsAs::by(ProbeOutcome::of_status(status)) else { return };
+    let Some(bursts) = bursts(reaction, range) else { return };
+    let course = reaction.course;
+    let Some(taken) = reaction.taken(range, seen) else { return };
     // A container that is not ready may be probed out of turn: then the requests of several probes follow one another,
     // and their number tells nothing.
     let settled = course.spec.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
@@ -60,32 +59,22 @@ fn judge(jury: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, seen: &
         if taken.denies(promise) {
             seen.fine(events);
         }
-    } else if jury.held_up(range) {
+    } else if reaction.held_up(range) {
         seen.doubt(Doubt::Ambiguous, format!("{facts}; the node was held up meanwhile"), events);
     } else {
-        let word = if taken.success {
-            "success"
-        } else if taken.failure {
-            "failure"
-        } else {
-            "no one thing"
+        let word = match (taken.success, taken.failure) {
+            (true, _) => "success",
+            (_, true) => "failure",
+            _ => "no one thing",
         };
         seen.violated(format!("{facts}; they were taken for {word}"), events);
     }
 }
 
-fn promise(status: u16) -> Option<CountsAs> {
-    match status {
-        200..=299 => Some(CountsAs::Success),
-        400.. => Some(CountsAs::Failure),
-        _ => None,
-    }
-}
-
 /// How many requests each probe of the run made, the last ones left out if they may not be over. None if probes
 /// follow one another so closely that they cannot be told apart.
-fn bursts(jury: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
-    let course = jury.course;
+fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
+    let course = reaction.course;
     if !apart(course, range) {
         return None;
     }
@@ -94,7 +83,7 @@ fn bursts(jury: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize
     for at in range.clone() {
         // A next try that was answered otherwise leaves the number of tries open.
         if !again(course, at) {
-            if jury.settled(at) && begins(course, first) {
+            if reaction.settled(at) && begins(course, first) {
                 bursts.push(at + 1 - first);
             }
             first = at + 1;
@@ -107,33 +96,37 @@ fn bursts(jury: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize
 /// that lasted so long that the next turn was due before its end and the one after that comes too soon.
 fn begins(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return true };
-    let long = course.spec.period - 2 * closeness(course);
-    let lasted = |exchange: &Exchange<'_, '_>| Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo);
-    let in_time = course.exchanges.get(before).and_then(lasted).is_some_and(|lasted| lasted < long);
-    in_time && !again(course, before)
+    let long = course.spec.period - gaps(course);
+    course.exchanges.get(before).and_then(lasted).is_some_and(|lasted| lasted < long)
+        && !again(course, before)
 }
 
 /// Whether the next request is another try of the same probe: it comes long before the next one is due.
 fn again(course: &Exchanges<'_, '_>, at: usize) -> bool {
-    let (Some(this), Some(next)) = (course.exchanges.get(at), course.exchanges.get(at + 1)) else {
-        return false;
-    };
-    let Some(done) = &this.done else { return false };
-    next.at.at.lo - done.at.hi < closeness(course)
+    let (this, next) = (course.exchanges.get(at), course.exchanges.get(at + 1));
+    let done = this.and_then(|this| this.done.as_ref());
+    done.zip(next).is_some_and(|(done, next)| next.at.at.lo - done.at.hi < closeness(course))
+}
+
+fn lasted(exchange: &Exchange<'_, '_>) -> Option<i64> {
+    Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo)
 }
 
 /// Less than this lies between two tries.
 fn closeness(course: &Exchanges<'_, '_>) -> i64 {
-    (course.spec.period / 4).min(500_000)
+    BETWEEN_PROBES.of(course.spec.period).min(BETWEEN_TRIES)
+}
+
+/// The least that tells probes of several tries apart: the time before a try, and that before the next probe.
+fn gaps(course: &Exchanges<'_, '_>) -> i64 {
+    2 * closeness(course)
 }
 
 /// Whether three tries leave a gap before the next probe by which they are told apart.
 fn apart(course: &Exchanges<'_, '_>, range: &Range<usize>) -> bool {
-    let longest = course.exchanges[range.clone()]
-        .iter()
-        .filter_map(|exchange| Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo))
-        .max();
+    let tries = i64::try_from(TRIES).unwrap_or(i64::MAX);
+    let longest = course.exchanges[range.clone()].iter().filter_map(lasted).max();
     longest.is_some_and(|longest| {
-        longest.saturating_mul(3).saturating_add(2 * closeness(course)) <= course.spec.period
+        longest.saturating_mul(tries).saturating_add(gaps(course)) <= course.spec.period
     })
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use probity_model::{Clause, Seen, Timeline};
 
+use super::list;
 use crate::reading::arrivals::arrivals;
 
-/// Names with a meaning of their own: other clauses speak of them, or the protocol decides about them.
+/// Names with a meaning of their own: other clauses are about them, or the protocol decides about them.
 const OTHERWISE: [&str; 12] = [
     "host",
     "user-agent",
@@ -30,13 +31,12 @@ pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut S
         if custom.peek().is_none() {
             continue;
         }
-        match custom.find(|(name, value)| !asked.header(name).any(|sent| sent.trim() == value.trim())) {
+        let comes = |name, value: &str| asked.header(name).any(|sent| sent.trim() == value.trim());
+        match custom.find(|(name, value)| !comes(name, value)) {
             None => seen.fine([asked.id]),
             Some((name, value)) => {
-                let sent: Vec<&str> = asked.header(name).collect();
-                let words = arrival.get.words();
-                let finding = format!("{words} sets {name}: {value}, and came with {}", list(&sent));
-                seen.violated(finding, [asked.id]);
+                let (words, sent) = (arrival.get.words(), list(asked.header(name), "none"));
+                seen.violated(format!("{words} sets {name}: {value}, and came with {sent}"), [asked.id]);
             }
         }
     }
@@ -45,24 +45,19 @@ pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut S
 /// All values of a name that is written several times come, in their order.
 pub(super) fn all_values_of_a_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run) {
-        let asked = arrival.hit.asked;
-        let names: BTreeSet<String> =
-            arrival.get.headers.iter().map(|(name, _)| name.to_lowercase()).collect();
+        let (get, asked) = (arrival.get, arrival.hit.asked);
+        let names: BTreeSet<String> = get.headers.iter().map(|(name, _)| name.to_lowercase()).collect();
         for name in names.iter().filter(|name| is_custom(name)) {
-            let same = |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
-            let wanted: Vec<&str> =
-                arrival.get.headers.iter().filter(same).map(|(_, value)| value.trim()).collect();
-            if wanted.len() < 2 {
-                continue;
-            }
-            let sent: Vec<&str> = asked.header(name).map(str::trim).collect();
-            if sent == wanted {
-                seen.fine([asked.id]);
-            } else {
-                let words = arrival.get.words();
-                let finding =
-                    format!("{words} sets {name} to {}, and came with {}", list(&wanted), list(&sent));
-                seen.violated(finding, [asked.id]);
+            let same = get.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
+            let wanted: Vec<&str> = same.map(|(_, value)| value.trim()).collect();
+            if wanted.len() > 1 {
+                let sent: Vec<&str> = asked.header(name).map(str::trim).collect();
+                let finding = || {
+                    let (words, wanted, sent) =
+                        (get.words(), list(wanted.clone(), "none"), list(sent.clone(), "none"));
+                    format!("{words} sets {name} to {wanted}, and came with {sent}")
+                };
+                seen.check(sent == wanted, finding, [asked.id]);
             }
         }
     }
@@ -72,85 +67,5 @@ fn is_custom(name: &str) -> bool {
     !OTHERWISE.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
-fn list(values: &[&str]) -> String {
-    if values.is_empty() { "none".to_owned() } else { format!("`{}`", values.join("`, `")) }
-}
-
 #[cfg(test)]
-mod tests {
-    use probity_composer::{Composer, Told};
-    use serde_json::{Value, json};
-
-    use crate::tests::verdict;
-
-    const CUSTOM: &str = "probe.http.custom-headers";
-    const REPEATED: &str = "probe.http.repeated-headers";
-    const NAMES: &str = "probe.http.header-name-validation";
-
-    fn pod(headers: &[(&str, &str)]) -> Value {
-        let headers: Vec<Value> =
-            headers.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
-        let get = json!({ "path": "/ready", "port": 8080, "httpHeaders": headers });
-        json!({ "kind": "Pod", "spec": { "containers": [{ "name": "target", "readinessProbe": { "httpGet": get } }] } })
-    }
-
-    /// A probe that is written with some headers, and one request that came with others.
-    fn sent(clause: &str, written: &[(&str, &str)], sent: &[(&str, &str)]) -> &'static str {
-        let mut run = Composer::new(&[clause]);
-        run.create(0.0, &pod(written)["spec"]).start(1.0, 0);
-        let mut told = Told::get("/ready", 200);
-        told.headers.extend(sent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        run.http(2.0, &told);
-        verdict(&run.done(), clause)
-    }
-
-    fn tried(name: &str, code: u16, message: &str) -> &'static str {
-        let mut run = Composer::new(&[NAMES]);
-        run.tried(0.0, "name", pod(&[(name, "x")]), code, message, Value::Null);
-        verdict(&run.done(), NAMES)
-    }
-
-    #[test]
-    fn a_header_that_comes_holds() {
-        assert_eq!(sent(CUSTOM, &[("x-conformance", "abc")], &[("X-Conformance", "abc")]), "holds");
-    }
-
-    #[test]
-    fn a_header_that_is_missing_or_changed_is_a_violation() {
-        assert_eq!(sent(CUSTOM, &[("X-Conformance", "abc")], &[]), "violated");
-        assert_eq!(sent(CUSTOM, &[("X-Conformance", "abc")], &[("X-Conformance", "abcd")]), "violated");
-    }
-
-    #[test]
-    fn no_header_of_ones_own_says_nothing() {
-        assert_eq!(sent(CUSTOM, &[("Accept", "text/plain"), ("Host", "a")], &[]), "inconclusive");
-    }
-
-    #[test]
-    fn both_values_in_their_order_hold() {
-        let written = [("X-A", "1"), ("x-a", "2")];
-        assert_eq!(sent(REPEATED, &written, &[("X-A", "1"), ("X-A", "2")]), "holds");
-    }
-
-    #[test]
-    fn one_value_or_the_other_order_is_a_violation() {
-        let written = [("X-A", "1"), ("x-a", "2")];
-        assert_eq!(sent(REPEATED, &written, &[("X-A", "2")]), "violated");
-        assert_eq!(sent(REPEATED, &written, &[("X-A", "2"), ("X-A", "1")]), "violated");
-    }
-
-    #[test]
-    fn names_that_are_not_repeated_say_nothing() {
-        assert_eq!(sent(REPEATED, &[("X-A", "1"), ("X-B", "2")], &[("X-A", "1")]), "inconclusive");
-    }
-
-    #[test]
-    fn names_are_refused_for_what_they_are() {
-        let refusal = "spec.containers[0].readinessProbe.httpGet.httpHeaders: Invalid value";
-        assert_eq!(tried("x_y", 422, refusal), "holds");
-        assert_eq!(tried("", 422, refusal), "holds");
-        assert_eq!(tried("x_y", 201, ""), "violated");
-        assert_eq!(tried("X-Y", 422, refusal), "violated");
-        assert_eq!(tried("x_y", 403, "pods is forbidden"), "inconclusive");
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use probity_model::mechanisms::REDIRECTED_LATE;
 use probity_model::timeline::Connection;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
@@ -30,21 +31,16 @@ pub(super) fn another_name_is_another_host(run: &Timeline<'_>, clause: &Clause, 
 }
 
 fn relative_keeps_host(first: &Hop<'_, '_>, from: &Hop<'_, '_>, to: &Hop<'_, '_>, seen: &mut Seen) {
-    let (Some(HttpAnswer::Reply(reply)), Some(connection)) = (&from.told, from.connection) else { return };
+    let (Some(HttpAnswer::Reply(reply)), Some(connection)) = (&from.planned, from.connection) else { return };
     let relative = |location: &String| !location.starts_with("//") && !location.contains("://");
-    let http1 = [first, to].iter().all(|hop| hop.asked.request.protocol.starts_with("HTTP/1"));
+    let http1 = first.asked.is_http1() && to.asked.is_http1();
     if !http1 || !location(reply, from.asked, connection).as_ref().is_some_and(relative) {
         return;
     }
     let host = |hop: &Hop<'_, '_>| hop.asked.header("host").map(str::to_owned).collect::<Vec<_>>();
-    let events = [first.asked.id, from.asked.id, to.asked.id];
-    if host(first) == host(to) {
-        seen.fine(events);
-    } else {
-        let (was, is) = (host(first), host(to));
-        let finding = format!("the Host header was {was:?}, and {is:?} after a relative redirect");
-        seen.violated(finding, events);
-    }
+    let (was, is) = (host(first), host(to));
+    let finding = || format!("the Host header was {was:?}, and {is:?} after a relative redirect");
+    seen.check(was == is, finding, [first.asked.id, from.asked.id, to.asked.id]);
 }
 
 /// The host that the pod has its probe write, without a port.
@@ -64,75 +60,77 @@ fn parted(
     run: &Timeline<'_>,
     clause: &Clause,
     seen: &mut Seen,
-    of_this_sort: impl Fn(&Exchanges<'_, '_>, &Hop<'_, '_>, &Url) -> bool + Copy,
+    of_this_sort: impl Fn(&Exchanges<'_, '_>, &Hop<'_, '_>, &Url) -> bool,
 ) {
     for course in exchanges(run) {
-        let jury = Reaction::new(run, clause, &course);
         let leaves = |exchange: &Exchange<'_, '_>| {
             let last = exchange.last()?;
             let Some(Leads::Elsewhere(url)) = &last.leads else { return None };
             of_this_sort(&course, last, url).then(|| url.clone())
         };
         for exchange in &course.exchanges {
-            if let Some((last, url)) = exchange.last().zip(leaves(exchange)) {
-                seen.applies();
-                if let Some(id) = trespass(run, last, &url, course.spec.timeout) {
-                    let finding =
-                        format!("a redirect to {}:{}{} was followed", url.host, url.port, url.target);
-                    seen.violated(finding, exchange.events.iter().copied().chain([id]));
-                }
+            let Some((last, url)) = exchange.last().zip(leaves(exchange)) else { continue };
+            seen.applies();
+            if let Some(id) = trespass(run, last, &url, course.spec.timeout) {
+                let finding = format!("a redirect to {}:{}{} was followed", url.host, url.port, url.target);
+                seen.violated(finding, exchange.events.iter().copied().chain([id]));
             }
         }
+        let reaction = Reaction::new(run, clause, &course);
         for (_, range) in course.runs(|exchange| leaves(exchange).map(|_| ())) {
-            succeeds_with_a_warning(&jury, &range, "were redirected to another host", seen);
+            succeeds_with_a_warning(&reaction, &range, "were redirected to another host", seen);
         }
     }
 }
 
-fn succeeds_with_a_warning(jury: &Reaction<'_, '_, '_>, range: &Range<usize>, what: &str, seen: &mut Seen) {
+fn succeeds_with_a_warning(
+    reaction: &Reaction<'_, '_, '_>,
+    range: &Range<usize>,
+    what: &str,
+    seen: &mut Seen,
+) {
     seen.applies();
-    jury.decide(range, CountsAs::Success, what, seen);
-    jury.expect_warning(range, seen);
+    reaction.decide(range, CountsAs::Success, what, seen);
+    reaction.expect_warning(range, seen);
 }
 
 /// A request that came by such a redirect to any of the targets.
 fn trespass(run: &Timeline<'_>, last: &Hop<'_, '_>, url: &Url, timeout: i64) -> Option<EventId> {
-    let answered = &last.asked.at;
-    for (_, container) in run.containers() {
-        for attempt in &container.attempts {
-            for asked in &attempt.requests {
-                let Some(connection) = attempt.connection(asked) else { continue };
-                let named = asked.header("host").any(|host| host.split(':').next() == Some(&url.host));
-                let there = connection.port() == Some(url.port) && asked.request.target == url.target;
-                let sent_on =
-                    asked.header("referer").any(|referer| referer.ends_with(&last.asked.request.target));
-                let Some(after) = run.clocks.between(answered, &asked.at) else { continue };
-                let in_time = after.hi >= 0 && after.lo <= timeout.saturating_add(1_000_000);
-                if there && sent_on && in_time && (named || connection.address() == url.host) {
-                    return Some(asked.id);
-                }
+    let latest = timeout.saturating_add(REDIRECTED_LATE);
+    for life in run.lives().iter() {
+        for asked in &life.requests {
+            let Some(connection) = life.connection(asked) else { continue };
+            let Some(after) = run.clocks.between(&last.asked.at, &asked.at) else { continue };
+            let named = asked.header("host").any(|host| host.split(':').next() == Some(&url.host));
+            let there = connection.port() == Some(url.port) && asked.request.target == url.target;
+            let sent_on =
+                asked.header("referer").any(|referer| referer.ends_with(&last.asked.request.target));
+            let in_time = after.hi >= 0 && after.lo <= latest;
+            if there && sent_on && in_time && (named || connection.address() == url.host) {
+                return Some(asked.id);
             }
         }
     }
     None
 }
 
-/// A 3xx answer that leads nowhere is a success with a warning; one that leads to what cannot be asked is a failure.
+/// A 3xx answer that leads nowhere is a success with a warning; one that leads to what cannot be requested is a failure.
 pub(super) fn nowhere_is_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
-        let jury = Reaction::new(run, clause, &course);
+        let reaction = Reaction::new(run, clause, &course);
         let ends_nowhere = |exchange: &Exchange<'_, '_>| match (exchange.outcome(), &exchange.last()?.leads) {
             (HttpOutcome::Parted, Some(Leads::Nowhere)) => Some(true),
             (HttpOutcome::Unusable, _) => Some(false),
             _ => None,
         };
         for (nowhere, range) in course.runs(ends_nowhere) {
-            seen.applies();
             if nowhere {
-                succeeds_with_a_warning(&jury, &range, "were answered by a redirect to nowhere", seen);
+                let what = "were answered by a redirect to nowhere";
+                succeeds_with_a_warning(&reaction, &range, what, seen);
             } else {
+                seen.applies();
                 let what = "were answered by a redirect to what cannot be asked";
-                jury.decide(&range, CountsAs::Failure, what, seen);
+                reaction.decide(&range, CountsAs::Failure, what, seen);
             }
         }
     }

@@ -1,18 +1,16 @@
 //! Redirects to the host that the probe began with: they are followed, with the pod's own headers, and the last answer
 //! decides.
 
-use std::ops::Range;
-
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::Script;
 use probity_script::answer::{ConnectionAnswer, ListenState};
 
 use super::limit::MOST_REQUESTS;
-use crate::reading::http::exchange::{Exchange, HttpOutcome, Leads, exchanges};
+use crate::reading::http::exchange::{Exchange, Leads, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::Url;
-use crate::reading::http::reaction::{CountsAs, Reaction};
+use crate::reading::http::reaction::Reaction;
 
 /// Redirects to the same host are followed and the final answer decides.
 pub(super) fn same_host_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -32,75 +30,51 @@ pub(super) fn https_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 /// Judges the redirects of one sort: from one URL to another.
 fn followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, sort: impl Fn(&Url, &Url) -> bool) {
     for course in exchanges(run) {
-        let jury = Reaction::new(run, clause, &course);
+        let reaction = Reaction::new(run, clause, &course);
         for at in 0..course.exchanges.len() {
-            each_is_followed(&jury, at, seen, &sort);
+            each_is_followed(&reaction, at, seen, &sort);
         }
         let of_this_sort = |exchange: &Exchange<'_, '_>| {
-            let pairs = exchange.hops.windows(2);
-            pairs.into_iter().any(|pair| sort(&pair[0].url, &pair[1].url)).then(|| exchange.outcome())
+            let mut pairs = exchange.hops.windows(2);
+            pairs.any(|pair| sort(&pair[0].url, &pair[1].url)).then(|| exchange.outcome())
         };
         for (outcome, range) in course.runs(of_this_sort) {
-            final_answer_decides(&jury, outcome, &range, seen);
+            if let Some(counts_as) = outcome.by_status() {
+                let what = format!("were redirected on their host to a {}", counts_as.word());
+                reaction.decide(&range, counts_as, &what, seen);
+            }
         }
-    }
-}
-
-fn final_answer_decides(
-    jury: &Reaction<'_, '_, '_>,
-    outcome: HttpOutcome,
-    range: &Range<usize>,
-    seen: &mut Seen,
-) {
-    match outcome {
-        HttpOutcome::Good => {
-            jury.decide(range, CountsAs::Success, "were redirected on their host to a success", seen);
-        }
-        HttpOutcome::Bad => {
-            jury.decide(range, CountsAs::Failure, "were redirected on their host to a failure", seen);
-        }
-        _ => {}
     }
 }
 
 /// Every redirect of this sort led to another request, unless the limit was reached or nobody serves there.
 fn each_is_followed(
-    jury: &Reaction<'_, '_, '_>,
+    reaction: &Reaction<'_, '_, '_>,
     at: usize,
     seen: &mut Seen,
     sort: &impl Fn(&Url, &Url) -> bool,
 ) {
-    let exchange = &jury.course.exchanges[at];
-    for pair in exchange.hops.windows(2) {
-        if sort(&pair[0].url, &pair[1].url) {
-            seen.fine(pair[0].asked.events().into_iter().chain([pair[1].asked.id]));
-        }
+    let (course, exchange) = (reaction.course, &reaction.course.exchanges[at]);
+    for pair in exchange.hops.windows(2).filter(|pair| sort(&pair[0].url, &pair[1].url)) {
+        seen.fine(pair[0].asked.events().into_iter().chain([pair[1].asked.id]));
     }
     let Some(last) = exchange.last() else { return };
     let Some(Leads::Here(to)) = &last.leads else { return };
-    if !sort(&last.url, to) || exchange.hops.len() >= MOST_REQUESTS || !serves(jury.course, to.port) {
+    if !sort(&last.url, to) || exchange.hops.len() >= MOST_REQUESTS || !serves(course, to.port) {
         return;
     }
-    seen.applies();
-    let events = || exchange.events.iter().copied();
-    if exchange.late || jury.held_up(&(at..at + 1)) {
+    let events = exchange.events.iter().copied();
+    if exchange.late || reaction.held_up(&(at..at + 1)) {
         let why = "a redirect was not followed, but the probe may have timed out before";
-        seen.doubt(Doubt::Ambiguous, why, events());
-    } else if jury.doubt_if_hidden(&(at..at + 1), seen) {
-        // What it led to may be among what was missed.
-    } else if jury.settled(at) {
+        seen.doubt(Doubt::Ambiguous, why, events);
+    } else if !reaction.doubt_if_hidden(&(at..at + 1), seen) && reaction.settled(at) {
+        let (kind, of, from) = (course.spec.kind.word(), &course.container.name, &last.url.target);
         let finding = format!(
-            "the {} probe of {} was redirected from {} to {}://{}:{}{}, but no request came there",
-            jury.course.spec.kind.word(),
-            jury.course.container.name,
-            last.url.target,
-            to.scheme,
-            to.host,
-            to.port,
-            to.target
+            "the {kind} probe of {of} was redirected from {from} to {}://{}:{}{}, but no request came there",
+            to.scheme, to.host, to.port, to.target
         );
-        let next = jury.course.exchanges.get(at + 1).map(|next| next.id);
-        seen.violated(finding, events().chain(next));
+        let next = course.exchanges.get(at + 1).map(|next| next.id);
+        seen.violated(finding, events.chain(next));
     }
 }
 
@@ -118,27 +92,17 @@ fn serves(course: &Exchanges<'_, '_>, port: u16) -> bool {
 /// Custom headers are sent again on followed same-host redirects.
 pub(super) fn headers_are_kept(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
-        let names: Vec<&str> = course
-            .headers()
-            .iter()
-            .filter(|(name, value)| !value.is_empty() && !name.eq_ignore_ascii_case("host"))
-            .map(|(name, _)| name.as_str())
-            .collect();
-        for exchange in course.exchanges.iter().filter(|_| !names.is_empty()) {
+        let custom = course.headers().iter();
+        let custom = custom.filter(|(name, value)| !value.is_empty() && !name.eq_ignore_ascii_case("host"));
+        let names: Vec<&String> = custom.map(|(name, _)| name).collect();
+        for exchange in &course.exchanges {
             let Some((first, rest)) = exchange.hops.split_first() else { continue };
-            for hop in rest {
-                for name in &names {
-                    let sent: Vec<_> = first.asked.header(name).collect();
-                    let again: Vec<_> = hop.asked.header(name).collect();
-                    let events = [first.asked.id, hop.asked.id];
-                    if sent == again {
-                        seen.fine(events);
-                    } else {
-                        let finding =
-                            format!("{name} was sent as {sent:?} at first and as {again:?} after a redirect");
-                        seen.violated(finding, events);
-                    }
-                }
+            for (hop, name) in rest.iter().flat_map(|hop| names.iter().map(move |name| (hop, *name))) {
+                let sent: Vec<_> = first.asked.header(name).collect();
+                let again: Vec<_> = hop.asked.header(name).collect();
+                let finding =
+                    || format!("{name} was sent as {sent:?} at first and as {again:?} after a redirect");
+                seen.check(sent == again, finding, [first.asked.id, hop.asked.id]);
             }
         }
     }

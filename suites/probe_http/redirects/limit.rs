@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 use probity_script::answer::{Hops, HttpAnswer};
 
 use crate::reading::http::exchange::{Exchange, HttpOutcome, Leads, exchanges};
 use crate::reading::http::exchanges::Exchanges;
-use crate::reading::http::reaction::{CountsAs, PossibleResults, Reaction};
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// How many requests upstream makes for one probe.
+/// How many requests upstream makes for one probe (`maxRedirects` of `net/http`).
 pub(super) const MOST_REQUESTS: usize = 10;
 
 /// How many redirects are too many, by the document.
@@ -28,67 +28,60 @@ struct Chain {
 /// Too many redirects are a success with a warning; upstream's catalogued way is to fail at the tenth.
 pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
-        let jury = Reaction::new(run, clause, &course);
+        let reaction = Reaction::new(run, clause, &course);
         for (chain, range) in course.runs(chain) {
             seen.applies();
-            let Some(taken) = jury.taken(&range, seen) else { continue };
-            let warning = jury.warning(&range);
-            judge(chain, &taken, warning, &jury, &range, seen);
+            judge(chain, &reaction, &range, seen);
         }
     }
 }
 
-fn judge(
-    chain: Chain,
-    taken: &PossibleResults,
-    warning: Option<EventId>,
-    jury: &Reaction<'_, '_, '_>,
-    range: &Range<usize>,
-    seen: &mut Seen,
-) {
+fn judge(chain: Chain, reaction: &Reaction<'_, '_, '_>, range: &Range<usize>, seen: &mut Seen) {
+    let Some(taken) = reaction.taken(range, seen) else { return };
     let Chain { length, requests } = chain;
-    let events = || jury.course.events(range).into_iter().chain(taken.events.iter().copied()).chain(warning);
-    let succeeded = taken.allows(CountsAs::Success) && taken.denies(CountsAs::Success);
-    let failed = taken.allows(CountsAs::Failure) && taken.denies(CountsAs::Failure);
+    let warning = reaction.warning(range);
+    let events =
+        || reaction.course.events(range).into_iter().chain(taken.events.iter().copied()).chain(warning);
     let redirects = if length == u64::MAX { "endless".to_owned() } else { length.to_string() };
     let facts = format!("of a chain of {redirects} redirects the kubelet made {requests} requests");
-    let documented = match length {
-        0..TOO_MANY => requests > MOST_REQUESTS && succeeded,
-        _ => requests > MOST_REQUESTS && succeeded && warning.is_some(),
-    };
-    if documented {
-        seen.fine(events());
-    } else if requests == MOST_REQUESTS
-        && failed
-        && (warning.is_none() || warned_for_others(jury.run, jury.course))
-    {
-        seen.diverges(format!("{facts}, and the probe failed"), events());
-    } else if jury.held_up(range) {
-        seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
-    } else if succeeded || failed {
-        let result = if succeeded { "success" } else { "failure" };
-        let warned = if warning.is_some() { "with" } else { "without" };
-        seen.violated(format!("{facts}, and the probe was a {result} {warned} a warning"), events());
+    let warned = warning.is_some();
+    match taken.only() {
+        Some(CountsAs::Success) if requests > MOST_REQUESTS && (length < TOO_MANY || warned) => {
+            seen.fine(events());
+        }
+        Some(CountsAs::Failure)
+            if requests == MOST_REQUESTS && (!warned || warned_for_others(reaction.course)) =>
+        {
+            seen.diverges(format!("{facts}, and the probe failed"), events());
+        }
+        _ if reaction.held_up(range) => {
+            seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
+        }
+        Some(result) => {
+            let (result, warned) = (result.word(), if warned { "with" } else { "without" });
+            seen.violated(format!("{facts}, and the probe was a {result} {warned} a warning"), events());
+        }
+        None => {}
     }
 }
 
 /// Whether another answer to the same probe, in this life or another, was a redirect that nobody follows: a warning can be
 /// for that.
-fn warned_for_others(run: &Timeline<'_>, course: &Exchanges<'_, '_>) -> bool {
+fn warned_for_others(course: &Exchanges<'_, '_>) -> bool {
     let same = |other: &Exchanges<'_, '_>| {
         other.pod.name == course.pod.name
             && other.container.name == course.container.name
             && other.spec.kind == course.spec.kind
     };
     let parted = |exchange: &Exchange<'_, '_>| exchange.outcome() == HttpOutcome::Parted;
-    exchanges(run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
+    exchanges(course.run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
 }
 
 /// The chain of a probe, if it has ten redirects at least: as the plan says, or as it came.
 fn chain(exchange: &Exchange<'_, '_>) -> Option<Chain> {
     let requests = exchange.hops.len();
     let first = exchange.hops.first()?;
-    let planned = match &first.told {
+    let planned = match &first.planned {
         Some(HttpAnswer::Reply(reply)) => reply.redirect.as_ref().map(|redirect| match redirect.hops {
             Hops::Count(hops) => hops,
             Hops::Endless => u64::MAX,

@@ -1,22 +1,28 @@
-//! One HTTP probe from end to end: what was asked, what was answered, and where it was sent on to.
+//! One HTTP probe from end to end: what was asked, what was answered, and where it was redirected to.
 //!
-//! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. Here
-//! they are put together, and each answer is read with the plan that was in force. Where a probe's requests cannot be
-//! told from those of another probe, there is no [`Exchanges`] of it, and nobody is judged by it.
+//! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. They are
+//! put together here, and each answer is read with the plan that was in force. Where the requests of a probe cannot be
+//! distinguished from those of another probe, there is no [`Exchanges`] of it, and no judge uses it.
 
 use std::collections::BTreeSet;
 
-use probity_model::measure::SECOND;
-use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, Life, ProbeSpec, Through};
+use probity_model::mechanisms::REDIRECTED_LATE;
+use probity_model::timeline::{
+    Asked, Connection, ContainerLife, Handler, Life, Probe, ProbeOutcome, ProbedLife,
+};
 use probity_model::{EventId, Stamp, Timeline};
 use probity_script::answer::{HttpAnswer, HttpReply};
 use probity_script::{Change, Endpoint, Fact, Plan};
 
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::{Reference, Url};
+use crate::reading::http::reaction::CountsAs;
 use crate::reading::http::said::{self, Said};
 
-/// The statuses that ask to go elsewhere.
+/// The statuses of redirects (RFC 9110, section 15.4).
+const REDIRECTS: std::ops::Range<u16> = 300..400;
+
+/// The redirects that clients follow, as Go's `net/http` does.
 const FOLLOWED: [u16; 5] = [301, 302, 303, 307, 308];
 
 /// One probe.
@@ -40,11 +46,11 @@ pub(crate) struct Hop<'t, 'h> {
     pub(crate) connection: Option<&'t Connection<'h>>,
     /// What was asked for.
     pub(crate) url: Url,
-    /// What was meant, if the plan is known.
-    pub(crate) told: Option<HttpAnswer>,
+    /// The planned answer, if the plan is known.
+    pub(crate) planned: Option<HttpAnswer>,
     /// What was answered.
     pub(crate) said: Said,
-    /// Where that leads; none for an answer that is no redirect.
+    /// Where that leads; none for an answer that is not a redirect.
     pub(crate) leads: Option<Leads>,
 }
 
@@ -55,15 +61,15 @@ pub(crate) enum Leads {
     Here(Url),
     /// To another host.
     Elsewhere(Url),
-    /// Nowhere: it has no Location, or a status that asks for no other request.
+    /// Nowhere: it has no Location, or a status that does not ask for another request.
     Nowhere,
-    /// To something that cannot be asked: no URL, or none of HTTP.
+    /// To something that cannot be requested: it is not a URL, or not one of HTTP.
     Unusable,
-    /// It cannot be told.
+    /// It cannot be determined.
     Unclear,
 }
 
-/// What a kubelet is told by a probe as a whole.
+/// What the kubelet gets from a probe as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HttpOutcome {
     /// The last answer is a success: 200 to 299.
@@ -78,8 +84,19 @@ pub(crate) enum HttpOutcome {
     Short,
     /// A redirect that cannot be followed.
     Unusable,
-    /// It should have gone on, or it cannot be told.
+    /// It should have gone on, or it cannot be determined.
     Open,
+}
+
+impl HttpOutcome {
+    /// What the status of the last answer makes of the probe; none where a status does not decide alone.
+    pub(crate) fn by_status(self) -> Option<CountsAs> {
+        match self {
+            Self::Good => Some(CountsAs::Success),
+            Self::Bad => Some(CountsAs::Failure),
+            _ => None,
+        }
+    }
 }
 
 impl<'t, 'h> Exchange<'t, 'h> {
@@ -89,17 +106,18 @@ impl<'t, 'h> Exchange<'t, 'h> {
 
     pub(crate) fn outcome(&self) -> HttpOutcome {
         let Some(last) = self.last() else { return HttpOutcome::Nothing };
-        if self.late && !matches!(last.said, Said::Short { .. }) {
-            return HttpOutcome::Open;
-        }
         match (&last.said, &last.leads) {
-            (Said::Whole { status: 200..=299, .. }, _) => HttpOutcome::Good,
-            (Said::Whole { status: 400.., .. }, _) => HttpOutcome::Bad,
+            (Said::Short { .. }, _) => HttpOutcome::Short,
+            _ if self.late => HttpOutcome::Open,
+            (Said::Nothing, _) => HttpOutcome::Nothing,
+            (Said::Unknown, _) => HttpOutcome::Open,
             (Said::Whole { .. }, Some(Leads::Nowhere | Leads::Elsewhere(_))) => HttpOutcome::Parted,
             (Said::Whole { .. }, Some(Leads::Unusable)) => HttpOutcome::Unusable,
-            (Said::Nothing, _) => HttpOutcome::Nothing,
-            (Said::Short { .. }, _) => HttpOutcome::Short,
-            _ => HttpOutcome::Open,
+            (Said::Whole { status, .. }, _) => match ProbeOutcome::of_status(*status) {
+                ProbeOutcome::Success => HttpOutcome::Good,
+                ProbeOutcome::Failure => HttpOutcome::Bad,
+                ProbeOutcome::Unclear => HttpOutcome::Open,
+            },
         }
     }
 }
@@ -110,42 +128,26 @@ impl<'t, 'h> Exchange<'t, 'h> {
 pub(crate) fn exchanges<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exchanges<'t, 'h>> {
     let mut all = Vec::new();
     for pod in &run.pods {
-        let targets: Vec<TargetLife<'_, '_>> = pod
-            .containers
-            .iter()
-            .flat_map(|container| {
-                let plan = container.plan();
-                container.attempts.iter().map(move |attempt| TargetLife::of(attempt, plan.clone()))
-            })
-            .collect();
-        for container in &pod.containers {
-            for spec in &container.probes {
-                let Handler::Http { scheme, host, .. } = &spec.handler else { continue };
-                for target in targets.iter().filter(|target| belongs(target.attempt, container)) {
-                    let life = Life { run, pod, container, attempt: target.attempt };
-                    let Some(life) = life.probed(spec.kind) else { continue };
-                    let asks =
-                        Attribution { targets: &targets, target, probe: spec, scheme, host: host.as_deref() };
-                    let Some(mut exchanges) = asks.exchanges() else { continue };
-                    exchanges.extend(asks.broken_connections(container));
-                    exchanges.sort_by_key(|exchange| (exchange.at.at.lo, exchange.id));
-                    let known = life.known_from();
-                    exchanges.retain(|exchange| exchange.at.at.lo >= known);
-                    all.push(Exchanges { life, exchanges });
-                }
+        let lives = run.lives().only(|life| std::ptr::eq(life.pod, pod));
+        let targets: Vec<_> = lives.iter().copied().map(TargetLife::of).collect();
+        for (container, spec) in
+            pod.containers.iter().flat_map(|of| of.probes.iter().map(move |spec| (of, spec)))
+        {
+            let own = |target: &&TargetLife<'_, '_>| std::ptr::eq(target.life.container, container);
+            for target in targets.iter().filter(own) {
+                let Some(life) = target.life.probed(spec.kind) else { continue };
+                let attribution = Attribution { targets: &targets, target, life: &life };
+                let Some(exchanges) = attribution.exchanges() else { continue };
+                all.push(Exchanges { life, exchanges });
             }
         }
     }
     all
 }
 
-fn belongs(attempt: &Attempt<'_>, container: &ContainerLife<'_>) -> bool {
-    container.attempts.iter().any(|own| std::ptr::eq(own, attempt))
-}
-
 /// One life of a target with the plans that were in force.
 struct TargetLife<'t, 'h> {
-    attempt: &'t Attempt<'h>,
+    life: Life<'t, 'h>,
     /// Each plan, and the instant from which it was in force; none where a change could not be read.
     plans: Vec<(i64, Option<Plan>)>,
     /// The requests that were probes of their own.
@@ -153,9 +155,10 @@ struct TargetLife<'t, 'h> {
 }
 
 impl<'t, 'h> TargetLife<'t, 'h> {
-    fn of(attempt: &'t Attempt<'h>, plan: Option<Plan>) -> Self {
+    fn of(life: Life<'t, 'h>) -> Self {
+        let plan = life.container.plan();
         let mut plans = vec![(i64::MIN, plan.clone())];
-        for line in &attempt.lines {
+        for line in &life.lines {
             let now = plans.last().and_then(|(_, plan)| plan.as_ref());
             let next = match &line.line.fact {
                 Fact::Change(seen) => now.and_then(|plan| {
@@ -167,11 +170,10 @@ impl<'t, 'h> TargetLife<'t, 'h> {
             };
             plans.push((line.at.at.lo, next));
         }
-        let first = attempt.probes.iter().map(|probe| probe.id).collect();
-        Self { attempt, plans, first }
+        Self { life, plans, first: life.attempt.probes.iter().map(|probe| probe.id).collect() }
     }
 
-    fn told(&self, asked: &Asked<'h>) -> Option<HttpAnswer> {
+    fn planned(&self, asked: &Asked<'h>) -> Option<HttpAnswer> {
         let answer = asked.answer.as_ref()?;
         let (_, plan) = self.plans.iter().rfind(|(since, _)| *since <= asked.at.at.lo)?;
         let Endpoint::Of { listener, name } = answer.endpoint.as_ref()? else { return None };
@@ -184,36 +186,44 @@ impl<'t, 'h> TargetLife<'t, 'h> {
 struct Attribution<'a, 't, 'h> {
     targets: &'a [TargetLife<'t, 'h>],
     target: &'a TargetLife<'t, 'h>,
-    probe: &'t ProbeSpec,
-    scheme: &'a str,
-    host: Option<&'a str>,
+    life: &'a ProbedLife<'t, 'h>,
 }
 
 impl<'t, 'h> Attribution<'_, 't, 'h> {
-    /// The probes that made a request; none if they cannot be told from others.
+    /// What can have been this probe, in the order of arrival.
+    fn probes(&self) -> impl Iterator<Item = &'t Probe<'h>> {
+        let kind = self.life.spec.kind;
+        self.life.attempt.probes.iter().filter(move |probe| probe.can_be(kind))
+    }
+
+    /// The probes of a life, in the order of arrival; none if they are not HTTP, or cannot be distinguished from others.
     fn exchanges(&self) -> Option<Vec<Exchange<'t, 'h>>> {
-        let attempt = self.target.attempt;
-        let mine = || attempt.probes.iter().filter(|probe| probe.can_be(self.probe.kind));
-        if mine().any(|probe| !probe.is(self.probe.kind)) {
+        let Handler::Http { scheme, .. } = &self.life.spec.handler else { return None };
+        if self.probes().any(|probe| !probe.is(self.life.spec.kind)) {
             return None;
         }
         let mut used = BTreeSet::new();
-        Some(
-            mine()
-                .filter_map(|probe| match probe.through {
-                    Through::Request(at) => attempt.requests.get(at),
-                    _ => None,
-                })
-                .map(|asked| self.exchange(asked, &mut used))
-                .collect(),
-        )
+        let requests = self.probes().filter_map(|probe| Some((probe, self.life.attempt.request(probe)?)));
+        let mut exchanges: Vec<_> =
+            requests.map(|(probe, asked)| self.exchange(probe, asked, scheme, &mut used)).collect();
+        exchanges.extend(self.broken_connections());
+        exchanges.sort_by_key(|exchange| (exchange.at.at.lo, exchange.id));
+        let known = self.life.known_from();
+        exchanges.retain(|exchange| exchange.at.at.lo >= known);
+        Some(exchanges)
     }
 
-    fn exchange(&self, first: &'t Asked<'h>, used: &mut BTreeSet<EventId>) -> Exchange<'t, 'h> {
-        let connection = self.target.attempt.connection(first);
+    fn exchange(
+        &self,
+        probe: &'t Probe<'h>,
+        first: &'t Asked<'h>,
+        scheme: &str,
+        used: &mut BTreeSet<EventId>,
+    ) -> Exchange<'t, 'h> {
+        let connection = self.life.attempt.connection(first);
         let url = Url {
-            scheme: self.scheme.to_ascii_lowercase(),
-            host: self.host.or(connection.map(Connection::address)).unwrap_or_default().to_owned(),
+            scheme: scheme.to_ascii_lowercase(),
+            host: self.origin(connection).to_owned(),
             port: connection.and_then(Connection::port).unwrap_or_default(),
             target: first.request.target.clone(),
         };
@@ -223,86 +233,94 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
             used.insert(next.asked.id);
             hops.push(next);
         }
-        let done =
-            hops.last().and_then(|hop| hop.asked.answer.as_ref()).map(|answer| answer.at.stamp.clone());
-        let took = done.as_ref().map_or(0, |done| done.at.hi - first.at.at.lo);
-        let late = took > self.probe.timeout / 2;
-        let events = hops.iter().flat_map(|hop| hop.asked.events()).collect();
-        Exchange { id: first.id, at: first.at.clone(), done, late, hops, events }
+        let answered = hops.last().and_then(|hop| hop.asked.answer.as_ref()).map(|answer| &answer.at);
+        let result = self.life.result(probe).answered_at(answered);
+        Exchange {
+            id: probe.id,
+            at: probe.at.clone(),
+            done: answered.map(|at| at.stamp.clone()),
+            late: result.may_be_late(),
+            events: hops.iter().flat_map(|hop| hop.asked.events()).collect(),
+            hops,
+        }
+    }
+
+    /// The host that the probe began with.
+    fn origin(&self, connection: Option<&'t Connection<'h>>) -> &'t str {
+        self.life.spec.handler.host().or(connection.map(Connection::address)).unwrap_or_default()
     }
 
     fn hop(&self, target: &TargetLife<'t, 'h>, asked: &'t Asked<'h>, url: Url) -> Hop<'t, 'h> {
-        let connection = target.attempt.connection(asked);
-        let told = target.told(asked);
+        let connection = target.life.attempt.connection(asked);
+        let planned = target.planned(asked);
         let hop = asked.request.hop.unwrap_or(0);
-        let http1 = asked.request.protocol.starts_with("HTTP/1");
-        let said = asked
-            .answer
-            .as_ref()
-            .map_or(Said::Unknown, |answer| Said::of(answer, told.as_ref(), hop, http1, self.probe.timeout));
-        let origin = self.host.or(connection.map(Connection::address)).unwrap_or_default();
-        let leads = match (&said, &told) {
-            (Said::Whole { status, .. }, told) if (300..400).contains(status) => {
-                Some(leads(*status, told.as_ref(), asked, connection, &url, origin))
+        let said = asked.answer.as_ref().map_or(Said::Unknown, |answer| {
+            Said::of(answer, planned.as_ref(), hop, asked.is_http1(), self.life.spec.timeout)
+        });
+        let leads = match &said {
+            Said::Whole { status, .. } if REDIRECTS.contains(status) => {
+                Some(leads(*status, planned.as_ref(), asked, connection, &url, self.origin(connection)))
             }
             _ => None,
         };
-        Hop { asked, connection, url, told, said, leads }
+        Hop { asked, connection, url, planned, said, leads }
     }
 
     /// The request that a redirect led to, wherever in the pod it arrived.
     fn follower(&self, last: &Hop<'t, 'h>, to: &Url, used: &BTreeSet<EventId>) -> Option<Hop<'t, 'h>> {
         let from = last.asked.at.at.lo;
-        let patience = from.saturating_add(self.probe.timeout).saturating_add(SECOND);
+        let patience = from.saturating_add(self.life.spec.timeout).saturating_add(REDIRECTED_LATE);
         // One probe is over before the next of its kind begins.
-        let own = self.target.attempt.probes.iter().filter(|probe| probe.can_be(self.probe.kind));
-        let next = own.map(|probe| probe.at.at.lo).find(|at| *at > from);
+        let next = self.probes().map(|probe| probe.at.at.lo).find(|at| *at > from);
         let until = next.map_or(patience, |next| patience.min(next));
         let came_from = |asked: &Asked<'_>| {
             asked.header("referer").next().is_none_or(|referer| referer.ends_with(&last.asked.request.target))
         };
         let fits = |target: &TargetLife<'t, 'h>, asked: &Asked<'h>| {
-            let port = target.attempt.connection(asked).and_then(Connection::port);
+            let port = target.life.attempt.connection(asked).and_then(Connection::port);
             let new = !target.first.contains(&asked.id) && !used.contains(&asked.id);
             let in_time = (from..=until).contains(&asked.at.at.lo) && asked.id != last.asked.id;
             new && in_time && port == Some(to.port) && asked.request.target == to.target && came_from(asked)
         };
         self.targets
             .iter()
-            .filter(|target| target.attempt.node == self.target.attempt.node)
-            .flat_map(|target| target.attempt.requests.iter().map(move |asked| (target, asked)))
+            .filter(|target| target.life.node == self.life.node)
+            .flat_map(|target| target.life.attempt.requests.iter().map(move |asked| (target, asked)))
             .filter(|(target, asked)| !asked.from_our_client() && fits(target, asked))
             .min_by_key(|(_, asked)| asked.at.at.lo)
             .map(|(target, asked)| self.hop(target, asked, to.clone()))
     }
 
     /// The connections to the probe's port that were broken off before any request, where they can only be this probe's.
-    fn broken_connections(&self, container: &ContainerLife<'h>) -> Vec<Exchange<'t, 'h>> {
-        let port = self.probe.handler.port();
-        if port.is_none() || container.probes.iter().filter(|other| other.handler.port() == port).count() > 1
-        {
-            return Vec::new();
-        }
-        let attempt = self.target.attempt;
-        let broken = |connection: &&Connection<'_>| {
-            connection.requests == 0
+    fn broken_connections(&self) -> impl Iterator<Item = Exchange<'t, 'h>> {
+        let port = self.life.spec.handler.port();
+        let same_port =
+            |of: &ContainerLife<'_>| of.probes.iter().filter(|other| other.handler.port() == port).count();
+        let alone = port.is_some() && same_port(self.life.container) == 1;
+        let broken = move |connection: &&Connection<'_>| {
+            alone
+                && connection.requests == 0
                 && connection.port() == port
                 && ["close", "reset", "garbage"].contains(&connection.accepted.answer.as_str())
         };
         let exchange = |connection: &'t Connection<'h>| {
-            let done = connection.closed.as_ref().map(|closed| closed.at.stamp.clone());
-            let closed = connection.closed.as_ref().map(|closed| closed.at.id);
-            let events = [Some(connection.id), closed].into_iter().flatten().collect();
-            let (id, at) = (connection.id, connection.at.clone());
-            Exchange { id, at, done, late: false, hops: Vec::new(), events }
+            let closed = connection.closed.as_ref().map(|closed| &closed.at);
+            Exchange {
+                id: connection.id,
+                at: connection.at.clone(),
+                done: closed.map(|closed| closed.stamp.clone()),
+                late: false,
+                hops: Vec::new(),
+                events: [connection.id].into_iter().chain(closed.map(|closed| closed.id)).collect(),
+            }
         };
-        attempt.connections.iter().filter(broken).map(exchange).collect()
+        self.life.attempt.connections.iter().filter(broken).map(exchange)
     }
 }
 
 fn leads(
     status: u16,
-    told: Option<&HttpAnswer>,
+    planned: Option<&HttpAnswer>,
     asked: &Asked<'_>,
     connection: Option<&Connection<'_>>,
     url: &Url,
@@ -311,7 +329,7 @@ fn leads(
     if !FOLLOWED.contains(&status) {
         return Leads::Nowhere;
     }
-    let (Some(HttpAnswer::Reply(reply)), Some(connection)) = (told, connection) else {
+    let (Some(HttpAnswer::Reply(reply)), Some(connection)) = (planned, connection) else {
         return Leads::Unclear;
     };
     let Some(location) = location(reply, asked, connection).filter(|location| !location.is_empty()) else {

@@ -114,6 +114,12 @@ impl Asked<'_> {
         self.answer.as_ref().and_then(|answer| answer.answer.parse().ok())
     }
 
+    /// Whether it came over HTTP/1, where a connection can be closed or break off for one request.
+    #[must_use]
+    pub fn is_http1(&self) -> bool {
+        self.request.protocol.starts_with("HTTP/1")
+    }
+
     /// The values of a header, in their order; names compare without regard to case.
     pub fn header<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let same = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);

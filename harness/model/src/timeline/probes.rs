@@ -6,6 +6,7 @@ use probity_script::{Endpoint, Plan};
 
 use super::at::At;
 use super::attempt::{Asked, Attempt, Connection, Probe, Through};
+use super::result::ProbeOutcome;
 use super::spec::{Handler, ProbeKind, ProbeSpec};
 
 /// What of all this were probes: by port and path, service, or command, as the spec has them.
@@ -102,10 +103,10 @@ fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
         return Some(serving && answer.error.is_none());
     }
     let whole = answer.error.is_none() && !plan.is_some_and(|plan| may_break_off(plan, answer));
-    match asked.status() {
-        Some(200..=299) if whole => Some(true),
-        Some(200..=399) => None,
-        Some(_) => whole.then_some(false),
+    match asked.status().map(ProbeOutcome::of_status) {
+        Some(ProbeOutcome::Success) if whole => Some(true),
+        Some(ProbeOutcome::Success | ProbeOutcome::Unclear) => None,
+        Some(ProbeOutcome::Failure) => whole.then_some(false),
         // Raw bytes can be anything, a good answer too.
         None => (answer.answer != "raw").then_some(false),
     }

@@ -10,10 +10,10 @@
 
 mod answer;
 
-use super::{Attempt, Probe, ProbeSpec, Through};
+use super::{At, Attempt, Probe, ProbeSpec, Through};
 use crate::clocks::Stamp;
 use crate::measure::Interval;
-use crate::mechanisms::{NEAR, START_OF_A_COMMAND};
+use crate::mechanisms::{NEAR, PROMPT, START_OF_A_COMMAND, TIMED_OUT};
 
 pub use answer::ProbeAnswer;
 
@@ -29,6 +29,16 @@ pub enum ProbeOutcome {
 }
 
 impl ProbeOutcome {
+    /// What a status by itself means: 200 to 299 is a success. A redirect is read either way, since it may be followed.
+    #[must_use]
+    pub fn of_status(status: u16) -> Self {
+        match status {
+            200..=299 => Self::Success,
+            300..=399 => Self::Unclear,
+            _ => Self::Failure,
+        }
+    }
+
     fn if_known(self, known: bool) -> Self {
         if known { self } else { Self::Unclear }
     }
@@ -40,21 +50,28 @@ pub struct ProbeResult<'t, 'h> {
     attempt: &'t Attempt<'h>,
     spec: &'t ProbeSpec,
     probe: &'t Probe<'h>,
+    answered: Option<&'t At>,
 }
 
 impl<'h> Attempt<'h> {
     /// The result of a probe, as a probe of this spec.
     #[must_use]
     pub fn result<'t>(&'t self, probe: &'t Probe<'h>, spec: &'t ProbeSpec) -> ProbeResult<'t, 'h> {
-        ProbeResult { attempt: self, spec, probe }
+        ProbeResult { attempt: self, spec, probe, answered: probe.settled.as_ref() }
     }
 }
 
-impl ProbeResult<'_, '_> {
+impl<'t> ProbeResult<'t, '_> {
+    /// The result if its last answer is this one: that of the last request, where redirects were followed.
+    #[must_use]
+    pub fn answered_at(self, answered: Option<&'t At>) -> Self {
+        Self { answered, ..self }
+    }
+
     /// How long it took from its arrival to its answer; none if no answer was seen.
     #[must_use]
     pub fn took(&self) -> Option<Interval> {
-        self.probe.settled.as_ref().map(|settled| settled.at.minus(self.probe.at.at))
+        self.answered.map(|answered| answered.at.minus(self.probe.at.at))
     }
 
     /// What the kubelet counted it as. An answer is written down after it was sent, on a busy node long after.
@@ -73,7 +90,7 @@ impl ProbeResult<'_, '_> {
     #[must_use]
     pub fn surely(&self) -> ProbeOutcome {
         let Some(took) = self.took() else { return ProbeOutcome::Unclear };
-        let (prompt, timed_out) = (self.is_prompt(), took.lo >= self.spec.timeout / 10 * 9);
+        let (prompt, timed_out) = (self.is_prompt(), took.lo >= TIMED_OUT.of(self.spec.timeout));
         match self.probe.through {
             Through::Connection(_) => ProbeOutcome::Success,
             Through::Command(at) => {
@@ -103,7 +120,13 @@ impl ProbeResult<'_, '_> {
     /// Whether its answer came within half of the timeout, so that the way to the kubelet does not matter.
     #[must_use]
     pub fn is_prompt(&self) -> bool {
-        self.took().is_some_and(|took| took.hi <= self.spec.timeout / 2)
+        self.took().is_some_and(|took| took.hi <= PROMPT.of(self.spec.timeout))
+    }
+
+    /// Whether it took so much of the timeout that the kubelet may have given it up before its answer.
+    #[must_use]
+    pub fn may_be_late(&self) -> bool {
+        self.took().is_some() && !self.is_prompt()
     }
 
     /// Whether it ended by the timeout: nothing came, or nothing came in time.
@@ -119,9 +142,9 @@ impl ProbeResult<'_, '_> {
     #[must_use]
     pub fn at(&self) -> Stamp {
         let late = self.probe.at.at.plus(Interval::point(self.spec.timeout));
-        let at = self.probe.settled.as_ref().map_or(late, |settled| Interval {
-            lo: settled.at.lo.min(late.lo),
-            hi: settled.at.hi.min(late.hi),
+        let at = self.answered.map_or(late, |answered| Interval {
+            lo: answered.at.lo.min(late.lo),
+            hi: answered.at.hi.min(late.hi),
         });
         Stamp { clock: self.probe.at.clock.clone(), at }
     }

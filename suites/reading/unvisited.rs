@@ -1,0 +1,96 @@
+//! A port that is open and is never connected to: the probe went elsewhere, or nowhere.
+//!
+//! That nothing came proves little while a kubelet may have reasons to wait. Each of them silences this reading: another
+//! probe or container that must start first, a hook, lines that were not heard, a node that was touched.
+
+use std::net::IpAddr;
+
+use probity_model::history::Source;
+use probity_model::measure::{Bound, Fit, Measurement};
+use probity_model::mechanisms::FIRST_TURNS;
+use probity_model::timeline::{
+    At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, ProbeSpec,
+};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::{Fact, Listening};
+
+/// A violation if a port was open for long and no connection at all came to it. Says nothing otherwise, nor where a reason
+/// other than the probe's address is possible.
+pub(crate) fn must_be_visited(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    (pod, container, spec): (&PodLife<'_>, &ContainerLife<'_>, &ProbeSpec),
+) {
+    let gated = spec.kind != ProbeKind::Startup && container.probe(ProbeKind::Startup).is_some();
+    let deaf = run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));
+    if gated || deaf || run.node_was_touched() || spec.handler.host().is_some() {
+        return;
+    }
+    let Some(port) = spec.handler.port() else { return };
+    for attempt in container.attempts.iter().filter(|attempt| !attempt.holds_port(port)) {
+        let measured = unvisited(clause, &Life { run, pod, container, attempt }, spec, port);
+        if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
+            seen.measure(measured);
+        }
+    }
+}
+
+fn unvisited(clause: &Clause, life: &Life<'_, '_>, spec: &ProbeSpec, port: u16) -> Option<Measurement> {
+    let (opened, last) = (At::of(opened(life.attempt, port)?), last_to_begin(life.pod)?);
+    let from = if last.at.lo > opened.at.lo { last } else { &opened };
+    let most = spec.initial_delay + FIRST_TURNS.of(spec.period) + clause.slack_us();
+    let bound = Bound::at_most(most, "initialDelaySeconds + 2 × periodSeconds + slack");
+    let what = format!("no connection to the open port {port}");
+    life.run.measure(what, &life.node, from, end(life)?, bound)
+}
+
+/// When the last of a pod's containers first began: until all are started, a kubelet may not look at the first. None if
+/// one was never heard of, or has a hook that delays its start.
+fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<&'t At> {
+    let began = |container: &'t ContainerLife<'_>| {
+        let first = container.attempts.first().filter(|_| container.lifecycle("postStart").is_none())?;
+        Some(&first.began)
+    };
+    let main = pod.containers.iter().filter(|container| container.kind == ContainerKind::Main);
+    let began: Option<Vec<&At>> = main.map(began).collect();
+    began?.into_iter().rev().max_by_key(|began| began.at.lo)
+}
+
+/// The line by which a port was opened to the pod's network; none if that ever changed.
+fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
+    let mut states = attempt.lines.iter().filter_map(|line| match &line.line.fact {
+        Fact::Listening(listening) => Some((line, listening)),
+        _ => None,
+    });
+    let (line, local, first) = states.find_map(|(line, listening)| {
+        let (local, of) = local_port(listening)?;
+        (of == port).then_some((line, local, listening))
+    })?;
+    // A port that closes has no address any more, only its listener's name.
+    let stays = states.all(|(_, later)| later.listener != first.listener || later.state == "open");
+    (first.state == "open" && stays && !local).then_some(line)
+}
+
+/// The port of a listener, and whether it is open to the loopback address alone.
+pub(crate) fn local_port(listening: &Listening) -> Option<(bool, u16)> {
+    let (host, port) = listening.address.rsplit_once(':')?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Some((host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()), port.parse().ok()?))
+}
+
+/// Until when probes are due: the end of the process, of the pod, or of the case.
+fn end(life: &Life<'_, '_>) -> Option<At> {
+    let (run, pod) = (life.run, life.pod);
+    if let Some(stop) = life.stop() {
+        return Some(At::of(stop));
+    }
+    let deleted = pod.deleted.map(|id| At::new(id, run.heard(id)));
+    let terminating = pod.revisions.iter().find(|shown| shown.terminating()).map(At::of);
+    let last = run.history.events().find(|(_, event)| event.us >= run.ended_us);
+    let over = last.map(|(id, _)| At::new(id, run.end()));
+    [life.ended.clone(), deleted, terminating, over].into_iter().flatten().min_by_key(|end| end.at.lo)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
