@@ -6,8 +6,10 @@
 pub(crate) mod answers;
 pub(crate) mod arrivals;
 pub(crate) mod endpoints;
+pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod kinds;
+pub(crate) mod origin;
 pub(crate) mod readiness;
 #[cfg(test)]
 pub(crate) mod scene;

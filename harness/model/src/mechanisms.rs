@@ -56,6 +56,8 @@ mechanisms! {
     NEAR = SECOND / 10;
     /// The runtime may take this long to start a command on a busy node: a probe with a shorter timeout may fail unseen.
     START_OF_A_COMMAND = 3 * SECOND;
+    /// The runtime starts a process to end a command that is too late, which took up to two seconds on a busy node.
+    TO_END_A_COMMAND = 3 * SECOND;
     /// The kubelet may not know for this long that a container was started again: it lists the containers once a second,
     /// and syncs the pod then. What its probes meet meanwhile counts for the life before.
     UNKNOWN_LIFE = 3 * SECOND;
@@ -120,6 +122,8 @@ mechanisms! {
     FAR_TOO_LATE = Share(3, 2);
     /// A node that is busy for this share of the timeout may make a probe time out by itself.
     HELD_UP = Share(1, 4);
+    /// Between two probes that are further apart than this share of the period, one may have been lost on its way.
+    ONE_MISSED = Share(3, 2);
     /// Two tries of one probe are closer together than this share of the period, and two probes are not.
     BETWEEN_PROBES = Share(1, 4);
     /// A probe comes within two periods of any instant at which it is sent at all: one period until its next turn, and one
