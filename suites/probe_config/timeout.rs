@@ -1,7 +1,7 @@
 //! The timeout: a probe that has no answer by then is given up, at that time, and one that has it in time is not.
 
 use probity_model::measure::{Bound, seconds};
-use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP, UNNOTICED};
+use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP};
 use probity_model::timeline::{Asked, At, Completion, Handler, Line, Probe, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
