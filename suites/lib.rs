@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod coverage;
 mod defects;
+#[cfg(test)]
+mod lint;
 mod probe_config;
 mod probe_grpc;
 mod probe_http;

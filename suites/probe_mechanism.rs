@@ -1,22 +1,20 @@
 //! How probes ask, and what their results mean: commands, requests, connections and health checks, of any kind of probe.
 //!
-//! What came is read here ([`answers`]); what the kubelet made of it is weighed as for HTTP bodies. Probes that nothing
-//! can make succeed leave no trace in any target, and are judged by what the pod's spec says of its listeners
-//! ([`in_vain`]).
+//! What came is read in [`crate::reading::answers`], and what the kubelet made of it in [`crate::reading::http::reaction`].
+//! Probes that nothing can make succeed leave no trace in any target, and are judged by what the pod's spec says of its
+//! listeners ([`crate::reading::unreachable`]).
 
 mod address;
 mod before;
 mod exec;
+mod grpc;
 mod http;
-pub(crate) mod origin;
 mod results;
 mod tcp;
 
 use probity_model::Judge;
 
-use crate::probe_grpc::health;
-
-pub(crate) use address::tcp_at_pod_ip;
+use crate::reading::origin;
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
@@ -26,7 +24,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "probe.exec.timeout-fails", judge: exec::timeout_fails },
         Judge { clause: "probe.exec.fork-then-exit-fails", judge: exec::fork_then_exit_fails },
         Judge { clause: "probe.exec.spawn-error-not-counted", judge: exec::spawn_error_not_counted },
-        Judge { clause: "probe.grpc.serving-success", judge: health::serving_alone_succeeds },
+        Judge { clause: "probe.grpc.serving-success", judge: grpc::serving_alone_succeeds },
         Judge { clause: "probe.http.status-range", judge: http::status_range },
         Judge { clause: "probe.http.method-get", judge: http::method_get },
         Judge { clause: "probe.http.targets-pod-ip", judge: address::targets_pod_ip },

@@ -5,7 +5,7 @@ mod wire;
 
 use probity_model::Judge;
 
-use crate::probe_mechanism::origin;
+use crate::reading::origin;
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {

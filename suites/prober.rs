@@ -12,6 +12,10 @@ use probity_model::Judge;
 
 use crate::refusals;
 
+/// How often the kubelet tries a probe that ends in an error: `maxProbeRetries` in pkg/kubelet/prober/prober.go of
+/// Kubernetes.
+const TRIES: i64 = 3;
+
 const TEMPLATES: Judge = Judge { clause: "validation.template-level", judge: refusals::judge_templates };
 
 /// How each clause of the chapter is judged.

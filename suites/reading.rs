@@ -6,14 +6,14 @@
 pub(crate) mod answers;
 pub(crate) mod arrivals;
 pub(crate) mod endpoints;
+pub(crate) mod health;
 pub(crate) mod http;
-pub(crate) mod kill;
 pub(crate) mod kinds;
+pub(crate) mod origin;
 pub(crate) mod readiness;
 #[cfg(test)]
 pub(crate) mod scene;
 pub(crate) mod services;
 pub(crate) mod termination;
-pub(crate) mod tolerance;
 pub(crate) mod unreachable;
 pub(crate) mod unvisited;

@@ -1,8 +1,8 @@
-//! Scenarios: what probe settings do to an application in trouble, as articles warn of it.
+//! Scenarios: what probe settings do to an application in trouble, as articles warn about it.
 //!
-//! The other chapters ask whether a kubelet keeps its promises; this one shows what follows from them for several
-//! containers, pods and services at once. A judge accuses a cluster only where it did not do what its own probes, seen
-//! by the targets, ask of it. That an effect is bad for the user is what is to be shown, and never a violation.
+//! The other chapters ask whether a kubelet keeps its promises; this one shows the consequences for several containers,
+//! pods and services at once. A judge accuses a cluster only where it did not do what its own probes, as the targets saw
+//! them, ask for. An effect that is bad for the user is what the case shows, and never a violation.
 
 mod budget;
 mod course;

@@ -2,7 +2,7 @@
 //! quick to see a hang, and a readiness probe.
 
 use probity_model::clocks::Order;
-use probity_model::measure::SECOND;
+use probity_model::measure::whole_seconds;
 use probity_model::timeline::{ContainerLife, Line, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -41,8 +41,8 @@ fn by_startup(life: &ProbedLife<'_, '_>, stop: &Line<'_>) -> bool {
 fn is_example(container: &ContainerLife<'_>) -> bool {
     let has = |kind, delay: i64, period: i64, failures: i64| {
         container.probe(kind).is_some_and(|probe| {
-            probe.initial_delay == delay * SECOND
-                && probe.period == period * SECOND
+            probe.initial_delay == whole_seconds(delay)
+                && probe.period == whole_seconds(period)
                 && probe.failures == failures
         })
     };

@@ -3,7 +3,7 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::UNNOTICED;
+use probity_model::mechanisms::{OFF_BEAT, UNNOTICED};
 use probity_model::timeline::{Line, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -126,7 +126,7 @@ fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let between = |probe: &&&Probe<'_>| probe.at.at.lo > last.at.at.hi && probe.at.at.hi < stop.at.at.lo;
     let since = life.probes.iter().filter(between).count();
     let enough = i64::try_from(since).is_ok_and(|count| count >= life.spec.failures);
-    let spare = if enough { UNNOTICED } else { UNNOTICED.min(life.spec.period / 2) };
+    let spare = if enough { UNNOTICED } else { UNNOTICED.min(OFF_BEAT.of(life.spec.period)) };
     let least = life.spec.failures * life.spec.period - spare;
     let bound = Bound::at_least(least, format!("failureThreshold × periodSeconds - {}", seconds(spare)));
     let quantity = format!("from the last success of {} to the stop signal", life.words());

@@ -2,7 +2,7 @@
 //! and at a deletion the pod's always.
 
 use probity_model::history::Did;
-use probity_model::measure::{Bound, SECOND, seconds};
+use probity_model::measure::{Bound, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, WHOLE_SECOND};
 use probity_model::timeline::{ContainerKind, Life, Line, PodLife, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Stamp, Timeline};
@@ -106,6 +106,6 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
 fn deletion(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<(i64, Stamp)> {
     let (_, deed) = run.deeds.iter().find(|(id, _)| Some(*id) == pod.deleted)?;
     let Did::Deleted { grace, .. } = &deed.did else { return None };
-    let asked = grace.and_then(|grace| i64::try_from(grace).ok()).map(|grace| grace * SECOND);
+    let asked = grace.and_then(|grace| i64::try_from(grace).ok()).map(whole_seconds);
     Some((asked.unwrap_or_else(|| pod.grace()), Stamp::harness(deed.began_us)))
 }

@@ -2,7 +2,7 @@
 //! a time.
 
 use probity_model::measure::{Bound, seconds};
-use probity_model::mechanisms::NEAR;
+use probity_model::mechanisms::{NEAR, OFF_BEAT};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -66,7 +66,8 @@ pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, se
             .into_iter()
             .filter(|(a, _)| life.outcome(a) == ProbeOutcome::Failure && !life.is_straggler(a))
             .collect();
-        let early = failed.iter().filter(|(a, b)| b.at.at.hi - a.at.at.lo < life.spec.period / 2).count();
+        let early =
+            failed.iter().filter(|(a, b)| b.at.at.hi - a.at.at.lo < OFF_BEAT.of(life.spec.period)).count();
         let Some(longest) = failed.iter().max_by_key(|(a, b)| b.at.at.lo - a.at.at.hi) else { continue };
         let formula = format!("periodSeconds + {}; {early} came early", seconds(slack));
         let bound = Bound::at_most(life.spec.period + slack, formula);

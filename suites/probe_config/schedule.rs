@@ -5,8 +5,8 @@
 //! nor against anyone.
 
 use probity_model::clocks::{Clock, Stamp};
-use probity_model::measure::{Bound, Interval, Measurement, SECOND, Unit, seconds};
-use probity_model::mechanisms::OPENED_AT_ONCE;
+use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds, whole_seconds};
+use probity_model::mechanisms::{OPENED_AT_ONCE, QUICK};
 use probity_model::timeline::{
     At, Handler, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State, Through,
 };
@@ -69,7 +69,7 @@ pub(super) fn neighbours<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h
         let took = life.result(probe).took();
         // What breaks off may be asked for once more by the client itself, out of any schedule.
         let clear = life.outcome(probe) != ProbeOutcome::Unclear;
-        clear && took.is_some_and(|took| took.hi < life.spec.period / 2)
+        clear && took.is_some_and(|took| took.hi < QUICK.of(life.spec.period))
     };
     let quick = life.probes.iter().take_while(quick).count();
     let known = life.probes.windows(2).take(quick);
@@ -103,7 +103,7 @@ pub(super) fn started_at(life: &Life<'_, '_>) -> Option<At> {
     life.pod.revisions.iter().find_map(|revision| {
         let status = revision.container(&life.container.name)?;
         let State::Running { started: Some(second) } = status.state else { return None };
-        let at = Interval::point(second.saturating_mul(SECOND));
+        let at = Interval::point(whole_seconds(second));
         let clock = Clock::Wall(life.pod.node.clone());
         (status.restarts == life.number).then(|| At::new(revision.id, Stamp { clock, at }))
     })

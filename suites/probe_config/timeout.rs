@@ -61,7 +61,7 @@ fn judge_answer(
     let took = answered.at.hi - start.at.lo;
     match &answer.error {
         None if took < timeout - NEAR => {
-            if took > timeout / 4 {
+            if took > clause.tolerance_part(timeout, "part-of-timeout") {
                 seen.fine([start.id, answered.id]);
             }
         }
@@ -131,7 +131,7 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         format!("failureThreshold × periodSeconds + timeoutSeconds + {}", seconds(slack)),
     )
     .and_at_least(
-        (spec.failures - 1) * pace + spec.timeout - UNNOTICED / 2,
+        (spec.failures - 1) * pace + spec.timeout - clause.tolerance_us("full-port"),
         "(failureThreshold - 1) × periodSeconds + timeoutSeconds - 0.5 s",
     );
     let quantity = "from a port's taking no more connections to the stop signal";

@@ -1,16 +1,21 @@
 //! The call of a health check: the service that it asks for, its metadata, and its connection.
 
 use probity_model::history::NodeFacts;
-use probity_model::timeline::{Asked, Attempt, ContainerLife, Handler, PodLife, ProbeSpec, Through};
+use probity_model::measure::SECOND;
+use probity_model::timeline::{Asked, Connection, ContainerLife, Handler, Lives, ProbeKind, ProbedLife};
 use probity_model::verdict::Doubt;
 use probity_model::version::minor;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 
-/// What HTTP/2 and gRPC themselves put beside the metadata.
-const OF_THE_PROTOCOL: [&str; 2] = ["te", "grpc-accept-encoding"];
+/// The metadata of a check: what the kubelet sends, and what HTTP/2 and gRPC add.
+const METADATA: [&str; 5] = ["content-type", "user-agent", "grpc-timeout", "te", "grpc-accept-encoding"];
 
 /// The method of a check.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
+
+/// The units of a deadline in microseconds, as gRPC over HTTP/2 defines them; nanoseconds are below one.
+const UNITS: [(&str, i64); 5] =
+    [("H", 60 * 60 * SECOND), ("M", 60 * SECOND), ("S", SECOND), ("m", SECOND / 1000), ("u", 1)];
 
 /// The service of the spec is asked for; the empty one if it has none.
 pub(super) fn service_is_passed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -23,125 +28,93 @@ pub(super) fn joined_names_pass(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
 }
 
 fn passes(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&str) -> bool) {
-    for (pod, container) in run.containers() {
-        let wanted: Vec<(&str, Option<u16>)> = checks(container).collect();
-        if !wanted.iter().any(|(service, _)| concerns(service)) {
-            continue;
-        }
-        seen.applies();
-        for attempt in &container.attempts {
-            for asked in attempt.requests.iter().filter(|asked| of_prober(asked)) {
-                let Some(service) = asked.request.service.as_deref() else { continue };
-                let Some(port) = attempt.connection(asked).and_then(|connection| connection.port()) else {
-                    continue;
-                };
-                let at_port: Vec<&str> =
-                    wanted.iter().filter(|(_, of)| *of == Some(port)).map(|(service, _)| *service).collect();
-                if at_port.contains(&service) && concerns(service) {
-                    seen.fine([asked.id]);
-                } else if !at_port.is_empty()
-                    && !at_port.contains(&service)
-                    && at_port.iter().all(|of| concerns(of))
-                {
-                    let finding = format!(
-                        "a probe of {}/{} asked for the service `{service}` instead of `{}`",
-                        pod.key,
-                        container.name,
-                        at_port.join("` or `")
-                    );
-                    seen.violated(finding, [asked.id]);
-                }
+    for life in run.lives() {
+        for asked in life.requests.iter().filter(|asked| asked.from_prober()) {
+            let Some(service) = asked.request.service.as_deref() else { continue };
+            let Some(port) = life.connection(asked).and_then(Connection::port) else { continue };
+            let written: Vec<&str> = services(life.container, port).collect();
+            if written.contains(&service) {
+                seen.fine(concerns(service).then_some(asked.id));
+            } else if !written.is_empty() && written.iter().all(|of| concerns(of)) {
+                let (of, written) = (life.name(), written.join("` or `"));
+                let finding =
+                    format!("a probe of {of} asked for the service `{service}` instead of `{written}`");
+                seen.violated(finding, [asked.id]);
             }
         }
     }
 }
 
-/// The services and ports of a container's checks.
-fn checks<'t>(container: &'t ContainerLife<'_>) -> impl Iterator<Item = (&'t str, Option<u16>)> {
-    container.probes.iter().filter_map(|probe| match &probe.handler {
-        Handler::Grpc { service, port } => Some((service.as_str(), port.number)),
+/// The services that a container's checks ask for at a port.
+fn services<'t>(container: &'t ContainerLife<'_>, at: u16) -> impl Iterator<Item = &'t str> {
+    container.probes.iter().filter_map(move |probe| match &probe.handler {
+        Handler::Grpc { service, port } if port.number == Some(at) => Some(service.as_str()),
         _ => None,
     })
 }
 
-fn of_prober(asked: &Asked<'_>) -> bool {
-    asked.header("user-agent").any(|agent| agent.starts_with("kube-probe/"))
+/// The lives of all containers with a health check.
+pub(super) fn with_checks<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
+    run.lives().of_each(&ProbeKind::ALL).only(|life| matches!(life.spec.handler, Handler::Grpc { .. }))
 }
 
-/// A check that arrived.
-struct Arrival<'t, 'h> {
-    pod: &'t PodLife<'h>,
-    container: &'t ContainerLife<'h>,
-    spec: &'t ProbeSpec,
-    attempt: &'t Attempt<'h>,
-    asked: &'t Asked<'h>,
-}
-
-impl Arrival<'_, '_> {
-    fn words(&self) -> String {
-        format!("the {} probe of {}/{}", self.spec.kind.word(), self.pod.key, self.container.name)
-    }
-}
-
-fn arrivals<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
-    let mut arrivals = Vec::new();
-    for (pod, container, spec) in run.probes() {
-        if !matches!(spec.handler, Handler::Grpc { .. }) {
-            continue;
-        }
-        for attempt in &container.attempts {
-            let requests = attempt.probes_of(spec.kind).filter_map(|probe| match probe.through {
-                Through::Request(at) => attempt.requests.get(at),
-                _ => None,
-            });
-            arrivals.extend(requests.map(|asked| Arrival { pod, container, spec, attempt, asked }));
-        }
-    }
-    arrivals
+/// The checks of a life that came as requests and can only be of its kind.
+pub(super) fn asked<'t, 'h>(life: &ProbedLife<'t, 'h>) -> impl Iterator<Item = &'t Asked<'h>> {
+    let (attempt, kind) = (life.attempt, life.spec.kind);
+    attempt.probes_of(kind).filter_map(|probe| attempt.request(probe))
 }
 
 /// A check carries the kubelet's name and version, a deadline, and nothing else.
 pub(super) fn metadata(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for arrival in arrivals(run) {
-        seen.applies();
-        let (asked, words) = (arrival.asked, arrival.words());
-        if asked.request.target != CHECK {
-            seen.violated(format!("{words} called {}", asked.request.target), [asked.id]);
-            continue;
-        }
-        let kubelet = run.history.header.nodes.get(&arrival.attempt.node);
-        if let Some(finding) = wrong_agent(asked, kubelet) {
-            seen.violated(format!("{words} came with {finding}"), [asked.id]);
-        } else if let Some(finding) = wrong_deadline(asked, arrival.spec.timeout) {
-            seen.violated(format!("{words} came with {finding}"), [asked.id]);
-        } else if let Some(other) = strange(asked) {
-            seen.violated(format!("{words} came with `{other}` too"), [asked.id]);
-        } else if kubelet.is_none_or(|node| minor(node.kubelet.trim_start_matches('v')).is_none()) {
-            let why = "the kubelet's version is not known: the harness may not read nodes";
-            seen.doubt(Doubt::Ambiguous, why, [asked.id]);
-        } else {
-            seen.fine([asked.id]);
+    for life in with_checks(run) {
+        let kubelet = run.history.header.nodes.get(&life.node);
+        for asked in asked(&life) {
+            if let Some(finding) = wrong(asked, kubelet, life.spec.timeout) {
+                seen.violated(format!("{} {finding}", life.words()), [asked.id]);
+            } else if kubelet.and_then(version).is_none() {
+                let why = "the kubelet's version is not known: the harness may not read nodes";
+                seen.doubt(Doubt::Ambiguous, why, [asked.id]);
+            } else {
+                seen.fine([asked.id]);
+            }
         }
     }
 }
 
-/// What is wrong with the user agent.
-fn wrong_agent(asked: &Asked<'_>, node: Option<&NodeFacts>) -> Option<String> {
-    let agents: Vec<&str> = asked.header("user-agent").collect();
-    let said = || {
-        format!("the user agent {}", if agents.is_empty() { "none".to_owned() } else { agents.join(", ") })
+/// The first thing that is wrong with a check.
+fn wrong(asked: &Asked<'_>, kubelet: Option<&NodeFacts>, timeout: i64) -> Option<String> {
+    if asked.request.target != CHECK {
+        return Some(format!("called {}", asked.request.target));
+    }
+    let strange = || {
+        let mut names = asked.request.headers.iter().map(|(name, _)| name.to_ascii_lowercase());
+        let other = names.find(|name| !name.starts_with(':') && !METADATA.contains(&name.as_str()))?;
+        Some(format!("`{other}` too"))
     };
-    let [agent] = agents.as_slice() else { return Some(said()) };
-    let Some((own, library)) = agent.strip_prefix("kube-probe/").and_then(|rest| rest.split_once(' ')) else {
-        return Some(said());
-    };
-    let version = minor(own);
-    let expected = node.and_then(|node| minor(node.kubelet.trim_start_matches('v')));
-    let fits = version.is_some() && expected.is_none_or(|expected| version == Some(expected));
-    (!fits || !library.starts_with("grpc-go/")).then(said)
+    let found = wrong_agent(asked, kubelet).or_else(|| wrong_deadline(asked, timeout)).or_else(strange);
+    found.map(|found| format!("came with {found}"))
 }
 
-/// What is wrong with the deadline.
+fn version(kubelet: &NodeFacts) -> Option<(u32, u32)> {
+    minor(kubelet.kubelet.trim_start_matches('v'))
+}
+
+/// A user agent that is not the kubelet's.
+fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String> {
+    let agents: Vec<&str> = asked.header("user-agent").collect();
+    let fits = |agent: &str| {
+        let (own, library) = agent.strip_prefix("kube-probe/")?.split_once(' ')?;
+        let (own, expected) = (minor(own)?, kubelet.and_then(version));
+        Some(expected.is_none_or(|expected| expected == own) && library.starts_with("grpc-go/"))
+    };
+    match agents.as_slice() {
+        [] => Some("the user agent none".to_owned()),
+        [agent] if fits(agent) == Some(true) => None,
+        _ => Some(format!("the user agent {}", agents.join(", "))),
+    }
+}
+
+/// A deadline that does not keep the probe within its timeout.
 fn wrong_deadline(asked: &Asked<'_>, timeout: i64) -> Option<String> {
     let Some(written) = asked.header("grpc-timeout").next() else { return Some("no deadline".to_owned()) };
     match micros(written) {
@@ -151,152 +124,33 @@ fn wrong_deadline(asked: &Asked<'_>, timeout: i64) -> Option<String> {
     }
 }
 
-/// A deadline as gRPC writes it: up to eight digits and a unit. In microseconds.
+/// A deadline as gRPC writes it, up to eight digits and a unit, in microseconds.
 fn micros(written: &str) -> Option<i64> {
-    let unit = written.chars().last()?;
-    let number: i64 = written.strip_suffix(unit)?.parse().ok()?;
-    match unit {
-        'H' => number.checked_mul(3_600_000_000),
-        'M' => number.checked_mul(60_000_000),
-        'S' => number.checked_mul(1_000_000),
-        'm' => number.checked_mul(1000),
-        'u' => Some(number),
-        'n' => Some(number / 1000),
-        _ => None,
+    if let Some(nanos) = written.strip_suffix('n') {
+        return nanos.parse::<i64>().ok().map(|nanos| nanos / 1000);
     }
-}
-
-/// Metadata that no kubelet sends.
-fn strange<'h>(asked: &Asked<'h>) -> Option<&'h str> {
-    let known = |name: &str| {
-        name.starts_with(':')
-            || ["content-type", "user-agent", "grpc-timeout"].contains(&name)
-            || OF_THE_PROTOCOL.contains(&name)
-    };
-    asked
-        .request
-        .headers
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .find(|name| !known(&name.to_ascii_lowercase()))
+    let of_unit =
+        |(unit, us): &(&str, i64)| written.strip_suffix(unit)?.parse::<i64>().ok()?.checked_mul(*us);
+    UNITS.iter().find_map(of_unit)
 }
 
 /// Each check has a connection of its own, which is closed after it. It takes two checks of a kind to show it.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let mut before: Option<(String, EventId)> = None;
-    for arrival in arrivals(run) {
-        seen.applies();
-        let asked = arrival.asked;
-        let Some(connection) = arrival.attempt.connection(asked) else { continue };
-        if asked.request.nth > 1 {
-            let peer = &connection.accepted.peer;
-            let finding = format!(
-                "{} came as request {} of a connection from {peer}",
-                arrival.words(),
-                asked.request.nth
-            );
-            seen.violated(finding, [connection.id, asked.id]);
-            continue;
+    for life in with_checks(run) {
+        let mut previous = None;
+        for asked in asked(&life) {
+            let Some(connection) = life.connection(asked) else { continue };
+            let nth = asked.request.nth;
+            if nth > 1 {
+                let (of, peer) = (life.words(), &connection.accepted.peer);
+                let finding = format!("{of} came as request {nth} of a connection from {peer}");
+                seen.violated(finding, [connection.id, asked.id]);
+            } else if let Some(before) = previous.replace(asked.id) {
+                seen.fine([before, asked.id]);
+            }
         }
-        let of = format!("{} {}", arrival.attempt.boot, arrival.words());
-        if let Some((_, previous)) = before.as_ref().filter(|(last, _)| *last == of) {
-            seen.fine([*previous, asked.id]);
-        }
-        before = Some((of, asked.id));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use probity_composer::Told;
-    use probity_script::Fact;
-    use probity_script::witness::Request;
-    use serde_json::json;
-
-    use crate::reading::scene::Scene;
-
-    const SERVICE: &str = "probe.grpc.service-field";
-    const NAMES: &str = "probe.grpc.naming-advice";
-    const AGENT: &str = "probe.grpc.user-agent";
-    const FRESH: &str = "probe.grpc.new-connection-each";
-
-    fn asked(clause: &str, wanted: &str, service: &str) -> &'static str {
-        let grpc = if wanted.is_empty() {
-            json!({ "port": 9090 })
-        } else {
-            json!({ "port": 9090, "service": wanted })
-        };
-        let mut scene = Scene::new(clause, "readinessProbe", &json!({ "grpc": grpc }), &json!({}));
-        scene.run.grpc(2.0, service, "status 1");
-        scene.at(4.0)
-    }
-
-    #[test]
-    fn the_service_is_asked_for_as_written() {
-        assert_eq!(asked(SERVICE, "ready", "ready"), "holds");
-        assert_eq!(asked(SERVICE, "ready", ""), "violated");
-        assert_eq!(asked(SERVICE, "", ""), "holds");
-        assert_eq!(asked(SERVICE, "", "target"), "violated");
-        assert_eq!(asked(NAMES, "shop-readiness", "shop-readiness"), "holds");
-        assert_eq!(asked(NAMES, "shop-readiness", "shop"), "violated");
-        assert_eq!(asked(NAMES, "shop", "shop"), "inconclusive");
-    }
-
-    fn sent(headers: &[(&str, &str)]) -> &'static str {
-        let handler = json!({ "grpc": { "port": 9090 } });
-        let mut scene = Scene::new(AGENT, "readinessProbe", &handler, &json!({}));
-        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        scene.run.call(2.0, "", &Told { headers, ..Told::get(super::CHECK, "status 1") });
-        scene.at(4.0)
-    }
-
-    #[test]
-    fn the_metadata_is_what_a_kubelet_sends() {
-        let agent = ("user-agent", "kube-probe/1.36 grpc-go/1.79.3");
-        let deadline = ("grpc-timeout", "998m");
-        assert_eq!(
-            sent(&[agent, deadline, ("content-type", "application/grpc"), ("te", "trailers")]),
-            "holds"
-        );
-        assert_eq!(sent(&[agent]), "violated");
-        assert_eq!(sent(&[agent, ("grpc-timeout", "2S")]), "violated");
-        assert_eq!(sent(&[deadline]), "violated");
-        assert_eq!(sent(&[("user-agent", "kube-probe/1.35 grpc-go/1.79.3"), deadline]), "violated");
-        assert_eq!(sent(&[agent, deadline, ("x-token", "1")]), "violated");
-    }
-
-    fn twice(nth: u64) -> &'static str {
-        let mut scene = Scene::new(FRESH, "readinessProbe", &json!({ "grpc": { "port": 9090 } }), &json!({}));
-        scene.run.grpc(2.0, "", "status 1");
-        if nth == 1 {
-            scene.run.grpc(3.0, "", "status 1");
-        }
-        if nth == 2 {
-            scene.run.fact(
-                3.0,
-                Fact::Request(Request {
-                    conn: 0,
-                    nth,
-                    endpoint: None,
-                    probe: 2,
-                    hop: None,
-                    method: "POST".to_owned(),
-                    target: super::CHECK.to_owned(),
-                    protocol: "HTTP/2".to_owned(),
-                    headers: Vec::new(),
-                    body: 0,
-                    first_byte_us: 0,
-                    service: Some(String::new()),
-                }),
-            );
-        }
-        scene.at(5.0)
-    }
-
-    #[test]
-    fn each_check_has_its_own_connection() {
-        assert_eq!(twice(1), "holds");
-        assert_eq!(twice(2), "violated");
-        assert_eq!(twice(0), "inconclusive");
-    }
-}
+mod tests;

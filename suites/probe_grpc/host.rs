@@ -1,75 +1,33 @@
 //! A gRPC probe has no host: it goes to the pod's address.
 
-use probity_model::timeline::{Handler, Through};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::call::{asked, with_checks};
 use crate::refusals;
 
 /// Every check goes to the pod's address and names it as its authority.
 pub(super) fn is_the_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     refusals::judge(run, clause, seen);
-    for (pod, container, spec) in run.probes() {
-        let Handler::Grpc { .. } = &spec.handler else { continue };
-        let Some(ip) = pod.ip() else { continue };
-        seen.applies();
-        for attempt in &container.attempts {
-            for probe in attempt.probes_of(spec.kind) {
-                let Through::Request(at) = probe.through else { continue };
-                let Some(asked) = attempt.requests.get(at) else { continue };
-                let Some(connection) = attempt.connection(asked) else { continue };
-                let Some(port) = connection.port() else { continue };
-                let of = format!("the {} probe of {}/{}", spec.kind.word(), pod.key, container.name);
-                let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
-                let (expected, named) = (format!("{host}:{port}"), asked.header(":authority").next());
-                if connection.address() != ip {
-                    let finding = format!("{of} came to {} instead of {ip}", connection.address());
-                    seen.violated(finding, [connection.id, asked.id]);
-                } else if named != Some(expected.as_str()) {
-                    let named = named.unwrap_or("nobody");
-                    let finding = format!("{of} names {named} instead of {expected}");
-                    seen.violated(finding, [asked.id]);
-                } else {
-                    seen.fine([connection.id, asked.id]);
-                }
+    for life in with_checks(run) {
+        let Some(ip) = life.pod.ip() else { continue };
+        let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
+        for asked in asked(&life) {
+            let Some(connection) = life.connection(asked) else { continue };
+            let Some(port) = connection.port() else { continue };
+            let (of, address) = (life.words(), connection.address());
+            let (expected, named) = (format!("{host}:{port}"), asked.header(":authority").next());
+            if address != ip {
+                let finding = format!("{of} came to {address} instead of {ip}");
+                seen.violated(finding, [connection.id, asked.id]);
+            } else if named != Some(expected.as_str()) {
+                let named = named.unwrap_or("nobody");
+                seen.violated(format!("{of} names {named} instead of {expected}"), [asked.id]);
+            } else {
+                seen.fine([connection.id, asked.id]);
             }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use probity_composer::{Composer, Told};
-    use serde_json::{Value, json};
-
-    use crate::reading::scene::Scene;
-    use crate::tests::verdict;
-
-    const HOST: &str = "probe.grpc.no-host";
-
-    fn tried(grpc: Value, code: u16, message: &str) -> &'static str {
-        let mut run = Composer::new(&[HOST]);
-        let spec = json!({ "containers": [{ "name": "c", "livenessProbe": { "grpc": grpc } }] });
-        run.tried(0.0, "it", json!({ "kind": "Pod", "spec": spec }), code, message, Value::Null);
-        verdict(&run.done(), HOST)
-    }
-
-    #[test]
-    fn a_host_is_refused() {
-        let grpc = || json!({ "port": 1, "host": "x" });
-        assert_eq!(tried(grpc(), 400, "unknown field livenessProbe.grpc.host"), "holds");
-        assert_eq!(tried(grpc(), 201, ""), "violated");
-    }
-
-    fn named(authority: &str) -> &'static str {
-        let mut scene = Scene::new(HOST, "readinessProbe", &json!({ "grpc": { "port": 9090 } }), &json!({}));
-        let headers = vec![(":authority".to_owned(), authority.to_owned())];
-        scene.run.call(2.0, "", &Told { headers, ..Told::get("/grpc.health.v1.Health/Check", "status 1") });
-        scene.at(4.0)
-    }
-
-    #[test]
-    fn the_pods_address_is_named() {
-        assert_eq!(named("10.0.0.7:9090"), "holds");
-        assert_eq!(named("localhost:9090"), "violated");
-    }
-}
+mod tests;

@@ -2,106 +2,41 @@
 
 use std::net::IpAddr;
 
-use probity_model::timeline::{Handler, Through};
+use probity_model::timeline::Handler;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::arrivals::{arrivals, has_ip};
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::unreachable::{There, UnreachableProbe, own_port, there};
+use crate::reading::origin::tcp_comes_to_the_pod;
+use crate::reading::unreachable::{There, UnreachableProbe, judge_unreachable};
 
-/// Without `host`, a probe connects to the pod's address: a server that listens to the loopback alone is not reached.
+/// Without `host`, a probe connects to the pod's address: it does not reach a server that listens to the loopback address
+/// alone.
 pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run).into_iter().filter(|arrival| arrival.get.host.is_none()) {
-        seen.applies();
         let connection = arrival.hit.connection;
         let Ok(ip) = connection.address().parse::<IpAddr>() else { continue };
-        if arrival.get.pod.ip().is_none() {
-            continue;
-        }
         if has_ip(arrival.get.pod, ip) {
             seen.fine([connection.id]);
-        } else {
+        } else if arrival.get.pod.ip().is_some() {
             let finding = format!("{} has no host, and came to {ip}", arrival.get.words());
             seen.violated(finding, [connection.id]);
         }
     }
-    tcp_at_pod_ip(run, seen);
-    for (pod, container, spec) in run.probes() {
-        let Some(port) = own_port(&spec.handler) else { continue };
-        let local = container.plan().is_some_and(|plan| {
-            plan.listeners.values().any(|of| of.port == port && of.bind.is_some_and(|ip| ip.is_loopback()))
-        });
-        let by_address = matches!(spec.handler, Handler::Http { .. } | Handler::Tcp { .. });
-        if local && by_address && there(pod, port) == There::Nobody {
-            let why = "whose port listens to the loopback alone";
-            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Failure);
-        }
-    }
+    tcp_comes_to_the_pod(run, seen);
+    let why = ("whose port listens to the loopback alone", CountsAs::Failure);
+    judge_unreachable(run, clause, seen, why, |probe| {
+        let by_address = matches!(probe.spec.handler, Handler::Http { .. } | Handler::Tcp { .. });
+        by_address && listens_to_loopback(probe) && probe.there() == There::Nobody
+    });
 }
 
-/// TCP probes without `host` come to the pod's address.
-pub(crate) fn tcp_at_pod_ip(run: &Timeline<'_>, seen: &mut Seen) {
-    for (pod, container, spec) in run.probes() {
-        let Handler::Tcp { host: None, .. } = &spec.handler else { continue };
-        if pod.ip().is_none() {
-            continue;
-        }
-        for attempt in &container.attempts {
-            let (mut right, mut wrong) = (Vec::new(), Vec::new());
-            for probe in attempt.probes_of(spec.kind) {
-                let Through::Connection(at) = probe.through else { continue };
-                let Some(connection) = attempt.connections.get(at) else { continue };
-                let Ok(ip) = connection.address().parse::<IpAddr>() else { continue };
-                if has_ip(pod, ip) { right.push(connection.id) } else { wrong.push(connection.id) }
-            }
-            // A single connection elsewhere may be anybody's.
-            if right.is_empty() && wrong.len() > 1 {
-                let kind = spec.kind.word();
-                let finding = format!(
-                    "the {kind} probe of {}/{} has no host, and never came to the pod's address",
-                    pod.key, container.name
-                );
-                seen.violated(finding, wrong);
-            } else {
-                seen.fine(right);
-            }
-        }
-    }
+/// Whether the container's plan has the probe's port open to the loopback address.
+fn listens_to_loopback(probe: &UnreachableProbe<'_, '_>) -> bool {
+    let plan = probe.container.plan().unwrap_or_default();
+    let port = probe.spec.handler.port();
+    plan.listeners.values().any(|of| Some(of.port) == port && of.bind.is_some_and(|ip| ip.is_loopback()))
 }
 
 #[cfg(test)]
-mod tests {
-    use probity_composer::Told;
-    use probity_script::Fact;
-    use probity_script::witness::Listening;
-    use serde_json::json;
-
-    use crate::reading::scene::Scene;
-
-    const IP: &str = "probe.http.targets-pod-ip";
-
-    #[test]
-    fn a_probe_at_the_pods_address_holds() {
-        let handler = json!({ "httpGet": { "path": "/r", "port": 8080 } });
-        let mut scene = Scene::new(IP, "readinessProbe", &handler, &json!({}));
-        scene.run.http(2.0, &Told::get("/r", 200));
-        assert_eq!(scene.at(4.0), "holds");
-    }
-
-    fn loopback(ready: bool, says: &str) -> &'static str {
-        let plan = json!({ "listeners": { "web": { "port": 8080, "bind": "127.0.0.1" } } });
-        let mut scene = Scene::new(IP, "readinessProbe", &json!({ "tcpSocket": { "port": 8080 } }), &plan);
-        let (listener, address) = ("web".to_owned(), "127.0.0.1:8080".to_owned());
-        scene.run.fact(1.1, Fact::Listening(Listening { listener, address, state: "open".to_owned() }));
-        scene.run.running(3.0, ready, true, 0).event(3.1, "Warning", "Unhealthy", says);
-        scene.at(9.0)
-    }
-
-    #[test]
-    fn a_server_at_the_loopback_is_not_reached() {
-        let refused = "Readiness probe failed: dial tcp 10.0.0.7:8080: connection refused";
-        assert_eq!(loopback(false, refused), "holds");
-        assert_eq!(loopback(true, refused), "violated");
-        assert_eq!(loopback(false, "nothing to the point"), "inconclusive");
-    }
-}
+mod tests;

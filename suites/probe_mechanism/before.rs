@@ -1,149 +1,61 @@
 //! What counts before a probe has ever run: not ready, alive, not started.
 
-use probity_model::timeline::{
-    Attempt, ContainerLife, ContainerSeen, Handler, PodLife, ProbeKind, ProbeSpec, State,
-};
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::clocks::Order;
+use probity_model::timeline::{Probe, ProbeKind, ProbedLife};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 
 /// Before its first readiness probe a container is not ready, before its first startup probe not started, and before its
-/// first liveness probe nobody kills it for one.
+/// first liveness probe it is not killed for one.
 pub(super) fn first_results(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for (pod, container, spec) in run.probes() {
-        if spec.initial_delay == 0 || elsewhere(&spec.handler) {
-            continue;
-        }
-        seen.applies();
-        for attempt in &container.attempts {
-            let first = attempt.probes.iter().find(|probe| probe.can_be(spec.kind));
-            let Some(first) = first.filter(|_| attempt.holes.is_empty()) else { continue };
-            let Some(at) = run.clocks.on_harness(&first.at) else { continue };
-            match spec.kind {
-                ProbeKind::Liveness => spared(run, seen, pod, container, attempt, (first.id, at.lo)),
-                _ => unproven(seen, pod, container, attempt, spec, (first.id, at.lo)),
-            }
+    let delayed =
+        |life: &ProbedLife<'_, '_>| life.spec.initial_delay > 0 && life.spec.handler.host().is_none();
+    for life in run.lives().of_each(&ProbeKind::ALL).whole().only(delayed) {
+        let Some(first) = life.probes.first() else { continue };
+        match life.spec.kind {
+            ProbeKind::Liveness => is_spared(&life, first, seen),
+            ProbeKind::Readiness => is_unproven(&life, first, "ready", seen),
+            ProbeKind::Startup => is_unproven(&life, first, "started", seen),
         }
     }
 }
 
-/// Whether a probe goes to another address, where its coming may not be seen.
-fn elsewhere(handler: &Handler) -> bool {
-    matches!(handler, Handler::Http { host: Some(_), .. } | Handler::Tcp { host: Some(_), .. })
+fn before(life: &ProbedLife<'_, '_>, at: &Stamp, first: &Probe<'_>) -> bool {
+    life.run.clocks.order(at, &first.at) == Order::Before
 }
 
 /// Until the first probe, the container is shown as neither ready nor started.
-fn unproven(
-    seen: &mut Seen,
-    pod: &PodLife<'_>,
-    container: &ContainerLife<'_>,
-    attempt: &Attempt<'_>,
-    spec: &ProbeSpec,
-    (first, at): (EventId, i64),
-) {
-    let flag = |status: &ContainerSeen<'_>| match spec.kind {
-        ProbeKind::Readiness => Some(status.ready),
-        _ => status.started,
-    };
-    for revision in pod.revisions.iter().take_while(|revision| revision.at.at.hi < at) {
-        let Some(status) = revision.container(&container.name) else { continue };
-        let running = matches!(status.state, State::Running { .. });
-        if status.restarts != attempt.number || !running {
-            continue;
-        }
-        let word = if spec.kind == ProbeKind::Readiness { "ready" } else { "started" };
-        match flag(&status) {
-            Some(true) => {
-                let finding = format!(
-                    "{}/{} is shown as {word} before the first {} probe",
-                    pod.key,
-                    container.name,
-                    spec.kind.word()
-                );
-                seen.violated(finding, [revision.id, first]);
-            }
-            Some(false) => seen.fine([revision.id, first]),
-            None => {}
+fn is_unproven(life: &ProbedLife<'_, '_>, first: &Probe<'_>, word: &str, seen: &mut Seen) {
+    let shown = life.revisions().take_while(|(revision, _)| before(life, &revision.at, first));
+    for (revision, status) in shown.filter(|(_, status)| status.is_running()) {
+        let proven = match life.spec.kind {
+            ProbeKind::Readiness => Some(status.ready),
+            _ => status.started,
+        };
+        if proven == Some(true) {
+            let (of, kind) = (life.name(), life.spec.kind.word());
+            let finding = format!("{of} is shown as {word} before the first {kind} probe");
+            seen.violated(finding, [revision.id, first.id]);
+        } else if proven == Some(false) {
+            seen.fine([revision.id, first.id]);
         }
     }
 }
 
 /// Until the first liveness probe, the container is not killed for one.
-fn spared(
-    run: &Timeline<'_>,
-    seen: &mut Seen,
-    pod: &PodLife<'_>,
-    container: &ContainerLife<'_>,
-    attempt: &Attempt<'_>,
-    (first, at): (EventId, i64),
-) {
-    let killing = pod.events.iter().find(|event| {
-        event.reason == "Killing"
-            && event.container == Some(container.name.as_str())
-            && event.message.contains("failed liveness probe")
-            && event.at.at.hi < at
-    });
-    match killing.filter(|_| attempt.number == 0) {
-        Some(killing) => {
-            let of = format!("{}/{}", pod.key, container.name);
-            let finding = format!("{of} was killed for its liveness probe before the first of them");
-            seen.violated(finding, [killing.id, first]);
-        }
-        None if run.clocks.on_harness(&attempt.began).is_some_and(|began| began.hi < at) => {
-            seen.fine([attempt.began.id, first]);
-        }
-        None => {}
+fn is_spared(life: &ProbedLife<'_, '_>, first: &Probe<'_>, seen: &mut Seen) {
+    let mut killings =
+        life.pod.events.iter().filter(|event| {
+            event.reason == "Killing" && event.container == Some(life.container.name.as_str())
+        });
+    let killing = killings
+        .find(|event| event.message.contains("failed liveness probe") && before(life, &event.at, first));
+    if let Some(killing) = killing.filter(|_| life.number == 0) {
+        let finding = format!("{} was killed for its liveness probe before the first of them", life.name());
+        seen.violated(finding, [killing.id, first.id]);
+    } else if before(life, &life.began, first) {
+        seen.fine([life.began.id, first.id]);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use probity_composer::Told;
-    use serde_json::json;
-
-    use crate::reading::http::scene::Scene;
-    use crate::reading::scene;
-
-    const BEFORE: &str = "probe.result.readiness-failure-before-delay";
-
-    fn delayed(probe: &str) -> Scene {
-        let spec = json!({ "httpGet": { "path": "/r", "port": 8080 }, "periodSeconds": 1, "initialDelaySeconds": 5 });
-        Scene::with(BEFORE, &json!({ probe: spec }), &json!({ "/r": 200 }))
-    }
-
-    #[test]
-    fn a_container_is_not_ready_before_its_first_probe() {
-        for (ready, word) in [(false, "holds"), (true, "violated")] {
-            let mut scene = delayed("readinessProbe");
-            scene.ready(3.0, ready).probes(6..8, &[Told::get("/r", 200)]).ready(7.2, true);
-            assert_eq!(scene.at(9.0), word);
-        }
-    }
-
-    #[test]
-    fn without_a_probe_nothing_is_said() {
-        let mut scene = delayed("readinessProbe");
-        scene.ready(3.0, true);
-        assert_eq!(scene.at(9.0), "inconclusive");
-    }
-
-    #[test]
-    fn a_kill_before_the_first_liveness_probe_is_a_violation() {
-        for (killed, word) in [(false, "holds"), (true, "violated")] {
-            let mut scene = delayed("livenessProbe");
-            if killed {
-                scene.killed(3.0);
-            }
-            scene.probes(6..8, &[Told::get("/r", 200)]);
-            assert_eq!(scene.at(9.0), word);
-        }
-    }
-
-    #[test]
-    fn a_container_is_not_started_before_its_first_startup_probe() {
-        for (started, word) in [(false, "holds"), (true, "violated")] {
-            let handler = json!({ "httpGet": { "path": "/r", "port": 8080 }, "initialDelaySeconds": 5 });
-            let mut scene = scene::Scene::new(BEFORE, "startupProbe", &handler, &json!({}));
-            scene.run.running(3.0, false, started, 0).probe(6.0, "/r", 200);
-            assert_eq!(scene.at(9.0), word);
-        }
-    }
-}
+mod tests;

@@ -1,24 +1,24 @@
 //! HTTP probes as a mechanism: a GET for the path, and the status decides.
 
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::timeline::Asked;
+use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::answers::of_http;
 use crate::reading::arrivals::{arrivals, astray, gets};
 use crate::reading::http::exchange::HttpOutcome;
+use crate::reading::http::reaction::CountsAs;
 
-/// A status from 200 to 399 is a success, and any above a failure. Redirects count where nobody is to follow them.
+/// A status from 200 to 399 is a success, and any above a failure. Redirects count if they are not to be followed.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_http(run) {
-        answers.judge(run, clause, seen, |exchange| {
+        answers.judge(clause, seen, |exchange| {
             let [only] = exchange.hops.as_slice() else { return None };
-            let status = only.said.status()?;
-            match exchange.outcome() {
-                HttpOutcome::Good | HttpOutcome::Parted => {
-                    Some((true, format!("were answered with {status}")))
-                }
-                HttpOutcome::Bad => Some((false, format!("were answered with {status}"))),
-                _ => None,
-            }
+            let counts_as = match exchange.outcome() {
+                HttpOutcome::Good | HttpOutcome::Parted => CountsAs::Success,
+                HttpOutcome::Bad => CountsAs::Failure,
+                _ => return None,
+            };
+            Some((counts_as, format!("were answered with {}", only.said.status()?)))
         });
     }
 }
@@ -39,8 +39,12 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let finding = format!("{} asked for {}", arrival.get.words(), asked.request.target);
         seen.violated(finding, [asked.id]);
     }
-    for (id, method, target) in other_methods(run) {
-        seen.violated(format!("a probe came as {method} {target}"), [id]);
+    let gets = gets(run);
+    for asked in run.lives().iter().flat_map(|life| &life.attempt.requests) {
+        if is_other_method(asked) && gets.iter().any(|get| get.asks_for(&asked.request.target)) {
+            let (method, target) = (&asked.request.method, &asked.request.target);
+            seen.violated(format!("a probe came as {method} {target}"), [asked.id]);
+        }
     }
 }
 
@@ -49,112 +53,11 @@ fn is_plain(path: &str) -> bool {
     !path.starts_with("//") && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&".contains(&c))
 }
 
-/// Requests of a kubelet's prober for the path of a probe that are no GET.
-fn other_methods<'h>(run: &Timeline<'h>) -> Vec<(EventId, &'h str, &'h str)> {
-    let gets = gets(run);
-    let mut found = Vec::new();
-    for attempt in run.containers().flat_map(|(_, container)| &container.attempts) {
-        for asked in &attempt.requests {
-            let request = asked.request;
-            let of_prober = asked.header("user-agent").any(|agent| agent.starts_with("kube-probe/"));
-            let asks = |path: &str| path.trim_start_matches('/') == request.target.trim_start_matches('/');
-            let other = request.method != "GET" && request.service.is_none() && !asked.followed();
-            if of_prober && other && gets.iter().any(|get| asks(get.path)) {
-                found.push((asked.id, request.method.as_str(), request.target.as_str()));
-            }
-        }
-    }
-    found
+/// Whether a kubelet's prober sent an HTTP request that is no GET.
+fn is_other_method(asked: &Asked<'_>) -> bool {
+    let http = asked.request.service.is_none() && !asked.followed();
+    asked.from_prober() && http && asked.request.method != "GET"
 }
 
 #[cfg(test)]
-mod tests {
-    use probity_composer::Told;
-    use probity_script::witness::{Fact, Listening, Request};
-    use serde_json::json;
-
-    use crate::reading::http::scene::Scene;
-
-    const STATUS: &str = "probe.http.status-range";
-    const GET: &str = "probe.http.method-get";
-
-    fn answered(status: u16, ready: bool) -> &'static str {
-        let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": status }));
-        scene.probes(2..12, &[Told::get("/r", status)]).ready(2.4, ready);
-        scene.at(12.0)
-    }
-
-    #[test]
-    fn below_four_hundred_is_success_and_above_is_not() {
-        for status in [200, 299, 304, 399] {
-            assert_eq!(answered(status, true), "holds", "{status}");
-            assert_eq!(answered(status, false), "violated", "{status}");
-        }
-        for status in [400, 500, 599] {
-            assert_eq!(answered(status, false), "holds", "{status}");
-            assert_eq!(answered(status, true), "violated", "{status}");
-        }
-    }
-
-    #[test]
-    fn a_status_that_is_too_new_is_doubt() {
-        let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
-        scene.probe(2.0, &[Told::get("/r", 200)]);
-        assert_eq!(scene.at(2.5), "inconclusive");
-    }
-
-    #[test]
-    fn a_kill_for_a_good_status_is_a_violation() {
-        let mut scene = Scene::new(STATUS, "livenessProbe", &json!({ "/r": 200 }));
-        scene.probes(2..4, &[Told::get("/r", 200)]).killed(3.2);
-        assert_eq!(scene.at(12.0), "violated");
-    }
-
-    #[test]
-    fn a_port_that_closes_ends_what_its_answers_meant() {
-        let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
-        scene.probes(2..6, &[Told::get("/r", 200)]).ready(2.4, true);
-        let (listener, address) = ("web".to_owned(), String::new());
-        let closed = Listening { listener, address, state: "closed".to_owned() };
-        scene.run.fact(6.5, Fact::Listening(closed));
-        scene.ready(7.2, false);
-        assert_eq!(scene.at(20.0), "inconclusive");
-    }
-
-    fn asked(method: &str, target: &str, body: u64) -> &'static str {
-        let mut scene = Scene::new(GET, "readinessProbe", &json!({ "/r": 200 }));
-        let told = Told::get(target, 200);
-        scene.run.connection(2.0, "web", 8080);
-        scene.run.fact(
-            2.0005,
-            Fact::Request(Request {
-                conn: 0,
-                nth: 1,
-                endpoint: None,
-                probe: 1,
-                hop: None,
-                method: method.to_owned(),
-                target: target.to_owned(),
-                protocol: told.protocol,
-                headers: told.headers,
-                body,
-                first_byte_us: 0,
-                service: None,
-            }),
-        );
-        scene.at(4.0)
-    }
-
-    #[test]
-    fn a_get_for_the_path_holds_and_anything_else_does_not() {
-        assert_eq!(asked("GET", "/r", 0), "holds");
-        assert_eq!(asked("HEAD", "/r", 0), "violated");
-        assert_eq!(asked("GET", "/r", 5), "violated");
-        assert_eq!(asked("GET", "/other", 0), "violated");
-    }
-
-    #[test]
-    fn no_request_shows_nothing() {
-        assert_eq!(Scene::new(GET, "readinessProbe", &json!({ "/r": 200 })).at(4.0), "inconclusive");
-    }
-}
+mod tests;

@@ -2,75 +2,69 @@
 
 use std::ops::Range;
 
-use probity_model::history::Did;
-use probity_model::timeline::{Handler, KubeEvent, ProbeKind, ProbeSpec};
+use probity_model::mechanisms::ONE_MISSED;
+use probity_model::timeline::{Handler, KubeEvent, ProbeAnswer, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::exec::is_missing;
-use crate::probe_grpc::health::is_serving;
-use crate::reading::answers::{Answer, Answers, of_http, of_others};
+use super::exec::has_no_command;
+use crate::reading::answers::{Answers, of_http, of_others};
 use crate::reading::http::exchange::{Exchange, HttpOutcome};
-use crate::reading::http::reaction::CountsAs;
-use crate::reading::http::reaction::Reaction;
-use crate::reading::unreachable::UnreachableProbe;
+use crate::reading::http::exchanges::Exchanges;
+use crate::reading::http::reaction::{CountsAs, Reaction};
+use crate::reading::unreachable::judge_unreachable;
 
-/// Probes that pass change nothing: no failure is recorded, and nobody is killed for one.
+/// Probes that pass change nothing: no failure is recorded, and the container is not killed for one.
 pub(super) fn success_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_http(run).into_iter().chain(of_others(run)) {
-        answers.judge(run, clause, seen, |exchange| {
-            passed(&answers, exchange).then(|| (true, "passed".to_owned()))
+        answers.judge(clause, seen, |exchange| {
+            passed(&answers, exchange).then(|| (CountsAs::Success, "passed".to_owned()))
         });
-        let runs = answers.course.runs(|exchange| passed(&answers, exchange).then_some(()));
-        for (_, range) in runs {
-            unblamed(run, clause, &answers, &range, seen);
+        let course = &answers.course;
+        for (_, range) in course.runs(|exchange| passed(&answers, exchange).then_some(())) {
+            no_failure_is_recorded(clause, course, &range, seen);
         }
     }
 }
 
 fn passed(answers: &Answers<'_, '_>, exchange: &Exchange<'_, '_>) -> bool {
-    match answers.told(exchange) {
-        Some(Answer::Exited { status: 0, leaves_child: Some(false) }) => true,
-        Some(Answer::Opened(how)) => how == "serve",
-        Some(Answer::Health(word)) => is_serving(word),
-        Some(_) => false,
+    match answers.answer(exchange) {
+        Some(ProbeAnswer::Exited(_)) => answers.exit(exchange) == Some((0, Some(false))),
+        Some(ProbeAnswer::Connected(how)) => how == "serve",
+        Some(ProbeAnswer::Checked { serving, .. }) => serving,
+        Some(ProbeAnswer::TooLate) => false,
         None => exchange.hops.len() == 1 && exchange.outcome() == HttpOutcome::Good,
     }
 }
 
 /// While probes pass without a pause, no failure of theirs is recorded: what is heard after the first of them and the
 /// clause's slack can only be about them.
-fn unblamed(
-    run: &Timeline<'_>,
+fn no_failure_is_recorded(
     clause: &Clause,
-    answers: &Answers<'_, '_>,
+    course: &Exchanges<'_, '_>,
     range: &Range<usize>,
     seen: &mut Seen,
 ) {
-    let course = &answers.course;
     let exchanges = &course.exchanges[range.clone()];
     let Some((first, last)) = exchanges.first().zip(exchanges.last()) else { return };
-    let clocks = &run.clocks;
+    let clocks = &course.run.clocks;
     let Some((from, until)) = clocks.on_harness(&first.at).zip(clocks.on_harness(&last.at)) else { return };
-    let from = from.hi.saturating_add(clause.slack_us());
-    let says = format!("{} probe failed", course.spec.kind.word());
+    let passing = from.hi.saturating_add(clause.slack_us())..=until.lo;
+    let (kind, name) = (course.spec.kind.word(), course.container.name.as_str());
+    let says = format!("{kind} probe failed");
     let fits = |event: &&KubeEvent<'_>| {
         event.reason == "Unhealthy"
-            && event.container == Some(course.container.name.as_str())
+            && event.container == Some(name)
             && event.message.to_lowercase().contains(&says)
-            && (from..=until.lo).contains(&event.at.at.lo)
+            && passing.contains(&event.at.at.lo)
     };
-    let jury = Reaction::new(run, clause, course);
     let Some(event) = course.pod.events.iter().find(fits) else { return };
+    let finding =
+        format!("every {kind} probe of {name} passed, and one was recorded as failed: {}", event.message);
     let events = [first.id, event.id, last.id];
-    let finding = format!(
-        "every {} probe of {} passed, and one was recorded as failed: {}",
-        course.spec.kind.word(),
-        course.container.name,
-        event.message
-    );
-    // A probe that timed out on the way was never seen by the target.
-    if jury.held_up(range) || exchanges.windows(2).any(|pair| missed_one(pair, course.spec.period)) {
+    // The target never saw a probe that timed out on its way.
+    let busy = Reaction::new(course.run, clause, course).held_up(range);
+    if busy || exchanges.windows(2).any(|pair| missed_one(pair, course.spec.period)) {
         seen.doubt(Doubt::Ambiguous, finding, events);
     } else {
         seen.violated(finding, events);
@@ -80,47 +74,35 @@ fn unblamed(
 /// Whether two probes are so far apart that one may have been lost between them.
 fn missed_one(pair: &[Exchange<'_, '_>], period: i64) -> bool {
     let [one, next] = pair else { return false };
-    (next.at.at.hi - one.at.at.lo).saturating_mul(2) > period.saturating_mul(3)
+    next.at.at.hi - one.at.at.lo > ONE_MISSED.of(period)
 }
 
 /// A check that cannot be carried out changes nothing.
 pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (pod, container, spec) in run.probes() {
-        let undeclared = match &spec.handler {
-            Handler::Http { port, .. } | Handler::Tcp { port, .. } => {
-                port.number.is_none() && !port.written.is_empty()
-            }
-            _ => false,
-        };
-        let missing = container.plan().is_some() && is_missing(spec);
-        if undeclared || missing {
-            let why = if missing { "whose command is missing" } else { "whose port has an unknown name" };
-            UnreachableProbe { pod, container, spec }.judge(run, clause, seen, why, CountsAs::Nothing);
+    judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
+    let why = ("whose port has an unknown name", CountsAs::Nothing);
+    judge_unreachable(run, clause, seen, why, |probe| match &probe.spec.handler {
+        Handler::Http { port, .. } | Handler::Tcp { port, .. } => {
+            port.number.is_none() && !port.written.is_empty()
         }
-    }
+        _ => false,
+    });
     for answers in of_http(run) {
-        let runs = answers.course.runs(|exchange| (exchange.outcome() == HttpOutcome::Short).then_some(()));
-        for (_, range) in runs {
-            kept(run, clause, &answers, &range, seen);
+        let short = |exchange: &Exchange<'_, '_>| exchange.outcome() == HttpOutcome::Short;
+        for (_, range) in answers.course.runs(|exchange| short(exchange).then_some(())) {
+            keeps_the_state(clause, &answers.course, &range, seen);
         }
     }
 }
 
 /// Bodies that break off are errors: the state that was there stays, and probes go on.
-fn kept(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    answers: &Answers<'_, '_>,
-    range: &Range<usize>,
-    seen: &mut Seen,
-) {
-    let course = &answers.course;
-    let jury = Reaction::new(run, clause, course);
-    let Some(taken) = jury.taken(range, seen) else { return };
+fn keeps_the_state(clause: &Clause, course: &Exchanges<'_, '_>, range: &Range<usize>, seen: &mut Seen) {
+    let reaction = Reaction::new(course.run, clause, course);
+    let Some(taken) = reaction.taken(range, seen) else { return };
     let events: Vec<EventId> = course.events(range).into_iter().chain(taken.events.iter().copied()).collect();
     let of = format!("{} {} probes of {}", range.len(), course.spec.kind.word(), course.container.name);
-    if !taken.nothing && (jury.held_up(range) || node_was_touched(run)) {
-        seen.doubt(Doubt::Ambiguous, format!("{of} broke off, and the node was held up meanwhile"), events);
+    if !taken.nothing && (reaction.held_up(range) || course.run.node_was_touched()) {
+        seen.doubt(Doubt::Ambiguous, format!("{of} broke off, and the node was busy meanwhile"), events);
     } else if !taken.nothing {
         let word = if taken.failure { "failures" } else { "successes" };
         seen.violated(format!("{of} broke off, and were taken for {word}"), events);
@@ -135,78 +117,5 @@ fn outlives(probe: &ProbeSpec, probes: usize) -> bool {
     probe.kind != ProbeKind::Readiness && many > probe.failures
 }
 
-fn node_was_touched(run: &Timeline<'_>) -> bool {
-    run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
-}
-
 #[cfg(test)]
-mod tests {
-    use probity_composer::Told;
-    use serde_json::json;
-
-    use crate::reading::http::scene::Scene;
-    use crate::reading::scene;
-
-    const SUCCESS: &str = "probe.result.success";
-    const UNKNOWN: &str = "probe.result.unknown-no-action";
-
-    fn passing(blamed: bool) -> Scene {
-        let mut scene = Scene::new(SUCCESS, "readinessProbe", &json!({ "/r": 200 }));
-        scene.ready(2.2, true);
-        for second in 2..30 {
-            scene.probe(f64::from(second), &[Told::get("/r", 200)]);
-            if blamed && second == 20 {
-                scene.run.event(20.5, "Warning", "Unhealthy", "Readiness probe failed: connection refused");
-            }
-        }
-        scene
-    }
-
-    #[test]
-    fn probes_that_pass_change_nothing() {
-        assert_eq!(passing(false).at(30.0), "holds");
-        assert_eq!(passing(true).at(30.0), "violated");
-    }
-
-    #[test]
-    fn a_failure_on_a_node_that_was_held_up_is_doubt() {
-        let mut scene = passing(true);
-        scene.run.noise(19.0, 20.0);
-        assert_eq!(scene.at(30.0), "inconclusive");
-    }
-
-    fn short(ready: bool) -> &'static str {
-        let told = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
-        let mut scene = Scene::new(
-            UNKNOWN,
-            "readinessProbe",
-            &json!({ "/r": [{ "answer": 200, "times": 2 }, { "answer": told }] }),
-        );
-        scene.probes(2..4, &[Told::get("/r", 200)]).ready(2.2, true);
-        let cut =
-            Told { step: 1, error: Some("the peer gave up".to_owned()), took: 0.9, ..Told::get("/r", 200) };
-        scene.probes(4..9, std::slice::from_ref(&cut));
-        scene.ready(6.5, ready).probes(9..20, &[cut]);
-        scene.at(20.0)
-    }
-
-    #[test]
-    fn a_body_that_breaks_off_keeps_the_state() {
-        assert_eq!(short(true), "holds");
-        assert_eq!(short(false), "violated");
-    }
-
-    fn undeclared(says: &str) -> &'static str {
-        let handler = json!({ "tcpSocket": { "port": "nope" } });
-        let mut scene = scene::Scene::new(UNKNOWN, "livenessProbe", &handler, &json!({}));
-        scene.run.event(4.0, "Warning", "Unhealthy", says);
-        scene.at(20.0)
-    }
-
-    #[test]
-    fn an_error_is_no_failure() {
-        assert_eq!(undeclared("Liveness probe errored and resulted in unknown state: nope"), "holds");
-        assert_eq!(undeclared("Liveness probe failed: nope"), "violated");
-        assert_eq!(undeclared("nothing to the point"), "inconclusive");
-    }
-}
+mod tests;

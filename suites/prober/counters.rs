@@ -1,15 +1,13 @@
-//! Counters: what a kubelet says of its own probes, held against what the target saw.
+//! Counters: what a kubelet says about its own probes, compared with what the target saw.
 //!
 //! A reading took place somewhere between its request and its answer, and a probe counts when its result is there. So a
 //! count is known as an interval: what surely fell between two readings at least, and what can have done so at most.
 
-use probity_model::clocks::{Order, Stamp};
+use probity_model::clocks::Stamp;
 use probity_model::history::{Did, ProbeCount};
-use probity_model::measure::{Bound, Interval, Measurement, Unit};
-use probity_model::timeline::{ContainerLife, PodLife, ProbeKind, ProbeSpec};
+use probity_model::measure::{Bound, Interval, Measurement};
+use probity_model::timeline::{ContainerLife, Life, PodLife, ProbeOutcome, ProbeSpec, ProbedLife};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
-
-use crate::reading::tolerance::{Outcome, leaves_a_trace, outcome, resulted};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.metrics.agree-with-witness", judge: counters_agree },
@@ -17,7 +15,7 @@ pub(super) const JUDGES: &[Judge] = &[
 ];
 
 /// A reading of a kubelet's counters.
-struct Reading<'h> {
+struct CounterReading<'h> {
     id: EventId,
     from: Stamp,
     to: Stamp,
@@ -25,9 +23,9 @@ struct Reading<'h> {
     counts: &'h [ProbeCount],
 }
 
-fn readings<'h>(run: &Timeline<'h>) -> Vec<Reading<'h>> {
+fn readings<'h>(run: &Timeline<'h>) -> Vec<CounterReading<'h>> {
     let measured = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::Measured { node, probes } => Some(Reading {
+        Did::Measured { node, probes } => Some(CounterReading {
             id: *id,
             from: Stamp::harness(deed.began_us),
             to: run.heard(*id),
@@ -39,119 +37,123 @@ fn readings<'h>(run: &Timeline<'h>) -> Vec<Reading<'h>> {
     measured.collect()
 }
 
-impl Reading<'_> {
-    /// The count of a probe and a result; 0 if the kubelet has counters of the pod and none like this one.
-    fn count(&self, pod: &PodLife<'_>, container: &str, kind: ProbeKind, result: &str) -> Option<u64> {
-        let of_pod = || self.counts.iter().filter(|count| count.uid == pod.uid);
-        of_pod().next()?;
+impl CounterReading<'_> {
+    /// The counters of a pod.
+    fn of_pod(&self, pod: &PodLife<'_>) -> impl Iterator<Item = &ProbeCount> {
+        self.counts.iter().filter(|count| count.uid == pod.uid)
+    }
+
+    /// The count of a probe and a result; 0 if the kubelet has counters of the pod but not this one.
+    fn count(&self, probe: &CountedProbe<'_, '_>, result: &str) -> Option<i64> {
+        self.of_pod(probe.pod).next()?;
         let same = |count: &&ProbeCount| {
-            count.container == container
-                && count.probe.eq_ignore_ascii_case(kind.word())
+            count.container == probe.container.name
+                && count.probe.eq_ignore_ascii_case(probe.spec.kind.word())
                 && count.result == result
         };
-        Some(of_pod().find(same).map_or(0, |count| count.count))
+        let count = self.of_pod(probe.pod).find(same).map_or(0, |count| count.count);
+        Some(i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
 
+/// A probe of a container, over all the container's lives.
+struct CountedProbe<'t, 'h> {
+    run: &'t Timeline<'h>,
+    pod: &'t PodLife<'h>,
+    container: &'t ContainerLife<'h>,
+    spec: &'t ProbeSpec,
+}
+
 /// Between two readings each counter rises by the number of probes that the target saw.
-fn counters_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+fn counters_agree(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
     }
-    let readings = readings(run);
-    for two in readings.windows(2) {
+    for two in readings(run).windows(2) {
         let [before, after] = two else { continue };
-        for (pod, container, spec) in run.probes().filter(|(pod, _, _)| pod.node == before.node) {
-            if before.node == after.node && known(pod, container, spec) {
-                judge_counter(run, (before, after), (pod, container, spec), seen);
+        for (pod, container, spec) in run.probes().filter(|(pod, ..)| pod.node == before.node) {
+            let probe = CountedProbe { run, pod, container, spec };
+            if before.node == after.node && probe.is_known() {
+                for result in [("successful", ProbeOutcome::Success), ("failed", ProbeOutcome::Failure)] {
+                    probe.judge(clause, (before, after), result, seen);
+                }
             }
         }
     }
 }
 
-/// Whether every probe leaves its trace, and can be told from all others.
-fn known(pod: &PodLife<'_>, container: &ContainerLife<'_>, spec: &ProbeSpec) -> bool {
-    let port = spec.handler.port();
-    leaves_a_trace(pod, &container.name, spec)
-        && container.attempts.iter().all(|attempt| {
-            let mut mine = attempt.probes.iter().filter(|probe| probe.can_be(spec.kind));
-            let own =
-                mine.all(|probe| probe.is(spec.kind) && outcome(attempt, spec, probe) != Outcome::Unclear);
-            let mut bare = attempt.connections.iter().filter(|one| one.port() == port && one.requests == 0);
-            own && attempt.holes.is_empty() && bare.next().is_none()
-        })
-}
+impl<'t, 'h> CountedProbe<'t, 'h> {
+    fn lives(&self) -> impl Iterator<Item = ProbedLife<'t, 'h>> {
+        let (run, pod, container, kind) = (self.run, self.pod, self.container, self.spec.kind);
+        container
+            .attempts
+            .iter()
+            .filter_map(move |attempt| Life { run, pod, container, attempt }.probed(kind))
+    }
 
-fn judge_counter(
-    run: &Timeline<'_>,
-    (before, after): (&Reading<'_>, &Reading<'_>),
-    (pod, container, spec): (&PodLife<'_>, &ContainerLife<'_>, &ProbeSpec),
-    seen: &mut Seen,
-) {
-    for (result, wanted) in [("successful", Outcome::Success), ("failed", Outcome::Failure)] {
-        let counts = before.count(pod, &container.name, spec.kind, result).zip(after.count(
-            pod,
-            &container.name,
-            spec.kind,
-            result,
-        ));
-        let Some((first, second)) = counts else { continue };
+    /// Whether every probe leaves a trace, and can be told from all others.
+    fn is_known(&self) -> bool {
+        let port = self.spec.handler.port();
+        self.pod.sees(&self.container.name, self.spec)
+            && self.lives().all(|life| {
+                let clear = life.probes.iter().all(|probe| life.outcome(probe) != ProbeOutcome::Unclear);
+                let bare = life.connections.iter().any(|one| one.port() == port && one.requests == 0);
+                life.is_unmistaken() && clear && life.holes.is_empty() && !bare
+            })
+    }
+
+    fn judge(
+        &self,
+        clause: &Clause,
+        (before, after): (&CounterReading<'_>, &CounterReading<'_>),
+        (result, wanted): (&str, ProbeOutcome),
+        seen: &mut Seen,
+    ) {
+        let run = self.run;
+        let Some((first, second)) = before.count(self, result).zip(after.count(self, result)) else { return };
         let (mut surely, mut perhaps, mut events) = (0_i64, 0_i64, vec![before.id, after.id]);
-        for attempt in &container.attempts {
-            for probe in attempt.probes_of(spec.kind) {
-                if outcome(attempt, spec, probe) != wanted {
-                    continue;
-                }
-                let done = resulted(attempt, spec, probe);
-                let counted = done.later(LATE + run.held_up_at(&pod.node, &done));
-                let outside = run.clocks.order(&counted, &before.from) == Order::Before
-                    || run.clocks.order(&after.to, &probe.at) == Order::Before;
-                let inside = run.clocks.order(&before.to, &probe.at) == Order::Before
-                    && run.clocks.order(&counted, &after.from) == Order::Before;
+        for life in self.lives() {
+            for probe in life.probes.iter().filter(|probe| life.outcome(probe) == wanted) {
+                let done = life.result(probe).at();
+                let late = clause.tolerance_us("late") + run.held_up_at(&self.pod.node, &done);
+                let counted = done.later(late);
+                let outside = run.before(&counted, &before.from) || run.before(&after.to, &probe.at);
+                let inside = run.before(&before.to, &probe.at) && run.before(&counted, &after.from);
                 surely += i64::from(inside);
                 perhaps += i64::from(!outside);
                 events.extend((!outside).then_some(probe.id));
             }
         }
-        let rise = i64::try_from(second).unwrap_or(i64::MAX) - i64::try_from(first).unwrap_or(i64::MAX);
+        let rise = second - first;
         if perhaps == 0 && rise == 0 {
-            continue;
+            return;
         }
-        seen.measure(Measurement {
-            quantity: format!("rise of {result} {} probes of {}", spec.kind.word(), container.name),
-            unit: Unit::Count,
-            observed: Interval::point(rise),
-            bound: Bound::at_most(perhaps, "what the target can have seen")
-                .and_at_least(surely, "what the target surely saw"),
-            noise: 0,
-            events,
-        });
+        let quantity =
+            format!("rise of {result} {} probes of {}", self.spec.kind.word(), self.container.name);
+        let bound = Bound::at_most(perhaps, "what the target can have seen")
+            .and_at_least(surely, "what the target surely saw");
+        let observed = Interval::point(rise);
+        seen.measure(Measurement { observed, ..Measurement::count(quantity, 0, bound, events) });
     }
 }
 
-/// From the answer to the rise of the counter passes no more, unless the node is held up.
-const LATE: i64 = 500_000;
-
-/// Once a pod is gone for longer than the slack, its kubelet has no counters of it.
+/// Once a pod has been gone for longer than the slack, its kubelet has no counters of it.
 fn counters_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let readings = readings(run);
     for pod in &run.pods {
-        let had = readings.iter().find(|reading| reading.counts.iter().any(|count| count.uid == pod.uid));
+        let had = readings.iter().find(|reading| reading.of_pod(pod).next().is_some());
         let gone = pod.revisions.iter().find(|revision| revision.gone);
         let Some((had, gone)) = had.zip(gone) else { continue };
-        seen.applies();
-        let longest = pod.containers.iter().flat_map(|container| &container.probes).map(|spec| spec.timeout);
-        let due = gone.at.later(clause.slack_us() + longest.max().unwrap_or(0));
-        for reading in readings.iter().filter(|reading| reading.node == pod.node) {
-            if run.clocks.order(&due, &reading.from) != Order::Before {
-                continue;
-            }
-            let left = reading.counts.iter().filter(|count| count.uid == pod.uid).count();
-            if left == 0 {
-                seen.fine([had.id, gone.id, reading.id]);
-            } else {
-                let finding = format!("{left} counters of probes were left of a pod that was gone");
-                seen.violated(finding, [gone.id, reading.id]);
+        let timeouts = pod.containers.iter().flat_map(|container| &container.probes).map(|spec| spec.timeout);
+        let due = gone.at.later(clause.slack_us() + timeouts.max().unwrap_or(0));
+        let later = readings.iter().filter(|reading| reading.node == pod.node);
+        for reading in later.filter(|reading| run.before(&due, &reading.from)) {
+            match reading.of_pod(pod).count() {
+                0 => seen.fine([had.id, gone.id, reading.id]),
+                left => {
+                    let finding = format!("{left} counters of probes were left of a pod that was gone");
+                    seen.violated(finding, [gone.id, reading.id]);
+                }
             }
         }
     }

@@ -1,137 +1,90 @@
-//! The end of a pod: which probes stop with it, and that none of them starts anything again.
+//! The end of a pod: which probes stop with it, and that none of them restarts a container.
 
-use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds};
-use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind, ProbeSpec};
+use probity_model::measure::{Bound, Measurement, seconds};
+use probity_model::mechanisms::PERIODS_TO_COME;
+use probity_model::timeline::{ContainerKind, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::reading::tolerance::{Outcome, exhausted, leaves_a_trace, outcome, peer};
+use super::TRIES;
+use crate::reading::termination::Exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.termination.liveness-startup-stop", judge: liveness_and_startup_stop },
-    Judge { clause: "prober.termination.sidecar-liveness", judge: sidecars_stay_as_they_are },
+    Judge { clause: "prober.termination.sidecar-liveness", judge: sidecars_are_not_restarted },
 ];
 
-/// Liveness and startup probes of regular containers stop with the deletion of their pod, and nothing starts again.
+/// Liveness and startup probes of main containers stop when their pod is deleted, and no container starts again.
 fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if run.node_was_touched() {
-        return;
-    }
-    for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
-        for (pod, container, spec) in run.probed(kind) {
-            if container.kind != ContainerKind::Main {
-                continue;
-            }
-            for attempt in &container.attempts {
-                let Some((stop_id, stop)) = told_to_end(run, pod, attempt) else { continue };
-                seen.applies();
-                judge_silence(run, clause, (pod, container, attempt), spec, (stop_id, stop), seen);
-                // A kill that a probe caused just before the deletion may have a restart on its way.
-                let mut answers = container.probes.iter().flat_map(|probe| {
-                    attempt
-                        .probes
-                        .iter()
-                        .filter(|one| one.can_be(probe.kind) && one.at.at.lo <= stop.at.hi)
-                        .map(move |one| outcome(attempt, probe, one))
-                });
-                let sound = answers.all(|answer| answer == Outcome::Success);
-                if let Some(next) = (Life { run, pod, container, attempt }).lives_again().filter(|_| sound) {
-                    seen.violated("a container of a deleted pod was started again", [stop_id, next]);
-                }
-            }
+    let main = run.lives().undisturbed().only(|life| life.container.kind == ContainerKind::Main);
+    for life in main.of_each(&[ProbeKind::Liveness, ProbeKind::Startup]) {
+        let Some(stop) = stopped_by_deletion(&life) else { continue };
+        judge_silence(clause, &life, stop, seen);
+        if let Some(next) = life.lives_again().filter(|_| passed_until(&life, stop)) {
+            seen.violated("a container of a deleted pod was started again", [stop.id, next]);
         }
     }
 }
 
-/// The stop signal of a life that was told to end because its pod was deleted.
-fn told_to_end<'t>(
-    run: &Timeline<'_>,
-    pod: &PodLife<'_>,
-    attempt: &'t Attempt<'_>,
-) -> Option<(EventId, &'t Stamp)> {
-    let deleted = pod.deleted.and(run.deletion(pod))?;
-    let (id, stop) = attempt.stop_signal()?;
-    (run.clocks.order(&deleted, stop) == Order::Before).then_some((id, stop))
+/// The stop signal of a life that ended because its pod was deleted.
+fn stopped_by_deletion<'t, 'h>(life: &Life<'t, 'h>) -> Option<&'t Line<'h>> {
+    let deleted = life.pod.deleted.and(life.run.deletion(life.pod))?;
+    life.attempt.stop().filter(|stop| life.run.before(&deleted, &stop.at))
 }
 
-fn judge_silence(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    (pod, container, attempt): (&PodLife<'_>, &ContainerLife<'_>, &Attempt<'_>),
-    spec: &ProbeSpec,
-    (stop_id, stop): (EventId, &Stamp),
-    seen: &mut Seen,
-) {
-    let Some(last) = attempt.probes_of(spec.kind).filter(|probe| probe.at.at.hi <= stop.at.lo).last() else {
-        return;
-    };
-    let after = attempt
-        .probes_of(spec.kind)
-        .filter(|probe| probe.at.at.lo > stop.at.hi && peer(attempt, probe) == peer(attempt, last))
-        .last();
-    // What was under way and erred, such as a body that broke off, is tried twice more, each time for its whole timeout.
-    let tries = if outcome(attempt, spec, last) == Outcome::Unclear { 2 } else { 0 };
-    let slack = clause.slack_us() + tries * spec.timeout;
-    if let Some(after) = after {
-        let quantity = format!("from the stop signal to the last {} probe", spec.kind.word());
-        let ends = ((stop_id, stop), (after.id, &after.at));
-        let bound = Bound::at_most(slack, seconds(slack));
-        if let Some(measured) = run.measure(quantity, &attempt.node, ends.0, ends.1, bound) {
-            seen.measure(measured);
-        }
+/// Whether all probes of the container passed until a stop signal. A kill just before the deletion that a failed probe
+/// caused may have a restart on its way.
+fn passed_until(life: &Life<'_, '_>, stop: &Line<'_>) -> bool {
+    ProbeKind::ALL.into_iter().filter_map(|kind| life.probed(kind)).all(|life| {
+        let mut before = life.probes.iter().filter(|probe| probe.at.at.lo <= stop.at.at.hi);
+        before.all(|probe| life.outcome(probe) == ProbeOutcome::Success)
+    })
+}
+
+fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
+    let probes = || life.attempt.probes_of(life.spec.kind);
+    let Some(last) = probes().filter(|probe| probe.at.at.hi <= stop.at.at.lo).last() else { return };
+    // A probe that ended in an error, such as a body that broke off, is tried again, each time until its timeout.
+    let retries = if life.outcome(last) == ProbeOutcome::Unclear { TRIES - 1 } else { 0 };
+    let slack = clause.slack_us() + retries * life.spec.timeout;
+    let late = |probe: &&Probe<'_>| probe.at.at.lo > stop.at.at.hi && life.peer(probe) == life.peer(last);
+    if let Some(late) = probes().filter(late).last() {
+        let quantity = format!("from the stop signal to the last {} probe", life.spec.kind.word());
+        life.within(seen, quantity, (stop, late), Bound::at_most(slack, seconds(slack)));
         return;
     }
-    let goes_on = exhausted(attempt, spec).is_none() && spec.kind == ProbeKind::Liveness;
-    let heard = attempt.holes.is_empty() && leaves_a_trace(pod, &container.name, spec);
-    let lasted = attempt.last_line().filter(|line| line.at.at.lo - stop.at.hi > 2 * spec.period + slack);
-    if let Some(line) = lasted.filter(|_| goes_on && heard) {
-        seen.fine([last.id, stop_id, line.id]);
+    let goes_on = life.spec.kind == ProbeKind::Liveness && Exhausted::of(life.clone()).is_none();
+    let heard = life.holes.is_empty() && life.pod.sees(&life.container.name, life.spec);
+    let silence = PERIODS_TO_COME.of(life.spec.period) + slack;
+    let end = life.last_line().filter(|line| line.at.at.lo - stop.at.at.hi > silence);
+    if let Some(end) = end.filter(|_| goes_on && heard) {
+        seen.fine([last.id, stop.id, end.id]);
     }
 }
 
 /// No sidecar is started again after the deletion of its pod, whatever its liveness probe finds.
-fn sidecars_stay_as_they_are(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if run.node_was_touched() {
-        return;
-    }
-    for (pod, container, spec) in run.probed(ProbeKind::Liveness) {
-        let Some((deed, deleted)) = pod.deleted.zip(run.deletion(pod)) else { continue };
-        if container.kind != ContainerKind::Sidecar {
-            continue;
-        }
-        // A life that ended before may have had its successor on the way.
-        let lives = container.attempts.iter().filter(|attempt| {
-            attempt.last_line().is_some_and(|line| {
-                run.clocks.between(&deleted, &line.at).is_some_and(|span| span.lo > 2 * spec.period)
-            }) && run.clocks.order(&attempt.began, &deleted) == Order::Before
-        });
-        for attempt in lives {
-            seen.applies();
-            let after: Vec<EventId> = attempt
-                .probes_of(ProbeKind::Liveness)
-                .filter(|probe| run.clocks.order(&deleted, &probe.at) == Order::Before)
-                .map(|probe| probe.id)
-                .collect();
-            seen.note(count(&container.name, &after, deed));
-            match (Life { run, pod, container, attempt }).lives_again() {
-                Some(next) => {
-                    let finding =
-                        format!("the sidecar {} was started again in a deleted pod", container.name);
-                    seen.violated(finding, [deed, next]);
-                }
-                None => seen.fine([deed].into_iter().chain(attempt.last_line().map(|line| line.id))),
+fn sidecars_are_not_restarted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let sidecars = run.lives().undisturbed().only(|life| life.container.kind == ContainerKind::Sidecar);
+    for life in sidecars.of(ProbeKind::Liveness) {
+        let Some((deed, deleted)) = life.pod.deleted.zip(run.deletion(life.pod)) else { continue };
+        // A life that ended before the deletion, or soon after, may have had its successor on the way.
+        let lasted = |line: &&Line<'_>| {
+            let span = run.clocks.between(&deleted, &line.at);
+            span.is_some_and(|span| span.lo > PERIODS_TO_COME.of(life.spec.period))
+        };
+        let last = life.last_line().filter(|_| run.before(&life.began, &deleted));
+        let Some(last) = last.filter(lasted) else { continue };
+        let name = &life.container.name;
+        let after = life.probes_of(ProbeKind::Liveness).filter(|probe| run.before(&deleted, &probe.at));
+        let after: Vec<EventId> = after.map(|probe| probe.id).collect();
+        let quantity = format!("liveness probes of the sidecar {name} after the deletion of its pod");
+        let events = [deed].into_iter().chain(after.iter().copied()).collect();
+        seen.note(Measurement::count(quantity, after.len(), Bound::default(), events));
+        match life.lives_again() {
+            Some(next) => {
+                let finding = format!("the sidecar {name} was started again in a deleted pod");
+                seen.violated(finding, [deed, next]);
             }
+            None => seen.fine([deed, last.id]),
         }
-    }
-}
-
-fn count(container: &str, after: &[EventId], deed: EventId) -> Measurement {
-    Measurement {
-        quantity: format!("liveness probes of the sidecar {container} after the deletion of its pod"),
-        unit: Unit::Count,
-        observed: Interval::point(i64::try_from(after.len()).unwrap_or(i64::MAX)),
-        bound: Bound::default(),
-        noise: 0,
-        events: [deed].into_iter().chain(after.iter().copied()).collect(),
     }
 }

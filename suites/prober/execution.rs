@@ -1,13 +1,17 @@
 //! One execution of a probe: how often it is tried, and what its command looks like when it runs.
 //!
-//! Tries can be told from turns only where a turn is far away: for probes that are never run out of turn (all but
-//! readiness), that were answered at once, on a node that was not held up.
+//! Tries can be told from turns only where a turn is far away: for probes that never run out of turn (all but readiness),
+//! with quick answers, on a node that was not held up.
 
-use probity_model::timeline::{ContainerLife, Handler, ProbeKind};
+use std::ops::Range;
+
+use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES, QUICK};
+use probity_model::timeline::{ContainerLife, Handler, Line, ProbeKind};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Judge, Seen, Timeline};
+use probity_model::{Clause, Judge, Seen, Timeline};
 use serde_json::Value;
 
+use super::TRIES;
 use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 
@@ -16,127 +20,119 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.exec.static-env-expansion", judge: literal_variables_only },
 ];
 
-/// How often a probe is tried at most.
-const TRIES: usize = 3;
-
 /// How an answer counts for the tries of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TryResult {
     Failure,
     Error,
 }
 
-/// What errs is tried three times at once, and what fails is not tried again.
+impl TryResult {
+    fn of(exchange: &Exchange<'_, '_>) -> Option<Self> {
+        match exchange.outcome() {
+            HttpOutcome::Bad | HttpOutcome::Nothing => Some(Self::Failure),
+            HttpOutcome::Short => Some(Self::Error),
+            _ => None,
+        }
+    }
+}
+
+/// A probe that ends in an error is tried three times at once, and one that fails is not tried again.
 fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
     }
     for course in exchanges(run) {
-        if course.spec.kind == ProbeKind::Readiness || !course.attempt.holes.is_empty() {
+        if course.spec.kind == ProbeKind::Readiness || !course.holes.is_empty() {
             continue;
         }
-        for burst in bursts(run, &course) {
-            judge_burst(run, &course, burst, seen);
+        let close = BETWEEN_TRIES.min(BETWEEN_PROBES.of(course.spec.period));
+        for turn in turns(&course, close).into_iter().filter(|turn| is_clear(&course, turn, close)) {
+            judge_turn(&course, turn, seen);
         }
     }
 }
 
-fn kind(exchange: &Exchange<'_, '_>) -> Option<Kind> {
-    match exchange.outcome() {
-        HttpOutcome::Bad | HttpOutcome::Nothing => Some(Kind::Failure),
-        HttpOutcome::Short => Some(Kind::Error),
-        _ => None,
-    }
-}
-
-/// Requests of one turn: a stretch within which each follows the one before at once, between two that are far away.
-fn bursts(run: &Timeline<'_>, course: &Exchanges<'_, '_>) -> Vec<std::ops::Range<usize>> {
-    let close = (course.spec.period / 4).min(500_000);
+/// The requests of each turn: a stretch in which each follows the one before at once.
+fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
     let all = &course.exchanges;
     let gap = |at: usize| -> Option<i64> {
         let (this, next) = (all.get(at)?, all.get(at + 1)?);
         Some(next.at.at.lo - this.done.as_ref()?.at.hi)
     };
-    let (mut bursts, mut first) = (Vec::new(), 0);
+    let (mut turns, mut first) = (Vec::new(), 0);
     for at in 0..all.len().saturating_sub(1) {
         match gap(at) {
             Some(gap) if gap < close => {}
             Some(_) => {
-                bursts.push(first..at + 1);
+                turns.push(first..at + 1);
                 first = at + 1;
             }
             None => first = at + 1,
         }
     }
-    // The first turn of a life may have begun unseen, and a turn that follows a long one comes at once.
-    let quick = |range: &std::ops::Range<usize>| {
-        let (Some(first), Some(last)) = (all.get(range.start), all.get(range.end - 1)) else { return false };
-        let before = range.start.checked_sub(1).and_then(|before| all.get(before)).unwrap_or(first);
-        let Some(done) = last.done.as_ref() else { return false };
-        let held_up = run.noise_between(&course.pod.node, &before.at, &last.at);
-        let lasted_before = before.done.as_ref().map_or(i64::MAX, |done| done.at.hi - before.at.at.lo);
-        range.start > 0
-            && held_up < close
-            && lasted_before < course.spec.period / 2
-            && done.at.hi - first.at.at.lo < course.spec.period / 2
-            && run.before_deletion(course.pod, &last.at)
-    };
-    bursts.into_iter().filter(quick).collect()
+    turns
 }
 
-fn judge_burst(
-    run: &Timeline<'_>,
-    course: &Exchanges<'_, '_>,
-    range: std::ops::Range<usize>,
-    seen: &mut Seen,
-) {
-    let Some(tries) = course.exchanges.get(range.clone()) else { return };
-    let Some(kinds) = tries.iter().map(kind).collect::<Option<Vec<_>>>() else { return };
-    let Some(first) = kinds.first().copied().filter(|first| kinds.iter().all(|kind| kind == first)) else {
-        return;
+/// Whether nothing but the turn itself brought its requests. The first turn of a life may have begun unseen, and a turn
+/// after a long one comes at once.
+fn is_clear(course: &Exchanges<'_, '_>, turn: &Range<usize>, close: i64) -> bool {
+    let all = &course.exchanges;
+    let before = turn.start.checked_sub(1).and_then(|before| all.get(before));
+    let (Some(before), Some(first), Some(last)) = (before, all.get(turn.start), all.get(turn.end - 1)) else {
+        return false;
     };
-    let events: Vec<EventId> = course.events(&range);
+    let quick = |from: &Exchange<'_, '_>, to: &Exchange<'_, '_>| {
+        let done = to.done.as_ref();
+        done.is_some_and(|done| done.at.hi - from.at.at.lo < QUICK.of(course.spec.period))
+    };
+    let held_up = course.run.noise_between(&course.pod.node, &before.at, &last.at);
+    held_up < close && quick(before, before) && quick(first, last) && course.before_deletion(&last.at)
+}
+
+fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
+    let events = course.events(&turn);
+    let Some(tries) = course.exchanges.get(turn) else { return };
+    let Some(results) = tries.iter().map(TryResult::of).collect::<Option<Vec<_>>>() else { return };
+    let [first, others @ ..] = results.as_slice() else { return };
+    if others.iter().any(|other| other != first) {
+        return;
+    }
     let facts = format!(
         "a {} probe was {} {} times at once",
         course.spec.kind.word(),
-        if first == Kind::Failure { "failed" } else { "answered with a body that breaks off" },
+        if *first == TryResult::Failure { "failed" } else { "answered with a body that breaks off" },
         tries.len()
     );
-    match (first, tries.len()) {
-        (Kind::Error, TRIES) | (Kind::Failure, 1) => seen.fine(events),
+    match (first, i64::try_from(tries.len()).unwrap_or(i64::MAX)) {
+        (TryResult::Error, TRIES) | (TryResult::Failure, 1) => seen.fine(events),
         // The kubelet may have begun to stop the container between two tries.
-        _ if course.attempt.stop_signal().is_some_and(|(_, at)| near(run, course, &range, at)) => {
+        _ if course.stop().is_some_and(|stop| is_soon(course, tries, stop)) => {
             seen.doubt(Doubt::Ambiguous, format!("{facts}, shortly before the stop signal"), events);
         }
         _ => seen.violated(facts, events),
     }
 }
 
-fn near(
-    run: &Timeline<'_>,
-    course: &Exchanges<'_, '_>,
-    range: &std::ops::Range<usize>,
-    stop: &probity_model::Stamp,
-) -> bool {
-    let last = course.exchanges.get(range.end - 1);
-    let span = last.and_then(|last| run.clocks.between(&last.at, stop));
+/// Whether a stop signal came within a period after the last try.
+fn is_soon(course: &Exchanges<'_, '_>, tries: &[Exchange<'_, '_>], stop: &Line<'_>) -> bool {
+    let span = tries.last().and_then(|last| course.run.clocks.between(&last.at, &stop.at));
     span.is_some_and(|span| span.lo < course.spec.period)
 }
 
 /// Variables in the command of an exec probe are replaced by literal values only.
-fn literal_variables_only(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+fn literal_variables_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (_, container, spec) in run.probes() {
         let Handler::Exec { command } = &spec.handler else { continue };
-        if !command.iter().any(|word| word.contains('$')) {
+        let fixed = command.iter().take_while(|word| !word.contains('$')).count();
+        if fixed == command.len() || fixed < clause.tolerance_times("fixed-words") {
             continue;
         }
-        seen.applies();
         let promised = expand(command, container, |_| None);
         let actual = expand(command, container, |_| Some(String::new()));
-        let fixed = command.iter().take_while(|word| !word.contains('$')).count();
         for run in container.attempts.iter().flat_map(|attempt| &attempt.commands) {
             let args = &run.seen.command.args;
-            if fixed < 3 || args.get(..fixed) != command.get(..fixed) {
+            if args.get(..fixed) != command.get(..fixed) {
                 continue;
             }
             if *args == promised {
@@ -146,11 +142,8 @@ fn literal_variables_only(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     "variables from other sources were replaced by nothing in the command of a probe";
                 seen.diverges(finding, [run.id]);
             } else {
-                let finding = format!(
-                    "the command of a probe ran as `{}`, not as `{}`",
-                    args.join(" "),
-                    promised.join(" ")
-                );
+                let (ran, promised) = (args.join(" "), promised.join(" "));
+                let finding = format!("the command of a probe ran as `{ran}`, not as `{promised}`");
                 seen.violated(finding, [run.id]);
             }
         }
@@ -158,7 +151,7 @@ fn literal_variables_only(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 /// A command with the variables that the container's env gives, as Kubernetes writes them: `$(NAME)`, and `$$` for a `$`.
-/// A name whose value comes from elsewhere is what `sourced` says; none leaves it as it is written.
+/// `sourced` gives the value of a name that comes from another source; without one the name stays as it is written.
 fn expand(
     command: &[String],
     container: &ContainerLife<'_>,

@@ -1,113 +1,111 @@
-//! A restart of the kubelet: containers that ran before it are left as they were, in what they do and in what is shown.
+//! A restart of the kubelet: the containers that ran before it go on, and the status shows them as before.
 
-use probity_model::clocks::{Order, Stamp};
+use probity_model::clocks::Stamp;
 use probity_model::history::Did;
 use probity_model::timeline::{
-    ContainerKind, ContainerLife, ContainerSeen, PodLife, ProbeKind, Revision, State,
+    At, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
 };
-use probity_model::{Clause, EventId, Judge, Seen, Timeline};
-
-use crate::reading::tolerance::{Outcome, outcome};
+use probity_model::{Clause, Judge, Seen, Timeline};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
 
-/// A container that is younger may be taken for a new one.
-const OLD: i64 = 10_000_000;
-/// So long it must be watched afterwards.
-const AFTER: i64 = 10_000_000;
-
-/// What ran and was ready before a restart of its kubelet is shown so afterwards, as long as its probes succeed.
-fn status_is_kept(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for (id, deed) in &run.deeds {
-        let Did::NodeVerb { node, verb, exit: Some(0) } = &deed.did else { continue };
-        if verb != "restart-kubelet" {
-            continue;
+/// The restarts of kubelets that succeeded, with the node and the time at which each began.
+pub(super) fn restarts<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'h str, At)> + use<'t, 'h> {
+    run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
+        Did::NodeVerb { node, verb, exit: Some(0) } if verb == "restart-kubelet" => {
+            Some((node.as_str(), At::new(*id, Stamp::harness(deed.began_us))))
         }
-        let from = Stamp::harness(deed.began_us);
-        for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
-            if container.kind == ContainerKind::Init || !run.before_deletion(pod, &from) {
-                continue;
-            }
-            if let Some((revision, was)) = stood(run, pod, &container.name, &from) {
-                seen.applies();
-                judge_container(run, (*id, &from), (pod, container), (revision, &was), seen);
+        _ => None,
+    })
+}
+
+/// A container that ran and was ready before its kubelet restarted is shown so afterwards while its probes succeed.
+fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (node, restart) in restarts(run) {
+        for (pod, container) in run.containers().filter(|(pod, _)| pod.node == node) {
+            if container.stays() && run.before_deletion(pod, &restart) {
+                Kept { run, clause, restart: &restart, pod, container }.judge(seen);
             }
         }
     }
 }
 
-/// The last revision before the restart, if it showed a container that was ready and old enough.
-fn stood<'t, 'h>(
-    run: &Timeline<'_>,
+/// A container whose kubelet restarted.
+struct Kept<'t, 'h> {
+    run: &'t Timeline<'h>,
+    clause: &'t Clause,
+    restart: &'t At,
     pod: &'t PodLife<'h>,
-    container: &str,
-    from: &Stamp,
-) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
-    let before = |revision: &&Revision<'_>| run.clocks.order(&revision.at, from) == Order::Before;
-    let last = pod.revisions.iter().take_while(before).last()?;
-    let was = last.container(container)?;
-    let State::Running { started: Some(second) } = was.state else { return None };
-    let age = run.clocks.between(&Stamp::wall_second(&pod.node, second), from)?;
-    (was.ready && was.started == Some(true) && age.lo > OLD).then_some((last, was))
+    container: &'t ContainerLife<'h>,
 }
 
-fn judge_container(
-    run: &Timeline<'_>,
-    (deed, from): (EventId, &Stamp),
-    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
-    (before, was): (&Revision<'_>, &ContainerSeen<'_>),
-    seen: &mut Seen,
-) {
-    let end = trouble(run, container, from);
-    for revision in &pod.revisions {
-        let after = run.clocks.order(from, &revision.at) == Order::Before
-            && end.as_ref().is_none_or(|end| run.clocks.order(&revision.at, end) == Order::Before)
-            && run.before_deletion(pod, &revision.at);
-        let Some(now) = revision.container(&container.name).filter(|_| after && !revision.gone) else {
-            continue;
-        };
-        let what = if now.restarts != was.restarts || now.id != was.id {
-            "started again"
-        } else if now.started != Some(true) {
-            "shown as not started"
-        } else if !now.ready {
-            "shown as not ready"
-        } else {
-            continue;
-        };
-        let finding =
-            format!("the container {} was {what} because its kubelet was restarted", container.name);
-        seen.violated(finding, [before.id, deed, revision.id]);
-        return;
+impl<'t, 'h> Kept<'t, 'h> {
+    /// The last revision before the restart, if it showed a ready container that was old enough.
+    fn shown_before(&self) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
+        let before = |revision: &&Revision<'_>| self.run.before(&revision.at, self.restart);
+        let last = self.pod.revisions.iter().take_while(before).last()?;
+        let was = last.container(&self.container.name)?;
+        let State::Running { started: Some(second) } = was.state else { return None };
+        let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart)?;
+        let old = age.lo > self.clause.tolerance_us("age");
+        (was.ready && was.started == Some(true) && old).then_some((last, was))
     }
-    let until = end.unwrap_or_else(|| Stamp::harness(run.ended_us));
-    let watched = run.clocks.between(from, &until).is_some_and(|span| span.lo > AFTER);
-    if watched && run.before_deletion(pod, &from.later(AFTER)) {
-        let lives = container.attempts.iter().filter_map(|attempt| attempt.last_line());
-        let lines =
-            lives.filter(|line| run.clocks.order(from, &line.at) == Order::Before).map(|line| line.id);
-        seen.fine([before.id, deed].into_iter().chain(lines));
-    }
-}
 
-/// The first sign after an instant that the container itself is not as it was: an answer that is no success, or an end
-/// that it came to by itself.
-fn trouble(run: &Timeline<'_>, container: &ContainerLife<'_>, from: &Stamp) -> Option<Stamp> {
-    let mut signs = Vec::new();
-    for attempt in &container.attempts {
-        for kind in ProbeKind::ALL {
-            let Some(spec) = container.probe(kind) else { continue };
-            let bad = attempt
-                .probes
-                .iter()
-                .filter(|probe| probe.can_be(kind) && outcome(attempt, spec, probe) != Outcome::Success);
-            signs.extend(bad.map(|probe| probe.at.clone()));
+    fn judge(&self, seen: &mut Seen) {
+        let (run, name) = (self.run, &self.container.name);
+        let Some((before, was)) = self.shown_before() else { return };
+        let trouble = self.trouble();
+        let counts = |at: &Stamp| {
+            let quiet = trouble.as_ref().is_none_or(|trouble| run.before(at, trouble));
+            quiet && run.before(self.restart, at) && run.before_deletion(self.pod, at)
+        };
+        let shown = self.pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
+        let mut changes = shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?)?, shown)));
+        if let Some((what, shown)) = changes.next() {
+            let finding = format!("the container {name} was {what} because its kubelet was restarted");
+            seen.violated(finding, [before.id, self.restart.id, shown.id]);
+            return;
         }
-        // A stop without a reason is what must not come, and no trouble of the container's own.
-        let own = attempt.exited_by_itself().map(|(line, _)| &line.at);
-        signs.extend(own.cloned());
+        let watch = self.clause.tolerance_us("watched");
+        let until = trouble.unwrap_or_else(|| run.end());
+        let watched = run.clocks.between(self.restart, &until).is_some_and(|span| span.lo > watch);
+        if watched && run.before_deletion(self.pod, &self.restart.later(watch)) {
+            let lines = self.container.attempts.iter().filter_map(|attempt| attempt.last_line());
+            let lines = lines.filter(|line| run.before(self.restart, &line.at)).map(|line| line.id);
+            seen.fine([before.id, self.restart.id].into_iter().chain(lines));
+        }
     }
-    let after = signs.into_iter().filter(|at| run.clocks.order(from, at) == Order::Before);
-    after.min_by_key(|at| run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))
+
+    /// The first sign after the restart that the container itself changed: an answer that is not a success, or an end by
+    /// its own will. A stop without a reason is what must not come, and is not such a sign.
+    fn trouble(&self) -> Option<Stamp> {
+        let lives = self.container.attempts.iter().map(|attempt| {
+            let (run, pod, container) = (self.run, self.pod, self.container);
+            Life { run, pod, container, attempt }
+        });
+        let signs = lives.flat_map(|life| {
+            let probed = ProbeKind::ALL.into_iter().filter_map(move |kind| life.probed(kind));
+            let bad = probed.flat_map(|life| {
+                let failed = life.probes.iter().filter(|probe| life.outcome(probe) != ProbeOutcome::Success);
+                failed.map(|probe| probe.at.clone()).collect::<Vec<_>>()
+            });
+            bad.chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
+        });
+        let after = signs.filter(|at| self.run.before(self.restart, at));
+        after.min_by_key(|at| self.run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))
+    }
+}
+
+/// How a container is shown otherwise than before.
+fn changed(was: &ContainerSeen<'_>, now: &ContainerSeen<'_>) -> Option<&'static str> {
+    if now.restarts != was.restarts || now.id != was.id {
+        Some("started again")
+    } else if now.started != Some(true) {
+        Some("shown as not started")
+    } else if !now.ready {
+        Some("shown as not ready")
+    } else {
+        None
+    }
 }

@@ -63,7 +63,8 @@ impl<'t, 'h> Get<'t, 'h> {
         lists.flatten().find(named)?.get(self.spec.kind.field())?.get("httpGet")
     }
 
-    fn asks_for(&self, target: &str) -> bool {
+    /// Whether a request for this target can be its.
+    pub(crate) fn asks_for(&self, target: &str) -> bool {
         self.path.trim_start_matches('/') == target.trim_start_matches('/')
     }
 
@@ -88,9 +89,12 @@ impl<'h> Hit<'_, 'h> {
         self.asked.header("host").chain(authority.map(|(_, value)| value.as_str())).collect()
     }
 
-    /// Whether it says that a kubelet's prober sent it.
-    fn says_so(&self) -> bool {
-        self.asked.header("user-agent").any(|agent| agent.starts_with("kube-probe/"))
+    fn has_port_of(&self, get: &Get<'_, '_>) -> bool {
+        get.port.number == Some(self.port)
+    }
+
+    fn has_path_of(&self, get: &Get<'_, '_>) -> bool {
+        get.asks_for(&self.asked.request.target)
     }
 }
 
@@ -132,8 +136,7 @@ pub(crate) fn hits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Hit<'t, 'h>> {
                 let Some(port) = connection.port() else { continue };
                 let foreign = asked.request.method != "GET"
                     || asked.request.service.is_some()
-                    || asked.request.hop.is_some_and(|hop| hop > 0)
-                    || asked.header("referer").next().is_some()
+                    || asked.followed()
                     || asked.from_our_client()
                     || hooks.contains(&asked.request.target.trim_start_matches('/'))
                     || (plain_is_unclear && connection.tls.is_none())
@@ -149,49 +152,40 @@ pub(crate) fn hits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Hit<'t, 'h>> {
 
 /// All requests that can be attributed, each with its probe.
 pub(crate) fn arrivals<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
-    let gets = gets(run);
-    let fits = |hit: &Hit<'_, '_>, get: &Get<'_, '_>| {
-        get.port.number == Some(hit.port) && get.asks_for(&hit.asked.request.target)
-    };
-    attributed(run, hits(run), &gets, fits)
+    attributed(run, |_, _| true, |hit, get| hit.has_port_of(get) && hit.has_path_of(get))
 }
 
 /// Requests for a path that no probe asks for, on a port that only one probe goes to.
 pub(crate) fn astray<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
-    let gets = gets(run);
-    let unasked =
-        |hit: &Hit<'_, '_>| hit.says_so() && !gets.iter().any(|get| get.asks_for(&hit.asked.request.target));
-    let hits = hits(run).into_iter().filter(unasked).collect();
-    let port = |hit: &Hit<'_, '_>, get: &Get<'_, '_>| get.port.number == Some(hit.port);
-    attributed(run, hits, &gets, port)
+    let unasked = |hit: &Hit<'_, '_>, gets: &[Get<'_, '_>]| {
+        hit.asked.from_prober() && !gets.iter().any(|get| hit.has_path_of(get))
+    };
+    attributed(run, unasked, Hit::has_port_of)
 }
 
 /// Requests for a path that only one probe asks for, on a port that it should not go to.
 pub(crate) fn elsewhere<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
-    let gets = gets(run);
-    let path = |hit: &Hit<'_, '_>, get: &Get<'_, '_>| get.asks_for(&hit.asked.request.target);
-    let wrong = |hit: &Hit<'_, '_>| {
-        let right = |get: &&Get<'_, '_>| get.port.number == Some(hit.port) && path(hit, get);
-        hit.says_so() && gets.iter().find(right).is_none()
+    let wrong = |hit: &Hit<'_, '_>, gets: &[Get<'_, '_>]| {
+        hit.asked.from_prober() && !gets.iter().any(|get| hit.has_port_of(get) && hit.has_path_of(get))
     };
-    let hits = hits(run).into_iter().filter(wrong).collect();
-    attributed(run, hits, &gets, path)
+    attributed(run, wrong, Hit::has_path_of)
 }
 
+/// The requests that are looked for, each with the only probe that fits.
 fn attributed<'t, 'h>(
     run: &'t Timeline<'h>,
-    hits: Vec<Hit<'t, 'h>>,
-    gets: &[Get<'t, 'h>],
-    fits: impl Fn(&Hit<'_, '_>, &Get<'_, '_>) -> bool,
+    looked_for: impl Fn(&Hit<'t, 'h>, &[Get<'t, 'h>]) -> bool,
+    fits: impl Fn(&Hit<'t, 'h>, &Get<'t, 'h>) -> bool,
 ) -> Vec<Arrival<'t, 'h>> {
+    let gets = gets(run);
     let only = |hit: Hit<'t, 'h>| {
         let mut found = gets.iter().filter(|get| fits(&hit, get) && get.can_reach(run, hit.pod));
-        let first = *found.next()?;
+        let get = *found.next()?;
         let alike =
-            |get: &Get<'_, '_>| get.spec.handler == first.spec.handler && get.pod.name == first.pod.name;
-        found.all(alike).then_some(Arrival { hit, get: first })
+            |other: &Get<'_, '_>| other.spec.handler == get.spec.handler && other.pod.name == get.pod.name;
+        found.all(alike).then_some(Arrival { hit, get })
     };
-    hits.into_iter().filter_map(only).collect()
+    hits(run).into_iter().filter(|hit| looked_for(hit, &gets)).filter_map(only).collect()
 }
 
 /// Whether HTTPS probes of a pod are redirected: what they then ask for without TLS names no referrer.
@@ -205,17 +199,15 @@ fn leaves_tls(pod: &PodLife<'_>) -> bool {
 }
 
 /// Whether another pod connected: kubelets come from the node.
-fn from_a_pod(run: &Timeline<'_>, connection: &Connection<'_>) -> bool {
+pub(crate) fn from_a_pod(run: &Timeline<'_>, connection: &Connection<'_>) -> bool {
     let Ok(peer) = connection.peer_address().parse::<IpAddr>() else { return false };
     run.pods.iter().any(|pod| !on_node_network(pod) && has_ip(pod, peer))
 }
 
 /// The paths of lifecycle hooks, without their first slash.
 fn hooks<'h>(run: &Timeline<'h>) -> Vec<&'h str> {
-    run.containers()
-        .filter_map(|(_, container)| container.spec.get("lifecycle"))
-        .flat_map(|lifecycle| ["postStart", "preStop"].map(|hook| lifecycle.get(hook)))
-        .filter_map(|hook| hook?.get("httpGet"))
-        .map(|get| get.get("path").and_then(Value::as_str).unwrap_or_default().trim_start_matches('/'))
-        .collect()
+    let lifecycles = run.containers().filter_map(|(_, container)| container.spec.get("lifecycle"));
+    let hooks = lifecycles.flat_map(|lifecycle| ["postStart", "preStop"].map(|hook| lifecycle.get(hook)));
+    let paths = hooks.filter_map(|hook| Some(hook?.get("httpGet")?.get("path").and_then(Value::as_str)));
+    paths.map(|path| path.unwrap_or_default().trim_start_matches('/')).collect()
 }

@@ -1,4 +1,4 @@
-//! What becomes of a pod's endpoints when its readiness ends.
+//! What happens to the endpoints of a pod that is no longer ready.
 
 use probity_model::measure::{Fit, seconds};
 use probity_model::mechanisms::TWO_WATCHES;
@@ -17,7 +17,7 @@ pub(crate) struct Fall<'t, 'h> {
     pub(crate) lasted: i64,
 }
 
-/// The first entry after a fall that is not ready, if it came in time; otherwise that is said.
+/// The first entry after a fall that is not ready, if it came in time. A violation otherwise.
 pub(crate) fn no_longer_ready<'t, 'h>(
     run: &Timeline<'h>,
     clause: &Clause,

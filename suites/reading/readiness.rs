@@ -6,12 +6,11 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Fit, seconds};
+use probity_model::mechanisms::{OFF_BEAT, PERIODS_TO_COME, PROMPT, QUICK};
 use probity_model::timeline::{
     At, ContainerSeen, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
-
-pub(crate) use probity_model::timeline::ProbeOutcome as Outcome;
 
 /// Probes in a row of one outcome, enough of them to count.
 pub(crate) struct Turn<'t, 'h> {
@@ -33,7 +32,7 @@ pub(crate) fn readiness_lives<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife
 pub(crate) fn pace(life: &ProbedLife<'_, '_>) -> i64 {
     let quick = life.probes.iter().all(|probe| {
         let settled = probe.settled.as_ref();
-        settled.is_some_and(|settled| settled.at.lo - probe.at.at.lo < life.spec.period / 2)
+        settled.is_some_and(|settled| settled.at.lo - probe.at.at.lo < QUICK.of(life.spec.period))
     });
     if quick { life.spec.period } else { life.pace() }
 }
@@ -41,7 +40,7 @@ pub(crate) fn pace(life: &ProbedLife<'_, '_>) -> i64 {
 /// The stretches of probes of one outcome that are long enough for their threshold. Where an endpoint is shared with
 /// another probe, nobody can count: there the threshold is reached once enough periods have gone by.
 pub(crate) fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>, wanted: ProbeOutcome) -> Vec<Turn<'t, 'h>> {
-    let longest = 2 * life.pace();
+    let longest = PERIODS_TO_COME.of(life.pace());
     let together = |a: &&'t Probe<'h>, b: &&'t Probe<'h>| {
         life.surely(a) == life.surely(b) && b.at.at.lo - a.at.at.lo <= longest
     };
@@ -66,7 +65,7 @@ fn turn<'t, 'h>(
     if last.at.at.lo - first.at.at.lo < periods {
         return None;
     }
-    let waited = if outcome == ProbeOutcome::Failure { spec.timeout } else { spec.timeout / 2 };
+    let waited = if outcome == ProbeOutcome::Failure { spec.timeout } else { PROMPT.of(spec.timeout) };
     Some(Turn { first, due: At::new(first.id, first.at.later(periods + waited)), last })
 }
 
@@ -169,11 +168,11 @@ fn explained(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
         || others.any(|other| !passed_until(&other, signal))
 }
 
-/// Whether all probes passed, the last one no longer than a period before a signal.
+/// Whether all probes passed, and no probe was missing before a signal.
 fn passed_until(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
     let before = || life.probes.iter().filter(|probe| probe.at.at.lo <= signal.at.lo);
     let all = before().all(|probe| life.surely(probe) == ProbeOutcome::Success);
     let Some(last) = before().next_back() else { return false };
-    let recent = signal.at.lo - last.at.at.lo <= pace(life) * 3 / 2;
+    let recent = signal.at.lo - last.at.at.lo <= pace(life) + OFF_BEAT.of(pace(life));
     all && (recent || life.spec.kind == ProbeKind::Startup)
 }

@@ -1,4 +1,5 @@
-//! Services as a history shows them: whom they select, what their slices said of a pod, and whose requests they brought.
+//! Services as a history shows them: which pods they select, what their slices show of a pod, and which requests came
+//! through them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use probity_model::{EventId, Timeline};
 use probity_script::witness::Call;
 use serde_json::{Map, Value};
 
-/// A service that the case made.
+/// A service that the case created.
 pub(crate) struct Service<'t, 'h> {
     /// Its name.
     pub(crate) name: &'h str,
@@ -23,13 +24,13 @@ pub(crate) struct Service<'t, 'h> {
     vague: bool,
 }
 
-/// What the slices of a service said of a pod from one revision on.
+/// What the slices of a service show of a pod from one revision on.
 pub(crate) struct Entry<'t, 'h> {
     /// The event of the revision.
     pub(crate) id: EventId,
     /// When it was heard.
     pub(crate) at: &'t Stamp,
-    /// The pod's endpoint; none if no slice has it.
+    /// The pod's endpoint. None if no slice has it.
     pub(crate) endpoint: Option<&'t EndpointSeen<'h>>,
 }
 
@@ -44,18 +45,18 @@ impl Happened for Entry<'_, '_> {
 }
 
 impl Entry<'_, '_> {
-    /// Whether the endpoint is there and ready.
+    /// Whether the endpoint exists and is ready.
     pub(crate) fn ready(&self) -> bool {
         self.endpoint.is_some_and(|endpoint| endpoint.ready == Some(true))
     }
 
-    /// Whether the endpoint is there and serving.
+    /// Whether the endpoint exists and is serving.
     pub(crate) fn serving(&self) -> bool {
         self.endpoint.is_some_and(|endpoint| endpoint.serving == Some(true))
     }
 }
 
-/// The services of a history that have a selector and were not changed on the way.
+/// The services of a history that have a selector and were not patched.
 pub(crate) fn services<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Service<'t, 'h>> {
     let patched = |of: &str| {
         run.deeds.iter().any(
@@ -93,7 +94,7 @@ impl<'t, 'h> Service<'t, 'h> {
         labels.is_some_and(|labels| self.selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
     }
 
-    /// What its slices said of a pod, revision by revision, from the first that had it.
+    /// What its slices show of a pod, revision by revision, from the first that has it.
     pub(crate) fn entries(&self, pod: &PodLife<'_>) -> Vec<Entry<'t, 'h>> {
         let mut slices: BTreeMap<&str, Option<&'t EndpointSeen<'h>>> = BTreeMap::new();
         let mut entries = Vec::new();
@@ -128,7 +129,7 @@ impl<'t, 'h> Service<'t, 'h> {
         revisions.map(|(id, at, object)| (*id, at, lists(object))).collect()
     }
 
-    /// Whether it brought one of our clients' requests to a pod.
+    /// Whether a request of one of our clients came to a pod through it.
     pub(crate) fn brought(&self, pod: &PodLife<'_>, asked: &Asked<'_>) -> bool {
         let host = asked.header("host").next().map(without_port);
         asked.from_our_client() && host.is_some_and(|host| self.is_at(pod, host))
@@ -140,7 +141,7 @@ impl<'t, 'h> Service<'t, 'h> {
         authority.is_some_and(|authority| self.is_at(pod, without_port(authority)))
     }
 
-    /// An address that is not the pod's own must be a service's; whose, is known only where the services were sighted.
+    /// An address that is not the pod's own is that of a service. Of which one is known only where the services were sighted.
     fn is_at(&self, pod: &PodLife<'_>, host: &str) -> bool {
         match self.address {
             Some(address) => address == host,

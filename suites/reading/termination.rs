@@ -4,14 +4,17 @@
 //! something else may have ended a life, the judges say nothing about it.
 
 use probity_model::measure::{Bound, seconds};
-use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, YOUNG};
+use probity_model::mechanisms::{
+    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, YOUNG,
+};
 use probity_model::timeline::{
     At, ContainerKind, Happened, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-/// The exit status of a process that was killed by SIGKILL: 128 and the number of the signal.
+/// The exit status of a process that SIGKILL ended: 128 and the number of the signal, as in the Kubernetes documentation,
+/// Pod Lifecycle.
 pub(crate) const KILLED: i64 = 128 + 9;
 
 /// A life in which a probe failed as often in a row as its `failureThreshold` says.
@@ -163,7 +166,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
             .probes_of(life.spec.kind)
             .find(|probe| probe.at.at.lo > self.at.at.hi + NEAR && probe.at.at.hi < stop)
             .filter(|probe| life.peer(probe) == life.peer(last))?;
-        let calm = life.noise(&last.at, &more.at) <= life.spec.timeout / 2;
+        let calm = life.noise(&last.at, &more.at) <= DOUBTFUL.of(life.spec.timeout);
         (calm && life.before_deletion(&more.at) && !life.run.node_was_touched()).then_some(more.id)
     }
 }

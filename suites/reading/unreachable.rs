@@ -1,20 +1,19 @@
-//! Probes that nothing can make succeed, because nobody is where they go to, or nobody there who could answer.
+//! Probes that cannot succeed, because nobody listens where they go to, or nobody there can answer.
 //!
-//! No target sees such a probe, or none sees more than a connection. That it is in vain follows from the plans that the
-//! pod's spec carries, and only if every container of the pod has one that was never changed.
+//! No target sees such a probe, or none sees more than a connection. That it cannot succeed follows from the plans in the
+//! pod's spec, and only if every container of the pod has one that was never changed.
 
 use probity_model::measure::{Bound, Fit};
-use probity_model::timeline::{
-    At, ContainerKind, ContainerLife, Handler, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision,
-};
+use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::{Listener, Plan};
 
+use super::arrivals::on_node_network;
 use super::http::reaction::CountsAs;
 use super::kinds::{sleeps, started_before};
 
-/// A probe that is in vain.
+/// A probe that cannot succeed.
 #[derive(Clone, Copy)]
 pub(crate) struct UnreachableProbe<'t, 'h> {
     pub(crate) pod: &'t PodLife<'h>,
@@ -25,63 +24,62 @@ pub(crate) struct UnreachableProbe<'t, 'h> {
 /// Who listens where a probe goes to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum There {
-    /// Nobody at all, or only for those inside of the pod.
+    /// Nobody, or nobody outside of the pod can reach it.
     Nobody,
     /// This listener.
     Listener(Box<Listener>),
-    /// It cannot be told.
+    /// The plans do not say.
     Unknown,
 }
 
-/// Who listens at a port of a pod, as far as the plans of its containers tell.
-pub(crate) fn there(pod: &PodLife<'_>, port: u16) -> There {
-    let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+/// Who listens at a port of a pod, by the plans of its containers.
+fn there(pod: &PodLife<'_>, port: u16) -> There {
+    let stays = pod.containers.iter().filter(|container| container.stays());
     let plan = |of: &ContainerLife<'_>| of.plan().or_else(|| sleeps(of).then(Plan::default));
     let plans: Option<Vec<Plan>> = stays.map(plan).collect();
-    let Some(plans) = plans.filter(|_| !super::arrivals::on_node_network(pod) && !changed(pod)) else {
-        return There::Unknown;
-    };
-    let of: Vec<&Listener> =
-        plans.iter().flat_map(|plan| plan.listeners.values()).filter(|of| of.port == port).collect();
-    let shut = |listener: &&&Listener| {
+    let attempts = || pod.containers.iter().flat_map(|container| &container.attempts);
+    let changed = attempts().any(|attempt| attempt.was_changed());
+    let Some(plans) = plans.filter(|_| !on_node_network(pod) && !changed) else { return There::Unknown };
+    let shut = |listener: &Listener| {
         listener.bind.is_some_and(|ip| ip.is_loopback())
             || listener.listen.steps().iter().all(|step| step.answer == ListenState::Closed)
     };
-    match of.iter().filter(|listener| !shut(listener)).collect::<Vec<_>>().as_slice() {
-        [] if visited(pod, port) => There::Unknown,
-        [] => There::Nobody,
-        [one] => There::Listener(Box::new((**one).clone())),
+    let listeners = plans.into_iter().flat_map(|plan| plan.listeners.into_values());
+    let mut open = listeners.filter(|listener| listener.port == port && !shut(listener));
+    match (open.next(), open.next()) {
+        // Whoever was seen at the port may have met a listener of the target's own.
+        (None, _) if attempts().any(|attempt| attempt.holds_port(port)) => There::Unknown,
+        (None, _) => There::Nobody,
+        (Some(one), None) => There::Listener(Box::new(one)),
         _ => There::Unknown,
     }
 }
 
-/// Whether a plan of a pod was changed.
-fn changed(pod: &PodLife<'_>) -> bool {
-    pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| attempt.was_changed())
-}
-
-/// Whether anybody was seen at a port: it may be one of the target's own.
-fn visited(pod: &PodLife<'_>, port: u16) -> bool {
-    let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
-    attempts.flat_map(|attempt| &attempt.connections).any(|connection| connection.port() == Some(port))
-}
-
-/// Whether a handler goes to its own pod, by a port that has a number.
-pub(crate) fn own_port(handler: &Handler) -> Option<u16> {
-    handler.port().filter(|_| handler.host().is_none())
+/// Judges each probe of a history that cannot succeed: why, and what it should count as.
+pub(crate) fn judge_unreachable(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    (why, comes): (&str, CountsAs),
+    cannot_succeed: impl Fn(&UnreachableProbe<'_, '_>) -> bool,
+) {
+    for (pod, container, spec) in run.probes() {
+        let probe = UnreachableProbe { pod, container, spec };
+        if cannot_succeed(&probe) {
+            probe.judge(run, clause, seen, why, comes);
+        }
+    }
 }
 
 impl UnreachableProbe<'_, '_> {
-    /// Judges by what became of it.
-    pub(crate) fn judge(
-        &self,
-        run: &Timeline<'_>,
-        clause: &Clause,
-        seen: &mut Seen,
-        why: &str,
-        comes: CountsAs,
-    ) {
-        seen.applies();
+    /// Who listens where it goes to.
+    pub(crate) fn there(&self) -> There {
+        let port = self.spec.handler.port().filter(|_| self.spec.handler.host().is_none());
+        port.map_or(There::Unknown, |port| there(self.pod, port))
+    }
+
+    /// Judges what followed from it.
+    fn judge(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, comes: CountsAs) {
         let word = self.spec.kind.word();
         let of = format!("the {word} probe of {}/{}, {why},", self.pod.key, self.container.name);
         if let Some(id) = self.succeeded() {
@@ -107,7 +105,7 @@ impl UnreachableProbe<'_, '_> {
         }
     }
 
-    /// A revision that shows what only a success can bring about.
+    /// A revision that shows what only a success can cause.
     fn succeeded(&self) -> Option<EventId> {
         let shown = self.pod.revisions.iter().find(|shown| {
             shown.container(&self.container.name).is_some_and(|status| match self.spec.kind {
@@ -128,24 +126,19 @@ impl UnreachableProbe<'_, '_> {
         self.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// A liveness or startup probe that only fails ends the container in time, unless something holds it back.
+    /// A liveness or startup probe that only fails ends the container in time, unless something prevents that.
     fn should_have_killed(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
         let spec = self.spec;
         let gated = spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();
         if spec.kind == ProbeKind::Readiness || gated || run.node_was_touched() || !run.gaps.is_empty() {
             return;
         }
-        let Some(attempt) = self.container.attempts.first() else { return };
-        let Some(from) = self.last_to_begin() else { return };
-        if !attempt.lives_on() || self.container.attempts.len() > 1 {
-            return;
-        }
-        let leaving = self.pod.revisions.iter().find(|revision| revision.terminating());
-        let end = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
-        let end = end.or(leaving.map(At::of));
-        let Some(end) = end.or_else(|| Some(At::new(self.pod.last()?.id, run.end()))) else {
-            return;
-        };
+        let [attempt] = self.container.attempts.as_slice() else { return };
+        let Some(from) = self.last_to_begin().filter(|_| attempt.lives_on()) else { return };
+        let deleted = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
+        let leaving = || self.pod.revisions.iter().find(|revision| revision.terminating()).map(At::of);
+        let last = || Some(At::new(self.pod.last()?.id, run.end()));
+        let Some(end) = deleted.or_else(leaving).or_else(last) else { return };
         let most = spec.initial_delay
             + (spec.failures + 1) * spec.period.max(spec.timeout)
             + spec.timeout
@@ -159,30 +152,22 @@ impl UnreachableProbe<'_, '_> {
         }
     }
 
-    /// When the last of the pod's containers began: a kubelet may not look at the first before.
+    /// When the last of the pod's containers began: a kubelet may not look at the first before. None if that is not known, or
+    /// a hook may have delayed a start.
     fn last_to_begin(&self) -> Option<At> {
-        let mut last: Option<At> = None;
-        for container in started_before(self.pod, self.container) {
-            let hook = container.spec.get("lifecycle").is_some();
-            let began = match container.attempts.first() {
-                Some(first) => first.began.clone(),
-                None => self.shown_running(container)?,
-            };
-            if hook {
-                return None;
-            }
-            if last.as_ref().is_none_or(|last| began.at.lo > last.at.lo) {
-                last = Some(began);
-            }
-        }
-        last
+        let began = |container: &ContainerLife<'_>| {
+            let first = container.attempts.first().map(|first| first.began.clone());
+            let began = first.or_else(|| self.shown_running(container));
+            began.filter(|_| container.spec.get("lifecycle").is_none())
+        };
+        let began: Option<Vec<At>> = started_before(self.pod, self.container).map(began).collect();
+        began?.into_iter().rev().max_by_key(|began| began.at.lo)
     }
 
     /// When a container that only sleeps was shown to run.
     fn shown_running(&self, container: &ContainerLife<'_>) -> Option<At> {
         let runs =
             |shown: &&Revision<'_>| shown.container(&container.name).is_some_and(|seen| seen.is_running());
-        let shown = self.pod.revisions.iter().filter(|_| sleeps(container)).find(runs)?;
-        Some(At::of(shown))
+        self.pod.revisions.iter().filter(|_| sleeps(container)).find(runs).map(At::of)
     }
 }

@@ -91,6 +91,7 @@ pub(super) const DEFAULTS: &[FieldDefault] = &[
     FieldDefault { pods_prove: false, ..default(SCHEME, "*Probe.httpGet.scheme", &["\"HTTP\""]) },
 ];
 
+/// The values that are valid, field by field, by the Kubernetes API reference.
 pub(super) const RULES: &[FieldRule] = &[
     rule(MINIMUMS, &["*Probe.initialDelaySeconds"], |delay| at_least(0, delay)),
     FieldRule { zero_means_default: true, ..rule(MINIMUMS, COUNTS, |count| at_least(1, count)) },
@@ -150,7 +151,7 @@ fn has_one_handler(probe: &ManifestField<'_>) -> Option<bool> {
 }
 
 fn is_port(number: i64) -> bool {
-    (1..=65535).contains(&number)
+    (1..=i64::from(u16::MAX)).contains(&number)
 }
 
 /// Whether a text is a valid name of a port, as IANA names services.

@@ -1,34 +1,39 @@
-//! The course of trouble: when it began, what a probe's endpoint depends on, when a port was opened, and which requests
-//! of our clients came to grief. Questions to a timeline; and the one verdict that several scenarios share, on answers
-//! that come too late.
+//! What several scenarios ask of a timeline: when the trouble began, what an endpoint depends on, when a port was opened, and
+//! which requests of our clients failed. And the judgements that several scenarios share.
 
-use probity_model::clocks::{Order, Stamp};
+use std::collections::BTreeMap;
+
+use probity_model::clocks::Stamp;
+use probity_model::history::{Happening, Sighting};
 use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{
-    Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeKind, ProbeSpec, ProbedLife,
-    Revision,
+    Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeOutcome, ProbeSpec,
+    ProbedLife, Revision,
 };
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
 use probity_script::witness::{Call, Fact};
 use probity_script::{Listener, Plan};
 
 use crate::reading::services::Service;
-use crate::reading::tolerance::{Outcome, exhausted, timed_out};
+use crate::reading::termination::Exhausted;
 
-/// The one change of a plan that lies between two probes and concerns the endpoint of the second.
+/// From this status on, an HTTP answer is an error: RFC 9110, section 15.
+const ERRORS: u16 = 400;
+
+/// The change of the plan for the endpoint of a probe, after the last good probe. None if there were several changes.
 pub(super) fn change_between<'t, 'h>(
     attempt: &'t Attempt<'h>,
     last_good: &Probe<'_>,
     first_bad: &Probe<'_>,
 ) -> Option<&'t Line<'h>> {
     let endpoint = first_bad.endpoint?;
-    let between =
-        |line: &&Line<'_>| line.at.at.lo >= last_good.at.at.lo && line.at.at.hi <= first_bad.at.at.hi;
-    let concerns = |line: &&Line<'_>| matches!(&line.line.fact, Fact::Change(change) if change.endpoints.contains(endpoint));
-    let mut changes = attempt.lines.iter().filter(between).filter(concerns);
+    let mut changes = attempt.lines.iter().filter(|line| {
+        let between = line.at.at.lo >= last_good.at.at.lo && line.at.at.hi <= first_bad.at.at.hi;
+        between && matches!(&line.line.fact, Fact::Change(change) if change.endpoints.contains(endpoint))
+    });
     let only = changes.next();
-    if changes.next().is_some() { None } else { only }
+    only.filter(|_| changes.next().is_none())
 }
 
 /// The listener of a plan at a port.
@@ -36,7 +41,7 @@ pub(super) fn listener(plan: &Plan, port: u16) -> Option<&Listener> {
     plan.listeners.values().find(|listener| listener.port == port)
 }
 
-/// The URL that a probe's HTTP endpoint asks before it answers, as its plan had it at the start.
+/// The URL that the endpoint of an HTTP probe requests before it answers, by the plan in the pod's spec.
 pub(super) fn depends_on(container: &ContainerLife<'_>, spec: &ProbeSpec) -> Option<String> {
     let Handler::Http { path, port, .. } = &spec.handler else { return None };
     let plan = container.plan()?;
@@ -49,125 +54,154 @@ pub(super) fn depends_on(container: &ContainerLife<'_>, spec: &ProbeSpec) -> Opt
     })
 }
 
-/// The URL that the endpoint of a container's probe of this kind asks.
-pub(super) fn dependency(container: &ContainerLife<'_>, kind: ProbeKind) -> Option<String> {
-    depends_on(container, container.probe(kind)?)
-}
-
-/// Host and port of a URL.
-pub(super) fn place(url: &str) -> Option<(&str, u16)> {
+/// Host and port of a URL; 80 is the default port of HTTP by RFC 9110.
+pub(super) fn host_and_port(url: &str) -> Option<(&str, u16)> {
     let authority = url.strip_prefix("http://")?.split('/').next()?;
     let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
     Some((host.trim_start_matches('[').trim_end_matches(']'), port.parse().ok()?))
 }
 
-/// Whether a call for the sake of an endpoint found, in this span of the node's clock, nobody who would say yes.
+/// Whether an endpoint called its dependency in this span of the node's clock and got no answer or an error.
 pub(super) fn refused_by_dependency(attempt: &Attempt<'_>, endpoint: &str, span: (i64, i64)) -> bool {
     attempt.lines.iter().any(|line| {
         let during = (span.0..=span.1).contains(&line.at.at.lo);
         matches!(&line.line.fact, Fact::Call(call)
-            if during && call.by == endpoint && call.status.is_none_or(|status| status >= 400))
+            if during && call.by == endpoint && call.status.is_none_or(|status| status >= ERRORS))
     })
 }
 
-/// When a port was opened for the first time in a life.
+/// When a port was first opened in a life.
 pub(super) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
     let end = format!(":{port}");
-    attempt.lines.iter().find(|line| {
-        matches!(&line.line.fact, Fact::Listening(seen) if seen.state == "open" && seen.address.ends_with(&end))
+    attempt.lines.iter().find(|line| match &line.line.fact {
+        Fact::Listening(seen) => seen.state == "open" && seen.address.ends_with(&end),
+        _ => false,
     })
 }
 
-/// A request of one of our clients, with what became of it.
-pub(super) struct Asked<'t, 'h> {
-    /// The line, written when it was done with.
+/// A request of one of our clients, and its result.
+pub(super) struct ClientRequest<'t, 'h> {
+    /// The line that reports it, written at its end.
     pub(super) line: &'t Line<'h>,
     /// The request.
     pub(super) call: &'h Call,
 }
 
-impl Asked<'_, '_> {
+impl ClientRequest<'_, '_> {
     /// How long it took, in microseconds.
     pub(super) fn took(&self) -> i64 {
         i64::try_from(self.call.took_us).unwrap_or(i64::MAX)
     }
 
-    /// Whether it was answered well.
+    /// Whether it got an answer that is not an error.
     pub(super) fn good(&self) -> bool {
-        self.call.status.is_some_and(|status| status < 400)
+        self.call.status.is_some_and(|status| status < ERRORS)
     }
 
-    /// Whether it was sent and began between two instants.
+    /// Whether it was sent between two instants, and ended before the second.
     pub(super) fn began_between(&self, run: &Timeline<'_>, from: &Stamp, to: &Stamp) -> bool {
         let skipped = self.call.error.as_ref().is_some_and(|error| error.starts_with("skipped"));
         let since = run.clocks.between(from, &self.line.at).is_some_and(|span| span.lo > self.took());
-        !skipped && since && run.clocks.order(&self.line.at, to) == Order::Before
+        !skipped && since && run.before(&self.line.at, to)
     }
 }
 
-/// The requests of our clients to a port of a pod, straight or by a service.
-pub(super) fn asked_of<'t, 'h>(
-    run: &'t Timeline<'h>,
-    pod: &PodLife<'_>,
-    port: u16,
-    services: &[Service<'_, '_>],
-) -> Vec<Asked<'t, 'h>> {
-    let straight =
-        |call: &Call| place(&call.url).is_some_and(|(host, of)| of == port && pod.ip() == Some(host));
-    let brought = |call: &Call| {
-        services
-            .iter()
-            .any(|service| service.selects(pod) && !service.publishes && service.was_called(pod, call))
-    };
-    calls(run).filter(|asked| straight(asked.call) || brought(asked.call)).collect()
-}
-
 /// All requests of our clients.
-pub(super) fn calls<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Asked<'t, 'h>> {
-    let lines =
-        run.containers().flat_map(|(_, container)| &container.attempts).flat_map(|attempt| &attempt.lines);
-    lines.filter_map(|line| match &line.line.fact {
-        Fact::Call(call) => Some(Asked { line, call }),
+pub(super) fn requests<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = ClientRequest<'t, 'h>> {
+    let attempts = run.containers().flat_map(|(_, container)| &container.attempts);
+    attempts.flat_map(|attempt| &attempt.lines).filter_map(|line| match &line.line.fact {
+        Fact::Call(call) => Some(ClientRequest { line, call }),
         _ => None,
     })
 }
 
-/// Readiness probes that ran into their timeout as often as is tolerated: the container is not ready in time.
-pub(super) fn falls_by_lateness(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    seen: &mut Seen,
-    life: &ProbedLife<'_, '_>,
-) {
-    let Some(spent) = exhausted(life.attempt, life.spec) else { return };
-    let (Some(first), Some(decisive)) = (spent.failures.first(), spent.failures.last()) else { return };
-    let late = spent.failures.iter().all(|probe| timed_out(life.attempt, life.spec, probe));
-    if !late || !life.showed_ready(&first.at, true) {
-        return;
+/// The requests of our clients to a port of a pod, directly or through a service.
+pub(super) fn requests_to<'t, 'h>(
+    run: &'t Timeline<'h>,
+    pod: &PodLife<'_>,
+    port: u16,
+    services: &[Service<'_, '_>],
+) -> Vec<ClientRequest<'t, 'h>> {
+    let directly =
+        |call: &Call| host_and_port(&call.url).is_some_and(|(host, of)| of == port && pod.ip() == Some(host));
+    let through = |service: &Service<'_, '_>, call: &Call| {
+        service.selects(pod) && !service.publishes && service.was_called(pod, call)
+    };
+    let reached = |call: &Call| directly(call) || services.iter().any(|service| through(service, call));
+    requests(run).filter(|request| reached(request.call)).collect()
+}
+
+/// What a watch showed of an object: the event, its time, and the object.
+pub(super) type Shown<'h> = (EventId, i64, &'h Sighting);
+
+/// What the watch showed of the objects of a kind.
+pub(super) fn sightings<'h>(run: &Timeline<'h>, wanted: &str) -> impl Iterator<Item = Shown<'h>> {
+    let events = run.history.events().filter(|(_, event)| event.us <= run.ended_us);
+    events.filter_map(move |(id, event)| match &event.what {
+        Happening::Sighting(sighting) if sighting.kind == wanted => Some((id, event.us, sighting)),
+        _ => None,
+    })
+}
+
+/// The revisions of the objects of a kind, each in its order.
+pub(super) fn objects<'h>(run: &Timeline<'h>, wanted: &str) -> impl Iterator<Item = Vec<Shown<'h>>> {
+    let mut objects: BTreeMap<&str, Vec<Shown<'h>>> = BTreeMap::new();
+    for shown in sightings(run, wanted) {
+        objects.entry(&shown.2.name).or_default().push(shown);
     }
-    seen.applies();
-    let slack = clause.slack_us();
-    let down = |revision: &Revision<'_>, container: &ContainerSeen<'_>| {
+    objects.into_values()
+}
+
+/// Notes the time from the first of several stop signals on a node to the last.
+pub(super) fn note_spread(
+    run: &Timeline<'_>,
+    seen: &mut Seen,
+    quantity: &str,
+    (node, stops): (&str, &[&Line<'_>]),
+) {
+    let first = stops.iter().min_by_key(|stop| stop.at.at.lo);
+    let last = stops.iter().max_by_key(|stop| stop.at.at.lo);
+    let spread =
+        first.zip(last).and_then(|(from, to)| run.measure(quantity, node, *from, *to, Bound::default()));
+    spread.into_iter().for_each(|spread| seen.note(spread));
+}
+
+/// The first revision between two instants that shows the container running and not ready.
+pub(super) fn unready_between(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> Option<EventId> {
+    let between = |shown: &Revision<'_>| life.run.before(from, &shown.at) && life.run.before(&shown.at, to);
+    let mut revisions = life.revisions().filter(|(revision, _)| between(revision));
+    let unready = revisions
+        .find(|(revision, container)| container.is_running() && !container.ready && !revision.terminating());
+    unready.map(|(revision, _)| revision.id)
+}
+
+/// The first revision after an instant that shows the container and its pod not ready.
+pub(super) fn shown_unready<'t, 'h>(life: &ProbedLife<'t, 'h>, from: &Stamp) -> Option<&'t Revision<'h>> {
+    let unready = |revision: &Revision<'_>, container: &ContainerSeen<'_>| {
         !container.ready && revision.is("Ready") == Some(false)
     };
-    if let Some(shown) = life.first_shown(&first.at, down) {
-        let bound = Bound::at_most(slack, "the clause's slack");
-        let (from, to) = ((decisive.id, &spent.at), (shown.id, &shown.at));
-        let quantity = "from the last of the late answers to Ready=False";
-        if let Some(measured) = run.measure(quantity, &life.attempt.node, from, to, bound) {
-            seen.measure(measured);
-        }
+    life.first_shown(from, unready)
+}
+
+/// After as many timeouts of the readiness probe as `failureThreshold` says, the container becomes not ready in time.
+pub(super) fn falls_by_lateness(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>) {
+    let Some(spent) = Exhausted::of(life.clone()).filter(Exhausted::by_timeouts) else { return };
+    let [first, ..] = spent.failures.as_slice() else { return };
+    if !life.showed_ready(&first.at, true) {
         return;
     }
-    let after = life.probes.iter().filter(|said| said.at.at.lo >= spent.at.at.hi);
-    let failed = after.take_while(|said| life.outcome(said) == Outcome::Failure);
-    let Some(last) = failed.last() else { return };
-    let lasted = last.at.at.lo - spent.at.at.hi - run.noise_between(&life.attempt.node, &spent.at, &last.at);
-    if lasted > slack {
-        let finding = format!(
-            "answers went on to come too late for {}, and the container stayed ready",
-            seconds(lasted)
-        );
-        seen.violated(finding, [first.id, decisive.id, last.id]);
+    if let Some(shown) = shown_unready(life, &first.at) {
+        let quantity = "from the last of the late answers to Ready=False";
+        life.within(seen, quantity, (&spent.at, shown), clause.in_time());
+        return;
+    }
+    let after = life.probes.iter().copied().filter(|probe| probe.at.at.lo >= spent.at.at.hi);
+    let Some(last) = after.take_while(|probe| life.outcome(probe) == ProbeOutcome::Failure).last() else {
+        return;
+    };
+    let lasted = last.at.at.lo - spent.at.at.hi - life.noise(&spent.at, &last.at);
+    if lasted > clause.slack_us() {
+        let finding = format!("answers stayed late for {}, and the container stayed ready", seconds(lasted));
+        seen.violated(finding, [first.id, spent.at.id, last.id]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a restart costs: at least the time that the application takes to start.
+//! What a restart costs: at least the start-up time of the application.
 
 use probity_model::measure::Bound;
 use probity_model::timeline::{ContainerSeen, ProbeKind, Revision};
@@ -11,26 +11,21 @@ use crate::reading::termination::exhausted;
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.restart-downtime", judge: restart_downtime }];
 
-/// A start shorter than this is none to speak of.
-const START: i64 = 1_000_000;
-
-/// From the stop signal of a liveness restart until the container is ready again, at least its start-up time goes by.
+/// From the stop signal of a liveness restart until the container is ready again takes at least its start-up time.
 fn restart_downtime(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = readiness_lives(run);
     for spent in exhausted(run, ProbeKind::Liveness) {
-        let Some(stop) = spent.stopped(clause) else { continue };
-        let following = spent.life.next();
-        let next = lives.iter().find(|life| following.is_some_and(|next| life.is(&next)));
-        let Some(next) = next else { continue };
-        let port = next.spec.handler.port().and_then(|port| opened(next.attempt, port));
-        let Some(open) = port.filter(|open| open.at.at.lo - next.attempt.began.at.hi >= START) else {
+        let Some((stop, following)) = spent.stopped(clause).zip(spent.life.next()) else { continue };
+        let Some(next) = lives.iter().find(|life| life.is(&following)) else { continue };
+        let port = next.spec.handler.port();
+        let Some(open) = port.and_then(|port| opened(next.attempt, port)) else { continue };
+        let boot = open.at.at.lo - next.began.at.hi;
+        if boot < clause.tolerance_us("start-up") {
             continue;
-        };
+        }
         let up = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.ready && seen.is_running();
-        let Some(ready) = next.first_shown(&next.attempt.began, up) else { continue };
-        let boot = open.at.at.lo - next.attempt.began.at.hi;
+        let Some(ready) = next.first_shown(&next.began, up) else { continue };
         let bound = Bound::at_least(boot, "the start-up time that its target took");
-        let quantity = "out of service by a restart";
-        spent.life.within(seen, quantity, (stop, ready), bound);
+        spent.life.within(seen, "out of service by a restart", (stop, ready), bound);
     }
 }

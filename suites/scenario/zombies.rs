@@ -1,32 +1,24 @@
 //! Zombies: what the commands of exec probes leave behind if the container's first process does not reap.
 //!
-//! Counted in the dumps that the target was asked for, which show its processes and their states. A container whose
-//! target is not the first process is left out: its orphans go to somebody else.
+//! Counted in the dumps that the case requests from the target, which show its processes and their states. A container
+//! whose target is not the first process is left out: another process gets its orphans.
 
-use probity_model::measure::{Bound, Interval, Measurement, Unit};
-use probity_model::timeline::{Attempt, ContainerLife, Line, PodLife};
+use probity_model::clause::micros;
+use probity_model::measure::{Bound, Measurement};
+use probity_model::timeline::{Attempt, Life, Line};
 use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::witness::{Dump, Fact};
 use probity_script::{Endpoint, Plan};
+use serde_json::Value;
 
 pub(super) const JUDGES: &[Judge] = &[Judge { clause: "scenario.exec.zombies", judge: zombies }];
 
-/// So many children must have been left behind, and have ended.
-const ENOUGH: i64 = 4;
-/// One that just ended may be seen before it is reaped.
-const JUST_ENDED: i64 = 1;
-/// A child has ended for sure so long after its time.
-const MARGIN: i64 = 1_000_000;
-
-fn zombies(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for (pod, container) in run.containers() {
-        let Some(plan) = container.plan() else { continue };
-        for attempt in
-            container.attempts.iter().filter(|attempt| attempt.holes.is_empty() && is_first(attempt))
-        {
-            if let Some((line, dump)) = last_dump(attempt) {
-                count(seen, (pod, container, attempt), &plan, (line, dump));
-            }
+fn zombies(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().whole().only(|life| is_first(life)) {
+        let shared = life.pod.spec.get("shareProcessNamespace").and_then(Value::as_bool) == Some(true);
+        let plan = life.container.plan().filter(|_| !shared);
+        if let Some((plan, (line, dump))) = plan.zip(last_dump(life.attempt)) {
+            judge_dump(clause, &life, &plan, (line, dump), seen);
         }
     }
 }
@@ -43,43 +35,33 @@ fn last_dump<'t, 'h>(attempt: &'t Attempt<'h>) -> Option<(&'t Line<'h>, &'h Dump
     })
 }
 
-fn count(
-    seen: &mut Seen,
-    (pod, container, attempt): (&PodLife<'_>, &ContainerLife<'_>, &Attempt<'_>),
+fn judge_dump(
+    clause: &Clause,
+    life: &Life<'_, '_>,
     plan: &Plan,
     (line, dump): (&Line<'_>, &Dump),
+    seen: &mut Seen,
 ) {
-    if pod.spec.get("shareProcessNamespace").and_then(serde_json::Value::as_bool) == Some(true) {
-        return;
-    }
-    let left: Vec<_> = attempt
-        .commands
-        .iter()
-        .filter(|command| {
-            let Endpoint::Exec(name) = &command.seen.endpoint else { return false };
-            let lives = plan
-                .exec
-                .get(name)
-                .and_then(|script| script.steps().get(command.seen.step)?.answer.settings()?.fork);
-            let ended = command.ended.as_ref().filter(|ended| ended.exit.is_some());
-            let (Some(lives), Some(ended)) = (lives, ended) else { return false };
-            ended.at.at.hi + probity_model::clause::micros(lives) + MARGIN < line.at.at.lo
-        })
-        .collect();
-    let number = i64::try_from(left.len()).unwrap_or(i64::MAX);
-    let (Some(first), true) = (left.first(), number >= ENOUGH) else { return };
-    let zombies = dump.processes.iter().filter(|process| process.state.starts_with('Z')).count();
-    let bound = if plan.process.reap {
-        Bound::at_most(JUST_ENDED, "one that is just being reaped")
-    } else {
-        Bound::at_least(number / 2, "half of the children that were left behind and have ended")
-    };
-    seen.measure(Measurement {
-        quantity: format!("zombies in `{}` after {number} commands that left a child", container.name),
-        unit: Unit::Count,
-        observed: Interval::point(i64::try_from(zombies).unwrap_or(i64::MAX)),
-        bound,
-        noise: 0,
-        events: vec![first.id, line.id],
+    let left = life.commands.iter().filter(|command| {
+        let Endpoint::Exec(name) = &command.seen.endpoint else { return false };
+        let step = plan.exec.get(name).and_then(|script| script.steps().get(command.seen.step));
+        let lives = step.and_then(|step| step.answer.settings()?.fork);
+        let ended = command.ended.as_ref().filter(|ended| ended.exit.is_some());
+        let (Some(lives), Some(ended)) = (lives, ended) else { return false };
+        ended.at.at.hi + micros(lives) + clause.tolerance_us("end-of-a-child") < line.at.at.lo
     });
+    let left: Vec<_> = left.collect();
+    let count = i64::try_from(left.len()).unwrap_or(i64::MAX);
+    let Some(first) = left.first().filter(|_| left.len() >= clause.tolerance_times("children")) else {
+        return;
+    };
+    let bound = if plan.process.reap {
+        Bound::at_most(clause.tolerance_multiple(1, "just-ended"), "one that is just being reaped")
+    } else {
+        let least = clause.tolerance_part(count, "part-of-children");
+        Bound::at_least(least, "half of the children that were left behind and have ended")
+    };
+    let zombies = dump.processes.iter().filter(|process| process.state.starts_with('Z')).count();
+    let quantity = format!("zombies in `{}` after {count} commands that left a child", life.container.name);
+    seen.measure(Measurement::count(quantity, zombies, bound, vec![first.id, line.id]));
 }

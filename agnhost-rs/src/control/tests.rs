@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::clock::Clock;
+use crate::locks::lock;
 use crate::witness::{Identity, Witness};
 
 pub(super) const TOKEN: &str = "open-sesame";
@@ -36,7 +37,7 @@ pub(super) fn port() -> Port {
         meters: meters.clone(),
         token: Token::new(TOKEN).unwrap(),
         dump: || Dump { host: "pod-1".to_owned(), ..Dump::default() },
-        exit: Box::new(move |order| sender.lock().unwrap().send(order).unwrap()),
+        exit: Box::new(move |order| lock(&sender).send(order).unwrap()),
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = start(listener, control).unwrap();
@@ -44,13 +45,13 @@ pub(super) fn port() -> Port {
 }
 
 /// An answer as it was on the wire.
-pub(super) struct Answer {
+pub(super) struct TestResponse {
     pub(super) status: u16,
     head: String,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl TestResponse {
     pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -82,7 +83,7 @@ impl Port {
         answer
     }
 
-    fn ask_as(&self, authorization: &str, method: &str, target: &str, body: &[u8]) -> Answer {
+    fn ask_as(&self, authorization: &str, method: &str, target: &str, body: &[u8]) -> TestResponse {
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: control\r\n{authorization}Connection: close\r\nContent-Length: {}\r\n\r\n",
             body.len()
@@ -90,10 +91,10 @@ impl Port {
         let answer = self.raw(&[head.as_bytes(), body].concat());
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
         let head = String::from_utf8(answer[..end].to_vec()).unwrap();
-        Answer { status: head[9..12].parse().unwrap(), head, body: answer[end..].to_vec() }
+        TestResponse { status: head[9..12].parse().unwrap(), head, body: answer[end..].to_vec() }
     }
 
-    pub(super) fn ask(&self, method: &str, target: &str, body: &str) -> Answer {
+    pub(super) fn ask(&self, method: &str, target: &str, body: &str) -> TestResponse {
         self.ask_as(&format!("Authorization: Bearer {TOKEN}\r\n"), method, target, body.as_bytes())
     }
 
@@ -275,8 +276,8 @@ fn an_exit_order_is_answered_before_it_is_carried_out() {
     let port = port();
     let answer = port.ask("POST", "/v1/exit", "{ code: 7, way: abort, after: 200ms }");
     assert_eq!(answer.status, 202);
-    assert!(port.exits.lock().unwrap().try_recv().is_err());
-    let order = port.exits.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap();
+    assert!(lock(&port.exits).try_recv().is_err());
+    let order = lock(&port.exits).recv_timeout(Duration::from_secs(5)).unwrap();
     assert_eq!((order.code, order.way), (7, ExitWay::Abort));
     let fault = port.ask("POST", "/v1/exit", "{ cod: 7 }").json();
     assert_eq!(fault["nearest"], "code");

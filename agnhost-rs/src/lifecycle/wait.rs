@@ -1,4 +1,4 @@
-//! What has to be there before the process goes on: environment variables, and things that take their time.
+//! What the process waits for before it goes on: environment variables and dependencies.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,9 +15,9 @@ use crate::witness::Witness;
 
 /// The status of a configuration error, as sysexits has it.
 const MISCONFIGURED: u8 = 78;
-/// How long one look may take.
+/// How long one attempt may take.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time from the beginning of one look to the next.
+/// The time from the beginning of one attempt to the next.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// Ends the process with status 78 if one of these variables is not set; an empty one counts as set.
@@ -49,7 +49,7 @@ pub async fn wait_for(witness: &Witness, dependencies: &[Dependency]) {
             tokio::time::sleep_until(looked + AGAIN).await;
         }
         let took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        witness.record(&Fact::Waited(Waited { what: told(dependency), tries, took_us }));
+        witness.record(&Fact::Waited(Waited { what: described(dependency), tries, took_us }));
     }
 }
 
@@ -66,7 +66,7 @@ async fn is_there(dependency: &Dependency) -> bool {
     }
 }
 
-fn told(dependency: &Dependency) -> String {
+fn described(dependency: &Dependency) -> String {
     match dependency {
         Dependency::Http(what) => format!("http {what}"),
         Dependency::Tcp(what) => format!("tcp {what}"),

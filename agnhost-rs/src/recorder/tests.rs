@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::thread;
 use std::time::Instant;
 
@@ -356,16 +356,11 @@ fn resident_bytes() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Bytes without sense, from a generator that needs no state but its seed.
+/// Bytes without sense, the same for the same seed.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = std::iter::repeat_with(move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_be_bytes()[0]
-    });
-    next.take(length).collect()
+    let mut bytes = vec![0; length];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    bytes
 }
 
 #[test]

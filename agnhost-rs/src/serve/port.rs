@@ -1,7 +1,7 @@
 //! A listening port whose state follows its script: open, closed, or so full that nobody gets an answer.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 

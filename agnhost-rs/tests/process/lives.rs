@@ -168,8 +168,7 @@ fn a_disk_is_filled_up_to_the_bound_or_as_far_as_it_goes() {
 
 #[test]
 fn processor_time_is_burnt_for_a_while() {
-    let mut serving =
-        Serving::start("process: { consume: [{ cpu: { threads: 1, for: 300ms, after: 50ms } }] }");
+    let mut serving = Serving::start("process: { consume: [{ cpu: { threads: 1, for: 1s, after: 50ms } }] }");
     assert_eq!(consumed(&mut serving, "cpu").amount, 1);
     assert_eq!(consumed(&mut serving, "cpu").amount, 0);
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", serving.child.id())).unwrap();

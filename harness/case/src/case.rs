@@ -10,9 +10,9 @@ use probity_script::{Plan, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kind::{self, Kind};
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
+use crate::role::{self, ContainerRole};
 use crate::step::Step;
 use crate::workload::Workload;
 
@@ -140,6 +140,15 @@ impl Case {
             .collect()
     }
 
+    /// The case that is written without a matrix.
+    ///
+    /// # Errors
+    ///
+    /// If its parts do not fit together.
+    pub fn from_written(written: WrittenCase) -> Result<Self, String> {
+        Self::of(written, &Variant::new())
+    }
+
     /// Checks that the clauses of a case exist.
     ///
     /// # Errors
@@ -148,8 +157,7 @@ impl Case {
     pub fn check_clauses(&self, catalogue: &Catalogue, source: &str, text: &str) -> Result<(), Box<Problem>> {
         let Some(at) = self.judges.iter().position(|id| catalogue.get(id).is_none()) else { return Ok(()) };
         let wrong = self.judges[at].as_str();
-        let near = nearest(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
-        let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        let hint = nearest_hint(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
         let why = pin(&format!("there is no clause `{wrong}`{hint}"), &["judges".to_owned(), at.to_string()]);
         Err(Box::new(document::misfit(source, text, &why)))
     }
@@ -173,14 +181,14 @@ impl Case {
         for (key, pod) in &pods {
             check_pod(pod, &path(key))?;
         }
-        if Kind::of(variant) == Kind::Sidecar {
+        if ContainerRole::of(variant) == ContainerRole::Sidecar {
             let mut any = false;
             for (key, pod) in &mut pods {
-                any |= kind::make_sidecars(pod, &path(key))?;
+                any |= role::make_sidecars(pod, &path(key))?;
             }
             if !any {
                 let why = "no container has a probe, so there is none to make a sidecar of";
-                return Err(pin(why, &["matrix", kind::AXIS]));
+                return Err(pin(why, &["matrix", role::AXIS]));
             }
         }
         for (key, workload) in &written.workloads {
@@ -251,6 +259,11 @@ fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
     check_containers("pod", spec, &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
 }
 
+/// The known word that is most like a wrong one, as the end of a sentence; empty if none is like it.
+pub(super) fn nearest_hint<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    nearest(wrong, known).map(|near| format!("; the nearest is `{near}`")).unwrap_or_default()
+}
+
 /// Whether a spec of pods has containers, and the plans name them.
 pub(super) fn check_containers(
     what: &str,
@@ -269,8 +282,7 @@ pub(super) fn check_containers(
         return Err(pin(&format!("a {what} needs at least one container with a name"), at_spec));
     }
     if let Some(name) = plans.keys().find(|name| !names.contains(&name.as_str())) {
-        let near = nearest(name, names.iter().copied());
-        let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+        let hint = nearest_hint(name, names.iter().copied());
         let path = [at_plans, std::slice::from_ref(name)].concat();
         return Err(pin(&format!("the {what} has no container `{name}`{hint}"), &path));
     }

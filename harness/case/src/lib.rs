@@ -9,10 +9,10 @@
 //! [`wait`] whether a history has what a step waits for. The crate reads no file and knows no cluster.
 
 mod case;
-mod kind;
 pub mod manifest;
 mod matrix;
 mod name;
+mod role;
 mod step;
 pub mod wait;
 mod waiting;
@@ -22,11 +22,11 @@ pub use case::{Case, CasePod, ONLY, WrittenCase};
 pub use matrix::masked;
 pub use name::{CaseName, Profile};
 pub use step::{
-    ChangeOf, DeletionOf, EphemeralOf, ExecOf, MarkOf, MetricsOf, NodeVerbOf, Of, PatchOf, ScaleOf, Step,
-    TryOf,
+    ChangeStep, ContainerRef, DeleteStep, EphemeralStep, ExecStep, MarkStep, MetricsStep, NodeStep,
+    PatchStep, ScaleStep, Step, TryStep,
 };
-pub use waiting::{EventOf, ServingOf, TimesAsked, Wait};
-pub use workload::{KINDS as WORKLOAD_KINDS, UpdateOf, Workload};
+pub use waiting::{AskedCondition, EventCondition, ServingCondition, Wait};
+pub use workload::{KINDS as WORKLOAD_KINDS, UpdateStep, Workload};
 
 #[cfg(test)]
 mod tests;

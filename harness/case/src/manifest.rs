@@ -13,7 +13,7 @@ use probity_script::Plan;
 use serde_json::{Map, Value, json};
 
 use crate::case::{Case, CasePod, ONLY};
-use crate::workload::{UpdateOf, Workload};
+use crate::workload::{UpdateStep, Workload};
 
 /// The label of everything that a run makes.
 pub const RUN: &str = "probity.dev/run";
@@ -124,7 +124,7 @@ pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Val
 
 /// The patch of a workload that an update sends: the author's own, and the new plans of targets.
 #[must_use]
-pub fn update(of: &Workload, update: &UpdateOf, setting: &Setting) -> Value {
+pub fn update(of: &Workload, update: &UpdateStep, setting: &Setting) -> Value {
     let mut patch = update.patch.clone().unwrap_or_else(|| json!({}));
     for (name, plan) in &update.target {
         let spec = entry(entry(entry(&mut patch, "spec"), "template"), "spec");

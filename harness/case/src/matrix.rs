@@ -5,8 +5,8 @@ use probity_document as document;
 use probity_script::problem::{Place, Problem, pin};
 use serde_json::Value;
 
-use crate::kind::{self, Kind};
 use crate::name::CaseName;
+use crate::role::{self, ContainerRole};
 
 /// The axes of a matrix, in the order of their names.
 pub(super) type Axes = Vec<(String, Vec<Value>)>;
@@ -26,10 +26,10 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
     for (axis, values) in raw.get("matrix").and_then(Value::as_object).into_iter().flatten() {
         let values = values.as_array().filter(|values| !values.is_empty());
         let values = values.ok_or_else(|| misfit("an axis is a list of at least one value", axis))?;
-        if axis == kind::AXIS {
+        if axis == role::AXIS {
             for (at, value) in values.iter().enumerate() {
                 let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
-                Kind::read(value)
+                ContainerRole::read(value)
                     .map_err(|why| Box::new(document::misfit(source, &block, &pin(&why, &path))))?;
             }
         } else if !text.contains(&placeholder(axis)) {
@@ -111,7 +111,9 @@ pub(super) fn fill(text: &str, variant: &Variant) -> String {
 
 /// The name of a variant. One for main containers is called as if it were the only one.
 pub(super) fn name(case: &str, variant: &Variant) -> CaseName {
-    let plain = |axis: &str, value: &Value| axis == kind::AXIS && Kind::read(value) == Ok(Kind::Main);
+    let plain = |axis: &str, value: &Value| {
+        axis == role::AXIS && ContainerRole::read(value) == Ok(ContainerRole::Main)
+    };
     let told = variant.iter().filter(|(axis, value)| !plain(axis, value));
     let suffix: String = told.map(|(axis, value)| format!("/{axis}={}", literal(value))).collect();
     CaseName(format!("{case}{suffix}"))

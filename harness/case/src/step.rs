@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::case::{CasePod, ONLY};
 use crate::waiting::Wait;
-use crate::workload::{UpdateOf, Workload};
+use crate::workload::{UpdateStep, Workload};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,41 +21,41 @@ pub enum Step {
     /// Let time pass, for a clause that says that nothing happens.
     Watch(Span),
     /// Change a target's plan over its control port.
-    Change(ChangeOf),
+    Change(ChangeStep),
     /// Set a target's plan back.
-    Reset(Of),
+    Reset(ContainerRef),
     /// Set a mark, for `when: { since: … }` in the plan.
-    Mark(MarkOf),
+    Mark(MarkStep),
     /// Create a pod that is marked `later`.
-    Create(Of),
+    Create(ContainerRef),
     /// Delete a pod.
-    Delete(DeletionOf),
+    Delete(DeleteStep),
     /// Patch an object (a strategic merge patch).
-    Patch(PatchOf),
+    Patch(PatchStep),
     /// Evict a pod.
-    Evict(Of),
+    Evict(ContainerRef),
     /// Run a command in a container.
-    Exec(ExecOf),
+    Exec(ExecStep),
     /// Scale a workload.
-    Scale(ScaleOf),
+    Scale(ScaleStep),
     /// Roll out another template of a workload.
-    Update(UpdateOf),
+    Update(UpdateStep),
     /// Add an ephemeral container.
-    Ephemeral(EphemeralOf),
+    Ephemeral(EphemeralStep),
     /// Do a verb to the node of a pod, by the command that the user gave.
-    Node(NodeVerbOf),
+    Node(NodeStep),
     /// Read what the kubelet of a pod's node has counted of the case's probes. The node is that which the pod was bound
     /// to, also after the pod is gone.
-    Metrics(MetricsOf),
+    Metrics(MetricsStep),
     /// Ask the API server by a dry run what it makes of a manifest.
-    Try(TryOf),
+    Try(TryStep),
 }
 
 /// A pod, and a container where one is meant. The only pod and its first target if not said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Of {
+pub struct ContainerRef {
     /// The pod's key.
     pub pod: Option<String>,
     /// The container's name.
@@ -66,7 +66,7 @@ pub struct Of {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ChangeOf {
+pub struct ChangeStep {
     /// The pod's key.
     #[serde(default)]
     pub pod: Option<String>,
@@ -81,7 +81,7 @@ pub struct ChangeOf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct MarkOf {
+pub struct MarkStep {
     /// The pod's key.
     #[serde(default)]
     pub pod: Option<String>,
@@ -96,7 +96,7 @@ pub struct MarkOf {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct DeletionOf {
+pub struct DeleteStep {
     /// The pod's key.
     pub pod: Option<String>,
     /// The grace period in seconds; the pod's own if not said.
@@ -107,7 +107,7 @@ pub struct DeletionOf {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PatchOf {
+pub struct PatchStep {
     /// The pod's key; or `kind` and `name` of another object.
     #[serde(default)]
     pub pod: Option<String>,
@@ -128,7 +128,7 @@ pub struct PatchOf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ExecOf {
+pub struct ExecStep {
     /// The pod's key.
     #[serde(default)]
     pub pod: Option<String>,
@@ -143,7 +143,7 @@ pub struct ExecOf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ScaleOf {
+pub struct ScaleStep {
     /// The object's kind, such as `Deployment`.
     pub kind: String,
     /// Its name as the case writes it.
@@ -156,7 +156,7 @@ pub struct ScaleOf {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct EphemeralOf {
+pub struct EphemeralStep {
     /// The pod's key.
     #[serde(default)]
     pub pod: Option<String>,
@@ -168,7 +168,7 @@ pub struct EphemeralOf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct NodeVerbOf {
+pub struct NodeStep {
     /// The key of a pod on the node.
     #[serde(default)]
     pub pod: Option<String>,
@@ -180,7 +180,7 @@ pub struct NodeVerbOf {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct MetricsOf {
+pub struct MetricsStep {
     /// The key of a pod on the node.
     pub pod: Option<String>,
 }
@@ -189,7 +189,7 @@ pub struct MetricsOf {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TryOf {
+pub struct TryStep {
     /// What is tried, in a word or two.
     pub name: String,
     /// The manifest; its name and namespace are filled in.

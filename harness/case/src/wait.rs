@@ -1,8 +1,8 @@
 //! Whether what a step waits for has come. A pure question about the history so far.
 
-mod crew;
 #[cfg(test)]
 mod tests;
+mod workload_pods;
 
 use probity_model::history::{Change, EventId, Happening, Heard, History, Sighting};
 use probity_model::timeline::{ContainerSeen, State};
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::case::{Case, ONLY};
 use crate::manifest::{object_name, pod_name};
-use crate::waiting::{EventOf, ServingOf, TimesAsked, Wait};
-use crew::Crew;
+use crate::waiting::{AskedCondition, EventCondition, ServingCondition, Wait};
+use workload_pods::WorkloadPods;
 
 /// Whether all conditions of a wait hold. Counts begin at `since`; states are those last seen.
 #[must_use]
@@ -25,21 +25,21 @@ pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool 
     let Some(workload) = wait.workload.as_ref().and_then(|key| case.workloads.get(key)) else {
         return holds(&pod_name(case, key));
     };
-    let crew = Crew::of(case, key, workload, history);
-    let pods = crew.pods(wait);
+    let found = WorkloadPods::of(case, key, workload, history);
+    let pods = found.pods(wait);
     let of_pods = match wait.all {
         _ if !wait.is_of_pods() => true,
         Some(true) => !pods.is_empty() && pods.iter().all(|pod| holds(pod)),
         _ => pods.iter().any(|pod| holds(pod)),
     };
-    of_pods && crew.stands(wait)
+    of_pods && found.stands(wait)
 }
 
 /// The names of the pods of a workload that are there, as far as the history knows.
 #[must_use]
 pub fn pods_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Vec<&'h str> {
     let workload = case.workloads.get(key);
-    workload.map(|of| Crew::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
+    workload.map(|of| WorkloadPods::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
 }
 
 /// Whether all that is said of a pod holds of this one.
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
         })
     }
 
-    fn asked(&self, asked: &TimesAsked) -> bool {
+    fn asked(&self, asked: &AskedCondition) -> bool {
         let counts = |fact: &Fact| match (fact, &asked.at) {
             (Fact::Request(request), at) => {
                 request.endpoint.as_ref() == Some(at) && request.hop.is_none_or(|hop| hop == 0)
@@ -106,7 +106,7 @@ impl<'a> View<'a> {
         )
     }
 
-    fn recorded(&self, wanted: &EventOf) -> bool {
+    fn recorded(&self, wanted: &EventCondition) -> bool {
         self.history.since(self.since).any(|(_, event)| {
             let Happening::Sighting(sighting) = &event.what else { return false };
             let text = |field: &str| sighting.object.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -152,7 +152,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether the newest slice of the service says so of the pod; a pod that is in no slice serves nobody.
-    fn serving(&self, case: &Case, serving: &ServingOf) -> bool {
+    fn serving(&self, case: &Case, serving: &ServingCondition) -> bool {
         let service = object_name(case, &serving.service);
         let entry = self.history.events().rev().find_map(|(_, event)| {
             let Happening::Sighting(sighting) = &event.what else { return None };

@@ -25,7 +25,7 @@ pub struct Wait {
     /// At most so long; 60 s if not said.
     pub within: Option<Span>,
     /// So many requests, connections or commands have come to an endpoint.
-    pub asked: Option<TimesAsked>,
+    pub asked: Option<AskedCondition>,
     /// The pod's Ready condition.
     pub ready: Option<bool>,
     /// The container's `started`.
@@ -37,13 +37,13 @@ pub struct Wait {
     /// The pod's phase.
     pub phase: Option<String>,
     /// An event of this reason was recorded for the pod, so many times.
-    pub event: Option<EventOf>,
+    pub event: Option<EventCondition>,
     /// The container saw this signal.
     pub signal: Option<String>,
     /// The pod is gone from the API.
     pub gone: Option<bool>,
     /// The pod's entry in the EndpointSlices of a service.
-    pub serving: Option<ServingOf>,
+    pub serving: Option<ServingCondition>,
     /// The workload's controller counts so many available pods.
     pub available: Option<u64>,
     /// It counts so many pods of the newest template.
@@ -56,7 +56,7 @@ pub struct Wait {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct TimesAsked {
+pub struct AskedCondition {
     /// The endpoint: `web:/ready`, `grpc:liveness`, `web@connections`, `exec live`.
     pub at: Endpoint,
     /// How often.
@@ -70,7 +70,7 @@ pub struct TimesAsked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct EventOf {
+pub struct EventCondition {
     /// Its reason.
     pub reason: String,
     /// A part of its message.
@@ -82,7 +82,7 @@ pub struct EventOf {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ServingOf {
+pub struct ServingCondition {
     /// The service.
     pub service: String,
     /// Its `ready` condition.

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use probity_script::Plan;
-use probity_script::problem::{nearest, pin};
+use probity_script::problem::pin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::check_containers;
+use crate::case::{check_containers, nearest_hint};
 
 /// The kinds that a workload can have; the first one is meant if none is said.
 pub const KINDS: [&str; 2] = ["Deployment", "StatefulSet"];
@@ -32,7 +32,7 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct UpdateOf {
+pub struct UpdateStep {
     /// The workload's key.
     pub workload: String,
     /// The new plan of each target that gets one.
@@ -98,8 +98,7 @@ impl Workload {
         };
         match self.workload.get("kind").map(|kind| kind.as_str().unwrap_or_default()) {
             Some(kind) if !KINDS.contains(&kind) => {
-                let near = nearest(kind, KINDS.iter().copied());
-                let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+                let hint = nearest_hint(kind, KINDS);
                 let why = format!("`{kind}` is no kind of workload that can stand here{hint}");
                 return Err(pin(&why, &at(&["workload", "kind"])));
             }
@@ -122,14 +121,13 @@ impl Workload {
     }
 }
 
-impl UpdateOf {
+impl UpdateStep {
     /// Checks that what it speaks of exists, and that it changes something.
     pub(super) fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<(), String> {
         let key = self.workload.as_str();
         let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;
         if let Some(wrong) = self.target.keys().find(|name| !found.target.contains_key(*name)) {
-            let near = nearest(wrong, found.target.keys().map(String::as_str));
-            let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+            let hint = nearest_hint(wrong, found.target.keys().map(String::as_str));
             return Err(format!("`{wrong}` is no target of workload `{key}`{hint}"));
         }
         if self.target.is_empty() && self.patch.is_none() {
@@ -141,8 +139,7 @@ impl UpdateOf {
 
 /// That there is no such workload.
 pub(super) fn unknown(key: &str, workloads: &BTreeMap<String, Workload>) -> String {
-    let near = nearest(key, workloads.keys().map(String::as_str));
-    let hint = near.map(|near| format!("; the nearest is `{near}`")).unwrap_or_default();
+    let hint = nearest_hint(key, workloads.keys().map(String::as_str));
     format!("the case has no workload `{key}`{hint}")
 }
 

@@ -1,4 +1,5 @@
-//! The clause book as Markdown: an index, a page for each chapter, and one on upstream's own specs.
+//! The clause book as Markdown: an index, a page for each chapter, one on upstream's own specs, and one on the tolerances
+//! that clauses share.
 //!
 //! The pages depend on the catalogue, the cases and their neighbours alone, not on the day, the machine or a cluster, so that
 //! they change only when the book does.
@@ -6,6 +7,7 @@
 mod chapter;
 mod index;
 mod sentences;
+mod tolerances;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -47,6 +49,7 @@ pub(crate) fn all(book: &Book, index: &ClauseIndex) -> Result<BTreeMap<String, S
     let mut pages = BTreeMap::new();
     pages.insert("README.md".to_owned(), index::page(&context));
     pages.insert("upstream.md".to_owned(), upstream::page(&context));
+    pages.insert("tolerances.md".to_owned(), tolerances::page());
     for chapter in CHAPTERS {
         pages.insert(format!("{}.md", chapter.name), chapter::page(&context, chapter));
     }
@@ -72,7 +75,7 @@ mod tests {
     #[test]
     fn there_is_a_page_for_each_chapter_and_it_has_all_of_its_clauses() {
         let pages = pages();
-        assert_eq!(pages.len(), CHAPTERS.len() + 2);
+        assert_eq!(pages.len(), CHAPTERS.len() + 3);
         for chapter in CHAPTERS {
             for clause in chapter.catalogue().unwrap().iter() {
                 let anchor = format!("<a id=\"{}\"></a>", clause.id);

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use probity_model::History;
-use probity_report::{LogLine, Report, Stored, Told, run_log};
+use probity_report::{LogLine, ReadHistory, Report, StoredHistory, run_log};
 use sha2::{Digest, Sha256};
 
 use crate::exit_status::Failure;
@@ -30,8 +30,6 @@ const LEVEL: i32 = 3;
 
 /// A history that was read from a file.
 pub(crate) struct HistoryFile {
-    /// Where it is.
-    pub(crate) path: PathBuf,
     /// The history.
     pub(crate) history: History,
     /// The digest of its lines.
@@ -68,7 +66,7 @@ pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
         None => error.to_string(),
     })?;
     let torn = cut.or_else(|| (!text.ends_with('\n')).then(|| "its last line is torn".to_owned()));
-    Ok(HistoryFile { path: path.to_owned(), history, sha256: digest(&text), torn })
+    Ok(HistoryFile { history, sha256: digest(&text), torn })
 }
 
 /// Everything that can be read, and why the end is missing if it is.
@@ -94,7 +92,7 @@ fn is_history(path: &Path) -> bool {
 
 /// Reads the log of a run and the histories that it names. A history that cannot be read whole is an error of its case.
 /// Fails if the folder has no log, or the log is of another kind.
-pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<Stored>), Failure> {
+pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), Failure> {
     let path = folder.join(LOG);
     let text = fs::read_to_string(&path).map_err(|error| {
         Failure::wrong_file(&path, format!("{error}; give the folder that `probity run --out` wrote"))
@@ -102,7 +100,7 @@ pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<Stored>), Failure
     let log = run_log::read(&text).map_err(|error| Failure::wrong_file(&path, error))?;
     let stored = |line: &LogLine| match line {
         LogLine::CaseEnded { history, .. } => {
-            Some(Stored { file: history.clone(), told: read_whole(folder, history) })
+            Some(StoredHistory { file: history.clone(), contents: read_whole(folder, history) })
         }
         _ => None,
     };
@@ -111,14 +109,14 @@ pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<Stored>), Failure
 }
 
 /// Reads a history that the log names: compressed, or plain after unpacking by hand.
-fn read_whole(folder: &Path, file: &str) -> Result<Told, String> {
+fn read_whole(folder: &Path, file: &str) -> Result<ReadHistory, String> {
     let mut path = below(folder, file)?;
     let plain = path.with_extension("");
     if path.extension() == Some(OsStr::new("zst")) && !path.exists() && plain.exists() {
         path = plain;
     }
     let HistoryFile { history, sha256, torn, .. } = read_history(&path)?;
-    torn.map_or(Ok(Told { sha256, history }), Err)
+    torn.map_or(Ok(ReadHistory { sha256, history }), Err)
 }
 
 /// A log may come from anywhere, so it cannot name files outside its folder.

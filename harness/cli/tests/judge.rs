@@ -43,7 +43,7 @@ fn stored(history: &History) -> Stored {
     Stored { _folder: folder, path }
 }
 
-fn judge(stored: &Stored, more: &[&str]) -> probity::Said {
+fn judge(stored: &Stored, more: &[&str]) -> probity::ProgramOutput {
     let mut arguments = vec!["judge", stored.path.to_str().unwrap(), "--clause", CLAUSE];
     arguments.extend(more);
     probity(&arguments)

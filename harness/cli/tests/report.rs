@@ -14,7 +14,7 @@ use probity_composer::{Composer, ZERO_WALL_US};
 use probity_model::History;
 use probity_model::expectation::{Expectation, Occurrence};
 use probity_report::LogLine;
-use probity_report::run_log::{Ground, Leftover, Planned, RunFacts, Suite, Tool, Usage};
+use probity_report::run_log::{ClusterFacts, Leftover, Planned, RunFacts, Suite, Tool, Usage};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -86,7 +86,7 @@ fn run_that_ended(live: f64, end: End) -> TempDir {
     };
     let mut lines = vec![
         LogLine::Began(Box::new(facts.versioned())),
-        LogLine::Ready(Ground { server: "v1.36.3".to_owned(), ..Ground::default() }),
+        LogLine::Ready(ClusterFacts { server: "v1.36.3".to_owned(), ..ClusterFacts::default() }),
         LogLine::CaseBegan { case: case.clone(), us: 0 },
         LogLine::CaseEnded { case, history: file.to_owned(), sha256, began_us: 0, us: 9_000_000 },
     ];
@@ -102,7 +102,7 @@ fn run_that_ended(live: f64, end: End) -> TempDir {
     folder
 }
 
-fn report(folder: &Path, more: &[&str]) -> probity::Said {
+fn report(folder: &Path, more: &[&str]) -> probity::ProgramOutput {
     let mut arguments = vec!["report", folder.to_str().unwrap()];
     arguments.extend(more);
     probity(&arguments)

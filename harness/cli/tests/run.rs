@@ -7,7 +7,7 @@ mod probity;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use probity::{Said, probity, write};
+use probity::{ProgramOutput, probity, write};
 
 const CASE: &str = "\
 case: mine/one
@@ -42,7 +42,7 @@ fn place(contexts: &[&str]) -> Place {
 }
 
 impl Place {
-    fn run(&self, more: &[&str]) -> Said {
+    fn run(&self, more: &[&str]) -> ProgramOutput {
         let case = self.folder.path().join("case.yaml").display().to_string();
         let out = self.folder.path().join("out").display().to_string();
         let config = self.config.display().to_string();

@@ -4,7 +4,7 @@
 
 mod probity;
 
-use probity::{Said, probity, write};
+use probity::{ProgramOutput, probity, write};
 
 const GOOD: &str = "\
 apiVersion: v1
@@ -27,7 +27,7 @@ spec:
 ";
 
 /// Says what would be tried of a file, with these flags.
-fn plan(text: &str, flags: &[&str]) -> Said {
+fn plan(text: &str, flags: &[&str]) -> ProgramOutput {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "pod.yaml", text);
     let mut arguments = vec!["try", path.to_str().unwrap(), "--plan"];
@@ -37,7 +37,7 @@ fn plan(text: &str, flags: &[&str]) -> Said {
     said
 }
 
-fn refused(said: &Said, beginning: &str) {
+fn refused(said: &ProgramOutput, beginning: &str) {
     assert_eq!(said.status, 2, "{}", said.err);
     let beginning = format!("probity try: {beginning}");
     assert!(said.err.starts_with(&beginning), "wanted {beginning}, got {}", said.err);

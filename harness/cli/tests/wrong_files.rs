@@ -4,7 +4,7 @@
 
 mod probity;
 
-use probity::{Said, probity, write};
+use probity::{ProgramOutput, probity, write};
 
 const GOOD: &str = "\
 case: mine/one
@@ -20,12 +20,12 @@ target:
 ";
 
 /// Lints the good case with a part of it replaced.
-fn lint(from: &str, to: &str) -> Said {
+fn lint(from: &str, to: &str) -> ProgramOutput {
     assert!(GOOD.contains(from), "{from}");
     lint_text(&GOOD.replacen(from, to, 1))
 }
 
-fn lint_text(text: &str) -> Said {
+fn lint_text(text: &str) -> ProgramOutput {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "case.yaml", text);
     let mut said = probity(&["lint", path.to_str().unwrap()]);
@@ -34,7 +34,7 @@ fn lint_text(text: &str) -> Said {
 }
 
 /// The first line of what is said begins with this.
-fn refused(said: &Said, beginning: &str) {
+fn refused(said: &ProgramOutput, beginning: &str) {
     assert_eq!(said.status, 2, "{}", said.err);
     assert!(said.err.starts_with(beginning), "wanted {beginning}, got {}", said.err);
 }

@@ -1,10 +1,14 @@
-//! What can go wrong with a cluster, in sentences: what was done, what went wrong, what to do.
+//! Errors of the cluster: what was done, what went wrong, what to do.
 //!
-//! Nothing here is ever a verdict: a fault of the way to the cluster is `error` or `inconclusive`, never `violated`.
+//! None of them is a verdict: a problem on the way to the cluster is `error` or `inconclusive`, never `violated`. This
+//! module uses no other module of the crate.
 
 use std::fmt;
 
-use crate::rights::Missing;
+use kube::core::Status;
+
+/// A prose answer of a proxy is cut after this many characters.
+const LONGEST_PROSE: usize = 500;
 
 /// Why something could not be done with the cluster.
 #[derive(Debug, thiserror::Error)]
@@ -12,32 +16,26 @@ pub enum ClusterError {
     /// The kubeconfig could not be read.
     #[error("failed to read the kubeconfig ({path}): {error}; name another with --kubeconfig")]
     Kubeconfig {
-        /// Where it was looked for.
+        /// The file, or the usual places.
         path: String,
         /// What went wrong.
         error: Box<kube::config::KubeconfigError>,
     },
-    /// The context was not named.
+    /// No context was named; these are the ones in the kubeconfig.
     #[error(
         "no context was named, and the harness does not take whatever is current; name one with --context: {}",
-        listed(contexts, "the kubeconfig has none")
+        list(.0)
     )]
-    ContextNotNamed {
-        /// The contexts that there are.
-        contexts: Vec<String>,
-    },
-    /// There is no such context.
-    #[error(
-        "the kubeconfig has no context `{context}`; name one with --context: {}",
-        listed(contexts, "it has none")
-    )]
+    ContextNotNamed(Vec<String>),
+    /// The kubeconfig does not have the context.
+    #[error("the kubeconfig has no context `{context}`; name one with --context: {}", list(.known))]
     NoSuchContext {
-        /// What was named.
+        /// The context that was named.
         context: String,
-        /// The contexts that there are.
-        contexts: Vec<String>,
+        /// The contexts in the kubeconfig.
+        known: Vec<String>,
     },
-    /// The context is there, but no client can be made of it.
+    /// The context exists, but no client can be made from it.
     #[error("the context `{context}` cannot be used: {error}; try `kubectl --context {context} version`")]
     Context {
         /// The context.
@@ -45,81 +43,49 @@ pub enum ClusterError {
         /// What is wrong with it.
         error: String,
     },
-    /// The API server could not be reached, or the connection broke.
-    #[error("failed to {doing}: {error}; is the API server reachable from here?")]
-    Unreachable {
+    /// A request failed.
+    #[error("failed to {doing}: {failure}")]
+    Request {
         /// What was being done.
         doing: String,
-        /// What went wrong.
-        error: String,
-    },
-    /// The API server did not answer in time.
-    #[error("failed to {doing}: the API server was silent for {seconds} s")]
-    Silent {
-        /// What was being done.
-        doing: String,
-        /// For how long it was waited.
-        seconds: u64,
-    },
-    /// The API server refused.
-    #[error("failed to {doing}: {refusal}")]
-    Refused {
-        /// What was being done.
-        doing: String,
-        /// The refusal.
-        refusal: Box<Refusal>,
-    },
-    /// An answer is not what the API promises.
-    #[error("failed to {doing}: the answer makes no sense: {error}")]
-    Answer {
-        /// What was being done.
-        doing: String,
-        /// What is wrong with it.
-        error: String,
-    },
-    /// A container's log ended before its end.
-    #[error("failed to {doing}: the log was cut off after {} bytes: {error}", text.len())]
-    CutOff {
-        /// What was being done.
-        doing: String,
-        /// What came, up to the last whole line.
-        text: String,
-        /// How it ended.
-        error: String,
+        /// How it failed.
+        failure: RequestFailure,
     },
     /// The harness does not know this kind of object.
-    #[error("the harness does not know the kind `{kind}`; it knows {}", crate::kinds::names())]
+    #[error("the harness does not know the kind `{kind}`; it knows {known}")]
     UnknownKind {
         /// The kind.
         kind: String,
+        /// The kinds that it knows.
+        known: String,
     },
-    /// A pod of ours did not become ready.
+    /// One of the harness's own pods did not become ready.
     #[error("the pod {pod} did not become ready (waited {seconds} s): {why}")]
     NotReady {
         /// The pod.
         pod: String,
-        /// For how long it was waited.
+        /// How long the harness waited.
         seconds: u64,
-        /// Why, with what to do.
+        /// Why, and what to do.
         why: String,
     },
-    /// Rights are missing.
+    /// Rights are missing: one sentence each.
     #[error(
-        "rights are missing, so nothing was created:{}\nApply the output of `probity rbac`, or use a context with these rights.",
-        crate::rights::in_lines(.0)
+        "rights are missing, so nothing was created:\n  {}\nApply the output of `probity rbac`, or use a context with these rights.",
+        .0.join("\n  ")
     )]
-    Rights(Vec<Missing>),
+    Rights(Vec<String>),
     /// The namespace cannot be used.
     #[error("the namespace {name} cannot be used: {why}")]
     Namespace {
         /// The namespace.
         name: String,
-        /// Why, with what to do.
+        /// Why, and what to do.
         why: String,
     },
-    /// A pod could not be talked to over a port-forward.
+    /// A request to a pod over a port-forward failed.
     #[error("failed to {doing} at port {port} of the pod {pod} over a port-forward: {error}")]
-    Door {
+    PortForward {
         /// What was being done.
         doing: String,
         /// The pod.
@@ -131,73 +97,126 @@ pub enum ClusterError {
     },
 }
 
-fn listed(names: &[String], none: &str) -> String {
-    if names.is_empty() { none.to_owned() } else { names.join(", ") }
-}
-
-/// The API server's own words on why it refused.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refusal {
-    /// The status code of the answer.
-    pub code: u16,
-    /// The machine's word, such as `Invalid`, `Forbidden`, `AlreadyExists`.
-    pub reason: String,
-    /// The sentence.
-    pub message: String,
-    /// The fields that are at fault, each with a sentence.
-    pub causes: Vec<(String, String)>,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = self.message.trim();
-        let message = if message.is_empty() { "no reason was given" } else { message };
-        write!(f, "the API server answered {}", self.code)?;
-        if !self.reason.is_empty() {
-            write!(f, " {}", self.reason)?;
-        }
-        write!(f, ": {message}")
-    }
-}
-
-/// Why a request did not do what it should: the server refused, or it could not be asked.
-#[derive(Debug, thiserror::Error)]
-pub enum SendError {
-    /// It was asked and refused.
-    #[error("failed to {doing}: {refusal}")]
-    Refused {
-        /// What was being done.
-        doing: String,
-        /// The refusal.
-        refusal: Refusal,
-    },
-    /// It could not be asked, or its answer did not come.
-    #[error(transparent)]
-    Failed(#[from] ClusterError),
-}
-
-impl SendError {
-    /// The refusal, if it was one.
+impl ClusterError {
+    /// The refusal of the API server, if it was one.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
-            Self::Refused { refusal, .. } => Some(refusal),
-            Self::Failed(_) => None,
+            Self::Request { failure: RequestFailure::Refused(refusal), .. } => Some(refusal),
+            _ => None,
         }
     }
 
-    /// The status code of the refusal; 0 if there was no answer.
+    /// The status code of the refusal; 0 if it was not one.
     #[must_use]
     pub fn code(&self) -> u16 {
         self.refusal().map_or(0, |refusal| refusal.code)
     }
 }
 
-impl From<SendError> for ClusterError {
-    fn from(error: SendError) -> Self {
+/// How a request to the API server failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestFailure {
+    /// It could not be sent, or the connection broke.
+    #[error("{0}; is the API server reachable from here?")]
+    Unreachable(String),
+    /// There was no answer within this many seconds.
+    #[error("the API server was silent for {0} s")]
+    Silent(u64),
+    /// The API server refused it.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    /// The answer is not what the API promises.
+    #[error("the answer makes no sense: {0}")]
+    Unreadable(String),
+    /// The log of a container was cut off.
+    #[error("the log was cut off after {} bytes: {error}", text.len())]
+    CutOff {
+        /// What came, up to the last whole line.
+        text: String,
+        /// How it ended.
+        error: String,
+    },
+}
+
+impl RequestFailure {
+    pub(crate) fn unreachable(error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::Unreachable(with_causes(error))
+    }
+
+    pub(crate) fn while_doing(self, doing: &str) -> ClusterError {
+        ClusterError::Request { doing: doing.to_owned(), failure: self }
+    }
+}
+
+impl From<kube::Error> for RequestFailure {
+    fn from(error: kube::Error) -> Self {
         match error {
-            SendError::Refused { doing, refusal } => Self::Refused { doing, refusal: Box::new(refusal) },
-            SendError::Failed(error) => error,
+            kube::Error::Api(status) => Self::Refused(Box::new(Refusal::from(*status))),
+            other => Self::unreachable(&other),
         }
     }
+}
+
+/// The API server's own words on why it refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+pub struct Refusal {
+    /// The status code of the answer.
+    pub code: u16,
+    /// The reason in one word, such as `Invalid`, `Forbidden`, `AlreadyExists`.
+    pub reason: String,
+    /// The reason in a sentence.
+    pub message: String,
+    /// The fields that are at fault, each with a sentence.
+    pub causes: Vec<(String, String)>,
+}
+
+impl Refusal {
+    /// Reads the body of an answer with an error code: a `Status`, or whatever a proxy wrote.
+    pub(crate) fn read(code: u16, body: &[u8]) -> Self {
+        match serde_json::from_slice::<Status>(body) {
+            Ok(status) if !(status.message.is_empty() && status.reason.is_empty()) => {
+                Self { code, ..Self::from(status) }
+            }
+            _ => {
+                let message = String::from_utf8_lossy(body).chars().take(LONGEST_PROSE).collect();
+                Self { code, message, ..Self::default() }
+            }
+        }
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(Status { code, reason, message, details, .. }: Status) -> Self {
+        let causes = details.map(|details| details.causes).unwrap_or_default();
+        let causes = causes.into_iter().map(|cause| (cause.field, cause.message)).collect();
+        Self { code, reason, message, causes }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = self.message.trim();
+        let message = if message.is_empty() { "no reason was given" } else { message };
+        let space = if self.reason.is_empty() { "" } else { " " };
+        write!(f, "the API server answered {}{space}{}: {message}", self.code, self.reason)
+    }
+}
+
+/// An error and its causes in one sentence, without repetitions.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_words = cause.to_string();
+        if !words.contains(&cause_words) {
+            words = format!("{words}: {cause_words}");
+        }
+        next = cause.source();
+    }
+    words
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "the kubeconfig has none".to_owned() } else { names.join(", ") }
 }

@@ -1,49 +1,27 @@
-//! The hands of the harness: everything that touches a cluster.
+//! Everything of the harness that touches a cluster.
 //!
-//! It arranges what a case says, writes down what happens, and cleans up. It asserts nothing: what follows from a
-//! history is the model's business.
+//! It arranges what a case describes, records what happens, and cleans up. It asserts nothing: what follows from a
+//! history is the business of the model. The folders build on each other in this order: `api` (requests to the API
+//! server and to pods), `listen` (what is recorded), `setup` (what a run needs before its cases), `run` (the cases).
 
-mod ask;
-pub mod books;
-pub mod clocks;
-pub mod connect;
-pub mod director;
-pub mod error;
-pub mod forward;
-pub mod gc;
-pub mod incoming;
-mod inside;
-pub mod kinds;
-pub mod logs;
-mod metrics;
-pub mod metronome;
-pub mod namespace;
-pub mod nodes;
-pub mod progress;
-pub mod ready;
-pub mod recorder;
-pub mod rights;
-pub mod run;
-pub mod schedule;
-pub mod send;
-mod steady;
-mod steps;
-pub mod ticker;
-pub mod turns;
-pub mod usage;
-pub mod watch;
-pub mod zero;
+mod api;
+mod error;
+mod fields;
+mod listen;
+mod run;
+mod run_clock;
+mod setup;
 
-pub use connect::{Access, Ground, connect};
-pub use error::{ClusterError, Refusal, SendError};
-pub use forward::Door;
-pub use incoming::Incoming;
-pub use metronome::Metronome;
-pub use namespace::{Leftover, Namespace};
-pub use progress::Progress;
-pub use recorder::Recorder;
-pub use rights::Rights;
-pub use run::{RefusedPod, RunError, RunOptions, conduct, rehearse};
-pub use send::Listing;
-pub use ticker::Ticker;
-pub use zero::Zero;
+pub use api::client::{Access, ClusterClient, connect};
+pub use api::objects::Listing;
+pub use error::{ClusterError, Refusal, RequestFailure};
+pub use listen::incoming::Incoming;
+pub use listen::watches::watch;
+pub use run::options::{RefusedPod, RunError, RunOptions};
+pub use run::progress::Progress;
+pub use run::rehearsal::rehearse;
+pub use run::{conduct, schedule};
+pub use run_clock::RunClock;
+pub use setup::namespace::{Leftover, Namespace};
+pub use setup::rights::Rights;
+pub use setup::{gc, rights};

@@ -9,8 +9,8 @@ use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
 use jiff::Timestamp;
 use oci_spec::image::{
-    Arch, ConfigBuilder, HistoryBuilder, ImageConfiguration, ImageConfigurationBuilder, ImageManifest,
-    ImageManifestBuilder, MediaType, Os, RootFsBuilder, SCHEMA_VERSION,
+    Arch, ConfigBuilder, HistoryBuilder, ImageConfiguration, ImageConfigurationBuilder, ImageManifestBuilder,
+    MediaType, Os, RootFsBuilder, SCHEMA_VERSION,
 };
 
 use crate::blob::{canonical_json, sha256};
@@ -123,11 +123,6 @@ impl Image {
     /// The configuration, parsed.
     pub fn configuration(&self) -> Result<ImageConfiguration, Error> {
         Ok(serde_json::from_slice(self.config.bytes())?)
-    }
-
-    /// The manifest, parsed.
-    pub fn parsed_manifest(&self) -> Result<ImageManifest, Error> {
-        Ok(serde_json::from_slice(self.manifest.bytes())?)
     }
 
     /// The files of the image. Refuses layers that lie upon one another, as ours never do, and whatever [`Tree`] refuses.

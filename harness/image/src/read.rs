@@ -3,7 +3,7 @@
 //! Refuses archives that other tools may well read (foreign layers, nested indexes, blobs of another algorithm, files that
 //! nothing refers to): what passes here is what this crate writes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use oci_spec::image::{Descriptor, ImageIndex, ImageManifest, MediaType, OciLayout};
 use serde::de::DeserializeOwned;
@@ -137,17 +137,9 @@ fn parse<T: DeserializeOwned>(path: &str, content: &[u8]) -> Result<T, Error> {
 /// The full name of a descriptor; its tag has to agree with the other annotation.
 fn name_of(descriptor: &Descriptor) -> Result<ImageName, Error> {
     let place = || format!("{INDEX_FILE}, {}", descriptor.digest());
-    let annotations: BTreeMap<&str, &str> = descriptor
-        .annotations()
-        .iter()
-        .flatten()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
     let annotation = |key: &str| {
-        annotations
-            .get(key)
-            .copied()
-            .ok_or_else(|| Error::at(place(), format!("the annotation {key} is missing")))
+        let value = descriptor.annotations().as_ref().and_then(|annotations| annotations.get(key));
+        value.ok_or_else(|| Error::at(place(), format!("the annotation {key} is missing")))
     };
     let name: ImageName =
         annotation(NAME_ANNOTATION)?.parse().map_err(|error: Error| Error::at(place(), error.to_string()))?;

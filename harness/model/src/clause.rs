@@ -180,6 +180,18 @@ impl Clause {
         times.unwrap_or_default()
     }
 
+    /// So many times a unit as a tolerance says.
+    #[must_use]
+    pub fn tolerance_multiple(&self, of: i64, name: &str) -> i64 {
+        of.saturating_mul(i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX))
+    }
+
+    /// One of so many equal parts of a whole as a tolerance says.
+    #[must_use]
+    pub fn tolerance_part(&self, of: i64, name: &str) -> i64 {
+        of / i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX).max(1)
+    }
+
     /// The versions that it holds for, in words, unless it holds for all.
     #[must_use]
     pub fn versions(&self) -> Option<String> {
@@ -261,6 +273,15 @@ pub struct Tolerance {
     pub times: Option<usize>,
     /// Why so much, or so many.
     pub because: String,
+}
+
+impl Tolerance {
+    /// How much or how many: `10s`, or `3`.
+    #[must_use]
+    pub fn amount(&self) -> String {
+        let span = self.by.map(|by| by.to_string());
+        span.or_else(|| self.times.map(|times| times.to_string())).unwrap_or_default()
+    }
 }
 
 /// All clauses, in the order of the book.

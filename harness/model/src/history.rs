@@ -6,6 +6,7 @@
 //! ever added to; an event's id is its position.
 
 mod deed;
+mod line;
 mod sighting;
 
 use std::collections::BTreeMap;
@@ -71,20 +72,20 @@ pub struct NodeFacts {
 }
 
 /// One thing that happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// When the harness learned of it, in microseconds since the run's zero on its own monotonic clock.
     pub us: i64,
     /// What it is.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(flatten))]
     pub what: Happening,
 }
 
 /// What can happen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schemars(rename_all = "kebab-case"))]
 pub enum Happening {
     /// The harness did something.
     Deed(Deed),

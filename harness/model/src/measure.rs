@@ -12,6 +12,12 @@ pub use crate::stamp::Interval;
 /// A second in microseconds, which is what times are counted in.
 pub const SECOND: i64 = 1_000_000;
 
+/// Whole seconds, as the API writes times, in microseconds.
+#[must_use]
+pub fn whole_seconds(seconds: i64) -> i64 {
+    seconds.saturating_mul(SECOND)
+}
+
 /// What a quantity may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -88,6 +94,18 @@ pub enum Fit {
     Undecided,
 }
 
+impl Fit {
+    /// The worse of two: one miss is enough, and one doubt outweighs what is met.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Missed, _) | (_, Self::Missed) => Self::Missed,
+            (Self::Undecided, _) | (_, Self::Undecided) => Self::Undecided,
+            (Self::Met, Self::Met) => Self::Met,
+        }
+    }
+}
+
 /// A quantity as it was observed, with all that is needed to judge it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -107,6 +125,13 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// A number of things, without noise.
+    #[must_use]
+    pub fn count(quantity: impl Into<String>, number: usize, bound: Bound, events: Vec<EventId>) -> Self {
+        let observed = Interval::point(i64::try_from(number).unwrap_or(i64::MAX));
+        Self { quantity: quantity.into(), unit: Unit::Count, observed, bound, noise: 0, events }
+    }
+
     /// How it lies to its bound. Noise meanwhile delays and never hastens, so it excuses an upper bound and never a lower
     /// one; for the noise before it, see [`Bound::eased`].
     #[must_use]
@@ -129,11 +154,7 @@ impl Measurement {
                 Fit::Undecided
             }
         });
-        match (lower, upper) {
-            (Fit::Missed, _) | (_, Fit::Missed) => Fit::Missed,
-            (Fit::Undecided, _) | (_, Fit::Undecided) => Fit::Undecided,
-            (Fit::Met, Fit::Met) => Fit::Met,
-        }
+        lower.worse(upper)
     }
 
     /// How far inside its bound it lies at the nearest end; negative if it reaches beyond.

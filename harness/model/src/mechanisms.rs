@@ -4,6 +4,8 @@
 //! A reading uses these by name, and no judge has a number of its own: what one clause alone allows is in its `slack` and
 //! its `tolerances`.
 
+use std::fmt;
+
 use crate::measure::SECOND;
 
 /// A tolerance that several clauses share.
@@ -29,6 +31,15 @@ impl Share {
     }
 }
 
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            1 => write!(f, "{} times", self.0),
+            part => write!(f, "{}/{part}", self.0),
+        }
+    }
+}
+
 macro_rules! mechanisms {
     ($list:ident: $type:ty; $( $(#[doc = $because:literal])+ $name:ident = $amount:expr; )+) => {
         $( $(#[doc = $because])+ pub const $name: $type = $amount; )+
@@ -45,6 +56,8 @@ mechanisms! {
     NEAR = SECOND / 10;
     /// The runtime may take this long to start a command on a busy node: a probe with a shorter timeout may fail unseen.
     START_OF_A_COMMAND = 3 * SECOND;
+    /// The runtime starts a process to end a command that is too late, which took up to two seconds on a busy node.
+    TO_END_A_COMMAND = 3 * SECOND;
     /// The kubelet may not know for this long that a container was started again: it lists the containers once a second,
     /// and syncs the pod then. What its probes meet meanwhile counts for the life before.
     UNKNOWN_LIFE = 3 * SECOND;
@@ -89,6 +102,10 @@ mechanisms! {
     REDIRECTED_LATE = SECOND;
     /// Two tries of one probe follow one another at once: on an idle node they are never further apart than this.
     BETWEEN_TRIES = SECOND / 2;
+    /// A process that was held up within this time before it saw a connection can have accepted it late.
+    BEFORE_ACCEPTED = 2 * SECOND;
+    /// The API writes times in whole seconds and cuts off the rest.
+    CUT_TO_SECONDS = SECOND;
 }
 
 mechanisms! {
@@ -105,8 +122,20 @@ mechanisms! {
     FAR_TOO_LATE = Share(3, 2);
     /// A node that is busy for this share of the timeout may make a probe time out by itself.
     HELD_UP = Share(1, 4);
+    /// Between two probes that are further apart than this share of the period, one may have been lost on its way.
+    ONE_MISSED = Share(3, 2);
     /// Two tries of one probe are closer together than this share of the period, and two probes are not.
     BETWEEN_PROBES = Share(1, 4);
+    /// A probe comes within two periods of any instant at which it is sent at all: one period until its next turn, and one
+    /// more because a turn can be late. When none comes for that long, the kubelet has stopped sending it.
+    PERIODS_TO_COME = Share(2, 1);
+    /// An answer within one half of the period is quick: it cannot delay the next probe.
+    QUICK = Share(1, 2);
+    /// A probe that comes one half of a period off its beat has another reason than lateness.
+    OFF_BEAT = Share(1, 2);
+    /// Noise of more than one half of the timeout makes a result doubtful: the kubelet can have received an answer that the
+    /// target sent too late, or missed one that was in time.
+    DOUBTFUL = Share(1, 2);
 }
 
 mechanisms! {

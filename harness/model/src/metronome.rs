@@ -17,7 +17,7 @@ pub const TOLERANCE_US: i64 = 100_000;
 
 /// Hears the lines of metronomes. Only what a probe must do counts: a request, or a command.
 #[derive(Clone, Debug)]
-pub struct MetronomeEar {
+pub struct MetronomeReader {
     period_us: i64,
     beats: BTreeMap<(String, String), Beat>,
 }
@@ -33,7 +33,7 @@ struct Beat {
     heard_us: i64,
 }
 
-impl MetronomeEar {
+impl MetronomeReader {
     /// An ear for metronomes whose probes all have this period.
     #[must_use]
     pub fn new(period_us: i64) -> Self {
@@ -138,7 +138,7 @@ mod tests {
 
     /// What an ear tells of beats at these times on the node's clock.
     fn told(beats: &[u64]) -> Vec<Noise> {
-        let mut ear = MetronomeEar::new(1_000_000);
+        let mut ear = MetronomeReader::new(1_000_000);
         beats.iter().filter_map(|at| ear.hear(0, &beat("a", *at))).collect()
     }
 
@@ -160,14 +160,14 @@ mod tests {
 
     #[test]
     fn a_restart_is_no_noise() {
-        let mut ear = MetronomeEar::new(1_000_000);
+        let mut ear = MetronomeReader::new(1_000_000);
         assert_eq!(ear.hear(0, &beat("a", 1_000_000)), None);
         assert_eq!(ear.hear(0, &beat("b", 9_000_000)), None);
     }
 
     #[test]
     fn lost_lines_are_no_noise() {
-        let mut ear = MetronomeEar::new(1_000_000);
+        let mut ear = MetronomeReader::new(1_000_000);
         assert_eq!(ear.hear(0, &beat("a", 1_000_000)), None);
         let missing = Entry::Missing { boot: "a".to_owned(), first: 3, lines: 20 };
         assert_eq!(ear.hear(0, &heard(missing)), None);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_beat_that_is_still_overdue_is_noise_already() {
-        let mut ear = MetronomeEar::new(1_000_000);
+        let mut ear = MetronomeReader::new(1_000_000);
         assert_eq!(ear.hear(500_000, &beat("a", 1_000_000)), None);
         assert_eq!(ear.overdue(1_700_000, 200_000), []);
         let noise = ear.overdue(4_700_000, 200_000);

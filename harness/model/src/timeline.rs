@@ -31,7 +31,7 @@ pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
 pub use life::{Life, Lives, ProbedLife};
 pub use pod::{ContainerLife, ContainerSeen, PodLife, Revision, State};
-pub use result::{ProbeOutcome, ProbeResult};
+pub use result::{ProbeAnswer, ProbeOutcome, ProbeResult};
 pub use spec::{ContainerKind, Handler, Port, ProbeKind, ProbeSpec};
 
 /// A history, joined.

@@ -17,16 +17,16 @@ use crate::word::{Reason, Word};
 
 /// A history as it was found in the run's folder, or why it could not be read.
 #[derive(Debug)]
-pub struct Stored {
+pub struct StoredHistory {
     /// Its place below the folder, as the log names it.
     pub file: String,
-    /// What it tells, or a sentence on why it tells nothing.
-    pub told: Result<Told, String>,
+    /// What is in it, or a sentence on why it cannot be read.
+    pub contents: Result<ReadHistory, String>,
 }
 
 /// A history and its digest.
 #[derive(Debug)]
-pub struct Told {
+pub struct ReadHistory {
     /// The digest of its lines, before compression.
     pub sha256: String,
     /// The history.
@@ -39,7 +39,11 @@ impl Report {
     /// # Errors
     ///
     /// If the log lacks its first line.
-    pub fn build(registry: &Registry, log: &[LogLine], histories: &[Stored]) -> Result<Self, LogError> {
+    pub fn build(
+        registry: &Registry,
+        log: &[LogLine],
+        histories: &[StoredHistory],
+    ) -> Result<Self, LogError> {
         let Some(LogLine::Began(facts)) = log.first() else { return Err(LogError::Empty) };
         let environment = log.iter().find_map(|line| match line {
             LogLine::Ready(ground) => Some(ground.clone()),
@@ -50,14 +54,14 @@ impl Report {
             _ => None,
         });
         let interrupted = usage.is_some_and(|usage| usage.interrupted);
-        let tried = trials(registry, facts, log, histories, interrupted);
+        let runs = case_runs(registry, facts, log, histories, interrupted);
         let clauses: Vec<ClauseReport> = registry
             .catalogue
             .iter()
             .filter(|clause| clause.untestable.is_none())
-            .map(|clause| of_clause(registry, clause, &tried, environment.as_ref()))
+            .map(|clause| of_clause(registry, clause, &runs, environment.as_ref()))
             .collect();
-        let cases: Vec<CaseReport> = tried.into_iter().map(|trial| trial.report).collect();
+        let cases: Vec<CaseReport> = runs.into_iter().map(|case_run| case_run.report).collect();
         Ok(Self {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
@@ -89,7 +93,7 @@ impl Report {
 }
 
 /// One time that a case was to run.
-pub(super) struct Trial<'a> {
+pub(super) struct CaseRun<'a> {
     /// What is said about it.
     pub(super) report: CaseReport,
     /// The verdict on each clause that it was written for, where it has no history.
@@ -104,13 +108,13 @@ enum Fate<'l> {
     Else(Verdict),
 }
 
-fn trials<'a>(
+fn case_runs<'a>(
     registry: &Registry,
     facts: &RunFacts,
     log: &[LogLine],
-    histories: &'a [Stored],
+    histories: &'a [StoredHistory],
     interrupted: bool,
-) -> Vec<Trial<'a>> {
+) -> Vec<CaseRun<'a>> {
     let mut fates: BTreeMap<&CaseName, Vec<Fate<'_>>> = BTreeMap::new();
     let mut strangers: Vec<Planned> = Vec::new();
     for (case, fate) in log.iter().filter_map(fate) {
@@ -119,7 +123,7 @@ fn trials<'a>(
         }
         fates.entry(case).or_default().push(fate);
     }
-    let mut trials = Vec::new();
+    let mut case_runs = Vec::new();
     for planned in facts.cases.iter().chain(&strangers) {
         let mut found = fates.remove(&planned.case).unwrap_or_default();
         found.sort_by_key(by_file);
@@ -131,10 +135,10 @@ fn trials<'a>(
         let several = found.len() > 1;
         for (at, fate) in found.into_iter().enumerate() {
             let repetition = several.then(|| u32::try_from(at + 1).unwrap_or(u32::MAX));
-            trials.push(trial(registry, planned, repetition, &fate, histories));
+            case_runs.push(case_run(registry, planned, repetition, &fate, histories));
         }
     }
-    trials
+    case_runs
 }
 
 fn fate(line: &LogLine) -> Option<(&CaseName, Fate<'_>)> {
@@ -181,13 +185,13 @@ fn inconclusive(why: &str) -> Verdict {
     Verdict::Inconclusive { doubt: Doubt::Unseen, why: why.to_owned(), events: Vec::new() }
 }
 
-fn trial<'a>(
+fn case_run<'a>(
     registry: &Registry,
     planned: &Planned,
     repetition: Option<u32>,
     fate: &Fate<'_>,
-    histories: &'a [Stored],
-) -> Trial<'a> {
+    histories: &'a [StoredHistory],
+) -> CaseRun<'a> {
     let mut report = CaseReport {
         case: planned.case.clone(),
         repetition,
@@ -208,14 +212,14 @@ fn trial<'a>(
         Fate::Ended { history, sha256, began_us, us } => {
             (report.began_us, report.ended_us) = (Some(*began_us), Some(*us));
             match read(histories, history, sha256) {
-                Ok(told) => {
-                    let events = told.history.events().len();
-                    let (file, sha256) = ((*history).to_owned(), told.sha256.clone());
-                    report.history = Some(HistoryRef { file, sha256, events });
-                    report.judgements = registry.judge(&told.history);
-                    report.expected = expect::judge(&told.history);
+                Ok(file) => {
+                    let events = file.history.events().len();
+                    let (name, sha256) = ((*history).to_owned(), file.sha256.clone());
+                    report.history = Some(HistoryRef { file: name, sha256, events });
+                    report.judgements = registry.judge(&file.history);
+                    report.expected = expect::judge(&file.history);
                     conclude(&mut report);
-                    return Trial { report, instead: None, history: Some(&told.history) };
+                    return CaseRun { report, instead: None, history: Some(&file.history) };
                 }
                 Err(why) => Verdict::Error { why },
             }
@@ -224,17 +228,18 @@ fn trial<'a>(
     report.verdict = Word::of(&instead);
     report.reason = Reason::of(&instead);
     instead.sentence().clone_into(&mut report.finding);
-    Trial { report, instead: Some(instead), history: None }
+    CaseRun { report, instead: Some(instead), history: None }
 }
 
-fn read<'a>(histories: &'a [Stored], file: &str, sha256: &str) -> Result<&'a Told, String> {
+fn read<'a>(histories: &'a [StoredHistory], file: &str, sha256: &str) -> Result<&'a ReadHistory, String> {
     let stored = histories.iter().find(|stored| stored.file == file);
     let stored = stored.ok_or_else(|| format!("the history {file} is missing"))?;
-    let told = stored.told.as_ref().map_err(|why| format!("the history {file} cannot be read: {why}"))?;
-    if told.sha256 != sha256 {
+    let found =
+        stored.contents.as_ref().map_err(|why| format!("the history {file} cannot be read: {why}"))?;
+    if found.sha256 != sha256 {
         return Err(format!("the history {file} is not the one that the run wrote: its digest differs"));
     }
-    Ok(told)
+    Ok(found)
 }
 
 /// The verdict of a case: over the clauses that it was written for and its own expectations, and over whatever else
@@ -281,7 +286,7 @@ fn sum(facts: &RunFacts, clauses: &[ClauseReport], cases: &[CaseReport]) -> RunR
     }
 }
 
-fn warnings(log: &[LogLine], histories: &[Stored], ended: bool) -> Vec<String> {
+fn warnings(log: &[LogLine], histories: &[StoredHistory], ended: bool) -> Vec<String> {
     let told = log.iter().filter_map(|line| match line {
         LogLine::Warning { what } => Some(what.clone()),
         _ => None,

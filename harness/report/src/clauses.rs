@@ -3,25 +3,25 @@
 use probity_model::verdict::{Skip, Verdict};
 use probity_model::{Clause, EventId, Judgement, Measurement, Registry};
 
-use crate::build::Trial;
+use crate::build::CaseRun;
 use crate::document::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, UndecidedIn};
 use crate::merge::{Poll, Vote};
-use crate::run_log::Ground;
+use crate::run_log::ClusterFacts;
 use crate::word::{Reason, Word};
 use crate::words::event_in_words;
 
 /// How many histories a clause cites, and how many events and measurements of each.
 const CITED: (usize, usize, usize) = (8, 8, 2);
 
-/// What all trials together say about a clause.
+/// What all case_runs together say about a clause.
 pub(super) fn of_clause(
     registry: &Registry,
     clause: &Clause,
-    trials: &[Trial<'_>],
-    ground: Option<&Ground>,
+    case_runs: &[CaseRun<'_>],
+    ground: Option<&ClusterFacts>,
 ) -> ClauseReport {
     let votes: Vec<Vote<'_>> =
-        trials.iter().enumerate().filter_map(|(at, trial)| vote(clause, at, trial)).collect();
+        case_runs.iter().enumerate().filter_map(|(at, case_run)| vote(clause, at, case_run)).collect();
     let poll: Poll<'_> = votes.iter().copied().collect();
     let outcome = poll.outcome();
     let unasked = outcome.is_none().then(|| nobody_asked(registry, clause, ground));
@@ -30,7 +30,7 @@ pub(super) fn of_clause(
     let aside = |vote: &&Vote<'_>| {
         poll.sets_doubts_aside() && !vote.intended && Word::of(vote.verdict) == Word::Inconclusive
     };
-    let case_of = |vote: &Vote<'_>| trials[vote.place].report.case.clone();
+    let case_of = |vote: &Vote<'_>| case_runs[vote.place].report.case.clone();
     ClauseReport {
         id: clause.id.clone(),
         level: clause.level,
@@ -40,8 +40,8 @@ pub(super) fn of_clause(
         verdict: word,
         reason: verdict.and_then(Reason::of),
         finding: verdict.map(|verdict| verdict.sentence().to_owned()).unwrap_or_default(),
-        evidence: outcome.map(|vote| evidence(vote, &votes, trials)).unwrap_or_default(),
-        measurements: votes.iter().flat_map(|vote| measurements(clause, &trials[vote.place])).collect(),
+        evidence: outcome.map(|vote| evidence(vote, &votes, case_runs)).unwrap_or_default(),
+        measurements: votes.iter().flat_map(|vote| measurements(clause, &case_runs[vote.place])).collect(),
         judged_in: votes
             .iter()
             .map(|vote| JudgedIn {
@@ -58,22 +58,22 @@ pub(super) fn of_clause(
     }
 }
 
-/// What a trial says about a clause: as it was judged, or what stands in place of a history.
-fn vote<'t>(clause: &Clause, place: usize, trial: &'t Trial<'_>) -> Option<Vote<'t>> {
-    if let Some(verdict) = &trial.instead {
-        let meant = trial.report.judges.contains(&clause.id);
+/// What a case_run says about a clause: as it was judged, or what stands in place of a history.
+fn vote<'t>(clause: &Clause, place: usize, case_run: &'t CaseRun<'_>) -> Option<Vote<'t>> {
+    if let Some(verdict) = &case_run.instead {
+        let meant = case_run.report.judges.contains(&clause.id);
         return meant.then_some(Vote { place, intended: true, verdict });
     }
-    let judgement = judgement(clause, trial)?;
+    let judgement = judgement(clause, case_run)?;
     Some(Vote { place, intended: judgement.intended, verdict: &judgement.verdict })
 }
 
-fn judgement<'t>(clause: &Clause, trial: &'t Trial<'_>) -> Option<&'t Judgement> {
-    trial.report.judgements.iter().find(|judgement| judgement.clause == clause.id)
+fn judgement<'t>(clause: &Clause, case_run: &'t CaseRun<'_>) -> Option<&'t Judgement> {
+    case_run.report.judgements.iter().find(|judgement| judgement.clause == clause.id)
 }
 
 /// Why a clause has no vote at all.
-fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&Ground>) -> Verdict {
+fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&ClusterFacts>) -> Verdict {
     let skipped = |reason, why: String| Verdict::Skipped { reason, why };
     match ground {
         Some(ground) if !clause.holds_for(&ground.server) => {
@@ -90,16 +90,16 @@ fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&Ground>) -
 }
 
 /// The histories that say the same as the one that decided, which comes first.
-fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], trials: &[Trial<'_>]) -> Vec<EvidenceRef> {
+fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) -> Vec<EvidenceRef> {
     let word = Word::of(decided.verdict);
     let others = votes.iter().filter(|vote| vote.place != decided.place && Word::of(vote.verdict) == word);
     let cited = |vote: &Vote<'_>| {
-        let trial = &trials[vote.place];
-        let (history, file) = (trial.history?, trial.report.history.as_ref()?);
+        let case_run = &case_runs[vote.place];
+        let (history, file) = (case_run.history?, case_run.report.history.as_ref()?);
         let events = vote.verdict.events();
         let cite = |id: &EventId| Cited { id: *id, what: event_in_words(history, *id) };
         (!events.is_empty()).then(|| EvidenceRef {
-            case: trial.report.case.clone(),
+            case: case_run.report.case.clone(),
             history: file.file.clone(),
             events: events.iter().take(CITED.1).map(cite).collect(),
             more: events.len().saturating_sub(CITED.1),
@@ -108,12 +108,12 @@ fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], trials: &[Trial<'_>]) -> Vec<
     std::iter::once(&decided).chain(others).filter_map(cited).take(CITED.0).collect()
 }
 
-/// The tightest measurements of a trial: those nearest to their bounds, or furthest beyond.
-fn measurements(clause: &Clause, trial: &Trial<'_>) -> Vec<MeasuredIn> {
+/// The tightest measurements of a case_run: those nearest to their bounds, or furthest beyond.
+fn measurements(clause: &Clause, case_run: &CaseRun<'_>) -> Vec<MeasuredIn> {
     let mut all: Vec<&Measurement> =
-        judgement(clause, trial).iter().flat_map(|of| &of.measurements).collect();
+        judgement(clause, case_run).iter().flat_map(|of| &of.measurements).collect();
     all.sort_by_key(|measured| measured.room());
-    let case = &trial.report.case;
+    let case = &case_run.report.case;
     all.into_iter()
         .take(CITED.2)
         .map(|measured| MeasuredIn { case: case.clone(), measured: measured.clone() })

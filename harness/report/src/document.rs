@@ -8,7 +8,7 @@ use probity_model::expect::Expected;
 use probity_model::{EventId, Judgement, Measurement};
 use serde::{Deserialize, Serialize};
 
-use crate::run_log::{Ground, Leftover, Suite, Tool, Usage};
+use crate::run_log::{ClusterFacts, Leftover, Suite, Tool, Usage};
 use crate::word::{Reason, Word};
 
 /// The name and version of the format's family.
@@ -50,7 +50,7 @@ pub struct Report {
     pub judged_by: Option<Suite>,
     /// Where it took place; absent if it never came so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub environment: Option<Ground>,
+    pub environment: Option<ClusterFacts>,
     /// The sum of it.
     pub result: RunResult,
     /// Each clause of the book that can be judged, in the book's order.
@@ -110,7 +110,7 @@ pub struct ProfileReport {
     /// Which.
     pub profile: Profile,
     /// What became of it.
-    pub result: Outcome,
+    pub result: ProfileOutcome,
     /// Why, in a sentence.
     pub why: String,
     /// Its clauses by verdict: those that a case of the profile was written for, and any that was violated in one.
@@ -123,7 +123,7 @@ pub struct ProfileReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ProfileOutcome {
     /// Every clause holds or diverges.
     Success,
     /// None was violated, and some are not decided.

@@ -14,11 +14,11 @@ pub mod run_log;
 mod word;
 mod words;
 
-pub use build::{Stored, Told};
+pub use build::{ReadHistory, StoredHistory};
 pub use diff::{Diff, Moved};
 pub use document::{
     API_VERSION, CaseReport, Cited, ClauseReport, Counts, EvidenceRef, HistoryRef, JudgedIn, KIND,
-    MeasuredIn, Outcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, UndecidedIn,
+    MeasuredIn, ProfileOutcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, UndecidedIn,
 };
 pub use exit::{Exit, ExitFacts, Undecided};
 pub use merge::{Poll, Vote};

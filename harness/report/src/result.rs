@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use probity_case::Profile;
 use probity_model::ClauseId;
 
-use crate::document::{ClauseReport, Counts, Outcome, ProfileReport};
+use crate::document::{ClauseReport, Counts, ProfileOutcome, ProfileReport};
 use crate::word::Word;
 
 impl Counts {
@@ -66,19 +66,19 @@ pub(super) fn profile(profile: Profile, clauses: &[&ClauseReport], modified: boo
     ProfileReport { profile, result, why, counts, clauses: names }
 }
 
-fn outcome(counts: Counts, modified: bool) -> (Outcome, String) {
+fn outcome(counts: Counts, modified: bool) -> (ProfileOutcome, String) {
     let (result, why) = if counts.violated > 0 {
-        (Outcome::Failure, "a clause was violated")
+        (ProfileOutcome::Failure, "a clause was violated")
     } else if counts.error > 0 {
-        (Outcome::Invalid, "the harness or its surroundings failed")
+        (ProfileOutcome::Invalid, "the harness or its surroundings failed")
     } else if counts.decided() == 0 {
-        (Outcome::Invalid, "nothing was decided")
+        (ProfileOutcome::Invalid, "nothing was decided")
     } else if modified {
-        (Outcome::Invalid, "the program was built from sources that differ from its commit")
+        (ProfileOutcome::Invalid, "the program was built from sources that differ from its commit")
     } else if counts.inconclusive + counts.skipped > 0 {
-        (Outcome::Partial, "some clauses are not decided")
+        (ProfileOutcome::Partial, "some clauses are not decided")
     } else {
-        (Outcome::Success, "every clause holds or diverges as catalogued")
+        (ProfileOutcome::Success, "every clause holds or diverges as catalogued")
     };
     (result, why.to_owned())
 }

@@ -26,7 +26,7 @@ pub enum LogLine {
     /// The first line: what was asked for.
     Began(Box<RunFacts>),
     /// The ground is laid, and cases begin.
-    Ready(Ground),
+    Ready(ClusterFacts),
     /// A case began.
     CaseBegan {
         /// The case.
@@ -180,7 +180,7 @@ impl Planned {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Ground {
+pub struct ClusterFacts {
     /// The name of the context.
     pub context: String,
     /// The version of the API server.
@@ -322,7 +322,7 @@ mod tests {
     fn lines() -> Vec<LogLine> {
         let case = CaseName("chapter/case".to_owned());
         let facts = RunFacts { run_id: "r1".to_owned(), repeat: 1, ..RunFacts::default() };
-        let ground = Ground { context: "kind-x".to_owned(), ..Ground::default() };
+        let ground = ClusterFacts { context: "kind-x".to_owned(), ..ClusterFacts::default() };
         vec![
             LogLine::Began(Box::new(facts.versioned())),
             LogLine::Ready(ground),

@@ -9,7 +9,7 @@ use probity_model::{Bound, Catalogue, Clause, Clock, History, Judge, Registry, S
 use serde_json::json;
 
 use super::*;
-use crate::run_log::{Ground, Leftover, Planned, RunFacts, Suite, Tool, Usage};
+use crate::run_log::{ClusterFacts, Leftover, Planned, RunFacts, Suite, Tool, Usage};
 
 const CLAUSES: &str = r"
 - id: demo.never-restarts
@@ -94,7 +94,7 @@ fn history(judges: &[&str], probes: &[f64], restarts: u64) -> History {
 struct Run {
     facts: RunFacts,
     lines: Vec<LogLine>,
-    histories: Vec<Stored>,
+    histories: Vec<StoredHistory>,
     finished: bool,
 }
 
@@ -141,8 +141,8 @@ impl Run {
             began_us: 1_000_000,
             us: 10_000_000,
         });
-        let told = Told { sha256: "5a".to_owned(), history: history(judges, probes, restarts) };
-        self.histories.push(Stored { file, told: Ok(told) });
+        let told = ReadHistory { sha256: "5a".to_owned(), history: history(judges, probes, restarts) };
+        self.histories.push(StoredHistory { file, contents: Ok(told) });
         self
     }
 
@@ -152,8 +152,11 @@ impl Run {
     }
 
     fn log(&self) -> Vec<LogLine> {
-        let ground =
-            Ground { context: "kind-x".to_owned(), server: "v1.36.3".to_owned(), ..Ground::default() };
+        let ground = ClusterFacts {
+            context: "kind-x".to_owned(),
+            server: "v1.36.3".to_owned(),
+            ..ClusterFacts::default()
+        };
         let begin = [LogLine::Began(Box::new(self.facts.clone())), LogLine::Ready(ground)];
         let usage = Usage { wall_us: 12_000_000, cases: 2, ..Usage::default() };
         let end = self.finished.then_some(LogLine::Finished(usage));
@@ -217,7 +220,7 @@ fn a_violation_seen_by_a_case_that_was_written_for_something_else_counts() {
     let clause = clause(&report, RESTARTS);
     assert_eq!(clause.verdict, Word::Violated);
     assert_eq!(clause.evidence[0].case.0, "demo/late");
-    assert_eq!(report.result.profiles[0].result, Outcome::Failure);
+    assert_eq!(report.result.profiles[0].result, ProfileOutcome::Failure);
     assert_eq!(report.exit(Undecided::Told), Exit::LeftBehind);
     let clean = Report { leftovers: Vec::new(), ..report };
     assert_eq!(clean.exit(Undecided::Told), Exit::Violated);
@@ -229,7 +232,7 @@ fn a_profile_fails_by_any_violation_that_its_cases_showed() {
     run.facts.profiles = vec![Profile::Core, Profile::Slow];
     let report = run.report();
     let results: Vec<_> = report.result.profiles.iter().map(|profile| profile.result).collect();
-    assert_eq!(results, [Outcome::Failure, Outcome::Invalid]);
+    assert_eq!(results, [ProfileOutcome::Failure, ProfileOutcome::Invalid]);
     assert_eq!(report.result.profiles[0].counts.total, 2);
 }
 
@@ -247,7 +250,7 @@ fn counts_add_up_and_advice_is_not_among_them() {
 fn all_held_is_a_success() {
     let report = Run::new().ended("demo/calm", &[RESTARTS, ON_TIME_ID], ON_TIME, 0).report();
     assert_eq!(report.exit(Undecided::Told), Exit::Success);
-    assert_eq!(report.result.profiles[0].result, Outcome::Success);
+    assert_eq!(report.result.profiles[0].result, ProfileOutcome::Success);
     assert_eq!(clause(&report, "demo.nobody-asks").verdict, Word::Skipped);
 }
 
@@ -261,7 +264,7 @@ fn a_run_in_which_nothing_ran_is_never_a_pass() {
             why: "left out".to_owned(),
         });
         assert_ne!(skipped.report().exit(undecided), Exit::Success);
-        assert_eq!(skipped.report().result.profiles[0].result, Outcome::Invalid);
+        assert_eq!(skipped.report().result.profiles[0].result, ProfileOutcome::Invalid);
     }
 }
 
@@ -292,20 +295,20 @@ fn a_history_that_is_missing_torn_or_changed_is_an_error_of_its_case() {
         run.report()
     };
     let missing = of(|run| run.histories.clear());
-    let unreadable = of(|run| run.histories[0].told = Err("it is torn".to_owned()));
-    let changed = of(|run| run.histories[0].told.as_mut().unwrap().sha256 = "00".to_owned());
+    let unreadable = of(|run| run.histories[0].contents = Err("it is torn".to_owned()));
+    let changed = of(|run| run.histories[0].contents.as_mut().unwrap().sha256 = "00".to_owned());
     for report in [missing, unreadable, changed] {
         assert_eq!(report.cases[0].verdict, Word::Error);
         assert_eq!(clause(&report, RESTARTS).verdict, Word::Error);
         assert_eq!(report.exit(Undecided::Told), Exit::Error);
-        assert_eq!(report.result.profiles[0].result, Outcome::Invalid);
+        assert_eq!(report.result.profiles[0].result, ProfileOutcome::Invalid);
     }
 }
 
 #[test]
 fn a_doubt_in_passing_is_told_and_does_not_change_the_exit_code() {
     let mut run = Run::new().ended("demo/calm", &[RESTARTS], LATE, 0);
-    let Ok(told) = &mut run.histories[0].told else { return };
+    let Ok(told) = &mut run.histories[0].contents else { return };
     let (by, clock) = (Listener::Metronome, Clock::Node(NODE.to_owned()));
     let noise = Noise { by, clock, from_us: AHEAD_US, to_us: AHEAD_US + 9_000_000 };
     let mut noisy = History::new(told.history.header.clone());
@@ -388,15 +391,15 @@ fn repetitions_are_numbered_as_their_files_are_in_whatever_order_they_ended() {
 fn a_modified_program_makes_no_claim() {
     let mut run = Run::new().ended("demo/calm", &[RESTARTS], ON_TIME, 0);
     run.facts.tool.modified = true;
-    assert_eq!(run.report().result.profiles[0].result, Outcome::Invalid);
+    assert_eq!(run.report().result.profiles[0].result, ProfileOutcome::Invalid);
     assert_eq!(run.report().exit(Undecided::Told), Exit::Success);
 }
 
 #[test]
 fn a_history_of_another_run_is_left_out_with_a_warning() {
     let mut run = Run::new().ended("demo/calm", &[RESTARTS], ON_TIME, 0);
-    let told = Told { sha256: "5a".to_owned(), history: history(&[RESTARTS], ON_TIME, 7) };
-    run.histories.push(Stored { file: "history/alien.jsonl".to_owned(), told: Ok(told) });
+    let told = ReadHistory { sha256: "5a".to_owned(), history: history(&[RESTARTS], ON_TIME, 7) };
+    run.histories.push(StoredHistory { file: "history/alien.jsonl".to_owned(), contents: Ok(told) });
     let report = run.report();
     assert_eq!(clause(&report, RESTARTS).verdict, Word::Holds);
     assert!(report.warnings[0].contains("alien"), "{:?}", report.warnings);

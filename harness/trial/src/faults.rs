@@ -1,18 +1,19 @@
 //! The standard faults: each a generated case, with what the settings promise for it.
 //!
-//! A fault comes to one container of a healthy pod, while a client calls it through a Service. Where its probes notice,
-//! the promise is an interval; where they do not, it is that nothing happens; and where the settings say nothing, that
-//! is said.
+//! A fault comes to one container of a healthy pod, while a client calls it through a Service. If its probes notice, the
+//! promise is an interval; if they do not, it is that nothing happens; and what the settings leave open is open.
 
+mod builder;
 mod life;
 mod load;
 mod outage;
-mod scene;
 
-use super::pod::Stand;
-use crate::promise::Promise;
 use probity_case::Case;
-use scene::Scene;
+use probity_model::measure::{Bound, Interval, Unit};
+
+use crate::pod::StandIn;
+use crate::promise::{NEVER, Promise, tenths};
+use builder::TrialBuilder;
 
 /// What happens to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +37,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All, in the order in which they are told.
+    /// All, in the order in which they are shown.
     pub const ALL: [Self; 8] = [
         Self::Calm,
         Self::SlowStart,
@@ -51,36 +52,35 @@ impl Fault {
     /// Its name.
     #[must_use]
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Calm => "calm",
-            Self::SlowStart => "slow-start",
-            Self::Hang => "hang",
-            Self::Errors => "errors",
-            Self::Flapping => "flapping",
-            Self::Overload => "overload",
-            Self::DependencyLoss => "dependency-loss",
-            Self::SlowShutdown => "slow-shutdown",
-        }
+        self.described().0
     }
 
     /// What it is, in a sentence.
     #[must_use]
     pub fn story(self) -> &'static str {
+        self.described().1
+    }
+
+    fn described(self) -> (&'static str, &'static str) {
         match self {
-            Self::Calm => "Nothing is wrong.",
-            Self::SlowStart => "The application opens its ports late.",
-            Self::Hang => "The application accepts connections and answers nothing any more.",
-            Self::Errors => "The application answers everything by an error.",
-            Self::Flapping => "The application has two outages, each a little too short for its probes.",
+            Self::Calm => ("calm", "Nothing is wrong."),
+            Self::SlowStart => ("slow-start", "The application opens its ports late."),
+            Self::Hang => ("hang", "The application accepts connections and answers nothing any more."),
+            Self::Errors => ("errors", "The application answers everything by an error."),
+            Self::Flapping => {
+                ("flapping", "The application has two outages, each a little too short for its probes.")
+            }
             Self::Overload => {
-                "More requests come than the application can answer; it serves them one by one."
+                ("overload", "More requests come than the application can answer; it serves them one by one.")
             }
-            Self::DependencyLoss => {
-                "What the application depends on is away, and its readiness endpoint says so."
-            }
-            Self::SlowShutdown => {
-                "One of two replicas is deleted under load: it closes its ports at SIGTERM and ends five seconds later."
-            }
+            Self::DependencyLoss => (
+                "dependency-loss",
+                "What the application depends on is away, and its readiness endpoint says so.",
+            ),
+            Self::SlowShutdown => (
+                "slow-shutdown",
+                "One of two replicas is deleted under load: it closes its ports at SIGTERM and ends five seconds later.",
+            ),
         }
     }
 }
@@ -92,9 +92,9 @@ pub enum Quantity {
     Ready,
     /// From the fault until the pod is not ready.
     Unready,
-    /// From the fault until the container is told to stop.
+    /// From the fault until the container gets its stop signal.
     Killed,
-    /// How often the container was started again.
+    /// The number of times that the container was started again.
     Restarts,
     /// From the end of the fault, or the new start, until the pod is ready again.
     ReadyAgain,
@@ -102,7 +102,7 @@ pub enum Quantity {
     Stopped,
     /// How long clients got no good answer.
     Downtime,
-    /// How many of their requests failed.
+    /// The number of their requests that failed.
     Lost,
 }
 
@@ -121,32 +121,48 @@ impl Quantity {
             Self::Lost => "requests lost",
         }
     }
+
+    /// What it is counted in.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Restarts | Self::Lost => Unit::Count,
+            _ => Unit::Us,
+        }
+    }
+
+    /// A value of it for people: `20.0-31.0 s`, `2`, or `never`.
+    #[must_use]
+    pub fn show(self, value: Interval) -> String {
+        match self.unit() {
+            _ if value == NEVER => "never".to_owned(),
+            Unit::Count => value.lo.to_string(),
+            Unit::Us => tenths(value),
+        }
+    }
 }
 
-/// What the settings let one expect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
-    /// It happens within this.
-    Within(Promise),
-    /// So many times.
-    Times(i64, String),
-    /// It does not happen, and why.
-    Never(String),
-    /// The settings say nothing, and why.
-    Unsaid(String),
-}
-
-/// What is expected of one quantity.
+/// What the settings promise of one quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promised {
     /// Of what.
     pub quantity: Quantity,
     /// What.
-    pub expected: Expected,
-    /// It may be so much sooner, by the clocks.
+    pub promise: Promise,
+    /// How much sooner it may come, by the clocks.
     pub early: i64,
-    /// It may be so much later, by the cluster's own work.
+    /// How much later it may come, by the cluster's own work.
     pub late: i64,
+}
+
+impl Promised {
+    /// What an observation of it may be.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        let Promise { span, formula } = &self.promise;
+        Bound::at_most(span.hi.saturating_add(self.late), formula)
+            .and_at_least(span.lo.saturating_sub(self.early), formula)
+    }
 }
 
 /// A fault to be tried.
@@ -168,16 +184,16 @@ pub struct Trial {
 ///
 /// # Errors
 ///
-/// If a generated part is none, which is a fault of ours.
-pub fn trial(stand: &Stand, fault: Fault, boot: i64) -> Result<Trial, String> {
-    let mut scene = Scene::new(stand, fault);
+/// If the generated case is not valid, which is a fault of this program.
+pub fn trial(pod: &StandIn, fault: Fault, boot: i64) -> Result<Trial, String> {
+    let mut builder = TrialBuilder::new(pod, fault);
     match fault {
-        Fault::Calm => scene.calm(),
-        Fault::SlowStart => scene.slow_start(boot),
-        Fault::Hang | Fault::Errors | Fault::DependencyLoss => scene.outage(),
-        Fault::Flapping => scene.flapping(),
-        Fault::Overload => scene.overload(),
-        Fault::SlowShutdown => scene.slow_shutdown(),
+        Fault::Calm => builder.calm(),
+        Fault::SlowStart => builder.slow_start(boot),
+        Fault::Hang | Fault::Errors | Fault::DependencyLoss => builder.outage(),
+        Fault::Flapping => builder.flapping(),
+        Fault::Overload => builder.overload(),
+        Fault::SlowShutdown => builder.slow_shutdown(),
     }
-    scene.done()
+    builder.done()
 }

@@ -1,26 +1,32 @@
-//! From someone's manifest to a pod that can run as a trial: the target stands in for every image, and what speaks of
+//! From someone's manifest to a pod that can run as a trial: the target stands in for every image, and what concerns
 //! probes stays as it is.
 //!
-//! Nothing is changed in silence: what was replaced and what was left out is noted. A field that nobody knows is
-//! refused, since it may be a probe that is misspelt. All refusals are sentences pinned to their place.
+//! Nothing is changed in silence: every field that is replaced or left out is noted. An unknown field is refused, since
+//! it may be a misspelt probe. All refusals are sentences pinned to their place.
 
-mod asking;
+mod container;
+mod draft;
 mod fields;
-mod making;
+mod probes;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use probity_case::CasePod;
+use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
 use probity_script::Plan;
 use probity_script::problem::pin;
 use serde_json::{Map, Value, json};
 
-use crate::promise::{self, Promise};
-use making::{Made, Making};
-use probity_case::CasePod;
-use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
+use crate::promise::{self, Promise, SECOND};
+use container::ContainerDraft;
+use draft::PodDraft;
 
 /// The label by which the trial's service finds the pod.
-pub(super) const LABEL: (&str, &str) = ("try", "app");
+pub(crate) const LABEL: (&str, &str) = ("try", "app");
+
+/// The lists of containers of a pod.
+const LISTS: [&str; 2] = ["initContainers", "containers"];
 
 /// A workload as it was found in a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +46,7 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// If the document is no object of Kubernetes, or has no pod where its kind should have one.
+    /// If the document is not an object of Kubernetes, or has no pod where its kind should have one.
     pub fn of(document: &Value) -> Result<Option<Self>, String> {
         if !document.is_object() {
             return Err("this is no object of Kubernetes: it has no `kind`".to_owned());
@@ -69,22 +75,22 @@ impl Workload {
     }
 }
 
-/// What became of a field.
+/// How a pod differs from the one that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
-    /// It is as it was.
+pub enum NoteKind {
+    /// Something else is in its place.
     Replaced,
-    /// It is not there.
+    /// It was left out.
     Dropped,
-    /// It was not there.
+    /// It is new.
     Added,
 }
 
 /// Something that differs from what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// What became of it.
-    pub what: What,
+    /// How.
+    pub kind: NoteKind,
     /// The field, such as `containers[web].env`.
     pub field: String,
     /// By what, or why.
@@ -104,7 +110,7 @@ pub struct Traffic {
 
 /// A pod that stands in for someone's own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stand {
+pub struct StandIn {
     /// The pod, healthy.
     pub pod: CasePod,
     /// The container that falls ill in the trials.
@@ -130,67 +136,45 @@ pub struct Stand {
     pub notes: Vec<Note>,
 }
 
-impl Stand {
+impl StandIn {
     /// Makes a pod stand in for a workload's.
     ///
     /// # Errors
     ///
-    /// If it is no pod that can run, or something in it cannot be what was meant.
+    /// If the pod could not run, or something in it cannot be what was meant.
     pub fn of(workload: &Workload) -> Result<Self, String> {
-        let under = |path: &[&str]| -> Vec<String> {
-            workload.path.iter().cloned().chain(path.iter().map(|part| (*part).to_owned())).collect()
+        let mut draft = PodDraft::at(&workload.path);
+        let Some(spec) = workload.template["spec"].as_object() else {
+            return draft.refuse("a pod needs a `spec`", &[]);
         };
-        let Some(spec) = workload.template.get("spec").and_then(Value::as_object) else {
-            return Err(pin("a pod needs a `spec`", &under(&["spec"])));
-        };
-        let mut making = Making { base: under(&["spec"]), ..Making::default() };
-        making.labels(&workload.template["metadata"]);
-        making.declare(spec);
-        let mut made = making.spec(spec)?;
-        let mut containers = Vec::new();
-        for list in ["initContainers", "containers"] {
-            let Some(written) = spec.get(list) else { continue };
-            let Some(all) = written.as_array() else {
-                return Err(pin(&format!("`{list}` is a list"), &making.at(&[list])));
-            };
-            for (at, container) in all.iter().enumerate() {
-                containers.push(making.container(list, at, container)?);
-            }
-        }
-        if !containers.iter().any(|container| container.list == "containers") {
-            return Err(pin("a pod needs at least one container", &making.base));
-        }
-        let at = containers.iter().position(|one| one.stays && one.list == "containers");
-        let most = |list: bool| {
-            containers
-                .iter()
-                .enumerate()
-                .filter(|(_, one)| one.stays && (one.list == "containers") == list)
-                .max_by_key(|(at, one)| (one.probes.len(), std::cmp::Reverse(*at)))
-                .filter(|(_, one)| !one.probes.is_empty())
-                .map(|(at, _)| at)
-        };
-        let at = most(true).or_else(|| most(false)).or(at).unwrap_or_default();
-        let traffic = making.traffic(&mut containers[at]);
-        making.low_ports(&containers, &mut made);
+        draft.labels(&workload.template["metadata"]);
+        draft.declare(spec);
+        let mut made = draft.spec(spec)?;
+        let mut containers = draft.containers(spec)?;
+        let at = subject_of(&containers);
+        let traffic = draft.traffic(&mut containers[at]);
+        draft.low_ports(&containers, &mut made);
         let mut target = BTreeMap::new();
         for container in &containers {
             target.insert(container.name.clone(), container.plan()?);
             let list = made.entry(container.list).or_insert_with(|| json!([]));
             list.as_array_mut().into_iter().for_each(|list| list.push(container.made.clone()));
         }
-        let subject = &containers[at];
-        let policy = spec.get("restartPolicy").and_then(Value::as_str).unwrap_or("Always");
-        let policy = if subject.list == "initContainers" { "Always" } else { policy };
+        let slower = slower(&containers, at);
+        let subject = containers.swap_remove(at);
+        let policy = match subject.list {
+            "containers" => spec.get("restartPolicy").and_then(Value::as_str).unwrap_or("Always"),
+            _ => "Always",
+        };
         let grace = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
-        let stand = Self {
-            subject: subject.name.clone(),
-            probes: subject.probes.clone(),
-            hooks: subject.hooks.clone(),
+        Ok(Self {
+            subject: subject.name,
+            probes: subject.probes,
+            hooks: subject.hooks,
             pre_stop: subject.pre_stop,
             post_start: subject.post_start,
-            grace: grace * 1_000_000,
-            slower: slower(&containers, at),
+            grace: grace * SECOND,
+            slower,
             policy: policy.to_owned(),
             traffic,
             pod: CasePod {
@@ -198,9 +182,8 @@ impl Stand {
                 target,
                 ..CasePod::default()
             },
-            notes: making.notes,
-        };
-        Ok(stand)
+            notes: draft.notes,
+        })
     }
 
     /// The subject's probe of this kind.
@@ -221,29 +204,31 @@ impl Stand {
         killer.grace.unwrap_or(self.grace)
     }
 
-    /// How long the preStop hook takes if the container is given so much grace.
-    pub(super) fn pre_stop_within(&self, grace: i64) -> i64 {
+    /// How long the preStop hook takes if the container has this grace.
+    pub(crate) fn pre_stop_within(&self, grace: i64) -> i64 {
         self.pre_stop.unwrap_or(0).min(grace)
     }
 
-    /// How long the subject may take to answer well before this probe ends it. The kubelet probes a container only after
-    /// its postStart hook.
-    pub(super) fn patience(&self, probe: &ProbeSpec) -> Promise {
-        let mut patience = promise::patience(probe);
-        if self.post_start > 0 {
-            patience.span.hi += self.post_start;
-            patience.formula += ", after the postStart hook";
+    /// How long the subject may take to answer well before this probe ends it.
+    pub(crate) fn patience(&self, probe: &ProbeSpec) -> Promise {
+        self.after_post_start(promise::patience(probe))
+    }
+
+    /// A promise that counts from the start of the subject: the kubelet probes it only after its postStart hook.
+    pub(crate) fn after_post_start(&self, promise: Promise) -> Promise {
+        match self.post_start {
+            0 => promise,
+            hook => promise.or_later(hook, ", after the postStart hook"),
         }
-        patience
     }
 
     /// Whether its postStart hook asks one of its ports.
-    pub(super) fn post_start_asks(&self) -> bool {
+    pub(crate) fn post_start_asks(&self) -> bool {
         self.hooks.iter().any(|(hook, _)| *hook == "postStart")
     }
 
     /// Whether a path of a listener is asked by hooks and by no probe.
-    pub(super) fn hooks_alone_ask(&self, listener: &str, path: &str) -> bool {
+    pub(crate) fn hooks_alone_ask(&self, listener: &str, path: &str) -> bool {
         let asks = |handler: &Handler| {
             let Handler::Http { path: of, .. } = handler else { return false };
             plain_path(of) == path && handler.port().is_some_and(|port| listener_at(port) == listener)
@@ -261,7 +246,7 @@ impl Stand {
 }
 
 /// What a probe asks, without its headers: the part of the plan that answers it.
-pub(super) fn endpoint(handler: &Handler) -> (&'static str, Option<u16>, String) {
+fn endpoint(handler: &Handler) -> (&'static str, Option<u16>, String) {
     match handler {
         Handler::Http { path, .. } => ("httpGet", handler.port(), plain_path(path)),
         Handler::Tcp { .. } => ("tcpSocket", handler.port(), String::new()),
@@ -270,12 +255,22 @@ pub(super) fn endpoint(handler: &Handler) -> (&'static str, Option<u16>, String)
     }
 }
 
+/// Which container falls ill: of those that stay one with probes, rather a main container than a sidecar, with as many
+/// probes as possible, and the first of several.
+fn subject_of(containers: &[ContainerDraft]) -> usize {
+    let stay = containers.iter().enumerate().filter(|(_, one)| one.stays);
+    let best = stay.max_by_key(|(at, one)| {
+        (!one.probes.is_empty(), one.list == "containers", one.probes.len(), Reverse(*at))
+    });
+    best.map(|(at, _)| at).unwrap_or_default()
+}
+
 /// How much longer than the subject the whole pod takes to be ready at most: sidecars start one after the other, and a
 /// postStart hook holds up whatever comes behind it.
-fn slower(containers: &[Made], subject: usize) -> i64 {
-    let probe = |one: &Made, kind: ProbeKind| one.probes.iter().find(|probe| probe.kind == kind).cloned();
-    let ready = |one: &Made| {
-        let [startup, readiness] = [ProbeKind::Startup, ProbeKind::Readiness].map(|kind| probe(one, kind));
+fn slower(containers: &[ContainerDraft], subject: usize) -> i64 {
+    let probe = |one: &ContainerDraft, kind| one.probes.iter().find(|probe| probe.kind == kind).cloned();
+    let ready = |one: &ContainerDraft| {
+        let [startup, _, readiness] = ProbeKind::ALL.map(|kind| probe(one, kind));
         promise::ready(startup.as_ref(), readiness.as_ref(), 0).span.hi + one.post_start
     };
     let (mut before, mut whole) = (0, 0);
@@ -286,7 +281,7 @@ fn slower(containers: &[Made], subject: usize) -> i64 {
         }
         before += one.post_start;
     }
-    containers.get(subject).map_or(0, |one| (whole - ready(one)).max(0))
+    (whole - ready(&containers[subject])).max(0)
 }
 
 /// The same without fields that are null, as templates write fields that nobody set: they count as absent.
@@ -309,6 +304,6 @@ pub fn plain_path(path: &str) -> String {
 }
 
 /// The name of the listener at a port.
-pub(super) fn listener_at(port: u16) -> String {
+pub(crate) fn listener_at(port: u16) -> String {
     format!("port-{port}")
 }

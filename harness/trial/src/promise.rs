@@ -1,20 +1,26 @@
 //! What probe settings promise by arithmetic: intervals of time, each with the formula that it follows from.
 //!
-//! A promise speaks of what the kubelet concludes from answers, counted from the moment at which the answers turn (or
-//! from the container's start). What a cluster adds to that (the kill, the way of a status to its reader) is not in the
-//! settings, so it is not in here: whoever compares an observation allows for it and says so.
+//! A promise covers what the kubelet concludes from answers, counted from the moment at which the answers turn (or from
+//! the start of the container). The settings do not say what a cluster adds to that: the kill itself, and the way of a
+//! status to its reader. Whoever compares an observation allows for both and says so.
 
 use probity_model::measure::{Interval, seconds};
 use probity_model::timeline::{Handler, ProbeSpec};
 
-const SECOND: i64 = 1_000_000;
+pub(crate) const SECOND: i64 = 1_000_000;
 
-/// A span of time that follows from settings.
+/// When something happens that never does: after any other time.
+pub const NEVER: Interval = Interval { lo: i64::MAX, hi: i64::MAX };
+
+/// What the settings leave open.
+const ANYTHING: Interval = Interval { lo: i64::MIN, hi: i64::MAX };
+
+/// What follows from settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// From the least to the most, in microseconds.
+    /// From the least to the most, in microseconds where it is a time. [`NEVER`] if it does not happen.
     pub span: Interval,
-    /// How it follows from the settings.
+    /// How it follows from the settings; or why it does not happen, or why they leave it open.
     pub formula: String,
 }
 
@@ -32,6 +38,34 @@ impl Promise {
     #[must_use]
     pub fn new(lo: i64, hi: i64, formula: impl Into<String>) -> Self {
         Self { span: Interval::new(lo, hi), formula: formula.into() }
+    }
+
+    /// Exactly this.
+    pub(crate) fn exactly(value: i64, formula: impl Into<String>) -> Self {
+        Self::new(value, value, formula)
+    }
+
+    /// It does not happen.
+    pub(crate) fn never(why: impl Into<String>) -> Self {
+        Self { span: NEVER, formula: why.into() }
+    }
+
+    /// The settings leave it open.
+    pub(crate) fn open(why: impl Into<String>) -> Self {
+        Self { span: ANYTHING, formula: why.into() }
+    }
+
+    /// Whether the settings leave it open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.span == ANYTHING
+    }
+
+    /// The same, and possibly this much later.
+    pub(crate) fn or_later(mut self, by: i64, formula: impl AsRef<str>) -> Self {
+        self.span.hi += by;
+        self.formula += formula.as_ref();
+        self
     }
 
     /// This, and then that.
@@ -81,64 +115,54 @@ pub fn tenths(span: Interval) -> String {
 #[must_use]
 pub fn first_probe(probe: &ProbeSpec) -> Promise {
     let delay = probe.initial_delay;
-    let formula = if delay == 0 {
-        "at most periodSeconds".to_owned()
-    } else {
-        "initialDelaySeconds, and periodSeconds more at most".to_owned()
+    let formula = match delay {
+        0 => "at most periodSeconds",
+        _ => "initialDelaySeconds, and periodSeconds more at most",
     };
     Promise::new(delay, delay + probe.period, formula)
 }
 
-/// When the last of so many failures in a row is one, from the moment at which the answers turn bad.
+/// When the last of the failures in a row happens that a probe waits for, from the moment at which the answers turn bad.
 #[must_use]
 pub fn failures(probe: &ProbeSpec, failing: Failing) -> Promise {
-    match failing {
-        Failing::AtOnce => {
-            let formula = "(failureThreshold - 1) × periodSeconds to failureThreshold × periodSeconds";
-            Promise::new((probe.failures - 1) * probe.period, probe.failures * probe.period, formula)
-        }
-        Failing::ByTimeout => {
-            let (pace, word) = pace(probe);
-            let lo = (probe.failures - 1) * pace + probe.timeout;
-            let formula =
-                format!("(failureThreshold - 1) × {word} + timeoutSeconds, and periodSeconds more at most");
-            Promise::new(lo, lo + probe.period, formula)
-        }
+    if failing == Failing::AtOnce {
+        let formula = "(failureThreshold - 1) × periodSeconds to failureThreshold × periodSeconds";
+        return Promise::new((probe.failures - 1) * probe.period, probe.failures * probe.period, formula);
     }
+    let (pace, word) = pace(probe);
+    let lo = (probe.failures - 1) * pace + probe.timeout;
+    let formula = format!("(failureThreshold - 1) × {word} + timeoutSeconds, and periodSeconds more at most");
+    Promise::new(lo, lo + probe.period, formula)
 }
 
-/// When the last of so many successes in a row is one, from the moment at which the answers turn good. Between the first
-/// and the last of them the kubelet may ask a readiness probe once out of its turn.
+/// When the last of the successes in a row happens that a probe waits for, from the moment at which the answers turn
+/// good. Between the first and the last of them the kubelet may run a readiness probe once out of its turn.
 #[must_use]
 pub fn successes(probe: &ProbeSpec) -> Promise {
     let lo = (probe.successes - 2).max(0) * probe.period;
-    let formula = if probe.successes == 1 {
-        "at most periodSeconds".to_owned()
-    } else {
-        "(successThreshold - 2) × periodSeconds to successThreshold × periodSeconds".to_owned()
+    let formula = match probe.successes {
+        1 => "at most periodSeconds",
+        _ => "(successThreshold - 2) × periodSeconds to successThreshold × periodSeconds",
     };
     Promise::new(lo, probe.successes * probe.period, formula)
 }
 
-/// How long a container may take to answer well before this probe ends it, from its start: shorter than the least it
-/// always survives, longer than the most never. A closed port refuses at once, but a gRPC dial tries again until its
-/// time is out.
+/// How long a container may take to answer well before this probe ends it, from its start: it always survives less than
+/// the least of it, and never more than the most. A closed port refuses at once, but a gRPC dial tries again until its
+/// timeout.
 #[must_use]
 pub fn patience(probe: &ProbeSpec) -> Promise {
+    let ((pace, word), dial, more) = match probe.handler {
+        Handler::Grpc { .. } => (
+            pace(probe),
+            probe.timeout,
+            "periodSeconds + timeoutSeconds more at most (a gRPC dial waits for its port until timeoutSeconds)",
+        ),
+        _ => ((probe.period, "periodSeconds"), 0, "periodSeconds more at most"),
+    };
     let delay = if probe.initial_delay == 0 { "" } else { "initialDelaySeconds + " };
-    if !matches!(probe.handler, Handler::Grpc { .. }) {
-        let lo = probe.initial_delay + (probe.failures - 1) * probe.period;
-        let formula =
-            format!("{delay}(failureThreshold - 1) × periodSeconds, and periodSeconds more at most");
-        return Promise::new(lo, lo + probe.period, formula);
-    }
-    let (pace, word) = pace(probe);
     let lo = probe.initial_delay + (probe.failures - 1) * pace;
-    let formula = format!(
-        "{delay}(failureThreshold - 1) × {word}, and periodSeconds + timeoutSeconds more at most (a gRPC dial waits for \
-         its port until timeoutSeconds)"
-    );
-    Promise::new(lo, lo + probe.period + probe.timeout, formula)
+    Promise::new(lo, lo + probe.period + dial, format!("{delay}(failureThreshold - 1) × {word}, and {more}"))
 }
 
 /// How long it is from one probe to the next if each takes until its timeout, and which field says so: a probe that
@@ -154,49 +178,36 @@ fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
 /// When a container is ready, from its start, if it answers well once `boot` has gone by.
 #[must_use]
 pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i64) -> Promise {
-    let began = |probe: &ProbeSpec| {
-        let from = probe.initial_delay.max(boot);
-        let word = if boot > 0 && boot >= probe.initial_delay {
-            format!("{} of start-up + ", seconds_of(boot))
-        } else if probe.initial_delay > 0 {
-            "initialDelaySeconds + ".to_owned()
-        } else {
-            String::new()
-        };
-        (from, word)
+    let begins = |probe: &ProbeSpec| match probe.initial_delay {
+        delay if boot > 0 && boot >= delay => (boot, format!("{} of start-up + ", seconds_of(boot))),
+        0 => (0, String::new()),
+        delay => (delay, "initialDelaySeconds + ".to_owned()),
     };
     let started = startup.map(|probe| {
-        let (from, word) = began(probe);
+        let (from, word) = begins(probe);
         Promise::new(from, from + probe.period, format!("{word}periodSeconds at most (startup)"))
     });
-    match (started, readiness) {
-        (None, None) => Promise::new(0, 0, "without a probe a container is ready as soon as it runs"),
-        (Some(started), None) => started,
-        (None, Some(probe)) => {
-            let (from, word) = began(probe);
-            let formula = match probe.successes {
-                1 => format!("{word}periodSeconds at most"),
-                _ => format!(
-                    "{word}(successThreshold - 2) × periodSeconds to successThreshold × periodSeconds"
-                ),
-            };
-            Promise { span: successes(probe).span.plus(Interval::point(from)), formula }
-        }
-        (Some(started), Some(probe)) => {
-            // Both delays count from the start of the container, so they go by together.
-            let delay = match probe.initial_delay {
-                0 => "",
-                _ => " and not before initialDelaySeconds (readiness)",
-            };
-            let lo = started.span.lo.max(probe.initial_delay) + successes(probe).span.lo;
-            let hi = started.span.hi.max(probe.initial_delay) + successes(probe).span.hi;
-            let formula = format!(
-                "{}{delay}, then successThreshold × periodSeconds at most (readiness)",
-                started.formula
-            );
-            Promise::new(lo, hi, formula)
-        }
-    }
+    let Some(probe) = readiness else {
+        let at_once = || Promise::exactly(0, "without a probe a container is ready as soon as it runs");
+        return started.unwrap_or_else(at_once);
+    };
+    let turns = successes(probe);
+    let Some(started) = started else {
+        let (from, word) = begins(probe);
+        let formula = if probe.successes == 1 { "periodSeconds at most" } else { turns.formula.as_str() };
+        return Promise::new(from + turns.span.lo, from + turns.span.hi, format!("{word}{formula}"));
+    };
+    // Both delays count from the start of the container, so they go by together.
+    let after = |start: i64, turns: i64| start.max(probe.initial_delay) + turns;
+    let delay = match probe.initial_delay {
+        0 => "",
+        _ => " and not before initialDelaySeconds (readiness)",
+    };
+    Promise::new(
+        after(started.span.lo, turns.span.lo),
+        after(started.span.hi, turns.span.hi),
+        format!("{}{delay}, then successThreshold × periodSeconds at most (readiness)", started.formula),
+    )
 }
 
 /// Whole seconds for people where they are whole.

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::promise::Promise;
 use probity_composer::Composer;
 use probity_model::History;
+use probity_model::measure::Fit;
 use probity_model::timeline::{Handler, ProbeKind};
 use probity_script::Endpoint;
 use probity_script::witness::{ChangeSeen, Fact};
@@ -20,8 +20,8 @@ fn workload(spec: &Value) -> Workload {
     Workload::of(&json!({ "kind": "Pod", "metadata": { "name": "mine" }, "spec": spec })).unwrap().unwrap()
 }
 
-fn stand(container: &Value) -> Stand {
-    Stand::of(&workload(&json!({ "containers": [container] }))).unwrap()
+fn stand(container: &Value) -> StandIn {
+    StandIn::of(&workload(&json!({ "containers": [container] }))).unwrap()
 }
 
 /// A container whose probes have their defaults.
@@ -35,17 +35,17 @@ fn web() -> Value {
 }
 
 fn refusal(spec: &Value) -> String {
-    Stand::of(&workload(spec)).unwrap_err()
+    StandIn::of(&workload(spec)).unwrap_err()
 }
 
-fn expected(stand: &Stand, fault: Fault, quantity: Quantity) -> Expected {
+fn expected(stand: &StandIn, fault: Fault, quantity: Quantity) -> Promise {
     let trial = trial(stand, fault, 20 * SECOND).unwrap();
-    trial.promised.into_iter().find(|one| one.quantity == quantity).unwrap().expected
+    trial.promised.into_iter().find(|one| one.quantity == quantity).unwrap().promise
 }
 
-fn seconds(expected: &Expected) -> (i64, i64) {
-    let Expected::Within(Promise { span, .. }) = expected else { panic!("{expected:?}") };
-    (span.lo / SECOND, span.hi / SECOND)
+fn seconds(promise: &Promise) -> (i64, i64) {
+    assert!(promise.span != NEVER && !promise.is_open(), "{promise:?}");
+    (promise.span.lo / SECOND, promise.span.hi / SECOND)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_pod_keeps_its_probes_and_ports_and_says_what_it_lost() {
         "initContainers": [{ "name": "once", "image": "x", "command": ["migrate"] }],
     });
     spec["containers"] = json!([web()]);
-    let stand = Stand::of(&workload(&spec)).unwrap();
+    let stand = StandIn::of(&workload(&spec)).unwrap();
     let made = &stand.pod.pod["spec"];
     assert_eq!(made["terminationGracePeriodSeconds"], 12);
     assert_eq!(made["containers"][0]["ports"], web()["ports"]);
@@ -147,7 +147,7 @@ fn every_fault_of_every_sort_of_pod_can_be_arranged() {
 fn a_pod_without_probes_is_promised_that_nobody_notices() {
     let stand = stand(&json!({ "name": "bare" }));
     for quantity in [Quantity::Unready, Quantity::Killed] {
-        assert!(matches!(expected(&stand, Fault::Hang, quantity), Expected::Never(_)));
+        assert_eq!(expected(&stand, Fault::Hang, quantity).span, NEVER);
     }
     let clauses: Vec<&str> = remarks(&stand, 0).iter().map(|remark| remark.clause).collect();
     assert!(clauses.contains(&"probe.liveness.absent-means-success"), "{clauses:?}");
@@ -159,10 +159,10 @@ fn what_is_promised_follows_from_how_each_probe_asks() {
     assert_eq!(seconds(&expected(&stand, Fault::Hang, Quantity::Killed)), (21, 31));
     assert_eq!(seconds(&expected(&stand, Fault::Errors, Quantity::Killed)), (20, 30));
     assert_eq!(seconds(&expected(&stand, Fault::Hang, Quantity::Downtime)), (21, 41));
-    assert!(matches!(expected(&stand, Fault::DependencyLoss, Quantity::Killed), Expected::Never(_)));
-    assert!(matches!(expected(&stand, Fault::Flapping, Quantity::Killed), Expected::Never(_)));
+    assert_eq!(expected(&stand, Fault::DependencyLoss, Quantity::Killed).span, NEVER);
+    assert_eq!(expected(&stand, Fault::Flapping, Quantity::Killed).span, NEVER);
     let tcp = self::stand(&json!({ "name": "t", "livenessProbe": { "tcpSocket": { "port": 80 } } }));
-    assert!(matches!(expected(&tcp, Fault::Hang, Quantity::Killed), Expected::Never(_)));
+    assert_eq!(expected(&tcp, Fault::Hang, Quantity::Killed).span, NEVER);
     assert_eq!(seconds(&expected(&self::stand(&slow()), Fault::SlowStart, Quantity::Killed)), (4, 6));
 }
 
@@ -172,7 +172,7 @@ fn slow() -> Value {
 }
 
 /// A history of a hang: killed so many seconds after it began, at second 5.
-fn hang(stand: &Stand, killed: f64) -> (Trial, History) {
+fn hang(stand: &StandIn, killed: f64) -> (Trial, History) {
     let trial = trial(stand, Fault::Hang, 0).unwrap();
     let spec = stand.pod.pod["spec"].clone();
     let mut run = Composer::new(&[]);
@@ -187,27 +187,27 @@ fn hang(stand: &Stand, killed: f64) -> (Trial, History) {
     (trial, run.done())
 }
 
-fn row(trial: &Trial, history: &History, quantity: Quantity) -> Row {
-    let outcome = Outcome::of(trial, history);
-    outcome.rows.into_iter().find(|row| row.promised.quantity == quantity).unwrap()
+fn row(trial: &Trial, history: &History, quantity: Quantity) -> Observation {
+    let result = TrialResult::of(trial, history);
+    result.observations.into_iter().find(|row| row.promised.quantity == quantity).unwrap()
 }
 
 #[test]
 fn what_is_within_the_promise_is_kept_and_what_is_not_is_named() {
     let stand = stand(&web());
-    for (killed, standing) in
-        [(20.5, Standing::Broken), (21.5, Standing::Kept), (30.9, Standing::Kept), (35.0, Standing::Broken)]
+    for (killed, fit) in
+        [(20.5, Some(Fit::Missed)), (21.5, Some(Fit::Met)), (30.9, Some(Fit::Met)), (35.0, Some(Fit::Missed))]
     {
         let (trial, history) = hang(&stand, killed);
         let row = row(&trial, &history, Quantity::Killed);
-        assert_eq!(row.standing, standing, "{killed} {row:?}");
+        assert_eq!(row.fit, fit, "{killed} {row:?}");
         assert_eq!(row.events.len(), 2);
     }
     let (trial, history) = hang(&stand, 25.0);
-    assert_eq!(row(&trial, &history, Quantity::Restarts).standing, Standing::Kept);
-    assert_eq!(row(&trial, &history, Quantity::Unready).standing, Standing::Kept);
-    assert_eq!(row(&trial, &history, Quantity::ReadyAgain).standing, Standing::Kept);
-    assert!(matches!(row(&trial, &history, Quantity::Lost).observed, Observed::Unseen(_)));
+    assert_eq!(row(&trial, &history, Quantity::Restarts).fit, Some(Fit::Met));
+    assert_eq!(row(&trial, &history, Quantity::Unready).fit, Some(Fit::Met));
+    assert_eq!(row(&trial, &history, Quantity::ReadyAgain).fit, Some(Fit::Met));
+    assert!(row(&trial, &history, Quantity::Lost).seen.is_err());
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn an_arithmetic_error_in_a_promise_shows_as_a_mismatch() {
     for (error, lo, hi) in wrong {
         let (mut trial, history) = hang(&stand, 25.0);
         for promised in trial.promised.iter_mut().filter(|one| one.quantity == Quantity::Killed) {
-            promised.expected = Expected::Within(Promise::new(lo * SECOND, hi * SECOND, error));
+            promised.promise = Promise::new(lo * SECOND, hi * SECOND, error);
         }
-        assert_eq!(row(&trial, &history, Quantity::Killed).standing, Standing::Broken, "{error}");
-        assert_eq!(Outcome::of(&trial, &history).standing(), Standing::Broken, "{error}");
+        assert_eq!(row(&trial, &history, Quantity::Killed).fit, Some(Fit::Missed), "{error}");
+        assert_eq!(TrialResult::of(&trial, &history).fit(), Fit::Missed, "{error}");
     }
 }
 
@@ -230,13 +230,13 @@ fn a_kubelet_that_never_acts_breaks_the_promise_and_silence_of_the_target_does_n
     let stand = stand(&web());
     let (trial, _) = hang(&stand, 25.0);
     let nothing = Composer::new(&[]).done();
-    let outcome = Outcome::of(&trial, &nothing);
+    let outcome = TrialResult::of(&trial, &nothing);
     assert!(
-        outcome.rows.iter().all(|row| matches!(row.standing, Standing::Unsure | Standing::Told)),
+        outcome.observations.iter().all(|row| matches!(row.fit, Some(Fit::Undecided) | None)),
         "{outcome:?}"
     );
     let (_, history) = hang(&stand, 500.0);
-    assert_eq!(row(&trial, &history, Quantity::Killed).standing, Standing::Broken);
+    assert_eq!(row(&trial, &history, Quantity::Killed).fit, Some(Fit::Missed));
 }
 
 #[test]

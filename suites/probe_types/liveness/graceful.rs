@@ -2,7 +2,7 @@
 //! after the grace period it is killed for good.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::{Bound, SECOND, seconds};
+use probity_model::measure::{Bound, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{Attempt, Line, ProbeKind};
 use probity_model::verdict::Doubt;
@@ -72,7 +72,7 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let life = &spent.life;
     let Some(hook) = life.container.lifecycle("preStop") else { return };
     if let Some(sleep) = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64()) {
-        let span = (sleep * SECOND).min(life.pod.grace());
+        let span = whole_seconds(sleep).min(life.pod.grace());
         let bound = Bound::at_least(span, "the seconds of the preStop hook");
         let quantity = "from the last failure to the stop signal, with a hook that sleeps";
         life.within(seen, quantity, (&spent.at, stop), bound);

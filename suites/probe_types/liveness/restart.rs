@@ -1,6 +1,7 @@
 //! What follows the end of a container: a restart or none, as the policy says, and nothing else in the pod is touched.
 
 use probity_model::clocks::{Order, Stamp};
+use probity_model::mechanisms::OFF_BEAT;
 use probity_model::timeline::{ContainerLife, Life, Line, ProbeKind, ProbeOutcome, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -122,6 +123,6 @@ fn may_have_earned(life: &Life<'_, '_>, stop: &Stamp) -> bool {
             Some(last) => (last, life.spec.failures),
             None => (life.began.at.lo, life.spec.failures - 1),
         };
-        !over && stop.at.hi - from > (periods * life.spec.period - life.spec.period / 2).max(0)
+        !over && stop.at.hi - from > (periods * life.spec.period - OFF_BEAT.of(life.spec.period)).max(0)
     })
 }

@@ -73,7 +73,7 @@ fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probe
     else {
         return;
     };
-    let most = (count - 1) * pace + 2 * pace + clause.slack_us();
+    let most = (count - 1) * pace + clause.tolerance_multiple(pace, "late-periods") + clause.slack_us();
     let bound = Bound::at_most(most, format!("{} × {} + 2 periods + slack", count - 1, seconds(pace)));
     let quantity = format!("from the first to the last of {count} readiness probes");
     life.within(seen, quantity, (first, last), bound);

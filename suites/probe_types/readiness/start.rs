@@ -1,8 +1,8 @@
 //! How readiness begins: not ready with a probe, ready at once without one.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Fit, Interval, SECOND, seconds};
-use probity_model::mechanisms::NEAR;
+use probity_model::measure::{Fit, Interval, seconds};
+use probity_model::mechanisms::{BEFORE_ACCEPTED, NEAR};
 use probity_model::timeline::{
     At, ContainerLife, Happened, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, Through,
 };
@@ -37,7 +37,7 @@ fn connected(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> At {
     if !matches!(probe.through, Through::Connection(_)) {
         return At::of(probe);
     }
-    let late = NEAR + life.noise(&at.earlier(2 * SECOND), at);
+    let late = NEAR + life.noise(&at.earlier(BEFORE_ACCEPTED), at);
     let stamp = Stamp { clock: at.clock.clone(), at: Interval::new(at.at.lo - late, at.at.hi) };
     At::new(probe.id, stamp)
 }

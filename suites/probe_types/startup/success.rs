@@ -3,6 +3,7 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::mechanisms::{DOUBTFUL, PERIODS_TO_COME};
 use probity_model::timeline::{ContainerSeen, Handler, PodLife, ProbeKind, ProbedLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -17,7 +18,7 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
             startup.probes_of(ProbeKind::Startup).filter(|probe| probe.at.at.lo > success.at.at.hi);
         let Some(again) = later.find(|probe| startup.peer(probe) == startup.peer(success.probe)) else {
             let last = startup.last_line().filter(|line| {
-                line.at.at.lo - success.at.at.hi > 2 * startup.spec.period
+                line.at.at.lo - success.at.at.hi > PERIODS_TO_COME.of(startup.spec.period)
                     && startup.stop().is_none_or(|stop| line.at.at.hi <= stop.at.at.lo)
             });
             seen.fine(last.into_iter().flat_map(|line| [success.at.id, line.id]));
@@ -29,7 +30,7 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let (events, later) = ([success.at.id, again.id], seconds(again.at.at.lo - success.at.at.lo));
         let finding = format!("a startup probe came {later} after the startup probe had succeeded");
         // A kubelet that was held up may have given up on the answer that the target takes for timely.
-        if startup.noise(&success.probe.at, &again.at) > startup.spec.timeout / 2 {
+        if startup.noise(&success.probe.at, &again.at) > DOUBTFUL.of(startup.spec.timeout) {
             seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was held up"), events);
         } else {
             seen.violated(finding, events);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::mechanisms::{REDIRECTED_LATE, UNKNOWN_LIFE};
+use probity_model::mechanisms::REDIRECTED_LATE;
 use probity_model::timeline::{
     Asked, Connection, ContainerLife, Handler, Life, Probe, ProbeOutcome, ProbedLife,
 };
@@ -207,7 +207,7 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
             requests.map(|(probe, asked)| self.exchange(probe, asked, scheme, &mut used)).collect();
         exchanges.extend(self.broken_connections());
         exchanges.sort_by_key(|exchange| (exchange.at.at.lo, exchange.id));
-        let known = self.life.began.at.hi + if self.life.number == 0 { 0 } else { UNKNOWN_LIFE };
+        let known = self.life.known_from();
         exchanges.retain(|exchange| exchange.at.at.lo >= known);
         Some(exchanges)
     }

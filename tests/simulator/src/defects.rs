@@ -3,21 +3,8 @@
 //! Each is one deviation, as a careless change of the real code could bring it, and names the clauses that it should
 //! break. Which clauses do notice it over all cases of the book is written in `suites/defects.txt`.
 
-/// Defines the list once, for the type, its names and [`Defect::ALL`].
-macro_rules! defects {
-    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// One way to be wrong.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Defect {
-            $($(#[doc = $doc])+ $name,)+
-        }
-
-        impl Defect {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
-        }
-    };
-}
+#[macro_use]
+mod list;
 
 defects! {
     // Startup, liveness, readiness: the workers.
@@ -99,7 +86,6 @@ defects! {
     OneReadyContainerIsEnough,
     /// A pod of several containers is never ready, although all of them are (`probe.scope.pod-ready-iff-all-containers`).
     PodNeverReady,
-
     // Services.
     /// The endpoint of an unready pod stays ready (`probe.readiness.endpoint-removed`).
     SliceKeepsReady,
@@ -113,7 +99,6 @@ defects! {
     ProxyKeepsSending,
     /// The second and each further service of a pod is not told (`probe.readiness.endpoint-removed`, `service-traffic-stops`).
     OnlyFirstServiceTold,
-
     // The API.
     /// Port 0 is accepted (`probe.http.port-number-range`).
     ApiAcceptsPortZero,
@@ -133,7 +118,6 @@ defects! {
     ApiRefusesUnknownPortName,
     /// Port names are not looked at (`probe.http.port-name-unresolvable`).
     ApiAcceptsAnyPortName,
-
     // Commands, connections and health checks: what a probe does, and what is made of it.
     /// A probe without a handler is accepted (`probe.handler.exactly-one`).
     ApiAcceptsNoHandler,
@@ -225,7 +209,6 @@ defects! {
     GrpcSendsMetadata,
     /// Health checks share a connection (`probe.grpc.new-connection-each`).
     GrpcReusesConnection,
-
     // The settings of probes: defaults, delays, periods, timeouts, thresholds, grace periods.
     /// The period's default is 5 (`probe.config.defaults`).
     ApiOtherProbeDefaults,
@@ -293,7 +276,6 @@ defects! {
     ProbeGraceAlways2,
     /// A deletion uses the grace period of the liveness probe (`probe.tgps.not-used-on-deletion`).
     DeletionUsesProbeGrace,
-
     // The HTTP prober: where it asks.
     /// A probe without a path asks for `/healthz` (`probe.http.default-path`).
     DefaultPathWrong,
@@ -309,7 +291,6 @@ defects! {
     NamedPortIsFirstPort,
     /// A port name that cannot be resolved counts as a failure (`probe.http.port-name-unresolvable`).
     UnresolvablePortFails,
-
     // The HTTP prober: what it sends.
     /// Custom headers are left out (`probe.http.custom-headers`).
     CustomHeadersDropped,
@@ -339,7 +320,6 @@ defects! {
     EmptyHeaderKeepsDefault,
     /// Connections are used again (`probe.http.new-connection-each`).
     ReusesConnections,
-
     // The HTTP prober: TLS.
     /// The server's certificate is verified (`probe.http.https-skips-verification`).
     VerifiesCertificates,
@@ -349,7 +329,6 @@ defects! {
     OffersNoHttp2,
     /// A client certificate is shown (`probe.http.https-wire-details`).
     ShowsClientCertificate,
-
     // The HTTP prober: answers.
     /// Redirects are not followed (`probe.http.redirect.same-host-followed`).
     FollowsNoRedirect,
@@ -395,7 +374,6 @@ defects! {
     MalformedIsSuccess,
     /// A connection that breaks before an answer is no verdict (`probe.http.refused-fails`).
     BrokenConnectionDiscarded,
-
     // The kubelet's own machinery: commands, counters, its restart, the end of pods, and what the API refuses besides.
     /// Variables in a probe's command stay as they are written (`prober.exec.static-env-expansion`).
     ExecCommandNotExpanded,
@@ -459,7 +437,6 @@ defects! {
     ApiRefusesSleepOfAllGrace,
     /// A hook may not sleep for no time (`validation.prestop-sleep-range`).
     ApiRefusesSleepOfNothing,
-
     // Scenarios: what follows when something goes wrong.
     /// Readiness waits for all ports of a container (`scenario.readiness.mgmt-port-decoupled`).
     ReadinessNeedsAllPorts,

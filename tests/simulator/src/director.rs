@@ -2,7 +2,7 @@
 
 use probity_case::manifest::{self, object_name, placeholders, pod_name};
 use probity_case::wait;
-use probity_case::{ONLY, Of, Step, Wait};
+use probity_case::{ContainerRef, ONLY, Step, Wait};
 use probity_model::EventId;
 use probity_model::history::{Did, Tried};
 use serde_json::Value;
@@ -127,12 +127,12 @@ impl World<'_> {
                 self.director.wanted.push(key);
             }
             Step::Change(change) => {
-                let of = Of { pod: change.pod.clone(), container: change.container.clone() };
+                let of = ContainerRef { pod: change.pod.clone(), container: change.container.clone() };
                 self.change(&of, change.to.clone(), step);
             }
             Step::Reset(of) => self.reset(of, step),
             Step::Mark(mark) => {
-                let of = Of { pod: mark.pod.clone(), container: mark.container.clone() };
+                let of = ContainerRef { pod: mark.pod.clone(), container: mark.container.clone() };
                 self.mark_by_control(&of, &mark.name, step);
             }
             Step::Delete(deletion) => {
@@ -205,7 +205,7 @@ impl World<'_> {
     }
 
     /// The container that a step speaks of.
-    pub(crate) fn place_of(&self, of: &Of) -> Option<At> {
+    pub(crate) fn place_of(&self, of: &ContainerRef) -> Option<At> {
         let key = of.pod.as_deref().unwrap_or(ONLY);
         let name = pod_name(self.case, key);
         let first = self.case.pods.get(key)?.target.keys().next();

@@ -12,7 +12,7 @@ mod workers;
 
 use std::collections::BTreeMap;
 
-use probity_case::{Of, Step};
+use probity_case::{ContainerRef, Step};
 use probity_composer::NODE;
 use probity_model::history::{Did, Happening, Heard, Way};
 use probity_script::answer::ListenState;
@@ -216,7 +216,7 @@ impl World<'_> {
     }
 
     /// A change by the control port.
-    pub(crate) fn change(&mut self, of: &Of, change: Change, step: &Step) {
+    pub(crate) fn change(&mut self, of: &ContainerRef, change: Change, step: &Step) {
         let Some((life, pod, container)) = self.reach(of, step) else { return };
         let text = serde_json::to_string(&change).unwrap_or_default();
         let plan = self.life(life).map(|life| life.plan.clone()).unwrap_or_default();
@@ -234,7 +234,7 @@ impl World<'_> {
     }
 
     /// The plan is set back to what it was.
-    pub(crate) fn reset(&mut self, of: &Of, step: &Step) {
+    pub(crate) fn reset(&mut self, of: &ContainerRef, step: &Step) {
         let Some((life, pod, container)) = self.reach(of, step) else { return };
         let plan = self.pods[life.at.pod].containers[life.at.container].plan.clone().unwrap_or_default();
         self.set_plan(life, plan);
@@ -244,7 +244,7 @@ impl World<'_> {
     }
 
     /// A mark by the control port.
-    pub(crate) fn mark_by_control(&mut self, of: &Of, name: &str, step: &Step) {
+    pub(crate) fn mark_by_control(&mut self, of: &ContainerRef, name: &str, step: &Step) {
         let Some((life, pod, container)) = self.reach(of, step) else { return };
         self.mark(life, name, "control");
         self.did(Did::Called { pod, container, call: name.to_owned() });
@@ -258,7 +258,7 @@ impl World<'_> {
     }
 
     /// The process behind a container's control port, with the names of its pod and container.
-    fn reach(&mut self, of: &Of, step: &Step) -> Option<(LifeAt, String, String)> {
+    fn reach(&mut self, of: &ContainerRef, step: &Step) -> Option<(LifeAt, String, String)> {
         let place = self.place_of(of);
         let process = place.and_then(|at| {
             let pod = &self.pods[at.pod];

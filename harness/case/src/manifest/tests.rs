@@ -4,7 +4,7 @@ use probity_script::Plan;
 use serde_json::{Value, json};
 
 use super::{CASE, POD, RUN, Setting, update, workload};
-use crate::{Case, Step, UpdateOf};
+use crate::{Case, Step, UpdateStep};
 
 const TEXT: &str = "\
 case: a/b
@@ -105,7 +105,7 @@ fn a_new_plan_joins_the_patch_of_its_container() {
         { "name": "other", "image": "o" }, { "name": "target", "readinessProbe": null },
     ] } } } });
     let target = [("target".to_owned(), Plan::default())].into();
-    let of = UpdateOf { workload: "web".to_owned(), target, patch: Some(patch) };
+    let of = UpdateStep { workload: "web".to_owned(), target, patch: Some(patch) };
     let patch = update(&case.workloads["web"], &of, &setting());
     let containers = patch["spec"]["template"]["spec"]["containers"].as_array().unwrap();
     assert_eq!((containers.len(), &patch["spec"]["replicas"]), (2, &json!(3)));

@@ -65,6 +65,13 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     if let Some(slack) = &clause.slack {
         part("Slack:", &format!("{}. {}", slack.by, context.sentences(&slack.because)));
     }
+    let tolerances = clause.tolerances.iter().map(|(name, tolerance)| {
+        format!("\n- `{name}`, {}: {}", tolerance.amount(), context.prose(&tolerance.because))
+    });
+    let tolerances: String = tolerances.collect();
+    if !tolerances.is_empty() {
+        part("Tolerances:", &format!("\n{tolerances}"));
+    }
     part("Cases:", &cases_of(context, facts));
     part("Planted defects that it notices:", &defects_of(context, facts));
     part("Upstream's own specs:", &upstream_of(context, facts));

@@ -18,7 +18,9 @@ pub(super) fn page(context: &PageContext<'_>) -> String {
          A clause is judged on everything that a run has seen, whichever case showed it. `must` is documented, deterministic \
          and the same on all conforming clusters. `should` has soft timing, depends on the runtime or the node, or is known \
          only from the reference implementation. `advice` is not judged. A *slack* is the delay that an upper bound allows, \
-         with its reason; a lower bound yields only to noise, or states what it allows. A cluster that does exactly what a \
+         with its reason; a lower bound yields only to noise, or states what it allows. What else a clause allows, and how many \
+         things of a kind it takes before a judge says something, are its *tolerances*; \
+         [those that clauses share](tolerances.md) have a page of their own. A cluster that does exactly what a \
          *known divergence* describes gets `diverges` instead of `violated`. A *planted defect* is a way in which the \
          simulated kubelet can be wrong ([all of them]({ROOT}/tests/simulator/src/defects.rs)): a clause that notices one \
          proves that its judge can fail.\n\n\

@@ -56,6 +56,10 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     if let Some(slack) = &clause.slack {
         part("slack", &format!("{}: {}", slack.by, slack.because));
     }
+    for (at, (name, tolerance)) in clause.tolerances.iter().enumerate() {
+        let allowed = format!("{name}, {}: {}", tolerance.amount(), tolerance.because);
+        part(if at == 0 { "allows" } else { "" }, &allowed);
+    }
     match &clause.untestable {
         Some(why) => part("no judge", why),
         None if facts.judge() == "no judge" => part("no judge", "not written yet"),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use probity_cluster::{Ground, connect, gc};
+use probity_cluster::{ClusterClient, connect, gc};
 
 use crate::arguments::GcArgs;
 use crate::exit_status::{Exit, Failure};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &GcArgs) -> Result<Exit, Failure> {
 }
 
 /// Deletes everything, and again until nothing is found: deletion takes a while.
-async fn clear(ground: &Ground, args: &GcArgs) -> Result<Exit, Failure> {
+async fn clear(ground: &ClusterClient, args: &GcArgs) -> Result<Exit, Failure> {
     let pass = || gc::gc(ground, args.namespace.as_deref(), args.older_than.0);
     let found = pass().await;
     if found.is_empty() {

@@ -1,13 +1,13 @@
 //! `probity judge`: the verdicts on stored histories, without a cluster.
 
-use probity_model::Registry;
+use probity_model::{History, Registry};
 use probity_report::Report;
 
 use crate::arguments::{Format, JudgeArgs};
 use crate::cases::book;
 use crate::exit_status::{Exit, ExitFacts, Failure};
 use crate::output::{self, did_you_mean};
-use crate::run_folder::{self, HistoryFile, LOG};
+use crate::run_folder::{self, LOG};
 use crate::verdicts::CaseVerdicts;
 
 /// Judges each history and prints the verdicts.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
         let verdicts = CaseVerdicts::of(&registry, &file.history).only(&args.clause);
         output::out(&match args.format {
             Format::Json => verdicts.file().map_err(|error| Failure::failed(error.to_string()))?,
-            Format::Text => text(&registry, &file, &verdicts),
+            Format::Text => text(&registry, &path.display().to_string(), &file.history, &verdicts),
         })?;
         verdicts.add_to(&mut facts);
     }
@@ -58,8 +58,8 @@ fn known(registry: &Registry, id: &str) -> Result<(), Failure> {
 }
 
 /// The verdicts as a table, and the findings.
-fn text(registry: &Registry, file: &HistoryFile, verdicts: &CaseVerdicts) -> String {
-    let events = file.history.events().len();
+fn text(registry: &Registry, path: &str, history: &History, verdicts: &CaseVerdicts) -> String {
+    let events = history.events().len();
     let CaseVerdicts { case, verdict, run, server, .. } = verdicts;
     let mut text = format!("{case}  {verdict}  (run {run}, {server}, {events} events)\n");
     let row = |judgement: &probity_model::Judgement| {
@@ -75,8 +75,7 @@ fn text(registry: &Registry, file: &HistoryFile, verdicts: &CaseVerdicts) -> Str
     for expected in &verdicts.expected {
         text += &format!("  {}  expected: {}\n", expected.verdict.word(), expected.what);
     }
-    let path = file.path.display().to_string();
-    for finding in verdicts.findings(registry, &file.history, &path, &[]) {
+    for finding in verdicts.findings(registry, history, path, &[]) {
         text += &format!("\n{finding}");
     }
     text + "\n"

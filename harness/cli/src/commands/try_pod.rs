@@ -11,7 +11,7 @@ use probity_cluster::{RefusedPod, Rights};
 use probity_model::History;
 use probity_report::Undecided;
 use probity_report::run_log::{Planned, RunFacts};
-use probity_trial::{Fault, Stand, Trial, remarks, trial};
+use probity_trial::{Fault, StandIn, Trial, remarks, trial};
 
 use crate::arguments::TryArgs;
 use crate::cases::book::Book;
@@ -22,18 +22,19 @@ use crate::pipeline::progress::clock;
 use crate::pipeline::{AwaitedCase, RunPlan, prepare};
 use crate::trials::manifests::{self, ChosenWorkload};
 use crate::trials::trial_report::{TrialReport, TrialRun};
+use crate::trials::{json, text};
 
 /// Tries the settings of a file, and ends as the promises were kept.
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     let workload = manifests::read(&args.file)?.choose(args.workload.as_deref())?;
-    let stand = Stand::of(&workload.workload).map_err(|why| workload.misfit(&why))?;
+    let pod = StandIn::of(&workload.workload).map_err(|why| workload.misfit(&why))?;
     let boot = i64::try_from(args.slow_start.micros()).unwrap_or(i64::MAX);
     let chosen = |fault: &Fault| args.faults.is_empty() || args.faults.contains(fault);
-    let trials = Fault::ALL.into_iter().filter(chosen).map(|fault| trial(&stand, fault, boot));
+    let trials = Fault::ALL.into_iter().filter(chosen).map(|fault| trial(&pod, fault, boot));
     let trials: Vec<Trial> = trials
         .collect::<Result<_, _>>()
         .map_err(|why| Failure::failed(format!("{why}; please report this with the file")))?;
-    let attempt = Attempt { args, workload, stand, trials, boot };
+    let attempt = Attempt { args, workload, pod, trials, boot };
     attempt.check_span()?;
     if args.plan {
         return attempt.print(None);
@@ -63,7 +64,7 @@ fn demand_service(rights: &Rights, trials: &[Trial]) -> Result<(), Failure> {
 struct Attempt<'a> {
     args: &'a TryArgs,
     workload: ChosenWorkload,
-    stand: Stand,
+    pod: StandIn,
     trials: Vec<Trial>,
     boot: i64,
 }
@@ -93,13 +94,13 @@ impl Attempt<'_> {
     }
 
     fn print(&self, run: Option<&TrialRun<'_>>) -> Result<Exit, Failure> {
-        let remarks = remarks(&self.stand, self.boot);
-        let (workload, stand, trials) = (&self.workload, &self.stand, &self.trials);
-        let report = TrialReport { workload, stand, trials, remarks, run };
+        let remarks = remarks(&self.pod, self.boot);
+        let (workload, pod, trials) = (&self.workload, &self.pod, &self.trials);
+        let report = TrialReport { workload, pod, trials, remarks, run };
         if self.args.json {
-            return output::out(&format!("{:#}\n", report.json()));
+            return output::out(&format!("{:#}\n", json::of(&report)));
         }
-        let mut text = report.text();
+        let mut text = text::of(&report);
         if self.args.plan {
             for case in self.cases() {
                 text += &format!("\n{}\n{}", case.name, case_text::of(&case));
@@ -139,7 +140,7 @@ impl Attempt<'_> {
             undecided: Undecided::Told,
         };
         let finished = prepared.conduct(plan, |_| ())?;
-        let whole = finished.histories.iter().filter_map(|stored| stored.told.as_ref().ok());
+        let whole = finished.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());
         let histories: Vec<&History> = whole.map(|told| &told.history).collect();
         let run = TrialRun::of(&book.registry, &self.trials, &finished.folder, &finished.log, &histories);
         self.print(Some(&run))?;
@@ -160,8 +161,8 @@ mod tests {
 
     fn trials(faults: &[Fault]) -> Vec<Trial> {
         let pod = json!({ "kind": "Pod", "spec": { "containers": [{ "name": "c" }] } });
-        let stand = Stand::of(&Workload::of(&pod).unwrap().unwrap()).unwrap();
-        faults.iter().map(|fault| trial(&stand, *fault, 1_000_000).unwrap()).collect()
+        let pod = StandIn::of(&Workload::of(&pod).unwrap().unwrap()).unwrap();
+        faults.iter().map(|fault| trial(&pod, *fault, 1_000_000).unwrap()).collect()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use probity_report::{LogLine, Report, Stored};
+use probity_report::{LogLine, Report, StoredHistory};
 
 use crate::cases::book::Book;
 use crate::exit_status::{Exit, ExitFacts, Failure, Undecided};
@@ -15,7 +15,7 @@ pub(crate) struct FinishedRun {
     /// Its log.
     pub(crate) log: Vec<LogLine>,
     /// Its histories.
-    pub(crate) histories: Vec<Stored>,
+    pub(crate) histories: Vec<StoredHistory>,
     /// Its report.
     pub(crate) report: Report,
     undecided: Undecided,

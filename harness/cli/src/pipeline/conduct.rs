@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use probity_case::{Case, CaseName};
-use probity_cluster::{Ground, Progress, RunOptions, Zero, schedule};
+use probity_cluster::{ClusterClient, Progress, RunClock, RunOptions, schedule};
 use probity_report::run_log::{Leftover, RunFacts};
 use probity_report::{LogLine, Undecided};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -49,7 +49,7 @@ impl PreparedRun {
         show: impl FnOnce(&Console),
     ) -> Result<FinishedRun, Failure> {
         let RunPlan { book, title, cases, awaited, facts, left_out, undecided } = plan;
-        let zero = Zero::now();
+        let zero = RunClock::now();
         let forecast = schedule::forecast(&cases, self.options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
         output::err(&self.announcement(&title, forecast_us));
@@ -80,12 +80,12 @@ impl PreparedRun {
             Some(name) => format!("namespace {name}"),
             None => format!("new namespace {}", self.options.run),
         };
-        let Ground { context, server_version, .. } = &self.cluster;
+        let ClusterClient { context, server_version, .. } = &self.cluster;
         let forecast = clock(forecast_us / 1_000_000);
         format!("probity: context {context} ({server_version}), {namespace}, {title}, about {forecast}\n")
     }
 
-    fn facts(&self, facts: RunFacts, book: &Book, zero: Zero) -> RunFacts {
+    fn facts(&self, facts: RunFacts, book: &Book, zero: RunClock) -> RunFacts {
         RunFacts {
             run_id: self.options.run.clone(),
             began_wall_us: zero.wall_us(),
@@ -119,9 +119,9 @@ impl PreparedRun {
 
 /// Conducts the cases. A failure is reported like everything else, and to the caller.
 async fn conduct(
-    (cluster, options): (Ground, RunOptions),
+    (cluster, options): (ClusterClient, RunOptions),
     cases: Vec<Case>,
-    zero: Zero,
+    zero: RunClock,
     out: UnboundedSender<Progress>,
     stop: CancellationToken,
 ) -> Result<(), String> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use probity_case::{Case, CaseName, Workload};
 use probity_cluster::rights::{self, Rights};
-use probity_cluster::{Ground, RefusedPod, RunError, RunOptions, connect, rehearse};
+use probity_cluster::{ClusterClient, RefusedPod, RunError, RunOptions, connect, rehearse};
 use probity_model::clause::Need;
 use tokio::runtime::{Builder, Runtime};
 
@@ -15,7 +15,7 @@ use crate::exit_status::Failure;
 /// A run for which everything is in order.
 pub(crate) struct PreparedRun {
     pub(super) runtime: Runtime,
-    pub(super) cluster: Ground,
+    pub(super) cluster: ClusterClient,
     pub(super) options: RunOptions,
     /// Where its files go.
     pub(crate) folder: PathBuf,

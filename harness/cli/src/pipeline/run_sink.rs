@@ -12,7 +12,7 @@ use std::sync::mpsc::Sender;
 use probity_case::CaseName;
 use probity_cluster::Progress;
 use probity_model::{History, Registry};
-use probity_report::run_log::{Ground, Leftover};
+use probity_report::run_log::{ClusterFacts, Leftover};
 use probity_report::{LogLine, Undecided, Word};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -116,7 +116,7 @@ impl<'r> RunSink<'r> {
     fn take(&mut self, progress: Progress) {
         match progress {
             Progress::Ready { context, server, namespace, nodes, image, us } => {
-                self.write(&LogLine::Ready(Ground { context, server, namespace, nodes, image, us }));
+                self.write(&LogLine::Ready(ClusterFacts { context, server, namespace, nodes, image, us }));
             }
             Progress::Began { case, us } => {
                 if let Some(awaited) = self.awaited.get(&case) {

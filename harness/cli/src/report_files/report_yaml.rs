@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_report::run_log::{Leftover, Suite, Tool};
-use probity_report::{Counts, Outcome, Report, Word};
+use probity_report::{Counts, ProfileOutcome, Report, Word};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ struct Environment<'r> {
 #[serde(rename_all = "camelCase")]
 struct Profile<'r> {
     profile: probity_case::Profile,
-    result: Outcome,
+    result: ProfileOutcome,
     why: &'r str,
     clauses: Counts,
     /// The names of those that do not hold, by verdict.

@@ -11,8 +11,8 @@ use probity_model::measure::Bound;
 use probity_model::timeline::ProbeKind;
 use probity_model::verdict::{Doubt, Skip};
 use probity_model::{Catalogue, Clause, History, Judge, Registry, Seen, Timeline};
-use probity_report::run_log::{Ground, Planned, RunFacts, Suite, Tool, Usage};
-use probity_report::{LogLine, Report, Stored, Told};
+use probity_report::run_log::{ClusterFacts, Planned, RunFacts, Suite, Tool, Usage};
+use probity_report::{LogLine, ReadHistory, Report, StoredHistory};
 use serde_json::json;
 
 use crate::run_folder::{LOG, digest};
@@ -123,7 +123,7 @@ fn ended(cases: &[(&str, &str)]) -> Run {
         ..RunFacts::default()
     };
     let node = NodeFacts { kubelet: "v1.36.3".to_owned(), ..NodeFacts::default() };
-    let ground = Ground {
+    let ground = ClusterFacts {
         context: "kind-x".to_owned(),
         server: "v1.36.3".to_owned(),
         namespace: "probity-x".to_owned(),
@@ -170,11 +170,11 @@ impl Run {
 
     /// The report of it.
     pub(crate) fn report(&self) -> Report {
-        let stored = |(file, history): &(String, History)| Stored {
+        let stored = |(file, history): &(String, History)| StoredHistory {
             file: file.clone(),
-            told: Ok(Told { sha256: digest(&history.write().unwrap()), history: history.clone() }),
+            contents: Ok(ReadHistory { sha256: digest(&history.write().unwrap()), history: history.clone() }),
         };
-        let stored: Vec<Stored> = self.histories.iter().map(stored).collect();
+        let stored: Vec<StoredHistory> = self.histories.iter().map(stored).collect();
         Report::build(&registry(), &self.log, &stored).unwrap()
     }
 

@@ -1,18 +1,18 @@
 //! The report on a trial for programs.
 
-use probity_model::measure::Interval;
-use probity_trial::{Expected, Observed, Standing, Trial, What};
+use probity_model::measure::{Fit, Interval, Unit};
+use probity_trial::{NEVER, NoteKind, Observation, Promised, Trial};
 use serde_json::{Value, json};
 
 use super::trial_report::{TrialReport, TrialRun};
 
 /// The whole report.
-pub(super) fn of(report: &TrialReport<'_>) -> Value {
-    let notes = report.stand.notes.iter().map(|note| {
-        let what = match note.what {
-            What::Replaced => "replaced",
-            What::Dropped => "dropped",
-            What::Added => "added",
+pub(crate) fn of(report: &TrialReport<'_>) -> Value {
+    let notes = report.pod.notes.iter().map(|note| {
+        let what = match note.kind {
+            NoteKind::Replaced => "replaced",
+            NoteKind::Dropped => "dropped",
+            NoteKind::Added => "added",
         };
         json!({ "field": note.field, "what": what, "why": note.why })
     });
@@ -27,7 +27,7 @@ pub(super) fn of(report: &TrialReport<'_>) -> Value {
         "file": report.workload.source,
         "kind": report.workload.workload.kind,
         "name": report.workload.workload.name,
-        "subject": report.stand.subject,
+        "subject": report.pod.subject,
         "notes": notes.collect::<Vec<_>>(),
         "faults": report.trials.iter().map(|trial| fault(trial, report.run)).collect::<Vec<_>>(),
         "remarks": remarks.collect::<Vec<_>>(),
@@ -36,16 +36,16 @@ pub(super) fn of(report: &TrialReport<'_>) -> Value {
 }
 
 fn fault(trial: &Trial, run: Option<&TrialRun<'_>>) -> Value {
-    let outcome = run.and_then(|run| run.outcome(trial));
+    let result = run.and_then(|run| run.result(trial));
     let rows = trial.promised.iter().enumerate().map(|(at, promised)| {
         let mut row = json!({
             "quantity": promised.quantity.words(),
-            "promise": promise(&promised.expected),
+            "promise": promise(promised),
             "allowed": { "earlyUs": promised.early, "lateUs": promised.late },
         });
-        if let Some(seen) = outcome.and_then(|outcome| outcome.rows.get(at)) {
-            row["observed"] = observed(&seen.observed);
-            row["standing"] = standing(seen.standing).into();
+        if let Some(seen) = result.and_then(|result| result.observations.get(at)) {
+            row["observed"] = observed(seen);
+            row["standing"] = standing(seen.fit).into();
             row["events"] = json!(seen.events);
         }
         row
@@ -58,37 +58,38 @@ fn fault(trial: &Trial, run: Option<&TrialRun<'_>>) -> Value {
     if let Some(why) = run.and_then(|run| run.not_run(trial)) {
         fault["notRun"] = why.into();
     }
-    if let (Some(run), Some(outcome)) = (run, outcome) {
+    if let (Some(run), Some(result)) = (run, result) {
         fault["history"] = run.history(&trial.case.name.0).display().to_string().into();
-        fault["requests"] = outcome.requests.into();
+        fault["requests"] = result.requests.into();
     }
     fault
 }
 
-fn promise(expected: &Expected) -> Value {
-    match expected {
-        Expected::Within(promise) => json!({ "within": micros(promise.span), "formula": promise.formula }),
-        Expected::Times(times, why) => json!({ "times": times, "because": why }),
-        Expected::Never(why) => json!({ "never": true, "because": why }),
-        Expected::Unsaid(why) => json!({ "nothing": true, "because": why }),
+fn promise(promised: &Promised) -> Value {
+    let (span, why) = (promised.promise.span, &promised.promise.formula);
+    match promised.quantity.unit() {
+        _ if promised.promise.is_open() => json!({ "nothing": true, "because": why }),
+        _ if span == NEVER => json!({ "never": true, "because": why }),
+        Unit::Count => json!({ "times": span.lo, "because": why }),
+        Unit::Us => json!({ "within": micros(span), "formula": why }),
     }
 }
 
-fn observed(observed: &Observed) -> Value {
-    match observed {
-        Observed::Span(span) => json!({ "span": micros(*span) }),
-        Observed::Times(times) => json!({ "times": times }),
-        Observed::Never => json!({ "never": true }),
-        Observed::Unseen(why) => json!({ "unseen": why }),
+fn observed(seen: &Observation) -> Value {
+    match (&seen.seen, seen.promised.quantity.unit()) {
+        (Err(why), _) => json!({ "unseen": why }),
+        (Ok(NEVER), _) => json!({ "never": true }),
+        (Ok(times), Unit::Count) => json!({ "times": times.lo }),
+        (Ok(span), Unit::Us) => json!({ "span": micros(*span) }),
     }
 }
 
-fn standing(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Kept => "kept",
-        Standing::Told => "told",
-        Standing::Unsure => "unsure",
-        Standing::Broken => "broken",
+fn standing(fit: Option<Fit>) -> &'static str {
+    match fit {
+        Some(Fit::Met) => "kept",
+        None => "told",
+        Some(Fit::Undecided) => "unsure",
+        Some(Fit::Missed) => "broken",
     }
 }
 

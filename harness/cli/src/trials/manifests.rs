@@ -237,7 +237,7 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
     #[test]
     fn a_place_is_that_in_the_file_whichever_document_it_is_in() {
         let found = of_text("f.yaml", TWO).unwrap().choose(Some("two")).unwrap();
-        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
+        let why = probity_trial::StandIn::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
         assert!(said.starts_with("f.yaml, line 12, column 59: a container has no field `imag`"), "{said}");
     }
@@ -247,7 +247,7 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
         let text = "--- # a comment\n--- { kind: Pod, metadata: { name: one }, spec: { containers: [{ imag: x }] } }\n---\n";
         let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
         assert_eq!(found.words(), "the Pod one");
-        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
+        let why = probity_trial::StandIn::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
         assert!(said.starts_with("f.yaml, line 2, column 64: a container needs a `name`"), "{said}");
     }
@@ -264,7 +264,7 @@ items:
 ";
         let found = of_text("f.yaml", text).unwrap().choose(None).unwrap();
         assert_eq!((found.words().as_str(), found.others.len()), ("the Pod one", 1));
-        let why = probity_trial::Stand::of(&found.workload).unwrap_err();
+        let why = probity_trial::StandIn::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
         assert!(said.starts_with("f.yaml, line 6, column 43: a container has no field `imag`"), "{said}");
         let wrong =

@@ -1,8 +1,8 @@
 //! The report on a trial for people.
 
-use probity_model::measure::Interval;
+use probity_model::measure::{Fit, Interval, Unit};
 use probity_trial::promise::tenths;
-use probity_trial::{Expected, Observed, Promised, Quantity, Row, Stand, Standing, Trial, What};
+use probity_trial::{NEVER, NoteKind, Observation, Quantity, StandIn, Trial};
 
 use super::trial_report::{TrialReport, TrialRun};
 use crate::cases::pods;
@@ -10,9 +10,9 @@ use crate::output::{self, wrapped};
 use crate::pipeline::progress::clock;
 
 /// The whole report.
-pub(super) fn of(report: &TrialReport<'_>) -> String {
+pub(crate) fn of(report: &TrialReport<'_>) -> String {
     let mut text = format!("{}\n", report.workload.words());
-    text += &settings(report.stand);
+    text += &settings(report.pod);
     text += &notes(report);
     for trial in report.trials {
         text += &table(trial, report.run);
@@ -30,9 +30,9 @@ pub(super) fn of(report: &TrialReport<'_>) -> String {
     text
 }
 
-fn settings(stand: &Stand) -> String {
+fn settings(pod: &StandIn) -> String {
     let mut text = String::new();
-    for probe in &stand.probes {
+    for probe in &pod.probes {
         let second = |us: i64| us / 1_000_000;
         let grace = probe.grace.map(|us| format!(", terminationGracePeriodSeconds {}", second(us)));
         text += &format!(
@@ -48,27 +48,27 @@ fn settings(stand: &Stand) -> String {
             grace.unwrap_or_default()
         );
     }
-    if stand.probes.is_empty() {
+    if pod.probes.is_empty() {
         text += "  no probe: a container counts as healthy and ready while it runs\n";
     }
-    text += &format!("  restartPolicy {}, {} s of grace\n", stand.policy, stand.grace / 1_000_000);
+    text += &format!("  restartPolicy {}, {} s of grace\n", pod.policy, pod.grace / 1_000_000);
     text
 }
 
 fn notes(report: &TrialReport<'_>) -> String {
-    let stand = report.stand;
+    let pod = report.pod;
     let mut text = format!(
         "  faults come to the container {}; clients call its port {} through a Service\n",
-        stand.subject, stand.traffic.port
+        pod.subject, pod.traffic.port
     );
-    for (what, word) in [(What::Replaced, "replaced"), (What::Added, "added")] {
-        for note in stand.notes.iter().filter(|note| note.what == what) {
+    for (kind, word) in [(NoteKind::Replaced, "replaced"), (NoteKind::Added, "added")] {
+        for note in pod.notes.iter().filter(|note| note.kind == kind) {
             text += &format!("  {word}: {}: {}\n", note.field, note.why);
         }
     }
-    // Fields that are left out for the same reason stand together.
+    // Fields that are left out for the same reason pod together.
     let mut left: Vec<(&str, Vec<&str>)> = Vec::new();
-    for note in stand.notes.iter().filter(|note| note.what == What::Dropped) {
+    for note in pod.notes.iter().filter(|note| note.kind == NoteKind::Dropped) {
         match left.iter_mut().find(|(why, _)| *why == note.why) {
             Some((_, fields)) => fields.push(&note.field),
             None => left.push((&note.why, vec![&note.field])),
@@ -86,7 +86,7 @@ fn notes(report: &TrialReport<'_>) -> String {
 
 fn table(trial: &Trial, run: Option<&TrialRun<'_>>) -> String {
     let mut text = format!("\n{}: {}\n", trial.fault.word(), trial.fault.story());
-    let outcome = run.and_then(|run| run.outcome(trial));
+    let result = run.and_then(|run| run.result(trial));
     if run.is_none() {
         text +=
             &format!("  takes up to {} = {}\n", clock(trial.takes.span.hi / 1_000_000), trial.takes.formula);
@@ -97,9 +97,13 @@ fn table(trial: &Trial, run: Option<&TrialRun<'_>>) -> String {
     let heading = ["", "promise", if run.is_some() { "observed" } else { "" }, ""];
     let mut rows = vec![heading.map(str::to_owned)];
     for (at, promised) in trial.promised.iter().enumerate() {
-        let (promise, why) = expected(promised);
-        let (seen, remark) = match outcome.and_then(|outcome| outcome.rows.get(at)) {
-            Some(row) => (observed(row), remark(row)),
+        let why = promised.promise.formula.clone();
+        let promise = match promised.promise.is_open() {
+            true => "-".to_owned(),
+            false => promised.quantity.show(promised.promise.span),
+        };
+        let (seen, remark) = match result.and_then(|result| result.observations.get(at)) {
+            Some(seen) => (observed(seen), remark(seen)),
             None if run.is_some() => ("not run".to_owned(), String::new()),
             None => (String::new(), String::new()),
         };
@@ -112,45 +116,41 @@ fn table(trial: &Trial, run: Option<&TrialRun<'_>>) -> String {
     text
 }
 
-/// A promise in a cell, and where it comes from.
-fn expected(promised: &Promised) -> (String, String) {
-    match &promised.expected {
-        Expected::Within(promise) => (promise.in_words(), promise.formula.clone()),
-        Expected::Times(times, why) => (times.to_string(), why.clone()),
-        Expected::Never(why) => ("never".to_owned(), why.clone()),
-        Expected::Unsaid(why) => ("-".to_owned(), why.clone()),
+fn observed(seen: &Observation) -> String {
+    match &seen.seen {
+        Err(_) => "not seen".to_owned(),
+        Ok(NEVER) if seen.promised.quantity == Quantity::Downtime => "none".to_owned(),
+        Ok(value) => seen.promised.quantity.show(*value),
     }
 }
 
-fn observed(row: &Row) -> String {
-    match &row.observed {
-        Observed::Span(span) => tenths(*span),
-        Observed::Times(times) => times.to_string(),
-        Observed::Never if row.promised.quantity == Quantity::Downtime => "none".to_owned(),
-        Observed::Never => "never".to_owned(),
-        Observed::Unseen(_) => "not seen".to_owned(),
-    }
-}
-
-/// How a row stands to its promise, in words.
-fn remark(row: &Row) -> String {
-    match (row.standing, &row.observed, &row.promised.expected) {
-        (Standing::Kept, ..) => "ok".to_owned(),
-        (Standing::Told, ..) => String::new(),
-        (Standing::Unsure, Observed::Unseen(why), _) => format!("UNSURE, {why}"),
-        (Standing::Unsure, ..) => "UNSURE, too close to an end of the promise".to_owned(),
-        (Standing::Broken, Observed::Span(span), Expected::Within(promise)) => {
-            let early = promise.span.lo - span.hi;
-            if early > 0 {
-                return format!("NOT AS PROMISED, {} too early", tenths(Interval::point(early)));
-            }
-            format!(
-                "NOT AS PROMISED, {} too late ({} are allowed for the cluster's own work)",
-                tenths(Interval::point(span.lo - promise.span.hi)),
-                tenths(Interval::point(row.promised.late))
-            )
+/// How an observation fits its promise, in words.
+fn remark(seen: &Observation) -> String {
+    match (seen.fit, &seen.seen) {
+        (None, _) => String::new(),
+        (Some(Fit::Met), _) => "ok".to_owned(),
+        (Some(Fit::Undecided), Err(why)) => format!("UNSURE, {why}"),
+        (Some(Fit::Undecided), Ok(_)) => "UNSURE, too close to an end of the promise".to_owned(),
+        (Some(Fit::Missed), seen_span) => {
+            format!("NOT AS PROMISED{}", missed_by(seen, seen_span.as_ref().ok()))
         }
-        (Standing::Broken, ..) => "NOT AS PROMISED".to_owned(),
+    }
+}
+
+/// By how much a time lies beside its promise, if both are times.
+fn missed_by(seen: &Observation, span: Option<&Interval>) -> String {
+    let (promised, of) = (&seen.promised, seen.promised.promise.span);
+    let Some(span) = span.filter(|span| **span != NEVER && of != NEVER) else { return String::new() };
+    let (early, late) = (of.lo - span.hi, span.lo - of.hi);
+    let seconds = |us| tenths(Interval::point(us));
+    match promised.quantity.unit() {
+        Unit::Count => String::new(),
+        Unit::Us if early > 0 => format!(", {} too early", seconds(early)),
+        Unit::Us => format!(
+            ", {} too late ({} are allowed for the cluster's own work)",
+            seconds(late),
+            seconds(promised.late)
+        ),
     }
 }
 
@@ -163,10 +163,10 @@ fn after(report: &TrialReport<'_>, run: &TrialRun<'_>) -> String {
             text += &format!("\n{finding}");
         }
     }
-    let not_run = report.trials.iter().filter(|trial| run.outcome(trial).is_none()).count();
-    let mut counts = format!("{} kept, {} broken", run.count(Standing::Kept), run.count(Standing::Broken));
+    let not_run = report.trials.iter().filter(|trial| run.result(trial).is_none()).count();
+    let mut counts = format!("{} kept, {} broken", run.count(Fit::Met), run.count(Fit::Missed));
     for (count, word) in [
-        (run.count(Standing::Unsure), "unsure"),
+        (run.count(Fit::Undecided), "unsure"),
         (not_run, "faults not run"),
         (run.violations.len(), "violated by the kubelet"),
     ] {

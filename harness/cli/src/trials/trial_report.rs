@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use probity_model::measure::Fit;
 use probity_model::{History, Registry};
 use probity_report::{LogLine, Word};
-use probity_trial::{Outcome, Remark, Stand, Standing, Trial};
+use probity_trial::{Remark, StandIn, Trial, TrialResult};
 
 use super::manifests::ChosenWorkload;
 use crate::exit_status::ExitFacts;
@@ -17,7 +18,7 @@ pub(crate) struct TrialReport<'a> {
     /// The workload that was tried.
     pub(crate) workload: &'a ChosenWorkload,
     /// The pod that ran in its place.
-    pub(crate) stand: &'a Stand,
+    pub(crate) pod: &'a StandIn,
     /// The faults.
     pub(crate) trials: &'a [Trial],
     /// What the documentation says of such settings.
@@ -29,7 +30,7 @@ pub(crate) struct TrialReport<'a> {
 /// What the run of the faults showed.
 pub(crate) struct TrialRun<'a> {
     folder: &'a Path,
-    outcomes: Vec<Outcome>,
+    results: Vec<TrialResult>,
     /// Why faults did not run, by their cases.
     not_run: BTreeMap<String, String>,
     /// The clauses that the kubelet violated, with the findings.
@@ -45,9 +46,9 @@ impl<'a> TrialRun<'a> {
         log: &[LogLine],
         histories: &[&History],
     ) -> Self {
-        let outcome = |trial: &Trial| {
+        let result = |trial: &Trial| {
             let history = histories.iter().find(|history| history.header.case == trial.case.name.0)?;
-            Some(Outcome::of(trial, history))
+            Some(TrialResult::of(trial, history))
         };
         let not_run = log.iter().filter_map(|line| match line {
             LogLine::CaseSkipped { case, why, .. } | LogLine::CaseBroken { case, why } => {
@@ -55,8 +56,8 @@ impl<'a> TrialRun<'a> {
             }
             _ => None,
         });
-        let outcomes = trials.iter().filter_map(outcome).collect();
-        let mut run = Self { folder, outcomes, not_run: not_run.collect(), violations: Vec::new() };
+        let results = trials.iter().filter_map(result).collect();
+        let mut run = Self { folder, results, not_run: not_run.collect(), violations: Vec::new() };
         for history in histories {
             let verdicts = CaseVerdicts::of(registry, history);
             let path = run.history(&history.header.case).display().to_string();
@@ -79,44 +80,32 @@ impl<'a> TrialRun<'a> {
     }
 
     /// What followed from a fault; none if it did not run.
-    pub(super) fn outcome(&self, trial: &Trial) -> Option<&Outcome> {
-        self.outcomes.iter().find(|outcome| outcome.fault == trial.fault)
+    pub(super) fn result(&self, trial: &Trial) -> Option<&TrialResult> {
+        self.results.iter().find(|result| result.fault == trial.fault)
     }
 
     /// Why a fault did not run.
     pub(super) fn not_run(&self, trial: &Trial) -> Option<&str> {
-        let why = self.not_run.get(&trial.case.name.0).filter(|_| self.outcome(trial).is_none());
+        let why = self.not_run.get(&trial.case.name.0).filter(|_| self.result(trial).is_none());
         why.map(String::as_str)
     }
 
-    /// How many promises stand like this.
-    pub(super) fn count(&self, standing: Standing) -> usize {
-        let rows = self.outcomes.iter().flat_map(|outcome| &outcome.rows);
-        rows.filter(|row| row.standing == standing).count()
+    /// How many observations fit their promises like this.
+    pub(super) fn count(&self, fit: Fit) -> usize {
+        let observations = self.results.iter().flat_map(|result| &result.observations);
+        observations.filter(|seen| seen.fit == Some(fit)).count()
     }
 
     /// What the exit status follows from, by the facts of the run. What the clauses leave undecided does not matter here.
     pub(crate) fn exit_facts(&self, trials: &[Trial], run: ExitFacts) -> ExitFacts {
-        let any = |standing| self.outcomes.iter().any(|outcome| outcome.standing() == standing);
+        let any = |fit| self.results.iter().any(|result| result.fit() == fit);
         ExitFacts {
-            violated: run.violated || any(Standing::Broken),
-            failed: run.failed || self.outcomes.len() < trials.len(),
-            undecided: any(Standing::Unsure),
-            decided: any(Standing::Kept) || any(Standing::Told) || any(Standing::Broken),
+            violated: run.violated || any(Fit::Missed),
+            failed: run.failed || self.results.len() < trials.len(),
+            undecided: any(Fit::Undecided),
+            decided: any(Fit::Met) || any(Fit::Missed),
             ..run
         }
-    }
-}
-
-impl TrialReport<'_> {
-    /// For people.
-    pub(crate) fn text(&self) -> String {
-        super::text::of(self)
-    }
-
-    /// For programs.
-    pub(crate) fn json(&self) -> serde_json::Value {
-        super::json::of(self)
     }
 }
 
@@ -128,6 +117,8 @@ mod tests {
     use probity_trial::{Fault, trial};
 
     use super::*;
+    use crate::exit_status::{Exit, Undecided};
+    use crate::trials::{json, text};
 
     #[test]
     fn a_fault_that_did_not_run_is_told_with_its_reason() {
@@ -135,17 +126,20 @@ mod tests {
         let path = folder.path().join("pod.yaml");
         std::fs::write(&path, "{ kind: Pod, spec: { containers: [{ name: c }] } }\n").unwrap();
         let workload = crate::trials::manifests::read(&path).unwrap().choose(None).unwrap();
-        let stand = Stand::of(&workload.workload).unwrap();
-        let trials = [trial(&stand, Fault::Hang, 1).unwrap()];
+        let pod = StandIn::of(&workload.workload).unwrap();
+        let trials = [trial(&pod, Fault::Hang, 1).unwrap()];
         let (case, why) = (CaseName("try/hang".to_owned()), "the node is full".to_owned());
         let log = [LogLine::CaseBroken { case, why }];
         let registry = crate::cases::book::registry().unwrap();
         let run = TrialRun::of(&registry, &trials, folder.path(), &log, &[]);
         let (remarks, workload) = (Vec::new(), &workload);
-        let report = TrialReport { workload, stand: &stand, trials: &trials, remarks, run: Some(&run) };
-        assert!(report.text().contains("  not run: the node is full\n"), "{}", report.text());
-        assert_eq!(report.json()["faults"][0]["notRun"], "the node is full");
+        let report = TrialReport { workload, pod: &pod, trials: &trials, remarks, run: Some(&run) };
+        let text = text::of(&report);
+        assert!(text.contains("  not run: the node is full\n"), "{text}");
+        assert_eq!(json::of(&report)["faults"][0]["notRun"], "the node is full");
         let facts = run.exit_facts(&trials, ExitFacts::default());
         assert_eq!(facts, ExitFacts { failed: true, ..ExitFacts::default() });
+        let interrupted = ExitFacts { interrupted: true, violated: true, ..facts };
+        assert_eq!(run.exit_facts(&trials, interrupted).status(Undecided::Told), Exit::Interrupted);
     }
 }

@@ -5,22 +5,22 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What the program said and how it ended.
-pub(crate) struct Said {
+/// The output of the program and its exit status.
+pub(crate) struct ProgramOutput {
     pub(crate) status: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
 /// Runs `probity` with these arguments.
-pub(crate) fn probity<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Said {
+pub(crate) fn probity<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> ProgramOutput {
     let output: Output = Command::new(env!("CARGO_BIN_EXE_probity"))
         .args(arguments)
         .env_remove("KUBECONFIG")
         .env("HOME", "/nonexistent")
         .output()
         .unwrap();
-    Said {
+    ProgramOutput {
         status: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),

@@ -132,6 +132,12 @@ impl Asked<'_> {
         self.header("user-agent").any(|agent| agent.starts_with("agnhost-rs"))
     }
 
+    /// Whether it says that a kubelet's prober sent it.
+    #[must_use]
+    pub fn from_prober(&self) -> bool {
+        self.header("user-agent").any(|agent| agent.starts_with("kube-probe/"))
+    }
+
     /// Whether a redirect led here: it is a later hop of a chain, or says where it was sent on from.
     #[must_use]
     pub fn followed(&self) -> bool {
@@ -235,6 +241,15 @@ impl<'h> Attempt<'h> {
             Through::Request(at) => self.connection(self.requests.get(at)?),
             Through::Connection(at) => self.connections.get(at),
             Through::Command(_) => None,
+        }
+    }
+
+    /// The command behind a probe.
+    #[must_use]
+    pub fn command(&self, probe: &Probe<'_>) -> Option<&Executed<'h>> {
+        match probe.through {
+            Through::Command(at) => self.commands.get(at),
+            _ => None,
         }
     }
 

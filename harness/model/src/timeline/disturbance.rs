@@ -96,6 +96,12 @@ impl<'h> Timeline<'h> {
         Stamp::harness(self.ended_us)
     }
 
+    /// Whether one instant was surely before another.
+    #[must_use]
+    pub fn before(&self, first: &Stamp, second: &Stamp) -> bool {
+        self.clocks.order(first, second) == Order::Before
+    }
+
     /// The least time between two instants; the whole time there is if the clocks cannot be compared.
     #[must_use]
     pub fn at_least(&self, from: &Stamp, to: &Stamp) -> i64 {

@@ -16,6 +16,7 @@ use super::{
 use crate::EventId;
 use crate::clocks::{Order, Stamp};
 use crate::measure::{Bound, Fit};
+use crate::mechanisms::UNKNOWN_LIFE;
 use crate::verdict::Seen;
 
 /// One life of a container, and where it stands. It can be used wherever its [`Attempt`] is asked for.
@@ -179,6 +180,12 @@ impl<'t, 'h> Life<'t, 'h> {
     pub fn next(&self) -> Option<Life<'t, 'h>> {
         let attempt = self.container.attempts.iter().find(|next| next.number == self.number + 1)?;
         Some(Self { attempt, ..*self })
+    }
+
+    /// From when on, on its node's clock, the kubelet surely knew of this life: an earlier probe can count for the life before.
+    #[must_use]
+    pub fn known_from(&self) -> i64 {
+        self.began.at.hi + if self.number == 0 { 0 } else { UNKNOWN_LIFE }
     }
 
     /// The event that shows that the container lives again after this life.

@@ -8,10 +8,14 @@
 //! - [`ProbeResult::surely`] says only what holds however long the way between kubelet and target was: a success came
 //!   within half of the timeout, and a failure was complete before anyone gave up. It is for what the API must show.
 
+mod answer;
+
 use super::{At, Attempt, Probe, ProbeSpec, Through};
 use crate::clocks::Stamp;
 use crate::measure::Interval;
 use crate::mechanisms::{NEAR, PROMPT, START_OF_A_COMMAND, TIMED_OUT};
+
+pub use answer::ProbeAnswer;
 
 /// What a kubelet makes of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +80,8 @@ impl<'t> ProbeResult<'t, '_> {
         let timeout = self.spec.timeout;
         match (self.probe.passed, self.took()) {
             (Some(false), _) => ProbeOutcome::Failure,
-            (_, Some(took)) if took.lo > timeout + NEAR => ProbeOutcome::Failure,
+            _ if self.is_late() => ProbeOutcome::Failure,
             (Some(true), Some(took)) if took.hi < timeout - NEAR => ProbeOutcome::Success,
-            (None, None) if self.unanswered() => ProbeOutcome::Failure,
             _ => ProbeOutcome::Unclear,
         }
     }
@@ -153,6 +156,11 @@ impl<'t> ProbeResult<'t, '_> {
         answer.is_some_and(|answer| {
             answer.written == 0 && answer.error.as_deref().is_some_and(|why| why.contains("gave up"))
         })
+    }
+
+    /// Whether the answer came too late, or never, by more than the kubelet's clock and the target's can differ.
+    fn is_late(&self) -> bool {
+        self.took().map_or_else(|| self.unanswered(), |took| took.lo > self.spec.timeout + NEAR)
     }
 
     /// Whether the target lived on for longer than the timeout and gave no answer. Lost lines could have told of one.

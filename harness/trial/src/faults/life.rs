@@ -1,56 +1,52 @@
 //! The beginning and the end of a life: in calm, slow to start, slow to stop.
 
+use probity_model::measure::Interval;
+use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};
 
-use super::scene::{SECOND, SPARE, Scene, hook, span};
-use super::{Expected, Quantity};
-use crate::promise::{Promise, tenths};
-use probity_model::timeline::ProbeKind;
+use super::Quantity;
+use super::builder::{SPARE, TrialBuilder, is_hook, span};
+use crate::promise::{Promise, SECOND, tenths};
 
-/// An application that is told to stop needs so long.
+/// How long an application needs to stop.
 const STOPPING: i64 = 5 * SECOND;
 
-impl Scene<'_> {
+impl TrialBuilder<'_> {
     pub(super) fn calm(&mut self) {
         self.begin();
         self.call();
         self.watch("each probe twice", (2 * self.longest_probe()).max(6 * SECOND));
-        self.expect(Quantity::Ready, Expected::Within(self.ready(0)));
+        self.expect(Quantity::Ready, self.ready(0));
         for quantity in [Quantity::Unready, Quantity::Killed] {
-            self.expect(quantity, Expected::Never("all answers are good".to_owned()));
+            self.expect(quantity, Promise::never("all answers are good"));
         }
-        self.expect(Quantity::Restarts, Expected::Times(0, "nothing fails".to_owned()));
-        self.expect(Quantity::Downtime, Expected::Never("nothing fails".to_owned()));
-        self.expect(Quantity::Lost, Expected::Times(0, "nothing fails".to_owned()));
+        self.expect(Quantity::Restarts, Promise::exactly(0, "nothing fails"));
+        self.expect(Quantity::Downtime, Promise::never("nothing fails"));
+        self.expect(Quantity::Lost, Promise::exactly(0, "nothing fails"));
     }
 
     pub(super) fn slow_start(&mut self, boot: i64) {
         self.open_late(boot);
-        let killer =
-            [ProbeKind::Startup, ProbeKind::Liveness].into_iter().find(|kind| self.probe(*kind).is_some());
-        let patience = killer.and_then(|kind| self.patience(kind));
-        if self.stand.post_start_asks() {
+        if self.pod.post_start_asks() {
             return self.greeted_too_early(boot);
         }
-        match (killer, patience) {
-            (Some(killer), Some(patience)) if boot >= patience.span.hi => {
-                self.never_up(boot, killer, &patience);
-            }
-            (_, Some(patience)) if boot > patience.span.lo => self.perhaps_up(boot, &patience),
-            (_, patience) => self.up_at_last(boot, patience.as_ref()),
+        let killer = [ProbeKind::Startup, ProbeKind::Liveness].into_iter().find_map(|kind| self.probe(kind));
+        match killer.map(|probe| (probe.kind, self.pod.patience(probe))) {
+            Some((killer, patience)) if boot >= patience.span.hi => self.never_up(boot, killer, &patience),
+            Some((_, patience)) if boot > patience.span.lo => self.perhaps_up(boot, &patience),
+            patient => self.up_at_last(boot, patient.map(|(_, patience)| patience)),
         }
     }
 
-    /// All ports of the subject stay closed for so long, and its commands fail.
+    /// All ports of the subject stay closed until `boot` is over, and its commands fail.
     fn open_late(&mut self, boot: i64) {
         let late = span(boot);
-        let subject = self.stand.subject.as_str();
-        let plan = &mut self.pods[0].1["target"][subject];
-        for listener in plan.get_mut("listeners").and_then(Value::as_object_mut).into_iter().flatten() {
-            listener.1["listen"] = json!([{ "answer": "closed", "for": late }, { "answer": "open" }]);
+        let plan = self.plan();
+        for (_, listener) in plan.get_mut("listeners").and_then(Value::as_object_mut).into_iter().flatten() {
+            listener["listen"] = json!([{ "answer": "closed", "for": late }, { "answer": "open" }]);
         }
         for (name, command) in plan.get_mut("exec").and_then(Value::as_object_mut).into_iter().flatten() {
-            if !hook(name) {
+            if !is_hook(name) {
                 *command = json!([{ "answer": "fail", "for": late }, { "answer": "succeed" }]);
             }
         }
@@ -61,7 +57,7 @@ impl Scene<'_> {
         let why =
             "the postStart hook asks a port that is still closed, and when it fails the container is killed";
         for quantity in [Quantity::Ready, Quantity::Killed, Quantity::Restarts] {
-            self.expect(quantity, Expected::Unsaid(why.to_owned()));
+            self.expect(quantity, Promise::open(why));
         }
         self.watch("its start", boot + SPARE);
     }
@@ -69,20 +65,17 @@ impl Scene<'_> {
     /// It takes longer than its probe has patience.
     fn never_up(&mut self, boot: i64, killer: ProbeKind, patience: &Promise) {
         let killed = patience.then(&self.pre_stop(killer));
-        let held_back =
-            [ProbeKind::Startup, ProbeKind::Readiness].into_iter().any(|kind| self.probe(kind).is_some());
-        let ready = match held_back {
-            true => Expected::Never(format!("it is killed before its {} are over", spoken(boot))),
-            false => Expected::Within(self.ready(boot)),
+        let ready = match self.has_any([ProbeKind::Startup, ProbeKind::Readiness]) {
+            true => Promise::never(format!("it is killed before its {} are over", spoken(boot))),
+            false => self.ready(boot),
         };
+        let most = killed.span.hi + self.pod.slower;
         self.expect(Quantity::Ready, ready);
-        let wait = self.whole_pod(killed.span.hi);
-        self.expect(Quantity::Killed, Expected::Within(killed));
-        self.step(json!({ "wait": { "pod": "app", "container": self.stand.subject, "signal": "SIGTERM",
-            "within": span(wait + 40 * SECOND) } }));
-        self.parts.push(("until it is killed".to_owned(), wait + SPARE));
+        self.expect(Quantity::Killed, killed);
+        let signal = json!({ "container": self.pod.subject, "signal": "SIGTERM" });
+        self.wait("until it is killed", signal, most, 40 * SECOND);
         self.watch("afterwards", 3 * SECOND);
-        self.expect(Quantity::Restarts, Expected::Unsaid("one for each kill".to_owned()));
+        self.expect(Quantity::Restarts, Promise::open("one for each kill"));
     }
 
     /// It takes about as long as its probe has patience.
@@ -93,84 +86,68 @@ impl Scene<'_> {
             patience.in_words()
         );
         for quantity in [Quantity::Ready, Quantity::Killed] {
-            self.expect(quantity, Expected::Unsaid(why.clone()));
+            self.expect(quantity, Promise::open(why.as_str()));
         }
         self.watch("its start", self.ready(boot).span.hi.max(boot + self.longest_probe()) + SPARE);
-        self.expect(Quantity::Restarts, Expected::Unsaid("one for each kill".to_owned()));
+        self.expect(Quantity::Restarts, Promise::open("one for each kill"));
     }
 
     /// It is up before any probe loses patience.
-    fn up_at_last(&mut self, boot: i64, patience: Option<&Promise>) {
+    fn up_at_last(&mut self, boot: i64, patience: Option<Promise>) {
         let ready = self.ready(boot);
         let why = match patience {
             Some(patience) => format!("it may take {} = {}", patience.in_words(), patience.formula),
             None => "no probe limits its start".to_owned(),
         };
-        self.expect(Quantity::Killed, Expected::Never(why));
-        let up = self.whole_pod(ready.span.hi.max(boot));
-        self.step(json!({ "wait": { "pod": "app", "ready": true, "within": span(up + 40 * SECOND) } }));
-        self.parts.push(("ready".to_owned(), up + SPARE));
-        let told =
-            [ProbeKind::Startup, ProbeKind::Readiness].into_iter().any(|kind| self.probe(kind).is_some());
-        if told {
+        self.expect(Quantity::Killed, Promise::never(why));
+        let most = ready.span.hi.max(boot) + self.pod.slower;
+        self.wait("ready", json!({ "ready": true }), most, 40 * SECOND);
+        if self.has_any([ProbeKind::Startup, ProbeKind::Readiness]) {
             self.watch("afterwards", 2 * SECOND);
         } else {
-            // Nothing holds its readiness back, so that does not tell when its start is over.
+            // Nothing holds its readiness back, so that does not show when its start is over.
             self.watch("its start, and each probe once", boot + self.longest_probe());
         }
-        self.expect(Quantity::Ready, Expected::Within(ready));
-        self.expect(Quantity::Restarts, Expected::Times(0, "nothing kills it".to_owned()));
+        self.expect(Quantity::Ready, ready);
+        self.expect(Quantity::Restarts, Promise::exactly(0, "nothing kills it"));
     }
 
     /// The longest that any probe takes to ask once.
     fn longest_probe(&self) -> i64 {
-        self.stand.probes.iter().map(|probe| probe.period + probe.timeout).max().unwrap_or(0)
+        self.pod.probes.iter().map(|probe| probe.period + probe.timeout).max().unwrap_or(0)
     }
 
     pub(super) fn slow_shutdown(&mut self) {
-        let subject = self.stand.subject.as_str();
-        self.pods[0].1["target"][subject]["process"]["on-stop"] =
-            json!({ "after": span(STOPPING), "serving": "stop" });
-        let other = self.pods[0].1.clone();
-        self.pods.push(("other", other));
+        self.plan()["process"]["on-stop"] = json!({ "after": span(STOPPING), "serving": "stop" });
+        self.second_replica();
         self.begin();
-        let serving = json!({ "service": "web", "ready": true });
-        self.step(json!({ "wait": { "pod": "other", "serving": serving, "within": "20s" } }));
+        self.wait_serving("other");
         self.call();
         self.step(json!({ "delete": { "pod": "app" } }));
-        let (hook, grace) = (self.stand.pre_stop.unwrap_or(0), self.stand.grace);
+        let (hook, grace) = (self.pod.pre_stop.unwrap_or(0), self.pod.grace);
         let stopped = if hook + STOPPING <= grace {
-            Promise::new(hook + STOPPING, hook + STOPPING, "the preStop hook, and the application's own time")
+            Promise::exactly(hook + STOPPING, "the preStop hook, and the application's own time")
         } else {
-            Promise::new(grace, grace, "terminationGracePeriodSeconds: it is killed before it is done")
+            Promise::exactly(grace, "terminationGracePeriodSeconds: it is killed before it is done")
         };
-        let within = stopped.span.hi;
-        self.parts.push(("until it is gone".to_owned(), within + SPARE));
-        self.step(json!({ "wait": { "pod": "app", "gone": true, "within": span(within + 30 * SECOND) } }));
+        self.wait("until it is gone", json!({ "gone": true }), stopped.span.hi, 30 * SECOND);
         self.watch("afterwards", 2 * SECOND);
-        self.expect(Quantity::Stopped, Expected::Within(stopped));
+        self.expect(Quantity::Stopped, stopped);
         // A hook that the grace period cuts off does not keep it serving.
-        let enough = self.stand.pre_stop_within(grace) >= 3 * SECOND;
-        for quantity in [Quantity::Downtime, Quantity::Lost] {
-            let expected = match (enough, quantity) {
-                (true, Quantity::Lost) => Expected::Times(
-                    0,
-                    "the preStop hook keeps it serving while the Service forgets it".to_owned(),
-                ),
-                (true, _) => Expected::Never(
-                    "the preStop hook keeps it serving while the Service forgets it".to_owned(),
-                ),
-                (false, _) => Expected::Unsaid(
-                    "without a preStop hook that waits, SIGTERM comes while the Service still sends requests"
-                        .to_owned(),
-                ),
-            };
-            self.expect(quantity, expected);
-        }
+        let (downtime, lost) = if self.pod.pre_stop_within(grace) >= 3 * SECOND {
+            let why = "the preStop hook keeps it serving while the Service forgets it";
+            (Promise::never(why), Promise::exactly(0, why))
+        } else {
+            let why =
+                "without a preStop hook that waits, SIGTERM comes while the Service still sends requests";
+            (Promise::open(why), Promise::open(why))
+        };
+        self.expect(Quantity::Downtime, downtime);
+        self.expect(Quantity::Lost, lost);
     }
 }
 
 /// A span for people.
 fn spoken(us: i64) -> String {
-    tenths(probity_model::Interval::point(us))
+    tenths(Interval::point(us))
 }

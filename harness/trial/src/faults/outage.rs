@@ -1,16 +1,20 @@
-//! Outages: of everything, of what readiness speaks of, and such that are too short to matter.
+//! Outages: of everything, of what readiness reports, and outages that are too short to matter.
 
+use probity_model::measure::Interval;
+use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
 use serde_json::{Value, json};
 
-use super::scene::{SECOND, SPARE, Scene, UNSEEN_KILL, hook};
-use super::{Expected, Fault, Quantity};
+use super::builder::{SPARE, TrialBuilder, UNSEEN_KILL, is_hook};
+use super::{Fault, Quantity};
 use crate::pod::{listener_at, plain_path};
-use crate::promise::{self, Failing, Promise, tenths};
-use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
+use crate::promise::{self, Failing, NEVER, Promise, SECOND, tenths};
 
-impl Scene<'_> {
+/// What is lost in an outage.
+const LOST: &str = "about ten for each second of it";
+
+impl TrialBuilder<'_> {
     /// How a probe notices the fault, if it does.
-    pub(super) fn notices(&self, kind: ProbeKind) -> Option<Failing> {
+    fn notices(&self, kind: ProbeKind) -> Option<Failing> {
         let probe = self.probe(kind)?;
         if matches!(probe.handler, Handler::Tcp { .. }) {
             return None;
@@ -19,17 +23,16 @@ impl Scene<'_> {
             Fault::Hang => Some(Failing::ByTimeout),
             Fault::Errors | Fault::Flapping => Some(Failing::AtOnce),
             Fault::DependencyLoss => {
-                let touched = kind == ProbeKind::Readiness || self.stand.share(kind, ProbeKind::Readiness);
+                let touched = kind == ProbeKind::Readiness || self.pod.share(kind, ProbeKind::Readiness);
                 touched.then_some(Failing::AtOnce)
             }
             _ => None,
         }
     }
 
-    pub(super) fn noticed(&self, kind: ProbeKind) -> Option<Promise> {
-        let mut promise = promise::failures(self.probe(kind)?, self.notices(kind)?);
-        promise.formula = format!("{} ({})", promise.formula, kind.word());
-        Some(promise)
+    fn noticed(&self, kind: ProbeKind) -> Option<Promise> {
+        let promise = promise::failures(self.probe(kind)?, self.notices(kind)?);
+        Some(promise.or_later(0, format!(" ({})", kind.word())))
     }
 
     /// Why a probe does not notice.
@@ -49,114 +52,109 @@ impl Scene<'_> {
         let unready = self.noticed(ProbeKind::Readiness);
         let hook = self.pre_stop(ProbeKind::Liveness);
         let killed = self.noticed(ProbeKind::Liveness).map(|promise| promise.then(&hook));
-        let restarts = killed.is_some() && self.stand.policy != "Never";
+        let restarts = killed.is_some() && self.pod.policy != "Never";
         self.change(self.ill());
         let seen = [&unready, &killed].into_iter().flatten().map(|promise| promise.span.hi).max();
         self.watch("until every probe has noticed", seen.unwrap_or(8 * SECOND) + SPARE);
         let out = match (&unready, &killed) {
-            (Some(unready), Some(killed)) => Some(unready.or_sooner(killed)),
-            (one, other) => one.clone().or_else(|| other.clone()),
+            (None, None) => Promise::never(self.blind(ProbeKind::Readiness)),
+            _ if !self.shows_kills() => Promise::open(UNSEEN_KILL),
+            (Some(unready), Some(killed)) => unready.or_sooner(killed),
+            (Some(only), None) | (None, Some(only)) => only.clone(),
         };
-        let again = self.ready(0);
-        self.expect(
-            Quantity::Unready,
-            match &out {
-                Some(_) if !self.shows_kills() => Expected::Unsaid(UNSEEN_KILL.to_owned()),
-                Some(promise) => Expected::Within(promise.clone()),
-                None => Expected::Never(self.blind(ProbeKind::Readiness)),
-            },
-        );
-        self.expect(
-            Quantity::Killed,
-            match &killed {
-                Some(promise) => Expected::Within(promise.clone()),
-                None => Expected::Never(self.blind(ProbeKind::Liveness)),
-            },
-        );
+        self.expect(Quantity::Unready, out);
+        let spared = || Promise::never(self.blind(ProbeKind::Liveness));
+        self.expect(Quantity::Killed, killed.clone().unwrap_or_else(spared));
         let why = match (restarts, &killed) {
             (true, _) => "a restart cures it",
             (false, Some(_)) => "restartPolicy is Never",
             (false, None) => "nothing kills it",
         };
-        self.expect(Quantity::Restarts, Expected::Times(i64::from(restarts), why.to_owned()));
+        self.expect(Quantity::Restarts, Promise::exactly(i64::from(restarts), why));
+        let again = self.recovery(unready.is_some(), killed.is_some(), restarts);
+        self.watch("afterwards", 2 * SECOND);
+        let downtime = match killed {
+            Some(killed) if restarts => Promise::new(
+                killed.span.lo,
+                killed.span.hi + again.span.hi,
+                format!(
+                    "until it is told to stop ({}), and {} until it is ready again",
+                    killed.in_words(),
+                    again.in_words()
+                ),
+            ),
+            _ => Promise::open("as long as the fault: no setting ends it"),
+        };
+        self.expect(Quantity::Downtime, downtime);
+        self.expect(Quantity::Lost, Promise::open(LOST));
+    }
+
+    /// How the pod becomes ready again: by a restart, or once the fault is over. Returns what a restart takes.
+    fn recovery(&mut self, unready: bool, killed: bool, restarts: bool) -> Promise {
+        let again = self.ready(0);
         if restarts {
             self.ready_again(again.span.hi);
-        }
-        if killed.is_none() {
-            self.reset();
-            let recovery = self.probe(ProbeKind::Readiness).map(promise::successes);
-            if let (Some(_), Some(recovery)) = (&unready, recovery) {
-                self.ready_again(recovery.span.hi);
-                let formula = format!("{} (readiness), from the end of the fault", recovery.formula);
-                self.expect(Quantity::ReadyAgain, Expected::Within(Promise { formula, ..recovery }));
-            }
-        } else if restarts && !self.shows_kills() {
-            self.expect(Quantity::ReadyAgain, Expected::Unsaid(UNSEEN_KILL.to_owned()));
-        } else if restarts {
-            let formula = format!("{}, from the new start", again.formula);
-            self.expect(Quantity::ReadyAgain, Expected::Within(Promise { formula, ..again.clone() }));
+            let ready = match self.shows_kills() {
+                true => again.clone().or_later(0, ", from the new start"),
+                false => Promise::open(UNSEEN_KILL),
+            };
+            self.expect(Quantity::ReadyAgain, ready);
+        } else if killed {
+            self.expect(Quantity::ReadyAgain, Promise::never("nobody starts it again"));
         } else {
-            self.expect(Quantity::ReadyAgain, Expected::Never("nobody starts it again".to_owned()));
+            self.reset();
+            let recovery = self.probe(ProbeKind::Readiness).filter(|_| unready).map(promise::successes);
+            if let Some(recovery) = recovery {
+                self.ready_again(recovery.span.hi);
+                let recovery = recovery.or_later(0, " (readiness), from the end of the fault");
+                self.expect(Quantity::ReadyAgain, recovery);
+            }
         }
-        self.watch("afterwards", 2 * SECOND);
-        self.expect(
-            Quantity::Downtime,
-            match &killed {
-                Some(killed) if restarts => {
-                    let formula = format!(
-                        "until it is told to stop ({}), and {} until it is ready again",
-                        killed.in_words(),
-                        again.in_words()
-                    );
-                    Expected::Within(Promise::new(killed.span.lo, killed.span.hi + again.span.hi, formula))
-                }
-                _ => Expected::Unsaid("as long as the fault: no setting ends it".to_owned()),
-            },
-        );
-        self.expect(Quantity::Lost, Expected::Unsaid("about ten for each second of it".to_owned()));
+        again
     }
 
     /// The subject's plan while the fault lasts. What its hooks alone ask stays well: a hook that meets the fault would
-    /// take until the end of the grace, and tell nothing of the probes.
-    pub(super) fn ill(&self) -> Value {
+    /// take until the end of the grace, and show nothing of the probes.
+    fn ill(&self) -> Value {
+        if self.fault == Fault::DependencyLoss {
+            return self.ill_by_dependency();
+        }
         let (http, grpc, exec) = match self.fault {
             Fault::Hang => (json!("hang"), json!("hang"), json!("hang")),
-            Fault::DependencyLoss => (json!(503), json!("not-serving"), json!("fail")),
             _ => (json!(500), json!("not-serving"), json!("fail")),
         };
-        let plan = serde_json::to_value(self.stand.plan()).unwrap_or_default();
+        let plan = serde_json::to_value(self.pod.plan()).unwrap_or_default();
         let mut to = json!({ "listeners": {} });
-        if self.fault == Fault::DependencyLoss {
-            // The application's own requests fail for want of it, too.
-            to["listeners"][self.stand.traffic.listener.as_str()]["paths"]["*"] = http.clone();
-            let readiness = self.probe(ProbeKind::Readiness).map(|probe| &probe.handler);
-            let place = readiness.and_then(Handler::port).map(listener_at).unwrap_or_default();
-            match readiness {
-                Some(Handler::Http { path, .. }) => {
-                    to["listeners"][place.as_str()]["paths"][plain_path(path)] = http;
-                }
-                Some(Handler::Grpc { service, .. }) => {
-                    to["listeners"][place.as_str()]["services"][service.as_str()] = grpc;
-                }
-                Some(Handler::Exec { command }) => {
-                    to["exec"] = json!({ command.get(2).map_or("", String::as_str): exec });
-                }
-                Some(Handler::Tcp { .. }) | None => {}
-            }
-            return to;
-        }
         for (name, listener) in plan["listeners"].as_object().into_iter().flatten() {
             for (kind, answer) in [("paths", &http), ("services", &grpc)] {
-                for of in listener[kind].as_object().into_iter().flatten() {
-                    if kind == "paths" && self.stand.hooks_alone_ask(name, of.0) {
-                        continue;
+                for (of, _) in listener[kind].as_object().into_iter().flatten() {
+                    if kind != "paths" || !self.pod.hooks_alone_ask(name, of) {
+                        to["listeners"][name][kind][of] = answer.clone();
                     }
-                    to["listeners"][name.as_str()][kind][of.0.as_str()] = answer.clone();
                 }
             }
         }
-        for (name, _) in plan["exec"].as_object().into_iter().flatten().filter(|(name, _)| !hook(name)) {
-            to["exec"][name.as_str()] = exec.clone();
+        for (name, _) in plan["exec"].as_object().into_iter().flatten().filter(|(name, _)| !is_hook(name)) {
+            to["exec"][name] = exec.clone();
+        }
+        to
+    }
+
+    /// The change of the plan for a dependency that is away: readiness reports it, and the application's own requests
+    /// fail for want of it.
+    fn ill_by_dependency(&self) -> Value {
+        let mut to = json!({ "listeners": { &self.pod.traffic.listener: { "paths": { "*": 503 } } } });
+        let Some(probe) = self.probe(ProbeKind::Readiness) else { return to };
+        let listener = probe.handler.port().map(listener_at).unwrap_or_default();
+        match &probe.handler {
+            Handler::Http { path, .. } => to["listeners"][listener]["paths"][plain_path(path)] = json!(503),
+            Handler::Grpc { service, .. } => {
+                to["listeners"][listener]["services"][service] = json!("not-serving");
+            }
+            Handler::Exec { command } => {
+                to["exec"] = json!({ command.get(2).map_or("", String::as_str): "fail" });
+            }
+            Handler::Tcp { .. } => {}
         }
         to
     }
@@ -166,52 +164,42 @@ impl Scene<'_> {
         self.begin();
         self.call();
         let kinds = [ProbeKind::Readiness, ProbeKind::Liveness];
-        let noticing: Vec<&ProbeSpec> = kinds
-            .iter()
-            .filter(|kind| self.notices(**kind).is_some())
-            .filter_map(|kind| self.probe(*kind))
-            .collect();
+        let noticing = kinds.iter().filter(|kind| self.notices(**kind).is_some());
+        let noticing: Vec<&ProbeSpec> = noticing.filter_map(|kind| self.probe(*kind)).collect();
         let tolerant = noticing.iter().filter(|probe| probe.failures > 1);
         let outage = tolerant.map(|probe| (probe.failures - 1) * probe.period * 4 / 5).min();
-        let outage =
-            outage.or_else(|| noticing.iter().map(|probe| probe.period * 4 / 5).min()).unwrap_or(4 * SECOND);
-        let pause =
-            noticing.iter().map(|probe| probe.period * 13 / 10 + probe.timeout).max().unwrap_or(2 * SECOND);
+        let outage = outage.or_else(|| noticing.iter().map(|probe| probe.period * 4 / 5).min());
+        let outage = outage.unwrap_or(4 * SECOND);
+        let pause = noticing.iter().map(|probe| probe.period * 13 / 10 + probe.timeout).max();
+        let pause = pause.unwrap_or(2 * SECOND);
+        let fragile = |kind| noticing.iter().any(|probe| probe.kind == kind && probe.failures == 1);
+        let lasts = tenths(Interval::point(outage));
+        let expected = kinds.map(|kind| {
+            if fragile(kind) || fragile(ProbeKind::Liveness) {
+                let why = "failureThreshold is 1, so one bad answer is enough; an outage lasts";
+                Promise::open(format!("{why} {lasts}"))
+            } else if self.notices(kind).is_none() {
+                Promise::never(self.blind(kind))
+            } else {
+                Promise::never(format!("{lasts} are less than (failureThreshold - 1) × periodSeconds"))
+            }
+        });
         for _ in 0..2 {
             self.change(self.ill());
             self.watch("an outage", outage);
             self.reset();
             self.watch("a pause", pause);
         }
-        let lasts = tenths(probity_model::Interval::point(outage));
-        for (kind, quantity) in
-            [(ProbeKind::Readiness, Quantity::Unready), (ProbeKind::Liveness, Quantity::Killed)]
-        {
-            let fragile = |kind| {
-                self.notices(kind).is_some() && self.probe(kind).is_some_and(|probe| probe.failures == 1)
-            };
-            let expected = if fragile(kind) || fragile(ProbeKind::Liveness) {
-                Expected::Unsaid(format!(
-                    "failureThreshold is 1, so one bad answer is enough; an outage lasts {lasts}"
-                ))
-            } else if self.notices(kind).is_none() {
-                Expected::Never(self.blind(kind))
-            } else {
-                Expected::Never(format!("{lasts} are less than (failureThreshold - 1) × periodSeconds"))
-            };
-            self.expect(quantity, expected);
-        }
-        let quiet = self.promised.iter().all(|one| matches!(one.expected, Expected::Never(_)));
-        let restarts = if quiet {
-            Expected::Times(0, "nothing kills it".to_owned())
-        } else {
-            Expected::Unsaid("one for each kill".to_owned())
+        let restarts = match expected.iter().all(|promise| promise.span == NEVER) {
+            true => Promise::exactly(0, "nothing kills it"),
+            false => Promise::open("one for each kill"),
         };
+        let [unready, killed] = expected;
+        self.expect(Quantity::Unready, unready);
+        self.expect(Quantity::Killed, killed);
         self.expect(Quantity::Restarts, restarts);
-        self.expect(
-            Quantity::Downtime,
-            Expected::Unsaid(format!("two outages of {lasts}: nothing takes it out of service")),
-        );
-        self.expect(Quantity::Lost, Expected::Unsaid("about ten for each second of it".to_owned()));
+        let downtime = format!("two outages of {lasts}: nothing takes it out of service");
+        self.expect(Quantity::Downtime, Promise::open(downtime));
+        self.expect(Quantity::Lost, Promise::open(LOST));
     }
 }

@@ -96,7 +96,7 @@ fn a_field_that_is_null_counts_as_absent() {
     container["livenessProbe"]["periodSeconds"] = Value::Null;
     let spec =
         json!({ "containers": [container], "initContainers": null, "terminationGracePeriodSeconds": null });
-    let stand = Stand::of(&workload(&spec)).unwrap();
+    let stand = StandIn::of(&workload(&spec)).unwrap();
     assert_eq!((stand.probes.len(), stand.grace, stand.pre_stop), (2, 30 * SECOND, None));
     assert!(!serde_json::to_string(&stand.pod.pod).unwrap().contains("null"));
     let empty = json!({ "kind": "Deployment", "spec": { "template": null } });
@@ -118,7 +118,7 @@ fn a_probe_at_another_containers_port_is_refused_by_that_reason() {
 fn labels_and_annotations_that_are_left_out_are_told() {
     let told = |metadata: Value| -> Vec<String> {
         let pod = json!({ "kind": "Pod", "metadata": metadata, "spec": { "containers": [{ "name": "c" }] } });
-        let stand = Stand::of(&Workload::of(&pod).unwrap().unwrap()).unwrap();
+        let stand = StandIn::of(&Workload::of(&pod).unwrap().unwrap()).unwrap();
         stand.notes.into_iter().map(|note| note.field).filter(|field| field.starts_with("metadata")).collect()
     };
     let both = json!({ "labels": { "a": "b" }, "annotations": { "c": "d" } });

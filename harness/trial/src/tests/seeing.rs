@@ -4,11 +4,11 @@ use super::*;
 use probity_composer::running_status;
 use probity_model::history::{Deed, Did, Happening};
 
-fn unseen(outcome: &Outcome, why: &str) {
-    for row in &outcome.rows {
-        let Observed::Unseen(said) = &row.observed else { panic!("{row:?}") };
+fn unseen(result: &TrialResult, why: &str) {
+    for row in &result.observations {
+        let Err(said) = &row.seen else { panic!("{row:?}") };
         assert!(said.contains(why), "{said}");
-        assert!(matches!(row.standing, Standing::Unsure | Standing::Told), "{row:?}");
+        assert!(matches!(row.fit, Some(Fit::Undecided) | None), "{row:?}");
     }
 }
 
@@ -19,12 +19,12 @@ fn a_trial_that_was_cut_short_breaks_no_promise() {
     {
         // The kubelet had not killed it by then, and had no more time to.
         let (trial, mut history) = hang(&stand(&web()), 500.0);
-        assert_eq!(Outcome::of(&trial, &history).standing(), Standing::Broken);
+        assert_eq!(TrialResult::of(&trial, &history).fit(), Fit::Missed);
         let did = Did::Over { why: over.to_owned() };
         history.push(600 * SECOND, Happening::Deed(Deed { began_us: 600 * SECOND, did }));
-        let outcome = Outcome::of(&trial, &history);
-        assert_eq!(outcome.standing(), Standing::Unsure);
-        unseen(&outcome, why);
+        let result = TrialResult::of(&trial, &history);
+        assert_eq!(result.fit(), Fit::Undecided);
+        unseen(&result, why);
     }
 }
 
@@ -43,18 +43,18 @@ fn a_fault_of_a_pod_that_never_was_ready_was_not_tried() {
     };
     for fault in [Fault::Hang, Fault::Calm] {
         let trial = trial(&stand, fault, 0).unwrap();
-        unseen(&Outcome::of(&trial, &history().done()), "the pod did not become ready");
+        unseen(&TrialResult::of(&trial, &history().done()), "the pod did not become ready");
     }
     let trial = trial(&stand, Fault::Hang, 0).unwrap();
     let mut late = history();
     late.running(60.0, true, true, 0);
-    unseen(&Outcome::of(&trial, &late.done()), "the pod did not become ready");
+    unseen(&TrialResult::of(&trial, &late.done()), "the pod did not become ready");
 }
 
 #[test]
 fn the_readiness_of_a_slower_container_is_not_that_of_the_subject() {
     let spec = json!({ "containers": [web(), { "name": "slow" }] });
-    let stand = Stand::of(&workload(&spec)).unwrap();
+    let stand = StandIn::of(&workload(&spec)).unwrap();
     let trial = trial(&stand, Fault::Calm, 0).unwrap();
     let mut run = Composer::new(&[]);
     run.of("app", "web");
@@ -65,8 +65,8 @@ fn the_readiness_of_a_slower_container_is_not_that_of_the_subject() {
     run.status(5.0, &own);
     run.running(40.0, true, true, 0).reading(60.0);
     let row = row(&trial, &run.done(), Quantity::Ready);
-    assert_eq!(row.standing, Standing::Kept, "{row:?}");
-    let Observed::Span(span) = row.observed else { panic!("{row:?}") };
+    assert_eq!(row.fit, Some(Fit::Met), "{row:?}");
+    let Ok(span) = row.seen else { panic!("{row:?}") };
     assert_eq!(span.hi / SECOND, 4);
 }
 
@@ -75,7 +75,7 @@ fn a_sidecar_is_read_from_the_list_in_which_it_stands() {
     let mut sidecar = web();
     sidecar["restartPolicy"] = json!("Always");
     let spec = json!({ "initContainers": [sidecar], "containers": [{ "name": "main" }] });
-    let stand = Stand::of(&workload(&spec)).unwrap();
+    let stand = StandIn::of(&workload(&spec)).unwrap();
     assert_eq!(stand.subject, "web");
     let trial = trial(&stand, Fault::Calm, 0).unwrap();
     let mut run = Composer::new(&[]);
@@ -86,5 +86,5 @@ fn a_sidecar_is_read_from_the_list_in_which_it_stands() {
     status["initContainerStatuses"] = status["containerStatuses"].take();
     status["containerStatuses"] = json!([]);
     run.status(4.0, &status).reading(60.0);
-    assert_eq!(row(&trial, &run.done(), Quantity::Ready).standing, Standing::Kept);
+    assert_eq!(row(&trial, &run.done(), Quantity::Ready).fit, Some(Fit::Met));
 }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use probity_cluster::Zero;
+use probity_cluster::RunClock;
 
 use super::ProgressBoard;
 use super::console::Console;
@@ -41,7 +41,7 @@ pub(crate) struct Screen {
 
 impl Screen {
     /// Starts to show a board, and returns the console that writes around it.
-    pub(crate) fn open(board: SharedBoard, zero: Zero) -> (Self, Console) {
+    pub(crate) fn open(board: SharedBoard, zero: RunClock) -> (Self, Console) {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         if moves() {
@@ -65,7 +65,7 @@ impl Screen {
     }
 }
 
-fn draw(lines: &MultiProgress, board: &SharedBoard, zero: Zero, stop: &AtomicBool) {
+fn draw(lines: &MultiProgress, board: &SharedBoard, zero: RunClock, stop: &AtomicBool) {
     let style =
         ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
     let add = |_| lines.add(ProgressBar::new_spinner().with_style(style.clone()));
@@ -87,7 +87,7 @@ fn draw(lines: &MultiProgress, board: &SharedBoard, zero: Zero, stop: &AtomicBoo
     let _ = lines.clear();
 }
 
-fn beat(console: &Console, board: &SharedBoard, zero: Zero, stop: &AtomicBool) {
+fn beat(console: &Console, board: &SharedBoard, zero: RunClock, stop: &AtomicBool) {
     let mut last = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         let left = HEARTBEAT.saturating_sub(last.elapsed());

@@ -1,0 +1,10 @@
+//! Requests: to the API server, and through it to containers, ports of pods, and kubelets.
+
+pub(crate) mod client;
+mod containers;
+pub(crate) mod kinds;
+mod nodes;
+pub(crate) mod objects;
+pub(crate) mod port_forward;
+mod probe_counts;
+mod retry;

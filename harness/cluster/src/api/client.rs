@@ -1,0 +1,166 @@
+//! The client of one cluster, for a context that the user named.
+//!
+//! It never takes the current context: a harness that creates and deletes must not do so by accident.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config, core};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::retry::{self, RequestCounts};
+use crate::error::{ClusterError, Refusal, RequestFailure};
+use crate::fields::Fields as _;
+
+/// A request, its repetitions included, takes no longer.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(45);
+const _: () = assert!(retry::LONGEST_WAIT_IN_ALL.as_secs() < DEADLINE.as_secs());
+
+/// A request as kube builds it.
+pub(crate) type BuiltRequest = Result<http::Request<Vec<u8>>, core::request::Error>;
+
+/// Which cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The kubeconfig that was given by flag; without it, the usual places are searched.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context that was named.
+    pub context: Option<String>,
+}
+
+/// A client of one cluster.
+#[derive(Clone)]
+pub struct ClusterClient {
+    /// The name of the context.
+    pub context: String,
+    /// The version of the API server, such as `v1.36.3`.
+    pub server_version: String,
+    /// The client; every request through it is counted.
+    pub(crate) client: Client,
+    counts: Arc<RequestCounts>,
+}
+
+impl ClusterClient {
+    /// How many requests went to the API server, repetitions included.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.counts.sent.load(Ordering::Relaxed)
+    }
+
+    /// How many of them were repetitions.
+    #[must_use]
+    pub fn repeated(&self) -> u64 {
+        self.counts.repeated.load(Ordering::Relaxed)
+    }
+
+    /// Sends a request and reads the answer as JSON.
+    pub(crate) async fn request<T: DeserializeOwned>(
+        &self,
+        doing: &str,
+        request: BuiltRequest,
+    ) -> Result<T, ClusterError> {
+        let body = self.request_bytes(doing, request).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| RequestFailure::Unreadable(error.to_string()).while_doing(doing))
+    }
+
+    /// Sends a request and reads the answer, whatever it is.
+    pub(crate) async fn request_bytes(
+        &self,
+        doing: &str,
+        request: BuiltRequest,
+    ) -> Result<Bytes, ClusterError> {
+        let exchange = async { Ok(self.send(request).await?.into_body().collect_bytes().await?) };
+        in_time(DEADLINE, exchange).await.map_err(|failure| failure.while_doing(doing))
+    }
+
+    /// Sends a request. The body of the answer is not read, unless it is a refusal.
+    pub(crate) async fn send(&self, request: BuiltRequest) -> Result<http::Response<Body>, RequestFailure> {
+        let request = request.map_err(|error| RequestFailure::unreachable(&error))?;
+        let response = self.client.send(request.map(Body::from)).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let code = response.status().as_u16();
+        // A refusal whose words do not come is still a refusal.
+        let words = response.into_body().collect_bytes().await.unwrap_or_default();
+        Err(RequestFailure::Refused(Box::new(Refusal::read(code, &words))))
+    }
+}
+
+/// Ends an exchange with the API server that takes too long.
+pub(crate) async fn in_time<T>(
+    within: Duration,
+    exchange: impl Future<Output = Result<T, RequestFailure>>,
+) -> Result<T, RequestFailure> {
+    match tokio::time::timeout(within, exchange).await {
+        Ok(result) => result,
+        Err(_) => Err(RequestFailure::Silent(within.as_secs())),
+    }
+}
+
+/// Connects, and asks for the version.
+///
+/// # Errors
+///
+/// If there is no kubeconfig, the context is not named or unknown, or the API server does not answer.
+pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
+    let (kubeconfig, path) = read(access)?;
+    let context = choose(&kubeconfig, access)?;
+    let unusable = |error: String| ClusterError::Context { context: context.clone(), error };
+    let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| unusable(format!("{error} (in {path})")))?;
+    config.default_retry = false;
+    config.connect_timeout = Some(Duration::from_secs(10));
+    let plain = Client::try_from(config).map_err(|error| unusable(error.to_string()))?;
+    let (client, counts) = retry::counting_and_retrying(plain);
+    let mut cluster = ClusterClient { context, server_version: String::new(), client, counts };
+    let request = http::Request::get("/version").body(Vec::new()).map_err(core::request::Error::BuildRequest);
+    let version: Value = cluster.request("ask the API server for its version", request).await?;
+    version.text("/gitVersion").clone_into(&mut cluster.server_version);
+    Ok(cluster)
+}
+
+fn read(access: &Access) -> Result<(Kubeconfig, String), ClusterError> {
+    let (path, result) = match &access.kubeconfig {
+        Some(path) => (path.display().to_string(), Kubeconfig::read_from(path)),
+        None => ("$KUBECONFIG or ~/.kube/config".to_owned(), Kubeconfig::read()),
+    };
+    match result {
+        Ok(kubeconfig) => Ok((kubeconfig, path)),
+        Err(error) => Err(ClusterError::Kubeconfig { path, error: Box::new(error) }),
+    }
+}
+
+/// The context that was named, or the only one of a kubeconfig that was given by flag.
+fn choose(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ClusterError> {
+    let known: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    match (&access.context, known.as_slice()) {
+        (Some(context), _) if known.contains(context) => Ok(context.clone()),
+        (Some(context), _) => Err(ClusterError::NoSuchContext { context: context.clone(), known }),
+        (None, [only]) if access.kubeconfig.is_some() => Ok(only.clone()),
+        (None, _) => Err(ClusterError::ContextNotNamed(known)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn the_only_context_of_the_usual_places_is_not_taken_unnamed() {
+        let text = "{ contexts: [{ name: production, context: { cluster: c, user: u } }] }";
+        let kubeconfig = Kubeconfig::from_yaml(text).unwrap();
+        let error = choose(&kubeconfig, &Access::default()).unwrap_err().to_string();
+        assert!(error.contains("--context: production"), "{error}");
+    }
+}

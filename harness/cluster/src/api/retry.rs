@@ -1,0 +1,140 @@
+//! Counts every request to the API server, and repeats those that the server asks to repeat.
+//!
+//! kube's own policy is switched off: it repeats up to fifteen times without a limit in time, repeats a refused eviction
+//! (for which 429 is the answer itself), and counts nothing. Here a 429 is repeated, and so is any server error with a
+//! `Retry-After`; without one, 502, 503 and 504 are repeated only if sending the request twice does no harm. After a
+//! broken connection, only reads are repeated.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::header::RETRY_AFTER;
+use http::{Method, Request, Response, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use kube::client::retry::RetryPolicy as KubePolicy;
+use tokio::time::Sleep;
+use tower::BoxError;
+use tower::retry::{Policy, Retry};
+
+/// A request is repeated at most this many times.
+const MOST_REPEATS: u32 = 8;
+/// The waits of one request add up to less than this.
+pub(crate) const LONGEST_WAIT_IN_ALL: Duration = Duration::from_secs(30);
+/// The first wait, if the server names none; it doubles.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// How many requests were sent, and how many of them were repetitions.
+#[derive(Debug, Default)]
+pub(crate) struct RequestCounts {
+    pub(super) sent: AtomicU64,
+    pub(super) repeated: AtomicU64,
+}
+
+/// A client that counts and repeats, around one that does not.
+pub(crate) fn counting_and_retrying(plain: Client) -> (Client, Arc<RequestCounts>) {
+    let counts = Arc::new(RequestCounts::default());
+    let policy = RetryAsAsked {
+        repeats: 0,
+        waited: Duration::ZERO,
+        counts: Arc::clone(&counts),
+        copying: KubePolicy::default(),
+    };
+    let (namespace, counting) = (plain.default_namespace().to_owned(), Arc::clone(&counts));
+    let send = tower::service_fn(move |request: Request<Body>| {
+        counting.sent.fetch_add(1, Ordering::Relaxed);
+        let client = plain.clone();
+        async move { client.send(request).await }
+    });
+    (Client::new(Retry::new(policy, send), namespace), counts)
+}
+
+/// The state of one request.
+#[derive(Clone)]
+struct RetryAsAsked {
+    repeats: u32,
+    waited: Duration,
+    counts: Arc<RequestCounts>,
+    copying: KubePolicy,
+}
+
+impl Policy<Request<Body>, Response<Body>, kube::Error> for RetryAsAsked {
+    type Future = Sleep;
+
+    fn retry(
+        &mut self,
+        request: &mut Request<Body>,
+        result: &mut Result<Response<Body>, kube::Error>,
+    ) -> Option<Sleep> {
+        let eviction = request.uri().path().ends_with("/eviction");
+        let wait = wait_before_retry(result, request.method(), self.repeats)?;
+        let patient = self.repeats < MOST_REPEATS && self.waited.saturating_add(wait) < LONGEST_WAIT_IN_ALL;
+        (patient && !eviction).then(|| {
+            self.repeats += 1;
+            self.waited += wait;
+            self.counts.repeated.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(wait)
+        })
+    }
+
+    fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
+        Policy::<_, Response<Body>, BoxError>::clone_request(&mut self.copying, request)
+    }
+}
+
+/// How long to wait before the request is repeated; none if it should not be.
+fn wait_before_retry(
+    result: &Result<Response<Body>, kube::Error>,
+    method: &Method,
+    repeats: u32,
+) -> Option<Duration> {
+    let usual = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(repeats)).min(LONGEST_WAIT);
+    let Ok(response) = result else { return (method == Method::GET && repeats < 2).then_some(usual) };
+    let named =
+        response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let named = named.map(Duration::from_secs);
+    match response.status() {
+        StatusCode::TOO_MANY_REQUESTS => named.or(Some(usual)),
+        status if status.is_server_error() && named.is_some() => named,
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+            (method != Method::POST).then_some(usual)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn answer(status: u16, retry_after: Option<&str>) -> Result<Response<Body>, kube::Error> {
+        let mut response = Response::builder().status(status);
+        if let Some(after) = retry_after {
+            response = response.header(RETRY_AFTER, after);
+        }
+        Ok(response.body(Body::empty()).unwrap())
+    }
+
+    #[test]
+    fn the_server_says_when() {
+        let post = |answer, repeats| wait_before_retry(&answer, &Method::POST, repeats);
+        assert_eq!(post(answer(429, Some("7")), 0), Some(Duration::from_secs(7)));
+        assert_eq!(post(answer(500, Some("1")), 3), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_post_that_may_have_been_done_is_not_repeated() {
+        assert_eq!(wait_before_retry(&answer(504, None), &Method::POST, 0), None);
+        assert_eq!(wait_before_retry(&answer(504, None), &Method::GET, 1), Some(FIRST_WAIT * 2));
+    }
+
+    #[test]
+    fn what_is_decided_is_not_asked_again() {
+        for status in [200, 400, 403, 404, 409, 410, 422, 500] {
+            assert_eq!(wait_before_retry(&answer(status, None), &Method::GET, 0), None, "{status}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the listeners hand to the history writer, over one channel.
+
+use probity_model::Clock;
+use probity_model::history::{Gap, Happening, Listener, Noise, Source};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::run_clock::RunClock;
+
+/// A listener learned something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Incoming {
+    /// Something happened, and this is when it was learned on the clock of the run.
+    Happening {
+        /// When.
+        us: i64,
+        /// What.
+        what: Happening,
+    },
+    /// A source cannot be heard. Nothing is lost yet: it may come later.
+    Away {
+        /// Which.
+        of: Source,
+        /// When it was heard last.
+        since_us: i64,
+    },
+    /// It is heard again, with everything that it had to report in between.
+    Back {
+        /// Which.
+        of: Source,
+    },
+}
+
+/// Sends what is learned from one source, and keeps track of when it was heard.
+pub(crate) struct Reporter {
+    pub(crate) source: Source,
+    pub(crate) clock: RunClock,
+    /// When the source was heard last.
+    pub(crate) heard_us: i64,
+    out: UnboundedSender<Incoming>,
+    away: bool,
+}
+
+impl Reporter {
+    pub(crate) fn new(source: Source, clock: RunClock, out: UnboundedSender<Incoming>) -> Self {
+        Self { source, clock, heard_us: clock.us(), out, away: false }
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn is_listened_to(&self) -> bool {
+        !self.out.is_closed()
+    }
+
+    /// The source was heard now.
+    pub(crate) fn heard(&mut self) {
+        self.heard_us = self.clock.us();
+    }
+
+    /// Sends something that was learned now.
+    pub(crate) fn send(&self, what: Happening) {
+        let _ = self.out.send(Incoming::Happening { us: self.clock.us(), what });
+    }
+
+    /// The source cannot be heard.
+    pub(crate) fn away(&mut self) {
+        if !self.away {
+            self.away = true;
+            let _ = self.out.send(Incoming::Away { of: self.source.clone(), since_us: self.heard_us });
+        }
+    }
+
+    /// The source is heard again.
+    pub(crate) fn back(&mut self) {
+        if self.away {
+            self.away = false;
+            let _ = self.out.send(Incoming::Back { of: self.source.clone() });
+        }
+    }
+
+    /// Something may have been missed since the source was heard last.
+    pub(crate) fn gap(&self, why: String) {
+        self.gap_until(self.clock.us(), why);
+    }
+
+    pub(crate) fn gap_until(&self, to_us: i64, why: String) {
+        self.send(Happening::Gap(Gap { of: self.source.clone(), from_us: self.heard_us, to_us, why }));
+    }
+}
+
+/// The harness itself was stalled.
+pub(crate) fn harness_noise(from_us: i64, to_us: i64) -> Happening {
+    Happening::Noise(Noise { by: Listener::Harness, clock: Clock::Harness, from_us, to_us })
+}

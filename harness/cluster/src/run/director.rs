@@ -1,0 +1,233 @@
+//! The director of one case: arranges what the case describes, does its steps, and returns the history.
+//!
+//! It asserts nothing. What it cannot do it writes into the history, continues as far as that makes sense, and cleans up
+//! in any case.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use probity_case::manifest::{Setting, object_name, pod_name};
+use probity_case::{Case, wait};
+use probity_case::{ONLY, Wait};
+use probity_model::history::{Did, Happening, Header, NodeFacts};
+use probity_model::{EventId, History, Timeline};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::client::ClusterClient;
+use crate::api::port_forward::PortForwardClient;
+use crate::fields::Fields as _;
+use crate::listen::logs;
+use crate::run::history_writer::{CaseHistory, HistoryWriter};
+use crate::run::progress::Progress;
+use crate::run::schedule::RunCapacity;
+use crate::run_clock::RunClock;
+
+/// A wait takes no longer, unless the case says so.
+const WAIT_WITHIN: Duration = Duration::from_secs(60);
+/// What is on its way when the last step is done may still come in.
+const SETTLE: Duration = Duration::from_millis(400);
+const LOG_WITHIN: Duration = Duration::from_secs(5);
+
+/// What all directors of a run share.
+#[derive(Clone)]
+pub(super) struct RunContext {
+    pub(super) cluster: ClusterClient,
+    pub(super) clock: RunClock,
+    pub(super) histories: HistoryWriter,
+    pub(super) capacity: RunCapacity,
+    pub(super) out: UnboundedSender<Progress>,
+    /// Set when the run is interrupted.
+    pub(super) stop: CancellationToken,
+    pub(super) nodes: BTreeMap<String, NodeFacts>,
+    /// The user's command for verbs on nodes.
+    pub(super) node_command: Option<Vec<String>>,
+    /// Whether pods are kept for the user to look at.
+    pub(super) keep: bool,
+}
+
+/// Why a case stopped before its last step.
+pub(super) enum EarlyEnd {
+    /// The run was interrupted.
+    Interrupted,
+    /// It could not be arranged.
+    Broken(String),
+}
+
+/// The director of one case.
+pub(super) struct Director<'c> {
+    pub(super) run: RunContext,
+    pub(super) case: &'c Case,
+    pub(super) setting: Setting,
+    pub(super) history: CaseHistory,
+    /// The control ports in use, by pod and container.
+    pub(super) control_ports: BTreeMap<(String, String), PortForwardClient>,
+    /// Whether the case has pods, or had some.
+    pub(super) begun: bool,
+}
+
+/// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
+pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64 {
+    let Some(room) = run.capacity.room(&case).await else { return 0 };
+    let (out, clock) = (run.out.clone(), run.clock);
+    let began_us = clock.us();
+    let _ = out.send(Progress::Began { case: case.name.clone(), us: began_us });
+    let header = Header {
+        run: setting.run.clone(),
+        case: case.name.0.clone(),
+        judges: case.judges.clone(),
+        expect: case.expect.clone(),
+        server: run.cluster.server_version.clone(),
+        nodes: run.nodes.clone(),
+        began_wall_us: clock.wall_us(),
+        ..Header::default()
+    };
+    let history = run.histories.open(&case.name.slug(), header);
+    let control_ports = BTreeMap::new();
+    let mut director = Director { run, case: &case, setting, history, control_ports, begun: false };
+    let end = director.play().await;
+    director.fill_holes().await;
+    let why = match &end {
+        Ok(()) => "done",
+        Err(EarlyEnd::Interrupted) => "interrupted",
+        Err(EarlyEnd::Broken(why)) => why,
+    };
+    director.history.write_absences();
+    director.history.deed(clock.us(), Did::Over { why: why.to_owned() });
+    let us = clock.us();
+    director.clean_up().await;
+    let history = Box::new(director.history.close());
+    let name = case.name.clone();
+    let _ = out.send(match end {
+        Err(EarlyEnd::Broken(why)) => Progress::Broken { case: name, why, history },
+        _ => Progress::Ended { case: name, history, began_us, us },
+    });
+    drop(room);
+    us - began_us
+}
+
+impl Director<'_> {
+    /// The objects, the pods, the steps.
+    async fn play(&mut self) -> Result<(), EarlyEnd> {
+        self.place_everything().await?;
+        for (at, step) in self.case.steps.iter().enumerate() {
+            let since = if at == 0 { EventId(0) } else { self.history.look(History::next_id) };
+            self.report(step.in_words());
+            self.step(step, since).await?;
+        }
+        if self.case.steps.is_empty() {
+            self.watch_as_long_as_the_probes_need().await?;
+        }
+        self.pause(SETTLE).await
+    }
+
+    pub(super) fn report(&self, what: String) {
+        let (case, us) = (self.case.name.clone(), self.run.clock.us());
+        let _ = self.run.out.send(Progress::Doing { case, what, us });
+    }
+
+    /// Waits until the history fulfills a condition, and returns whether it did in time.
+    pub(super) async fn until(
+        &mut self,
+        within: Duration,
+        fulfilled: impl Fn(&History) -> bool,
+    ) -> Result<bool, EarlyEnd> {
+        let deadline = tokio::time::Instant::now() + within;
+        loop {
+            if self.history.look(&fulfilled) {
+                return Ok(true);
+            }
+            tokio::select! {
+                () = self.history.changed() => {}
+                () = tokio::time::sleep_until(deadline) => return Ok(false),
+                () = self.run.stop.cancelled() => return Err(EarlyEnd::Interrupted),
+            }
+        }
+    }
+
+    pub(super) async fn pause(&mut self, span: Duration) -> Result<(), EarlyEnd> {
+        self.until(span, |_| false).await.map(|_| ())
+    }
+
+    /// A step that waits.
+    pub(super) async fn wait(&mut self, of: &Wait, since: EventId) -> Result<(), EarlyEnd> {
+        let began = self.run.clock.us();
+        let within = of.within.map_or(WAIT_WITHIN, |span| span.0);
+        let case = self.case;
+        let came = self.until(within, |history| wait::met(of, case, history, since)).await?;
+        let what = probity_case::Step::Wait(Box::new(of.clone())).in_words();
+        self.history.deed(began, Did::Waited { what, came });
+        Ok(())
+    }
+
+    /// A case without steps, such as a pod from a bug report: long enough for each of its probes to come to a
+    /// conclusion twice.
+    async fn watch_as_long_as_the_probes_need(&mut self) -> Result<(), EarlyEnd> {
+        let span = self.history.look(|history| {
+            let run = Timeline::of(history);
+            let needs = run.probes().map(|(_, _, probe)| {
+                let decided_twice = probe.period * probe.failures.max(probe.successes) * 2;
+                probe.initial_delay + decided_twice + probe.timeout + 3_000_000
+            });
+            needs.max().unwrap_or(15_000_000).clamp(10_000_000, 180_000_000)
+        });
+        let span = Duration::from_micros(span.unsigned_abs());
+        self.report(format!(
+            "watches for {span:?}, as long as its probes need to come to a conclusion twice"
+        ));
+        self.pause(span).await
+    }
+
+    /// Reads the logs of targets whose lines did not all reach the recorder.
+    async fn fill_holes(&mut self) {
+        let incomplete: Vec<[String; 4]> = self.history.look(|history| {
+            let run = Timeline::of(history);
+            let targets = run.containers().filter(|(pod, container)| {
+                let plans = self.case.plans(&pod.key);
+                let whole = container.attempts.iter().all(|attempt| attempt.holes.is_empty());
+                plans.is_some_and(|plans| plans.contains_key(&container.name))
+                    && (container.attempts.is_empty() || !whole)
+            });
+            targets
+                .map(|(pod, container)| [&pod.name, &pod.uid, &container.name, &pod.node].map(Clone::clone))
+                .collect()
+        });
+        for [pod, uid, container, node] in incomplete {
+            for previous in [true, false] {
+                let log = self.run.cluster.log(&self.setting.namespace, &pod, &container, previous);
+                let Ok(Ok(text)) = tokio::time::timeout(LOG_WITHIN, log).await else { continue };
+                for heard in logs::lines(&text, &pod, &uid, &container, &node) {
+                    self.history.write(Happening::Witness(heard));
+                }
+            }
+        }
+    }
+
+    /// Removes what the case created. What remains is removed with the namespace, or named there.
+    async fn clean_up(&mut self) {
+        if self.run.keep {
+            return;
+        }
+        let (cluster, namespace) = (&self.run.cluster, &self.setting.namespace);
+        for key in self.case.pods.keys() {
+            let _ = cluster.delete(namespace, "Pod", &pod_name(self.case, key), Some(1)).await;
+        }
+        // The controllers remove the pods, in the background.
+        for (key, workload) in &self.case.workloads {
+            let _ = cluster.delete(namespace, workload.kind(), &object_name(self.case, key), None).await;
+        }
+        for object in &self.case.objects {
+            let name = object["metadata"]["name"].as_str().unwrap_or("object");
+            let name = object_name(self.case, name);
+            let _ = cluster.delete(namespace, object.text("/kind"), &name, Some(0)).await;
+        }
+    }
+
+    /// The pod and the container that a step means.
+    pub(super) fn target(&self, pod: Option<&str>, container: Option<&str>) -> (String, String) {
+        let key = pod.unwrap_or(ONLY);
+        let first = self.case.pods.get(key).and_then(|pod| pod.target.keys().next());
+        let container = container.or(first.map(String::as_str)).unwrap_or_default();
+        (key.to_owned(), container.to_owned())
+    }
+}

@@ -1,0 +1,288 @@
+//! Writes one history for each case that runs.
+//!
+//! All cases of a run share the watches, the stream of the recorder and the clocks. The writer finds the case of each
+//! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases. It
+//! learns about pods that the harness did not name from the watch, by the label of their case; what is heard about such
+//! a pod before that waits for it. Nothing is dropped in silence: what belongs to no open case is counted.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use probity_case::manifest::CASE;
+use probity_model::History;
+use probity_model::history::{Deed, Did, Gap, Happening, Header, Reading, Source};
+use probity_model::metronome::MetronomeReader;
+use tokio::sync::{mpsc, watch};
+
+use crate::fields::Fields as _;
+use crate::listen::incoming::Incoming;
+use crate::run_clock::RunClock;
+use crate::setup::metronome::{self, is_metronome};
+
+/// A line takes no longer from a target to here, on a machine that is not stalled.
+const LONGEST_TRAVEL_US: i64 = 500_000;
+/// No more entries are kept about a pod that the watch has not shown yet; as a rule it does within milliseconds.
+const MOST_EARLY: usize = 1_000;
+
+/// Writes the histories of a run.
+#[derive(Clone)]
+pub(super) struct HistoryWriter {
+    clock: RunClock,
+    state: Arc<Mutex<WriterState>>,
+}
+
+struct WriterState {
+    open: HashMap<String, OpenHistory>,
+    /// Notices when a node is late for every pod.
+    lateness: MetronomeReader,
+    /// The case of each pod, by the name of the pod.
+    pods: HashMap<String, String>,
+    /// The beginnings of the names that controllers will give to pods, each with its case.
+    expected: Vec<(String, String)>,
+    /// What was heard about such pods before the watch showed them, by the name of the pod.
+    early: HashMap<String, Vec<(i64, Happening)>>,
+    /// The first and the newest reading of each node, for histories that begin later.
+    readings: HashMap<String, Vec<(i64, Reading)>>,
+    /// Sources that cannot be heard now, each with when it was heard last.
+    away: Vec<(Source, i64)>,
+    /// Gaps without an end, such as a kind that may not be watched: they are in every history.
+    endless: Vec<(i64, Gap)>,
+    last_noise_us: i64,
+    strays: u64,
+}
+
+struct OpenHistory {
+    history: History,
+    changed: watch::Sender<()>,
+}
+
+impl OpenHistory {
+    fn push(&mut self, us: i64, what: Happening) {
+        self.history.push(us, what);
+        self.changed.send_replace(());
+    }
+}
+
+/// The history of one case, for its director.
+pub(super) struct CaseHistory {
+    writer: HistoryWriter,
+    slug: String,
+    changed: watch::Receiver<()>,
+}
+
+impl HistoryWriter {
+    pub(super) fn new(clock: RunClock) -> Self {
+        let state = WriterState {
+            open: HashMap::new(),
+            lateness: metronome::lateness(),
+            pods: HashMap::new(),
+            expected: Vec::new(),
+            early: HashMap::new(),
+            readings: HashMap::new(),
+            away: Vec::new(),
+            endless: Vec::new(),
+            last_noise_us: i64::MIN / 2,
+            strays: 0,
+        };
+        Self { clock, state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the history of a case. It begins with what is known about the clocks.
+    pub(super) fn open(&self, slug: &str, header: Header) -> CaseHistory {
+        let (sender, changed) = watch::channel(());
+        let mut state = self.lock();
+        let mut history = History::new(header);
+        for (us, reading) in state.readings.values().flatten() {
+            history.push(*us, Happening::Reading(reading.clone()));
+        }
+        for (us, gap) in &state.endless {
+            history.push(*us, Happening::Gap(gap.clone()));
+        }
+        state.open.insert(slug.to_owned(), OpenHistory { history, changed: sender });
+        CaseHistory { writer: self.clone(), slug: slug.to_owned(), changed }
+    }
+
+    /// When the last noise was learned.
+    pub(super) fn last_noise_us(&self) -> i64 {
+        self.lock().last_noise_us
+    }
+
+    /// Writes everything that comes in, until the senders are gone.
+    pub(super) async fn write(self, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
+        while let Some(next) = incoming.recv().await {
+            self.lock().take(next);
+        }
+    }
+}
+
+impl WriterState {
+    fn take(&mut self, next: Incoming) {
+        match next {
+            Incoming::Happening { us, what } => self.write(us, what),
+            Incoming::Away { of, since_us } => self.away.push((of, since_us)),
+            Incoming::Back { of } => self.away.retain(|(away, _)| *away != of),
+        }
+    }
+
+    fn write(&mut self, us: i64, what: Happening) {
+        match &what {
+            Happening::Sighting(seen) if seen.kind == "Event" => {
+                let pod = seen.object.text("/involvedObject/name").to_owned();
+                self.write_about_pod(&pod, us, what);
+            }
+            Happening::Sighting(seen) => {
+                let slug = seen.object["metadata"]["labels"][CASE].as_str().map(str::to_owned);
+                let pod = (seen.kind == "Pod").then(|| seen.name.clone());
+                self.write_for(slug.as_deref(), us, what);
+                if let (Some(slug), Some(pod)) = (slug, pod) {
+                    self.learn(pod, slug);
+                }
+            }
+            Happening::Witness(heard) if is_metronome(&heard.pod) => {
+                if let Some(noise) = self.lateness.hear(us, heard) {
+                    self.write(us, Happening::Noise(noise));
+                }
+            }
+            Happening::Witness(heard) => {
+                let pod = heard.pod.clone();
+                self.write_about_pod(&pod, us, what);
+            }
+            Happening::Gap(gap) => {
+                if gap.to_us == i64::MAX {
+                    self.endless.push((us, gap.clone()));
+                }
+                self.write_for_all(us, &what);
+            }
+            Happening::Reading(reading) => {
+                let known = self.readings.entry(reading.node.clone()).or_default();
+                known.truncate(1);
+                known.push((us, reading.clone()));
+                self.write_for_all(us, &what);
+            }
+            Happening::Noise(_) => {
+                self.last_noise_us = us;
+                self.write_for_all(us, &what);
+            }
+            Happening::Deed(_) => self.write_for_all(us, &what),
+        }
+    }
+
+    fn write_for(&mut self, slug: Option<&str>, us: i64, what: Happening) {
+        match slug.and_then(|slug| self.open.get_mut(slug)) {
+            Some(open) => open.push(us, what),
+            None => self.strays += 1,
+        }
+    }
+
+    fn write_for_all(&mut self, us: i64, what: &Happening) {
+        for open in self.open.values_mut() {
+            open.push(us, what.clone());
+        }
+    }
+
+    /// Writes what is about a pod; if the watch has yet to show the pod, it waits.
+    fn write_about_pod(&mut self, pod: &str, us: i64, what: Happening) {
+        let slug = self.pods.get(pod).cloned();
+        if slug.is_none() && self.expected.iter().any(|(beginning, _)| pod.starts_with(beginning)) {
+            let waiting = self.early.entry(pod.to_owned()).or_default();
+            if waiting.len() < MOST_EARLY {
+                return waiting.push((us, what));
+            }
+        }
+        self.write_for(slug.as_deref(), us, what);
+    }
+
+    /// The watch showed a pod with the label of an open case: it belongs to the case, whoever created it.
+    fn learn(&mut self, pod: String, slug: String) {
+        if self.pods.contains_key(&pod) || !self.open.contains_key(&slug) {
+            return;
+        }
+        for (us, what) in self.early.remove(&pod).unwrap_or_default() {
+            self.write_for(Some(&slug), us, what);
+        }
+        self.pods.insert(pod, slug);
+    }
+
+    /// Forgets the pods of a case. What waited for one that never came is counted.
+    fn forget_pods(&mut self, slug: &str) {
+        self.pods.retain(|_, of| of != slug);
+        self.expected.retain(|(_, of)| of != slug);
+        let (expected, strays) = (&self.expected, &mut self.strays);
+        self.early.retain(|pod, waiting| {
+            let keep = expected.iter().any(|(beginning, _)| pod.starts_with(beginning));
+            *strays += if keep { 0 } else { waiting.len() as u64 };
+            keep
+        });
+    }
+}
+
+impl CaseHistory {
+    /// A pod with this name belongs to the case.
+    pub(super) fn own_pod(&self, pod: &str) {
+        self.writer.lock().pods.insert(pod.to_owned(), self.slug.clone());
+    }
+
+    /// A controller will create pods for the case whose names begin like this.
+    pub(super) fn expect_pods(&self, beginning: &str) {
+        self.writer.lock().expected.push((beginning.to_owned(), self.slug.clone()));
+    }
+
+    /// Writes something that the harness did, which began at `began_us` and is done now.
+    pub(super) fn deed(&self, began_us: i64, did: Did) {
+        self.write(Happening::Deed(Deed { began_us, did }));
+    }
+
+    /// Writes anything.
+    pub(super) fn write(&self, what: Happening) {
+        let us = self.writer.clock.us();
+        if let Some(open) = self.writer.lock().open.get_mut(&self.slug) {
+            open.push(us, what);
+        }
+    }
+
+    /// Looks at the history so far.
+    pub(super) fn look<T>(&self, at: impl FnOnce(&History) -> T) -> T {
+        let state = self.writer.lock();
+        match state.open.get(&self.slug) {
+            Some(open) => at(&open.history),
+            None => at(&History::default()),
+        }
+    }
+
+    /// Waits until something is written.
+    pub(super) async fn changed(&mut self) {
+        if self.changed.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Writes a gap until now for sources that cannot be heard. All sources come through the API server, so where one
+    /// cannot be heard, the others may not be either.
+    pub(super) fn write_absences(&self) {
+        let since_us = self.writer.lock().away.iter().map(|(_, since_us)| *since_us).min();
+        let Some(from_us) = since_us else { return };
+        for of in [Source::Recorder, Source::Watch("Pod".to_owned())] {
+            let (to_us, why) = (self.writer.clock.us(), "the cluster could not be heard any more".to_owned());
+            self.write(Happening::Gap(Gap { of, from_us, to_us, why }));
+        }
+    }
+
+    /// Closes the history and returns it. Noise that has not ended yet is its last entry.
+    pub(super) fn close(self) -> History {
+        let us = self.writer.clock.us();
+        let mut state = self.writer.lock();
+        state.forget_pods(&self.slug);
+        let Some(mut open) = state.open.remove(&self.slug) else { return History::default() };
+        for noise in state.lateness.overdue(us, LONGEST_TRAVEL_US) {
+            open.push(us, Happening::Noise(noise));
+        }
+        open.history
+    }
+}

@@ -1,0 +1,86 @@
+use probity_model::history::{Change, Happening, Header, Heard, Sighting, Way};
+use probity_script::witness::Entry;
+use serde_json::{Value, json};
+
+use super::{CaseHistory, HistoryWriter};
+use crate::listen::incoming::Incoming;
+use crate::run_clock::RunClock;
+
+fn open() -> (HistoryWriter, CaseHistory) {
+    let writer = HistoryWriter::new(RunClock::now());
+    let case = writer.open("a-b", Header::default());
+    case.expect_pods("a-b-web-");
+    (writer, case)
+}
+
+fn sighting(kind: &str, name: &str, object: Value) -> Incoming {
+    let (kind, name) = (kind.to_owned(), name.to_owned());
+    let sighting = Sighting { kind, name, change: Change::Added, revision: "1".to_owned(), object };
+    Incoming::Happening { us: 1, what: Happening::Sighting(sighting) }
+}
+
+fn pod(name: &str, case: &str) -> Incoming {
+    sighting("Pod", name, json!({ "metadata": { "name": name, "labels": { "probity.dev/case": case } } }))
+}
+
+fn event(pod: &str) -> Incoming {
+    sighting("Event", "e", json!({ "involvedObject": { "name": pod }, "reason": "Scheduled" }))
+}
+
+fn witnessed(pod: &str, uid: &str) -> Incoming {
+    let (boot, how) = ("b".to_owned(), "closed".to_owned());
+    let entry = Entry::Left { boot, how, last_mono_us: 1, told: 1 };
+    let (container, node) = ("target".to_owned(), "node1".to_owned());
+    let (pod, uid, by) = (pod.to_owned(), uid.to_owned(), Way::Recorder);
+    let heard = Heard { pod, uid, container, node, by, received_us: None, entry };
+    Incoming::Happening { us: 2, what: Happening::Witness(heard) }
+}
+
+fn written(case: &CaseHistory) -> Vec<String> {
+    case.look(|history| {
+        let of = history.events().map(|(_, event)| match &event.what {
+            Happening::Sighting(seen) => seen.kind.clone(),
+            Happening::Witness(heard) => format!("{} {}", heard.pod, heard.uid),
+            other => format!("{other:?}"),
+        });
+        of.collect()
+    })
+}
+
+fn take(writer: &HistoryWriter, all: Vec<Incoming>) {
+    all.into_iter().for_each(|one| writer.lock().take(one));
+}
+
+#[test]
+fn a_pod_with_the_label_of_a_case_belongs_to_it_whoever_created_it() {
+    let (writer, case) = open();
+    take(&writer, vec![pod("a-b-web-1-x", "a-b"), event("a-b-web-1-x"), witnessed("a-b-web-1-x", "u")]);
+    assert_eq!(
+        (written(&case), writer.lock().strays),
+        (vec!["Pod".into(), "Event".into(), "a-b-web-1-x u".into()], 0)
+    );
+}
+
+#[test]
+fn what_is_heard_about_a_pod_before_the_watch_shows_it_waits_for_it() {
+    let (writer, case) = open();
+    take(&writer, vec![event("a-b-web-1-x"), witnessed("a-b-web-1-x", "u"), witnessed("a-b-web-1-y", "v")]);
+    assert_eq!((written(&case), writer.lock().strays), (vec![], 0));
+    take(&writer, vec![pod("a-b-web-1-x", "a-b")]);
+    assert_eq!(written(&case), ["Pod", "Event", "a-b-web-1-x u"]);
+    drop(case.close());
+    assert_eq!(writer.lock().strays, 1, "who never came is counted");
+}
+
+#[test]
+fn pods_that_nobody_expects_and_pods_of_closed_cases_are_strays() {
+    let (writer, case) = open();
+    take(
+        &writer,
+        vec![witnessed("a-c-web-1-x", "u"), pod("a-c-web-1-x", "a-c"), witnessed("a-c-web-1-x", "u")],
+    );
+    assert_eq!((written(&case), writer.lock().strays), (vec![], 3));
+    drop(case.close());
+    take(&writer, vec![pod("a-b-web-1-x", "a-b"), witnessed("a-b-web-1-x", "u")]);
+    assert_eq!(writer.lock().strays, 5);
+}

@@ -1,0 +1,68 @@
+//! What the user chose for a run, and why a run may not take place.
+
+use std::collections::BTreeMap;
+
+use probity_case::CaseName;
+use probity_case::manifest::Setting;
+
+use crate::error::{ClusterError, Refusal};
+
+/// What the user chose.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The name of the run: it labels everything, and names the namespaces that are created.
+    pub run: String,
+    /// A namespace that exists, and is neither created nor removed.
+    pub namespace: Option<String>,
+    /// The only node to use.
+    pub node: Option<String>,
+    /// The image of the target.
+    pub image: String,
+    /// How it is pulled.
+    pub pull_policy: String,
+    /// The command for verbs on nodes.
+    pub node_command: Option<Vec<String>>,
+    /// Whether everything is kept for the user to look at.
+    pub keep: bool,
+    /// How many pods may start at the same time on a node.
+    pub starts: u32,
+    /// How many pods may exist at the same time; without it, as many as the nodes take.
+    pub pods: Option<u32>,
+}
+
+impl RunOptions {
+    pub(crate) fn setting(&self, namespace: &str, recorder: &str, token: &str) -> Setting {
+        Setting {
+            run: self.run.clone(),
+            namespace: namespace.to_owned(),
+            image: self.image.clone(),
+            pull_policy: self.pull_policy.clone(),
+            recorder: recorder.to_owned(),
+            token: token.to_owned(),
+            node: self.node.clone(),
+            addresses: BTreeMap::new(),
+        }
+    }
+}
+
+/// A pod or a workload that the API server refuses in a dry run.
+#[derive(Debug)]
+pub struct RefusedPod {
+    /// The case.
+    pub case: CaseName,
+    /// The key of the pod or the workload in it.
+    pub pod: String,
+    /// The answer.
+    pub refusal: Refusal,
+}
+
+/// Why a run did not take place.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The cluster could not be prepared.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// Some pods are refused; nothing was created.
+    #[error("the API server refuses {} of the pods; nothing was created", .0.len())]
+    Refused(Vec<RefusedPod>),
+}

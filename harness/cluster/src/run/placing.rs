@@ -1,0 +1,147 @@
+//! Creates the objects, pods and workloads of a case, and waits until they have started.
+
+use std::time::Duration;
+
+use probity_case::CasePod;
+use probity_case::manifest::{self, object_name, pod_name};
+use probity_case::wait;
+use probity_model::History;
+use probity_model::history::{Did, Happening};
+use serde_json::Value;
+
+use crate::fields::Fields as _;
+use crate::run::director::{Director, EarlyEnd};
+use crate::run::start_slots::StartSlot;
+
+/// A pod gets its address, or its containers start, by then, or the case continues without.
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+impl Director<'_> {
+    /// The objects, the pods except those for later, the workloads.
+    pub(super) async fn place_everything(&mut self) -> Result<(), EarlyEnd> {
+        self.place_objects().await?;
+        for key in self.in_order_of_addresses()? {
+            self.place_pod(&key).await?;
+        }
+        for key in self.case.workloads.keys() {
+            self.place_workload(key).await?;
+        }
+        Ok(())
+    }
+
+    async fn place_objects(&mut self) -> Result<(), EarlyEnd> {
+        for object in &self.case.objects {
+            let stored = self.create(manifest::object(self.case, object, &self.setting)).await?;
+            let ip = stored.text("/spec/clusterIP");
+            if !ip.is_empty() {
+                self.setting.addresses.insert(format!("service-ip:{}", object.name()), ip.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Pods whose manifests need the address of another pod come after it.
+    fn in_order_of_addresses(&self) -> Result<Vec<String>, EarlyEnd> {
+        let mut left: Vec<(&String, &CasePod)> =
+            self.case.pods.iter().filter(|(_, pod)| !pod.later).collect();
+        let mut order: Vec<String> = Vec::new();
+        while !left.is_empty() {
+            let placed = |name: &String| {
+                name.strip_prefix("ip:").is_none_or(|key| order.iter().any(|placed| placed == key))
+            };
+            let ready = left.iter().position(|(_, pod)| manifest::placeholders(pod).iter().all(placed));
+            let Some(at) = ready else {
+                let why = "its pods wait for each other's addresses in a circle".to_owned();
+                return Err(EarlyEnd::Broken(why));
+            };
+            order.push(left.remove(at).0.clone());
+        }
+        Ok(order)
+    }
+
+    /// Waits for slots to start this many more pods.
+    async fn start_slot(&mut self, pods: u64) -> Option<StartSlot> {
+        let fresh = !std::mem::replace(&mut self.begun, true);
+        self.run.capacity.start(self.case, fresh, pods).await
+    }
+
+    /// Creates a pod, and waits until its containers have started: starts are what loads a node.
+    pub(super) async fn place_pod(&mut self, key: &str) -> Result<(), EarlyEnd> {
+        let Some(pod) = self.case.pods.get(key) else { return Ok(()) };
+        self.learn_addresses(manifest::placeholders(pod)).await?;
+        let _slot = self.start_slot(1).await;
+        let name = pod_name(self.case, key);
+        self.history.own_pod(&name);
+        self.create(manifest::pod(self.case, key, pod, &self.setting)).await?;
+        self.report(format!("waits for pod {name} to start"));
+        self.until(START_WITHIN, |history| started(history, &name)).await?;
+        Ok(())
+    }
+
+    /// Creates a workload, and waits until all its pods have started.
+    async fn place_workload(&mut self, key: &str) -> Result<(), EarlyEnd> {
+        let case = self.case;
+        let Some(workload) = case.workloads.get(key) else { return Ok(()) };
+        self.learn_addresses(manifest::placeholders_in(&workload.workload, &workload.target)).await?;
+        let _slot = self.start_slot(workload.replicas()).await;
+        let name = object_name(case, key);
+        self.history.expect_pods(&format!("{name}-"));
+        self.create(manifest::workload(case, key, workload, &self.setting)).await?;
+        self.report(format!("waits for the pods of {name} to start"));
+        let wanted = usize::try_from(workload.replicas()).unwrap_or(usize::MAX);
+        self.until(START_WITHIN, |history| {
+            let pods = wait::pods_of(case, key, history);
+            pods.len() >= wanted && pods.iter().all(|pod| started(history, pod))
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// The addresses of pods that placeholders name must be known before the manifest can be sent.
+    pub(super) async fn learn_addresses(&mut self, placeholders: Vec<String>) -> Result<(), EarlyEnd> {
+        for key in placeholders.iter().filter_map(|name| name.strip_prefix("ip:")) {
+            let name = pod_name(self.case, key);
+            self.report(format!("waits for the address of pod {name}"));
+            self.until(START_WITHIN, |history| address(history, &name).is_some()).await?;
+            let found = self.history.look(|history| address(history, &name));
+            let missing = || EarlyEnd::Broken(format!("pod {name} got no address in {START_WITHIN:?}"));
+            self.setting.addresses.insert(format!("ip:{key}"), found.ok_or_else(missing)?);
+        }
+        Ok(())
+    }
+
+    /// Creates an object and writes it into the history; returns the object as it was stored. Nothing is created after an
+    /// interruption, whatever waited for a slot.
+    async fn create(&mut self, manifest: Value) -> Result<Value, EarlyEnd> {
+        if self.run.stop.is_cancelled() {
+            return Err(EarlyEnd::Interrupted);
+        }
+        let began_us = self.run.clock.us();
+        let (kind, name) = (manifest.text("/kind").to_owned(), manifest.name().to_owned());
+        let stored = self.run.cluster.create(&self.setting.namespace, &manifest, false).await;
+        let stored = stored
+            .map_err(|error| EarlyEnd::Broken(format!("{kind} {name} could not be created: {error}")))?;
+        self.history.deed(began_us, Did::Created { kind, name, manifest });
+        Ok(stored)
+    }
+}
+
+/// The newest revision of a pod.
+fn newest<'h>(history: &'h History, pod: &str) -> Option<&'h Value> {
+    history.events().rev().find_map(|(_, event)| match &event.what {
+        Happening::Sighting(seen) if seen.kind == "Pod" && seen.name == pod => Some(&seen.object),
+        _ => None,
+    })
+}
+
+fn address(history: &History, pod: &str) -> Option<String> {
+    newest(history, pod)?.pointer("/status/podIP")?.as_str().map(str::to_owned)
+}
+
+/// Whether the first container of a pod runs or ran: what comes then costs the node little.
+fn started(history: &History, pod: &str) -> bool {
+    let Some(pod) = newest(history, pod) else { return false };
+    let begun = |one: &Value| one["state"].get("waiting").is_none() || one["restartCount"].as_u64() > Some(0);
+    matches!(pod.text("/status/phase"), "Running" | "Succeeded" | "Failed")
+        || pod.items("/status/initContainerStatuses").any(begun)
+}

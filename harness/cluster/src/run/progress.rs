@@ -1,0 +1,85 @@
+//! What a run reports while it runs. The front end shows it and writes it down.
+
+use std::collections::BTreeMap;
+
+use probity_case::CaseName;
+use probity_model::History;
+use probity_model::history::NodeFacts;
+use probity_model::verdict::Skip;
+use probity_report::run_log::Usage;
+
+/// Something happened in a run. All times are microseconds since it began.
+#[derive(Debug)]
+pub enum Progress {
+    /// The cluster is prepared, and the cases begin.
+    Ready {
+        /// The name of the context.
+        context: String,
+        /// The version of the API server.
+        server: String,
+        /// The namespace.
+        namespace: String,
+        /// The nodes, as far as they may be read.
+        nodes: BTreeMap<String, NodeFacts>,
+        /// The digest of the image, from the status of the recorder pod.
+        image: String,
+        /// When.
+        us: i64,
+    },
+    /// A case began.
+    Began {
+        /// The case.
+        case: CaseName,
+        /// When.
+        us: i64,
+    },
+    /// A case does something, or waits for it.
+    Doing {
+        /// The case.
+        case: CaseName,
+        /// What, in words.
+        what: String,
+        /// When.
+        us: i64,
+    },
+    /// A case ended, and here is all that happened in it.
+    Ended {
+        /// The case.
+        case: CaseName,
+        /// Its history.
+        history: Box<History>,
+        /// When it began.
+        began_us: i64,
+        /// When it ended.
+        us: i64,
+    },
+    /// A case did not run.
+    Skipped {
+        /// The case.
+        case: CaseName,
+        /// Why.
+        reason: Skip,
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// A case could not be arranged, because of the harness or of the cluster.
+    Broken {
+        /// The case.
+        case: CaseName,
+        /// Why, in a sentence.
+        why: String,
+        /// What happened until then: evidence that is not judged.
+        history: Box<History>,
+    },
+    /// Something that the user should know.
+    Warning(String),
+    /// An object could not be removed.
+    Leftover {
+        /// The object.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// Everything is done and cleaned up.
+    Finished(Usage),
+}

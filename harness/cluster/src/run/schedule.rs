@@ -1,0 +1,80 @@
+//! The order of a run: all cases at once, as far as the nodes have room, the longest first, each as a whole.
+//!
+//! Cases wait most of their time, so their number does not limit a run. Two things do: how many pods the nodes take, and
+//! how many containers can start at the same time before they delay each other. Cases that must be alone run after all
+//! others, one by one.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_case::Case;
+use probity_script::Span;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::run::history_writer::HistoryWriter;
+use crate::run::start_slots::{StartPriority, StartSlot, StartSlots};
+use crate::run_clock::RunClock;
+
+/// Noise delays new pods no longer than this: a noisy machine must not stop a run.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Noise delays new pods if it is more recent than this.
+const RECENT_US: i64 = 400_000;
+
+/// How many pods a run may have, and how many may start at the same time.
+#[derive(Clone)]
+pub(super) struct RunCapacity {
+    pods: Arc<Semaphore>,
+    all_pods: u32,
+    starts: StartSlots,
+    all_starts: u32,
+    histories: HistoryWriter,
+    clock: RunClock,
+}
+
+impl RunCapacity {
+    pub(super) fn new(pods: u32, starts: u32, histories: HistoryWriter, clock: RunClock) -> Self {
+        let (all_pods, all_starts) = (pods.max(1), starts.max(1));
+        let pods = Arc::new(Semaphore::new(all_pods as usize));
+        Self { pods, all_pods, starts: StartSlots::new(all_starts), all_starts, histories, clock }
+    }
+
+    /// Waits for room for the pods of a case, which has it until the permit is dropped. A case that needs more than the
+    /// total gets the total.
+    pub(super) async fn room(&self, case: &Case) -> Option<OwnedSemaphorePermit> {
+        let wanted = u32::try_from(case.most_pods()).unwrap_or(u32::MAX).clamp(1, self.all_pods);
+        Arc::clone(&self.pods).acquire_many_owned(wanted).await.ok()
+    }
+
+    /// Waits for slots to start this many more pods of a case, a little longer while the node is stalled. A case that needs
+    /// more than the total gets the total.
+    pub(super) async fn start(&self, case: &Case, fresh: bool, pods: u64) -> Option<StartSlot> {
+        let wanted = u32::try_from(pods).unwrap_or(u32::MAX).clamp(1, self.all_starts);
+        let priority = StartPriority { fresh, takes_us: Reverse(case.forecast().micros()) };
+        let slot = self.starts.take(wanted, priority).await?;
+        let began = tokio::time::Instant::now();
+        while began.elapsed() < PATIENCE && self.clock.us() - self.histories.last_noise_us() < RECENT_US {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Some(slot)
+    }
+}
+
+/// Splits cases into those that may run together, the longest first, and those that must be alone.
+#[must_use]
+pub fn order(cases: Vec<Case>) -> (Vec<Case>, Vec<Case>) {
+    let (alone, mut together): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| case.quiet);
+    together
+        .sort_by(|a, b| b.forecast().micros().cmp(&a.forecast().micros()).then_with(|| a.name.cmp(&b.name)));
+    (together, alone)
+}
+
+/// How long a run of these cases probably takes, clean-up included.
+#[must_use]
+pub fn forecast(cases: &[Case], starts: u32) -> Span {
+    let us = |case: &Case| case.forecast().micros();
+    let longest = cases.iter().filter(|case| !case.quiet).map(us).max().unwrap_or(0);
+    let alone: u64 = cases.iter().filter(|case| case.quiet).map(us).sum();
+    let pods: u64 = cases.iter().map(Case::most_pods).sum();
+    Span::from_micros(10_000_000 + longest + alone + pods * 1_500_000 / u64::from(starts.max(1)))
+}

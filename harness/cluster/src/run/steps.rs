@@ -1,0 +1,232 @@
+//! How each step of a case is done.
+
+use std::process::Stdio;
+
+use bytes::Bytes;
+use probity_case::manifest::{self, control_port, object_name, pod_name};
+use probity_case::wait;
+use probity_case::{
+    ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
+};
+use probity_model::history::{Did, Tried};
+use probity_model::{EventId, Timeline};
+use probity_script::Changed;
+use serde_json::{Value, json};
+
+use crate::api::port_forward::PortForwardClient;
+use crate::error::ClusterError;
+use crate::run::director::{Director, EarlyEnd};
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+enum StepError {
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error("{pod}/{container} is not a target and has no control port")]
+    NoControlPort { pod: String, container: String },
+    #[error("the control port answered {status}: {}", String::from_utf8_lossy(body).trim())]
+    ControlPort { status: u16, body: Bytes },
+    #[error("the control port's answer cannot be read: {0}")]
+    ControlAnswer(#[from] serde_json::Error),
+    #[error("the case has no workload `{0}`")]
+    NoWorkload(String),
+    #[error("pod {0} is not on a node yet")]
+    NoNode(String),
+    #[error("there is no command for verbs on nodes: give one by --node-command")]
+    NoNodeCommand,
+    #[error("`{program}` cannot be run: {error}")]
+    NodeCommand { program: String, error: std::io::Error },
+}
+
+impl Director<'_> {
+    /// Does one step. A step that fails is written as failed, and the case continues: its judges see why.
+    pub(super) async fn step(&mut self, step: &Step, since: EventId) -> Result<(), EarlyEnd> {
+        let began_us = self.run.clock.us();
+        let stop = self.run.stop.clone();
+        match step {
+            Step::Wait(wait) => return self.wait(wait, since).await,
+            Step::Watch(span) => return self.pause(span.0).await,
+            Step::Create(of) => return self.place_pod(of.pod.as_deref().unwrap_or(ONLY)).await,
+            Step::Update(update) => {
+                let placeholders = manifest::placeholders_in(&json!(update.patch), &update.target);
+                self.learn_addresses(placeholders).await?;
+            }
+            _ => {}
+        }
+        let done = tokio::select! {
+            done = self.act(step) => done,
+            () = stop.cancelled() => return Err(EarlyEnd::Interrupted),
+        };
+        let failed = |error: StepError| Did::Failed { what: step.in_words(), why: error.to_string() };
+        if let Some(did) = done.unwrap_or_else(|error| Some(failed(error))) {
+            self.history.deed(began_us, did);
+        }
+        Ok(())
+    }
+
+    /// Does a step that does not wait. None if it does.
+    async fn act(&mut self, step: &Step) -> Result<Option<Did>, StepError> {
+        let namespace = self.setting.namespace.clone();
+        let cluster = self.run.cluster.clone();
+        let case = self.case;
+        let pod_of = |pod: &Option<String>| pod_name(case, pod.as_deref().unwrap_or(ONLY));
+        let did = match step {
+            Step::Wait(_) | Step::Watch(_) | Step::Create(_) => return Ok(None),
+            Step::Change(change) => self.change(change).await?,
+            Step::Reset(of) => self.call(&of.pod, &of.container, "reset", "/v1/reset").await?,
+            Step::Mark(mark) => {
+                let path = format!("/v1/marks/{}", mark.name);
+                self.call(&mark.pod, &mark.container, &mark.name, &path).await?
+            }
+            Step::Delete(of) => {
+                let name = pod_of(&of.pod);
+                cluster.delete(&namespace, "Pod", &name, of.grace).await?;
+                Did::Deleted { kind: "Pod".to_owned(), name, grace: of.grace }
+            }
+            Step::Evict(of) => {
+                let pod = pod_of(&of.pod);
+                cluster.evict(&namespace, &pod).await?;
+                Did::Evicted { pod }
+            }
+            Step::Patch(PatchStep { pod, kind, name, subresource, patch }) => {
+                let (kind, name) = match (kind, name) {
+                    (Some(kind), Some(name)) => (kind.as_str(), object_name(self.case, name)),
+                    _ => ("Pod", pod_of(pod)),
+                };
+                self.patch(kind, name, subresource.as_deref().unwrap_or_default(), patch.clone()).await?
+            }
+            Step::Update(of) => {
+                let workload = self.case.workloads.get(&of.workload);
+                let workload = workload.ok_or_else(|| StepError::NoWorkload(of.workload.clone()))?;
+                let patch = manifest::update(workload, of, &self.setting);
+                self.patch(workload.kind(), object_name(self.case, &of.workload), "", patch).await?
+            }
+            Step::Exec(of) => {
+                let (key, container) = self.target(of.pod.as_deref(), of.container.as_deref());
+                let (pod, command) = (pod_name(self.case, &key), of.command.clone());
+                let exit = Some(cluster.exec(&namespace, &pod, &container, &command).await?);
+                Did::Executed { pod, container, command, exit }
+            }
+            Step::Scale(ScaleStep { kind, name, replicas }) => {
+                let patch = json!({ "spec": { "replicas": replicas } });
+                let name = object_name(self.case, name);
+                cluster.patch(&namespace, kind, &name, "", &patch).await?;
+                Did::Scaled { kind: kind.clone(), name, replicas: *replicas }
+            }
+            Step::Ephemeral(EphemeralStep { pod, container }) => {
+                let patch = json!({ "spec": { "ephemeralContainers": [container] } });
+                self.patch("Pod", pod_of(pod), "ephemeralcontainers", patch).await?
+            }
+            Step::Node(of) => self.run_node_command(of).await?,
+            Step::Metrics(of) => self.read_metrics(of).await?,
+            Step::Try(of) => self.try_out(of).await?,
+        };
+        Ok(Some(did))
+    }
+
+    /// Posts to the control port of a container; returns the pod, the container, and the answer.
+    async fn post(
+        &mut self,
+        pod: &Option<String>,
+        container: &Option<String>,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<(String, String, Bytes), StepError> {
+        let (key, container) = self.target(pod.as_deref(), container.as_deref());
+        let pod = pod_name(self.case, &key);
+        let port = self.case.pods.get(&key).and_then(|of| control_port(of, &container));
+        let Some(port) = port else { return Err(StepError::NoControlPort { pod, container }) };
+        let control_port = self.control_ports.entry((pod.clone(), container.clone())).or_insert_with(|| {
+            let (cluster, setting) = (&self.run.cluster, &self.setting);
+            PortForwardClient::new(cluster, &setting.namespace, &pod, port, &setting.token)
+        });
+        let response = control_port.post(path, body).await?;
+        match response.status {
+            200..=299 => Ok((pod, container, response.body)),
+            status => Err(StepError::ControlPort { status, body: response.body }),
+        }
+    }
+
+    async fn change(&mut self, of: &ChangeStep) -> Result<Did, StepError> {
+        let body = serde_json::to_vec(&of.to)?;
+        let (pod, container, answer) = self.post(&of.pod, &of.container, "/v1/change", body).await?;
+        let Changed { endpoints, mono_us, .. } = serde_json::from_slice(&answer)?;
+        Ok(Did::Changed { pod, container, endpoints, mono_us })
+    }
+
+    async fn call(
+        &mut self,
+        pod: &Option<String>,
+        container: &Option<String>,
+        call: &str,
+        path: &str,
+    ) -> Result<Did, StepError> {
+        let (pod, container, _) = self.post(pod, container, path, Vec::new()).await?;
+        Ok(Did::Called { pod, container, call: call.to_owned() })
+    }
+
+    async fn patch(
+        &self,
+        kind: &str,
+        name: String,
+        subresource: &str,
+        patch: Value,
+    ) -> Result<Did, StepError> {
+        self.run.cluster.patch(&self.setting.namespace, kind, &name, subresource, &patch).await?;
+        Ok(Did::Patched { kind: kind.to_owned(), name, patch, subresource: subresource.to_owned() })
+    }
+
+    /// Runs the user's command with the verb and the node as its last two arguments.
+    async fn run_node_command(&self, of: &NodeStep) -> Result<Did, StepError> {
+        let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
+        let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
+        let node = self.node_of(&of.pod)?;
+        let status = tokio::process::Command::new(program)
+            .args(arguments)
+            .args([of.verb.as_str(), node.as_str()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .status()
+            .await
+            .map_err(|error| StepError::NodeCommand { program: program.clone(), error })?;
+        Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code() })
+    }
+
+    /// The node that a pod of the case was bound to.
+    fn node_of(&self, pod: &Option<String>) -> Result<String, StepError> {
+        let pod = pod_name(self.case, pod.as_deref().unwrap_or(ONLY));
+        let node = self.history.look(|history| {
+            let run = Timeline::of(history);
+            run.pods.iter().find(|life| life.name == pod).map(|life| life.node.clone())
+        });
+        node.filter(|node| !node.is_empty()).ok_or(StepError::NoNode(pod))
+    }
+
+    async fn read_metrics(&self, of: &MetricsStep) -> Result<Did, StepError> {
+        let node = self.node_of(&of.pod)?;
+        let mut pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
+        self.history.look(|history| {
+            let of = self.case.workloads.keys().flat_map(|key| wait::pods_of(self.case, key, history));
+            pods.extend(of.map(str::to_owned));
+        });
+        let probes = self.run.cluster.probe_counts(&node, &self.setting.namespace, &pods).await?;
+        Ok(Did::Measured { node, probes })
+    }
+
+    async fn try_out(&self, of: &TryStep) -> Result<Did, StepError> {
+        let manifest = manifest::trial(self.case, &of.name, &of.manifest, &self.setting);
+        let name = of.name.clone();
+        let tried = match self.run.cluster.create(&self.setting.namespace, &manifest, true).await {
+            Ok(stored) => Tried { name, manifest, code: 201, message: String::new(), stored },
+            Err(error) => match error.refusal() {
+                Some(refusal) => {
+                    let (code, message) = (refusal.code, refusal.to_string());
+                    Tried { name, manifest, code, message, stored: Value::Null }
+                }
+                None => return Err(error.into()),
+            },
+        };
+        Ok(Did::Tried(tried))
+    }
+}

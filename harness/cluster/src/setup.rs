@@ -1,0 +1,8 @@
+//! What a run needs before its cases, and how it is removed: rights, a namespace, the recorder, the metronomes.
+
+pub mod gc;
+pub(crate) mod metronome;
+pub(crate) mod namespace;
+mod own_pod;
+pub(crate) mod recorder;
+pub mod rights;

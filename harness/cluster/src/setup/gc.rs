@@ -1,0 +1,75 @@
+//! Removes what a crashed run left: the namespaces that it created, and objects with its label in other namespaces.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use probity_case::manifest::RUN;
+use serde_json::Value;
+
+use crate::api::client::ClusterClient;
+use crate::api::kinds;
+use crate::error::ClusterError;
+use crate::fields::Fields as _;
+use crate::setup::namespace::{delete, own_kinds};
+
+/// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
+/// (without one) in all. Returns what it asked to delete, and how that went.
+pub async fn gc(
+    cluster: &ClusterClient,
+    namespace: Option<&str>,
+    older_than: Duration,
+) -> Vec<(String, Result<(), String>)> {
+    let mut done = Vec::new();
+    let mut removed = Vec::new();
+    if namespace.is_none() {
+        match old_objects(cluster, "", "Namespace", older_than).await {
+            Ok(namespaces) => {
+                for name in namespaces.iter().map(Value::name) {
+                    let result = cluster.delete("", "Namespace", name, None).await;
+                    done.push((format!("Namespace {name}"), result.map_err(|error| error.to_string())));
+                    removed.push(name.to_owned());
+                }
+            }
+            Err(error) => done.push(("namespaces of runs".to_owned(), Err(error.to_string()))),
+        }
+    }
+    for kind in own_kinds() {
+        let objects = match old_objects(cluster, namespace.unwrap_or_default(), kind, older_than).await {
+            Ok(objects) => objects,
+            // Who may not list a kind may not have created it either; pods show whether we may look at all.
+            Err(error) if error.refusal().is_some() && kind != "Pod" => continue,
+            Err(error) => {
+                let plural = kinds::find(kind).map(|kind| kind.resource.plural).unwrap_or_default();
+                done.push((format!("{plural} of runs"), Err(error.to_string())));
+                continue;
+            }
+        };
+        for object in &objects {
+            let (place, name) = (object.text("/metadata/namespace"), object.name());
+            // Other objects go with their namespace; pods are deleted for their shorter grace period.
+            if kind == "Pod" || !removed.iter().any(|gone| gone == place) {
+                let result = delete(cluster, place, kind, name).await;
+                done.push((format!("{kind} {name} in {place}"), result));
+            }
+        }
+    }
+    done
+}
+
+/// The objects of a kind that belong to a run and are old enough. One without a time of creation is not.
+async fn old_objects(
+    cluster: &ClusterClient,
+    namespace: &str,
+    kind: &str,
+    older_than: Duration,
+) -> Result<Vec<Value>, ClusterError> {
+    let mut objects = cluster.list(namespace, kind, Some(RUN)).await?.items;
+    objects.retain(|object| {
+        let Ok(created) = object.text("/metadata/creationTimestamp").parse::<Timestamp>() else {
+            return false;
+        };
+        let age = Timestamp::now().duration_since(created);
+        older_than.is_zero() || (!age.is_negative() && age.unsigned_abs() >= older_than)
+    });
+    Ok(objects)
+}

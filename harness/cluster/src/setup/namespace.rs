@@ -1,0 +1,272 @@
+//! The namespace of a run: one that is created for it, or one that the user named.
+//!
+//! Everything in it that carries the label of the run is removed at the end, and nothing else is touched. What cannot be
+//! removed is named, with the reason.
+
+use std::time::{Duration, Instant};
+
+use probity_case::manifest::RUN;
+use serde_json::{Value, json};
+
+use crate::api::client::ClusterClient;
+use crate::error::ClusterError;
+use crate::fields::Fields as _;
+
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The namespace has its default service account by then; pods cannot be created before.
+const ACCOUNT_WITHIN: Duration = Duration::from_secs(20);
+/// The kinds that run pods, owners before what they own: deleted even if the whole namespace is.
+const RUNNING_KINDS: [&str; 8] = [
+    "CronJob",
+    "Job",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "ReplicationController",
+    "Pod",
+];
+const OTHER_KINDS: [&str; 6] =
+    ["Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy", "PersistentVolumeClaim"];
+/// The grace period of what is removed, in seconds.
+const GRACE_S: u64 = 1;
+
+/// A namespace of a run.
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    /// Its name.
+    pub name: String,
+    run: String,
+    created: bool,
+}
+
+/// An object that could not be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The object: kind, name and namespace.
+    pub what: String,
+    /// Why it still exists.
+    pub why: String,
+}
+
+impl Namespace {
+    /// Creates a namespace at a level of Pod Security (`restricted`, `baseline` or `privileged`), and waits until pods can
+    /// be created in it.
+    ///
+    /// # Errors
+    ///
+    /// If the API server refuses, or a namespace with this name exists.
+    pub async fn create(
+        cluster: &ClusterClient,
+        name: &str,
+        run: &str,
+        level: &str,
+    ) -> Result<Self, ClusterError> {
+        let manifest = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": { "name": name, "labels": {
+                RUN: run,
+                "app.kubernetes.io/managed-by": "probity",
+                "pod-security.kubernetes.io/enforce": level,
+            } },
+        });
+        cluster.create("", &manifest, false).await?;
+        let namespace = Self::planned(name, run);
+        if let Err(error) = namespace.wait_for_account(cluster).await {
+            // It is of no use, and nobody else knows about it.
+            let _ = cluster.delete("", "Namespace", name, None).await;
+            return Err(error);
+        }
+        Ok(namespace)
+    }
+
+    /// A namespace that may have been created for the run: enough to remove it after an interruption.
+    #[must_use]
+    pub fn planned(name: &str, run: &str) -> Self {
+        Self { name: name.to_owned(), run: run.to_owned(), created: true }
+    }
+
+    /// Uses a namespace that exists. It remains at the end.
+    ///
+    /// # Errors
+    ///
+    /// If it does not exist, or is being deleted. Without the right to read it, it is assumed to be fine.
+    pub async fn existing(cluster: &ClusterClient, name: &str, run: &str) -> Result<Self, ClusterError> {
+        let unusable = |why: &str| ClusterError::Namespace { name: name.to_owned(), why: why.to_owned() };
+        match cluster.get("", "Namespace", name).await {
+            Ok(None) => Err(unusable("it does not exist; create it, or let the run create its own")),
+            Ok(Some(seen)) if seen.text("/status/phase") == "Terminating" => {
+                Err(unusable("it is being deleted; name another with --namespace"))
+            }
+            Err(error) if error.refusal().is_none() => Err(error),
+            _ => Ok(Self { name: name.to_owned(), run: run.to_owned(), created: false }),
+        }
+    }
+
+    /// Pods are refused until the namespace has its default service account.
+    async fn wait_for_account(&self, cluster: &ClusterClient) -> Result<(), ClusterError> {
+        let began = Instant::now();
+        loop {
+            match cluster.get(&self.name, "ServiceAccount", "default").await {
+                Ok(Some(_)) => return Ok(()),
+                Err(error) if error.code() == 403 => {
+                    // It may not be read; as a rule it exists in a moment.
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    return Ok(());
+                }
+                Err(error) if error.refusal().is_none() => return Err(error),
+                _ if began.elapsed() > ACCOUNT_WITHIN => {
+                    let why = format!(
+                        "it has no service account `default` after {} s, so pods are refused; is the controller manager running?",
+                        ACCOUNT_WITHIN.as_secs()
+                    );
+                    return Err(ClusterError::Namespace { name: self.name.clone(), why });
+                }
+                _ => tokio::time::sleep(LOOK_EVERY / 5).await,
+            }
+        }
+    }
+
+    /// Deletes everything of the run, and the namespace too if the run created it, and waits at most this long until it is
+    /// gone. Returns what still exists.
+    pub async fn remove(&self, cluster: &ClusterClient, patience: Duration) -> Vec<Leftover> {
+        if self.created && !self.is_ours(cluster).await {
+            return Vec::new();
+        }
+        let mut leftovers = Vec::new();
+        let labels = format!("{RUN}={}", self.run);
+        let kinds: Vec<&str> =
+            own_kinds().filter(|kind| !self.created || RUNNING_KINDS.contains(kind)).collect();
+        for kind in &kinds {
+            // In a namespace of our own every pod is ours, even one that a controller created without our label.
+            let labels = Some(labels.as_str()).filter(|_| !self.created || *kind != "Pod");
+            if let Err(why) = self.delete_all(cluster, kind, labels).await {
+                leftovers.push(self.leftover(kind, "with the run's label", why));
+            }
+        }
+        let until = Instant::now() + patience;
+        if self.created {
+            // The namespace controller begins five seconds later. By then the pods are gone, of which it would wait for the
+            // longest grace period.
+            leftovers.extend(self.remove_itself(cluster, until).await);
+        } else {
+            for kind in &kinds {
+                leftovers.extend(self.wait_for_objects(cluster, kind, &labels, until).await);
+            }
+        }
+        leftovers
+    }
+
+    /// Whether the namespace exists and carries the label of the run. One that cannot be read counts as ours: its name is
+    /// the run's.
+    async fn is_ours(&self, cluster: &ClusterClient) -> bool {
+        match cluster.get("", "Namespace", &self.name).await {
+            Ok(seen) => seen.is_some_and(|seen| seen["metadata"]["labels"][RUN] == self.run.as_str()),
+            Err(_) => true,
+        }
+    }
+
+    /// Asks to delete all objects of a kind with these labels. What may not be listed cannot have been created by us.
+    async fn delete_all(
+        &self,
+        cluster: &ClusterClient,
+        kind: &str,
+        labels: Option<&str>,
+    ) -> Result<(), String> {
+        let listing = match cluster.list(&self.name, kind, labels).await {
+            Ok(listing) => listing,
+            Err(error) if matches!(error.code(), 403..=405) => return Ok(()),
+            Err(error) => return Err(error.to_string()),
+        };
+        let mut failed = Vec::new();
+        for object in &listing.items {
+            failed.extend(delete(cluster, &self.name, kind, object.name()).await.err());
+        }
+        if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+    }
+
+    async fn remove_itself(&self, cluster: &ClusterClient, until: Instant) -> Option<Leftover> {
+        let leftover = |why: String| Some(Leftover { what: format!("Namespace {}", self.name), why });
+        match cluster.delete("", "Namespace", &self.name, None).await {
+            Err(error) if error.code() == 404 => return None,
+            Err(error) => return leftover(error.to_string()),
+            Ok(()) => {}
+        }
+        loop {
+            let late = Instant::now() >= until;
+            match cluster.get("", "Namespace", &self.name).await {
+                Ok(None) => return None,
+                Ok(Some(seen)) if late => return leftover(why_it_remains(&seen)),
+                Err(error) if late => return leftover(error.to_string()),
+                _ => tokio::time::sleep(LOOK_EVERY).await,
+            }
+        }
+    }
+
+    async fn wait_for_objects(
+        &self,
+        cluster: &ClusterClient,
+        kind: &str,
+        labels: &str,
+        until: Instant,
+    ) -> Vec<Leftover> {
+        loop {
+            let found = match cluster.list(&self.name, kind, Some(labels)).await {
+                Ok(listing) => listing.items,
+                // Kinds that may not be listed, or that the cluster does not have, hold nothing of ours.
+                Err(error) if error.refusal().is_some() => return Vec::new(),
+                Err(error) => return vec![self.leftover(kind, "with the run's label", error.to_string())],
+            };
+            if found.is_empty() || Instant::now() >= until {
+                let leftover = |object: &Value| self.leftover(kind, object.name(), why_stuck(object));
+                return found.iter().map(leftover).collect();
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    fn leftover(&self, kind: &str, name: &str, why: String) -> Leftover {
+        Leftover { what: format!("{kind} {name} in {}", self.name), why }
+    }
+}
+
+/// What a run can have created in a namespace. Endpoints go with their Service.
+pub(super) fn own_kinds() -> impl Iterator<Item = &'static str> {
+    RUNNING_KINDS.into_iter().chain(OTHER_KINDS)
+}
+
+/// Asks to delete an object of a run. One that does not exist is fine.
+pub(super) async fn delete(
+    cluster: &ClusterClient,
+    namespace: &str,
+    kind: &str,
+    name: &str,
+) -> Result<(), String> {
+    match cluster.delete(namespace, kind, name, Some(GRACE_S)).await {
+        Err(error) if error.code() != 404 => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// What the conditions of a namespace say about why it still exists.
+fn why_it_remains(namespace: &Value) -> String {
+    let conditions = namespace.items("/status/conditions");
+    let holding: Vec<&str> = conditions
+        .filter(|condition| condition.text("/status") == "True")
+        .map(|condition| condition.text("/message"))
+        .collect();
+    if holding.is_empty() {
+        "it is still being deleted, and its status does not say why".to_owned()
+    } else {
+        holding.join("; ")
+    }
+}
+
+fn why_stuck(object: &Value) -> String {
+    let finalizers: Vec<&str> = object.items("/metadata/finalizers").filter_map(Value::as_str).collect();
+    if finalizers.is_empty() {
+        "it is still being deleted".to_owned()
+    } else {
+        format!("it waits for its finalizers: {}", finalizers.join(", "))
+    }
+}

@@ -1,0 +1,276 @@
+//! What a run may do, and what it must be allowed to do: one table for the check, for `probity rbac`, and for messages.
+//!
+//! The check comes before anything is created. It asks once for all rules in the namespace, and one by one for rights in
+//! the whole cluster and for what the server does not list.
+
+mod manifests;
+
+use futures_util::future::join_all;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
+};
+use kube::Resource;
+use kube::api::PostParams;
+use kube::core::Request;
+use kube::core::request::Error as BuildError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::api::client::ClusterClient;
+use crate::api::kinds;
+use crate::error::ClusterError;
+
+pub use manifests::rbac_yaml;
+
+/// When a right is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Without it nothing can run.
+    Always,
+    /// Without it the user must name a namespace.
+    ToMakeNamespaces,
+    /// Without it some cases are skipped or some facts are unknown.
+    Optional,
+    /// Like `Optional`, but it opens more than its cases use: it is granted only by hand, and only those cases mention it.
+    ByHand,
+}
+
+/// A right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The API group; empty for the core group.
+    pub group: &'static str,
+    /// The resource, such as `pods/exec`.
+    pub resource: &'static str,
+    /// What is done with it.
+    pub verbs: &'static [&'static str],
+    /// Whether it is a right in the namespace, or in the whole cluster.
+    pub namespaced: bool,
+    /// When it is needed.
+    pub need: Need,
+    /// The purpose.
+    pub purpose: &'static str,
+}
+
+type Verbs = &'static [&'static str];
+const READ: Verbs = &["get", "list", "watch"];
+const MANAGE: Verbs = &["create", "delete", "get", "list", "patch", "watch"];
+const CONNECT: Verbs = &["create", "get"];
+const SCALE: Verbs = &["get", "patch"];
+
+const fn always(resource: &'static str, verbs: Verbs, purpose: &'static str) -> Rule {
+    Rule { need: Need::Always, ..optional("", resource, verbs, purpose) }
+}
+
+const fn optional(group: &'static str, resource: &'static str, verbs: Verbs, purpose: &'static str) -> Rule {
+    Rule { group, resource, verbs, namespaced: true, need: Need::Optional, purpose }
+}
+
+const fn in_cluster(resource: &'static str, verbs: Verbs, need: Need, purpose: &'static str) -> Rule {
+    Rule { group: "", resource, verbs, namespaced: false, need, purpose }
+}
+
+const OWN_PODS: &str = "to run the target, the recorder and the metronome, and to see what becomes of them";
+const STREAM: &str = "to read the recorder's stream and to change plans at run time";
+const TRAFFIC: &str = "to see whether a Service sends traffic to a pod";
+const COMMANDS: &str = "to run cases that run a command in a container";
+const EPHEMERAL: &str = "to run cases about ephemeral containers";
+const RESIZE: &str = "to run cases about in-place resize";
+const ACCOUNT: &str = "to see at once that a new namespace is ready for pods";
+const ROLLOUTS: &str = "to run cases about rollouts";
+const SCALING: &str = "to run cases that scale";
+const BUDGETS: &str = "to run cases about disruption budgets";
+const POLICIES: &str = "to run cases about network policies";
+const OWN_NAMESPACE: &str =
+    "to make a namespace for the run and to remove it (else give one with --namespace)";
+const NODES: &str = "to know the kubelets' versions and to run a metronome on each node";
+const COUNTERS: &str = "to run cases that read a kubelet's own counters of probes (it opens the kubelet's whole API, \
+                        commands in pods included)";
+
+/// All rights that a run may use.
+pub const RULES: &[Rule] = &[
+    always("pods", MANAGE, OWN_PODS),
+    always("pods/portforward", CONNECT, STREAM),
+    always("pods/log", &["get"], "to fill holes in what the recorder heard"),
+    always("events", READ, "to see what the kubelet tells about probes"),
+    optional("", "services", MANAGE, "to run cases about readiness and Services"),
+    optional("", "endpoints", READ, TRAFFIC),
+    optional("discovery.k8s.io", "endpointslices", READ, TRAFFIC),
+    optional("", "pods/exec", CONNECT, COMMANDS),
+    optional("", "pods/eviction", &["create"], "to run cases about eviction"),
+    optional("", "pods/ephemeralcontainers", &["patch"], EPHEMERAL),
+    optional("", "pods/resize", &["patch"], RESIZE),
+    optional("", "configmaps", MANAGE, "to run cases that mount a ConfigMap"),
+    optional("", "secrets", MANAGE, "to run cases that mount a Secret"),
+    optional("", "serviceaccounts", &["get"], ACCOUNT),
+    optional("apps", "deployments", MANAGE, ROLLOUTS),
+    optional("apps", "deployments/scale", SCALE, SCALING),
+    optional("apps", "replicasets", MANAGE, ROLLOUTS),
+    optional("apps", "statefulsets", MANAGE, "to run cases about ordered pods"),
+    optional("apps", "statefulsets/scale", SCALE, SCALING),
+    optional("batch", "jobs", MANAGE, "to run cases about Jobs"),
+    optional("policy", "poddisruptionbudgets", MANAGE, BUDGETS),
+    optional("networking.k8s.io", "networkpolicies", MANAGE, POLICIES),
+    in_cluster("namespaces", &["create", "delete", "get", "list"], Need::ToMakeNamespaces, OWN_NAMESPACE),
+    in_cluster("nodes", &["get", "list"], Need::Optional, NODES),
+    in_cluster("nodes/proxy", &["get"], Need::ByHand, COUNTERS),
+];
+
+/// A right that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The rule.
+    pub rule: Rule,
+    /// Those of its verbs that are missing.
+    pub verbs: Vec<&'static str>,
+}
+
+impl Missing {
+    /// As a fragment of a sentence: `create, delete pods in the namespace: to run the target`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let group = if self.rule.group.is_empty() { String::new() } else { format!(".{}", self.rule.group) };
+        let place = if self.rule.namespaced { "in the namespace" } else { "in the whole cluster" };
+        format!("{} {}{group} {place}: {}", self.verbs.join(", "), self.rule.resource, self.rule.purpose)
+    }
+}
+
+/// What a run may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// What it may not.
+    pub missing: Vec<Missing>,
+}
+
+impl Rights {
+    /// What is missing of a rule for the whole cluster, in words.
+    #[must_use]
+    pub fn lacking(&self, resource: &str) -> Option<String> {
+        let wide = |missing: &&Missing| !missing.rule.namespaced && missing.rule.resource == resource;
+        self.missing.iter().find(wide).map(Missing::in_words)
+    }
+
+    /// Whether all verbs of the rule for this resource are allowed. A resource without a rule is.
+    #[must_use]
+    pub fn allow(&self, resource: &str) -> bool {
+        !self.missing.iter().any(|missing| missing.rule.resource == resource)
+    }
+
+    /// What is missing of the rights to create objects of a kind and to see what becomes of them, in words.
+    #[must_use]
+    pub fn lacking_for(&self, kind: &str) -> Option<String> {
+        let kind = kinds::find(kind).ok()?;
+        let of = |missing: &&Missing| {
+            missing.rule.group == kind.resource.group && missing.rule.resource == kind.resource.plural
+        };
+        self.missing.iter().find(of).map(Missing::in_words)
+    }
+
+    /// Demands what a run cannot do without.
+    ///
+    /// # Errors
+    ///
+    /// If a needed right is missing: all of them, each with its purpose.
+    pub fn demand(&self, creates_namespaces: bool) -> Result<(), ClusterError> {
+        let needed = |missing: &&Missing| match missing.rule.need {
+            Need::Always => true,
+            Need::ToMakeNamespaces => creates_namespaces,
+            Need::Optional | Need::ByHand => false,
+        };
+        let missing: Vec<String> = self.missing.iter().filter(needed).map(Missing::in_words).collect();
+        if missing.is_empty() { Ok(()) } else { Err(ClusterError::Rights(missing)) }
+    }
+
+    /// What is missing and can be done without, in words.
+    #[must_use]
+    pub fn shortcomings(&self) -> Vec<String> {
+        let optional = self.missing.iter().filter(|missing| missing.rule.need == Need::Optional);
+        optional.map(Missing::in_words).collect()
+    }
+}
+
+/// Asks what is allowed in a namespace, which need not exist yet. Creates nothing.
+///
+/// # Errors
+///
+/// If the server does not answer.
+pub async fn check(cluster: &ClusterClient, namespace: &str) -> Result<Rights, ClusterError> {
+    let (granted, complete) = granted(cluster, namespace).await?;
+    // A right in the namespace says nothing about the whole cluster.
+    let is_granted =
+        |rule: &Rule, verb: &str| rule.namespaced && granted.iter().any(|grant| covers(grant, rule, verb));
+    let allowed = RULES.iter().flat_map(|rule| rule.verbs.iter().map(move |verb| (rule, *verb)));
+    let allowed = allowed.map(async |(rule, verb)| {
+        if is_granted(rule, verb) || (rule.namespaced && complete) {
+            return Ok(is_granted(rule, verb));
+        }
+        may(cluster, namespace, rule, verb).await
+    });
+    let allowed: Result<Vec<bool>, ClusterError> = join_all(allowed).await.into_iter().collect();
+    let mut allowed = allowed?.into_iter();
+    let missing = RULES.iter().filter_map(|rule| {
+        let answers = rule.verbs.iter().zip(allowed.by_ref());
+        let verbs: Vec<_> = answers.filter(|(_, allowed)| !allowed).map(|(verb, _)| *verb).collect();
+        (!verbs.is_empty()).then_some(Missing { rule: *rule, verbs })
+    });
+    Ok(Rights { missing: missing.collect() })
+}
+
+fn covers(grant: &ResourceRule, rule: &Rule, verb: &str) -> bool {
+    let has = |list: &[String], word: &str| list.iter().any(|item| item == "*" || item == word);
+    let resources = grant.resources.as_deref().unwrap_or_default();
+    let subresource = rule.resource.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+    grant.resource_names.as_ref().is_none_or(Vec::is_empty)
+        && has(&grant.verbs, verb)
+        && has(grant.api_groups.as_deref().unwrap_or_default(), rule.group)
+        && (has(resources, rule.resource) || subresource.is_some_and(|any| resources.contains(&any)))
+}
+
+/// What the server lists as granted in the namespace, and whether that is all.
+async fn granted(
+    cluster: &ClusterClient,
+    namespace: &str,
+) -> Result<(Vec<ResourceRule>, bool), ClusterError> {
+    let spec = SelfSubjectRulesReviewSpec { namespace: Some(namespace.to_owned()) };
+    let question = SelfSubjectRulesReview { spec, ..SelfSubjectRulesReview::default() };
+    match ask(cluster, "ask for our rights", &question).await {
+        Ok(answer) => {
+            let status = answer.status.unwrap_or_default();
+            Ok((status.resource_rules, !status.incomplete))
+        }
+        // Where this may not be asked, each right is asked for by itself.
+        Err(error) if error.refusal().is_some() => Ok((Vec::new(), false)),
+        Err(error) => Err(error),
+    }
+}
+
+async fn may(
+    cluster: &ClusterClient,
+    namespace: &str,
+    rule: &Rule,
+    verb: &str,
+) -> Result<bool, ClusterError> {
+    let (resource, subresource) = rule.resource.split_once('/').unwrap_or((rule.resource, ""));
+    let attributes = ResourceAttributes {
+        namespace: rule.namespaced.then(|| namespace.to_owned()),
+        verb: Some(verb.to_owned()),
+        group: Some(rule.group.to_owned()),
+        resource: Some(resource.to_owned()),
+        subresource: Some(subresource.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+    let question = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
+    let answer = ask(cluster, &format!("ask whether we may {verb} {}", rule.resource), &question).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+async fn ask<Q>(cluster: &ClusterClient, doing: &str, question: &Q) -> Result<Q, ClusterError>
+where
+    Q: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
+{
+    let body = serde_json::to_vec(question).map_err(BuildError::SerializeBody);
+    let post = |body| Request::new(Q::url_path(&(), None)).create(&PostParams::default(), body);
+    cluster.request(doing, body.and_then(post)).await
+}

@@ -1,0 +1,9 @@
+//! The crate against a fake API server: faults that a real one does not produce on demand.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod connecting;
+mod removing;
+mod requests;
+mod rights;
+mod server;
+mod watches;

@@ -1,0 +1,161 @@
+//! Missing rights are named, each with its purpose, before anything is created.
+
+use probity_cluster::ClusterError;
+use probity_cluster::rights::{Need, RULES, Rights, Rule, check, rbac_yaml};
+use serde_json::{Value, json};
+
+use crate::server::{FakeApiServer, ReceivedRequest, ScriptedAnswer};
+
+const RULES_REVIEW: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+const ACCESS_REVIEW: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// How the server answers the question for all rules.
+#[derive(Clone, Copy, PartialEq)]
+enum Listing {
+    Complete,
+    Incomplete,
+    Refused,
+}
+
+/// A server that grants every rule but one.
+fn all_but(
+    without: Option<&'static Rule>,
+    listing: Listing,
+) -> impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> {
+    move |asked| match (asked.path.as_str(), listing) {
+        (RULES_REVIEW, Listing::Refused) => None,
+        (RULES_REVIEW, Listing::Incomplete) => {
+            Some(ScriptedAnswer::Json(201, json!({ "status": { "resourceRules": [], "incomplete": true } })))
+        }
+        (RULES_REVIEW, Listing::Complete) => {
+            let rules: Vec<Value> = RULES
+                .iter()
+                .filter(|rule| Some(*rule) != without)
+                .map(|rule| json!({ "verbs": rule.verbs, "apiGroups": [rule.group], "resources": [rule.resource] }))
+                .collect();
+            Some(ScriptedAnswer::Json(
+                201,
+                json!({ "status": { "resourceRules": rules, "incomplete": false } }),
+            ))
+        }
+        (ACCESS_REVIEW, _) => {
+            let wanted = &asked.body["spec"]["resourceAttributes"];
+            let resource = [&wanted["resource"], &wanted["subresource"]]
+                .iter()
+                .filter_map(|part| part.as_str().filter(|part| !part.is_empty()))
+                .collect::<Vec<_>>()
+                .join("/");
+            let denied =
+                without.is_some_and(|rule| rule.resource == resource && wanted["group"] == rule.group);
+            Some(ScriptedAnswer::Json(201, json!({ "status": { "allowed": !denied } })))
+        }
+        _ => None,
+    }
+}
+
+async fn rights(without: Option<&'static Rule>, listing: Listing) -> (Rights, FakeApiServer) {
+    let server = FakeApiServer::start(all_but(without, listing)).await;
+    let rights = check(&server.client().await, "n").await.unwrap();
+    (rights, server)
+}
+
+#[tokio::test]
+async fn each_missing_right_is_named_with_its_purpose_and_nothing_was_created() {
+    for rule in RULES {
+        let (rights, server) = rights(Some(rule), Listing::Complete).await;
+        let [missing] = rights.missing.as_slice() else { panic!("{rule:?}: {:?}", rights.missing) };
+        assert_eq!((missing.rule, missing.verbs.as_slice()), (*rule, rule.verbs));
+        assert!(!rights.allow(rule.resource));
+        assert!(
+            server.asked().iter().all(|asked| [RULES_REVIEW, ACCESS_REVIEW].contains(&asked.path.as_str()))
+        );
+        let demanded = rights.demand(true);
+        match rule.need {
+            Need::Optional => {
+                assert!(demanded.is_ok());
+                assert!(rights.shortcomings()[0].contains(rule.purpose));
+            }
+            Need::ByHand => {
+                assert!(
+                    demanded.is_ok() && rights.shortcomings().is_empty(),
+                    "only the cases that need it mention it"
+                );
+                assert!(rights.lacking(rule.resource).unwrap().contains(rule.purpose));
+            }
+            Need::Always | Need::ToMakeNamespaces => {
+                let words = demanded.unwrap_err().to_string();
+                assert!(words.contains(rule.resource) && words.contains(rule.purpose), "{words}");
+                assert!(words.contains("probity rbac"), "{words}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_given_namespace_needs_no_right_to_make_one() {
+    let rule = RULES.iter().find(|rule| rule.need == Need::ToMakeNamespaces).unwrap();
+    let (rights, _) = rights(Some(rule), Listing::Complete).await;
+    assert!(rights.demand(false).is_ok());
+    assert!(matches!(rights.demand(true), Err(ClusterError::Rights(missing)) if missing.len() == 1));
+}
+
+#[tokio::test]
+async fn what_the_server_does_not_list_is_asked_for_singly() {
+    let rule = RULES.iter().find(|rule| rule.resource == "pods/portforward").unwrap();
+    for listing in [Listing::Incomplete, Listing::Refused] {
+        let (rights, _) = rights(Some(rule), listing).await;
+        let missing: Vec<_> = rights.missing.iter().map(|missing| missing.rule.resource).collect();
+        assert_eq!(missing, ["pods/portforward"]);
+    }
+}
+
+#[tokio::test]
+async fn with_all_rights_nothing_is_missing_and_the_check_is_cheap() {
+    let (rights, server) = rights(None, Listing::Complete).await;
+    assert_eq!(rights, Rights::default());
+    assert!(server.asked().len() <= 8, "{:?}", server.lines());
+}
+
+#[tokio::test]
+async fn a_grant_for_named_objects_or_another_group_is_no_grant() {
+    let grants = json!([
+        { "verbs": ["*"], "apiGroups": [""], "resources": ["*"], "resourceNames": ["one"] },
+        { "verbs": ["*"], "apiGroups": ["apps"], "resources": ["*"] },
+    ]);
+    let server = FakeApiServer::start(move |asked| match asked.path.as_str() {
+        RULES_REVIEW => Some(ScriptedAnswer::Json(
+            201,
+            json!({ "status": { "resourceRules": grants, "incomplete": false } }),
+        )),
+        _ => Some(ScriptedAnswer::Json(201, json!({ "status": { "allowed": false } }))),
+    })
+    .await;
+    let rights = check(&server.client().await, "n").await.unwrap();
+    let expected = RULES.iter().filter(|rule| rule.group != "apps").count();
+    assert_eq!(rights.missing.len(), expected);
+}
+
+#[test]
+fn the_manifests_grant_every_rule() {
+    for namespace in [None, Some("mine")] {
+        let yaml = rbac_yaml(namespace);
+        for rule in RULES.iter().filter(|rule| namespace.is_none() || rule.need != Need::ToMakeNamespaces) {
+            let line = format!("resources: [\"{}\"], verbs: [{}]", rule.resource, rule.verbs.join(", "));
+            assert!(yaml.contains(&line) && yaml.contains(rule.purpose), "{line}");
+        }
+    }
+    assert!(!rbac_yaml(Some("mine")).contains("resources: [\"namespaces\"]"));
+    assert!(
+        rbac_yaml(None).contains("  # - { apiGroups: [\"\"], resources: [\"nodes/proxy\"]"),
+        "only by hand"
+    );
+}
+
+#[tokio::test]
+async fn a_workload_that_may_not_be_made_is_known_by_its_kind() {
+    let rule = RULES.iter().find(|rule| rule.resource == "deployments").unwrap();
+    let (rights, _fake) = rights(Some(rule), Listing::Complete).await;
+    let said = rights.lacking_for("Deployment").unwrap();
+    assert!(said.contains("deployments.apps") && said.contains("create"), "{said}");
+    assert_eq!((rights.lacking_for("StatefulSet"), rights.lacking_for("Pod")), (None, None));
+}

@@ -1,0 +1,64 @@
+//! The answer to a probe by a command, a connection or a health check.
+
+use super::ProbeResult;
+use crate::timeline::{Handler, Through};
+
+/// What a target writes down of answers to health checks that say nothing of what the kubelet received.
+const UNCLEAR: [&str; 4] = ["", "hang", "half-frame", "code 0"];
+/// What a target writes down when it ends the connection of a health check on purpose.
+const BROKEN_OFF: [&str; 2] = ["close", "reset"];
+
+/// The answer to a probe that is no HTTP request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeAnswer<'h> {
+    /// A command ended by itself with this status, well within the timeout.
+    Exited(u8),
+    /// A connection was accepted, and the target did this with it.
+    Connected(&'h str),
+    /// A health check was answered.
+    Checked {
+        /// The answer, as the target writes it down.
+        word: &'h str,
+        /// Whether it is SERVING.
+        serving: bool,
+    },
+    /// Nothing came within the timeout.
+    TooLate,
+}
+
+impl<'h> ProbeResult<'_, 'h> {
+    /// The answer, if it is certain which one the kubelet received. None for an HTTP request: its answer can lead elsewhere.
+    #[must_use]
+    pub fn answer(&self) -> Option<ProbeAnswer<'h>> {
+        let certain = match self.probe.through {
+            _ if matches!(self.spec.handler, Handler::Http { .. }) => return None,
+            Through::Connection(_) => {
+                let connection = self.attempt.connection_of(self.probe)?;
+                return Some(ProbeAnswer::Connected(&connection.accepted.answer));
+            }
+            Through::Command(_) => self.exit(),
+            Through::Request(_) => self.check().filter(|_| self.is_prompt()),
+        };
+        certain.or_else(|| self.is_late().then_some(ProbeAnswer::TooLate))
+    }
+
+    /// How a command ended: by itself and promptly, or cut off after more than a prompt command takes.
+    fn exit(&self) -> Option<ProbeAnswer<'h>> {
+        let ended = self.attempt.command(self.probe)?.ended.as_ref()?;
+        let stopped = || self.attempt.stop().is_some_and(|stop| stop.at.at.lo <= ended.at.at.hi);
+        let lived_on = || self.attempt.last_line().is_some_and(|line| line.at.at.lo > ended.at.at.hi);
+        match ended.exit {
+            Some(status) => self.is_prompt().then_some(ProbeAnswer::Exited(status)),
+            None => (!self.is_prompt() && !stopped() && lived_on()).then_some(ProbeAnswer::TooLate),
+        }
+    }
+
+    /// How a health check was answered, if the answer arrived as it was meant or was broken off on purpose.
+    fn check(&self) -> Option<ProbeAnswer<'h>> {
+        let answer = self.attempt.request(self.probe)?.answer.as_ref()?.record;
+        let word = answer.answer.as_str();
+        let arrived = answer.error.is_none() || BROKEN_OFF.contains(&word);
+        let serving = self.probe.passed == Some(true);
+        (arrived && !UNCLEAR.contains(&word)).then_some(ProbeAnswer::Checked { word, serving })
+    }
+}

@@ -1,0 +1,146 @@
+//! The draft of one container: the fields that it keeps, its ports, and the plan that answers for it.
+
+use std::collections::BTreeMap;
+
+use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
+use probity_script::Plan;
+use serde_json::{Map, Value, json};
+
+use super::draft::PodDraft;
+use super::fields::{DROPPED_OF_CONTAINER, KEPT_OF_CONTAINER, REPLACED_OF_CONTAINER};
+use super::{NoteKind, listener_at};
+
+/// A container in the making.
+#[derive(Default)]
+pub(super) struct ContainerDraft {
+    /// The list in which it stands.
+    pub(super) list: &'static str,
+    pub(super) name: String,
+    pub(super) made: Value,
+    pub(super) probes: Vec<ProbeSpec>,
+    /// Whether it runs as long as the pod.
+    pub(super) stays: bool,
+    /// The listeners of its plan by their ports.
+    pub(super) listeners: BTreeMap<u16, Value>,
+    /// The protocol that probes and hooks speak at a port.
+    pub(super) spoken: BTreeMap<u16, &'static str>,
+    pub(super) commands: BTreeMap<String, Value>,
+    /// The name in the plan of each command as it was written.
+    pub(super) named: BTreeMap<String, String>,
+    pub(super) hooks: Vec<(&'static str, Handler)>,
+    pub(super) pre_stop: Option<i64>,
+    pub(super) post_start: i64,
+}
+
+impl ContainerDraft {
+    pub(super) fn plan(&self) -> Result<Plan, String> {
+        let listeners: Map<String, Value> =
+            self.listeners.iter().map(|(port, listener)| (listener_at(*port), listener.clone())).collect();
+        let mut plan = json!({ "listeners": listeners, "exec": self.commands });
+        if !self.stays {
+            plan["process"] = json!({ "exit": [{ "after": "100ms", "code": 0 }] });
+        }
+        serde_json::from_value(plan)
+            .map_err(|error| format!("no plan can be made for `{}`: {error}", self.name))
+    }
+
+    /// Answers everything at a port by HTTP, until a probe says otherwise.
+    pub(super) fn answer_all(&mut self, port: u16) {
+        self.listeners.insert(port, json!({ "port": port, "paths": { "*": 200 } }));
+    }
+
+    /// Removes a field of a part of the container, and returns it.
+    pub(super) fn remove(&mut self, path: &[&str], field: &str) -> Option<Value> {
+        let part = path.iter().try_fold(&mut self.made, |value, part| value.get_mut(*part))?;
+        part.as_object_mut()?.remove(field)
+    }
+}
+
+impl PodDraft {
+    /// Reads a container of a list.
+    pub(super) fn container(
+        &mut self,
+        list: &'static str,
+        written: &Value,
+    ) -> Result<ContainerDraft, String> {
+        let Some(fields) = written.as_object() else {
+            return self.refuse("a container is a map with a `name`", &[]);
+        };
+        let Some(name) = fields.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
+            return self.refuse("a container needs a `name`", &[]);
+        };
+        if !self.names.insert(name.to_owned()) {
+            return self.refuse(format!("two containers are called `{name}`"), &["name"]);
+        }
+        let made = self.kept_of_container(name, fields)?;
+        let stays = list == "containers" || made["restartPolicy"] == "Always";
+        let mut draft =
+            ContainerDraft { list, name: name.to_owned(), made, stays, ..ContainerDraft::default() };
+        self.ports(&mut draft)?;
+        for kind in ProbeKind::ALL {
+            self.probe(&mut draft, kind)?;
+        }
+        self.hooks(&mut draft)?;
+        draft.probes = ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(&draft.made, *kind)).collect();
+        if !stays && !draft.probes.is_empty() {
+            return self.refuse("an init container that ends has no probes", &["name"]);
+        }
+        Ok(draft)
+    }
+
+    fn kept_of_container(&mut self, name: &str, fields: &Map<String, Value>) -> Result<Value, String> {
+        let (mut made, mut replaced) = (json!({}), Vec::new());
+        for (field, value) in fields {
+            let word = field.as_str();
+            if KEPT_OF_CONTAINER.contains(&word) {
+                made[word] = value.clone();
+            } else if REPLACED_OF_CONTAINER.contains(&word) {
+                replaced.push(word);
+            } else if DROPPED_OF_CONTAINER.split(' ').any(|dropped| dropped == word) {
+                let why = "it says nothing about probes, and the target has no use for it";
+                self.note(NoteKind::Dropped, format!("containers[{name}].{word}"), why);
+            } else {
+                let known = KEPT_OF_CONTAINER.into_iter().chain(REPLACED_OF_CONTAINER);
+                let known = known.chain(DROPPED_OF_CONTAINER.split(' '));
+                return self.refuse_unknown("a container", known, &[word]);
+            }
+        }
+        if !replaced.is_empty() {
+            let field = format!("containers[{name}].{}", replaced.join(", "));
+            self.note(NoteKind::Replaced, field, "by the target");
+        }
+        Ok(made)
+    }
+
+    /// Listens at the declared ports.
+    fn ports(&mut self, container: &mut ContainerDraft) -> Result<(), String> {
+        let Some(ports) = container.made.get_mut("ports").and_then(Value::as_array_mut) else {
+            return Ok(());
+        };
+        let mut listens = Vec::new();
+        for (at, port) in ports.iter_mut().enumerate() {
+            for field in ["hostPort", "hostIP"] {
+                if port.as_object_mut().is_some_and(|fields| fields.remove(field).is_some()) {
+                    let field = format!("containers[{}].ports[{at}].{field}", container.name);
+                    self.note(NoteKind::Dropped, field, "the node's ports are not ours to take");
+                }
+            }
+            listens.extend(tcp_port(port).map(|number| (at.to_string(), number)));
+        }
+        listens
+            .iter()
+            .try_for_each(|(at, number)| self.listen(container, *number, &["ports", at, "containerPort"]))
+    }
+}
+
+/// The ports that a container declares for TCP.
+pub(super) fn declared_ports(container: &Value) -> impl Iterator<Item = u16> {
+    container["ports"].as_array().into_iter().flatten().filter_map(tcp_port)
+}
+
+/// The number of a declared port, if it is one for TCP.
+fn tcp_port(port: &Value) -> Option<u16> {
+    let tcp = port["protocol"].as_str().is_none_or(|protocol| protocol == "TCP");
+    let number = port["containerPort"].as_u64().and_then(|number| u16::try_from(number).ok())?;
+    (tcp && number > 0).then_some(number)
+}

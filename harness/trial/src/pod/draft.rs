@@ -1,0 +1,200 @@
+//! The draft of a pod: its own fields, its ports, and what is noted while its containers are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_case::manifest::CONTROL_PORT;
+use probity_model::timeline::ProbeSpec;
+use probity_script::problem::{nearest, pin};
+use serde_json::{Map, Value, json};
+
+use super::container::{ContainerDraft, declared_ports};
+use super::fields::{DROPPED, KEPT};
+use super::{LISTS, Note, NoteKind, Traffic, listener_at};
+
+/// The largest number that a field of a probe can have.
+const MOST: i64 = i32::MAX as i64;
+/// The port at which a target is called if the pod has none that a client can use.
+const CALLED: u16 = 7000;
+
+/// What is gathered while a pod is made.
+#[derive(Default)]
+pub(super) struct PodDraft {
+    /// Where the pod's spec stands in the document.
+    base: Vec<String>,
+    /// Where the part stands that is read now.
+    here: Vec<String>,
+    pub(super) notes: Vec<Note>,
+    taken: BTreeSet<u16>,
+    /// Which container declares a port; the first, if several do.
+    pub(super) declared: BTreeMap<u16, String>,
+    /// The names of the containers so far.
+    pub(super) names: BTreeSet<String>,
+}
+
+impl PodDraft {
+    /// A draft of the pod at this place of the document.
+    pub(super) fn at(pod: &[String]) -> Self {
+        let base = [pod, &["spec".to_owned()]].concat();
+        Self { here: base.clone(), base, ..Self::default() }
+    }
+
+    /// Goes to a part of the pod's spec: refusals count their paths from here.
+    pub(super) fn enter(&mut self, part: &[&str]) {
+        self.here = self.base.iter().cloned().chain(part.iter().map(|part| (*part).to_owned())).collect();
+    }
+
+    /// Refuses something at a path below the part that is read now.
+    pub(super) fn refuse<T>(&self, why: impl AsRef<str>, path: &[&str]) -> Result<T, String> {
+        let path: Vec<&str> = self.here.iter().map(String::as_str).chain(path.iter().copied()).collect();
+        Err(pin(why.as_ref(), &path))
+    }
+
+    /// Refuses a field that nobody knows.
+    pub(super) fn refuse_unknown<'k, T>(
+        &self,
+        of: &str,
+        known: impl IntoIterator<Item = &'k str>,
+        path: &[&str],
+    ) -> Result<T, String> {
+        let wrong = path.last().copied().unwrap_or_default();
+        let near = nearest(wrong, known);
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        self.refuse(format!("{of} has no field `{wrong}`{hint}"), path)
+    }
+
+    pub(super) fn note(&mut self, kind: NoteKind, field: impl Into<String>, why: impl Into<String>) {
+        self.notes.push(Note { kind, field: field.into(), why: why.into() });
+    }
+
+    /// A whole number as Kubernetes takes it, which arithmetic can take as well.
+    pub(super) fn whole(&self, value: &Value, path: &[&str]) -> Result<i64, String> {
+        let field = path.last().copied().unwrap_or_default();
+        match value.as_i64() {
+            Some(number) if (0..=MOST).contains(&number) => Ok(number),
+            Some(number) if number > MOST => {
+                self.refuse(format!("`{field}` is {number}; it is {MOST} at most"), path)
+            }
+            _ => self.refuse(format!("`{field}` is a whole number, and not negative"), path),
+        }
+    }
+
+    /// Notes that the pod's labels and annotations are left out.
+    pub(super) fn labels(&mut self, metadata: &Value) {
+        let has = |field: &&str| metadata[*field].as_object().is_some_and(|pairs| !pairs.is_empty());
+        let fields = ["labels", "annotations"].into_iter().filter(has);
+        let fields: Vec<String> = fields.map(|field| format!("metadata.{field}")).collect();
+        if !fields.is_empty() {
+            self.note(NoteKind::Dropped, fields.join(", "), "the pod of the trial has its own");
+        }
+    }
+
+    /// Looks which container declares which ports, before any of them is made.
+    pub(super) fn declare(&mut self, spec: &Map<String, Value>) {
+        for container in LISTS.iter().filter_map(|list| spec.get(*list)?.as_array()).flatten() {
+            let name = container["name"].as_str().unwrap_or_default();
+            for port in declared_ports(container) {
+                self.declared.entry(port).or_insert_with(|| name.to_owned());
+            }
+        }
+    }
+
+    /// What is kept of the pod's spec besides its containers.
+    pub(super) fn spec(&mut self, spec: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let mut made = Map::new();
+        for (field, value) in spec {
+            let word = field.as_str();
+            if word == "terminationGracePeriodSeconds" {
+                self.whole(value, &[word])?;
+            }
+            if KEPT.contains(&word) {
+                made.insert(field.clone(), value.clone());
+            } else if DROPPED.split(' ').any(|dropped| dropped == word) {
+                let why = match word {
+                    "readinessGates" => "nobody would set their conditions",
+                    _ => "it says nothing about probes, and the cluster may lack it",
+                };
+                self.note(NoteKind::Dropped, word, why);
+            } else if !LISTS.contains(&word) {
+                let known =
+                    KEPT.into_iter().chain(DROPPED.split(' ')).chain(["containers", "initContainers"]);
+                return self.refuse_unknown("a pod's spec", known, &[word]);
+            }
+        }
+        Ok(made)
+    }
+
+    /// All containers, in the order in which they start.
+    pub(super) fn containers(&mut self, spec: &Map<String, Value>) -> Result<Vec<ContainerDraft>, String> {
+        let mut containers = Vec::new();
+        for list in LISTS {
+            self.enter(&[list]);
+            let Some(written) = spec.get(list) else { continue };
+            let Some(all) = written.as_array() else {
+                return self.refuse(format!("`{list}` is a list"), &[]);
+            };
+            for (at, container) in all.iter().enumerate() {
+                self.enter(&[list, &at.to_string()]);
+                containers.push(self.container(list, container)?);
+            }
+        }
+        self.enter(&[]);
+        if containers.iter().any(|container| container.list == "containers") {
+            Ok(containers)
+        } else {
+            self.refuse("a pod needs at least one container", &[])
+        }
+    }
+
+    /// Makes a container listen at a port.
+    pub(super) fn listen(
+        &mut self,
+        container: &mut ContainerDraft,
+        port: u16,
+        path: &[&str],
+    ) -> Result<(), String> {
+        if container.listeners.contains_key(&port) {
+            return Ok(());
+        }
+        if (CONTROL_PORT..CONTROL_PORT + 64).contains(&port) {
+            let why = format!(
+                "port {port} is one of those by which targets are controlled; choose another for the trial"
+            );
+            return self.refuse(why, path);
+        }
+        if !self.taken.insert(port) {
+            return self.refuse(format!("port {port} is taken by another container of the pod"), path);
+        }
+        container.answer_all(port);
+        Ok(())
+    }
+
+    /// Where clients call: a plain HTTP port of the subject, or one that is added.
+    pub(super) fn traffic(&mut self, subject: &mut ContainerDraft) -> Traffic {
+        let plain = |port: &u16| {
+            let listener = subject.listeners.get(port);
+            listener.is_some_and(|it| it.get("tls").is_none() && it.get("services").is_none())
+        };
+        let known = declared_ports(&subject.made).chain(subject.listeners.keys().copied()).find(plain);
+        let port = known.unwrap_or_else(|| {
+            let port = (CALLED..).find(|port| !self.taken.contains(port)).unwrap_or(CALLED);
+            let field = format!("containers[{}]: a listener at port {port}", subject.name);
+            self.note(NoteKind::Added, field, "clients need a port that speaks plain HTTP");
+            port
+        });
+        if !subject.listeners.contains_key(&port) {
+            subject.answer_all(port);
+        }
+        let asks = |probe: &ProbeSpec| probe.handler.port() == Some(port);
+        Traffic { listener: listener_at(port), port, probed: subject.probes.iter().any(asks) }
+    }
+
+    /// The target has no rights of its own, so the pod has to allow it low ports.
+    pub(super) fn low_ports(&mut self, containers: &[ContainerDraft], spec: &mut Map<String, Value>) {
+        if containers.iter().flat_map(|container| container.listeners.keys()).any(|port| *port < 1024) {
+            let name = "net.ipv4.ip_unprivileged_port_start";
+            spec.insert("securityContext".to_owned(), json!({ "sysctls": [{ "name": name, "value": "0" }] }));
+            let field = format!("securityContext.sysctls: {name} 0");
+            self.note(NoteKind::Added, field, "the target has no privileges");
+        }
+    }
+}

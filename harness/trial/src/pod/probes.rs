@@ -1,0 +1,234 @@
+//! Whoever asks a container something: probes and hooks, and what the plan answers them.
+
+use probity_case::manifest::PROGRAM;
+use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
+use probity_script::Span;
+use probity_script::problem::nearest;
+use serde_json::{Value, json};
+
+use super::container::ContainerDraft;
+use super::draft::PodDraft;
+use super::fields::{HANDLERS, LIFECYCLE, NUMBERS};
+use super::{NoteKind, plain_path};
+use crate::promise::SECOND;
+
+/// A thousand years: probes that take longer are slips of the pen, and overflow arithmetic.
+const LONGEST: i64 = 1000 * 365 * 24 * 3600 * SECOND;
+
+impl PodDraft {
+    pub(super) fn probe(&mut self, container: &mut ContainerDraft, kind: ProbeKind) -> Result<(), String> {
+        let of = kind.field();
+        let Some(probe) = container.made.get(of).cloned() else { return Ok(()) };
+        let Some(fields) = probe.as_object() else { return self.refuse("a probe is a map", &[of]) };
+        let known = || HANDLERS.into_iter().chain(NUMBERS);
+        if let Some(wrong) = fields.keys().find(|field| !known().any(|known| known == *field)) {
+            return self.refuse_unknown("a probe", known(), &[of, wrong]);
+        }
+        for (field, value) in NUMBERS.iter().filter_map(|field| Some((*field, fields.get(*field)?))) {
+            self.whole(value, &[of, field])?;
+        }
+        let handlers = HANDLERS.into_iter().filter(|handler| fields.contains_key(*handler));
+        let handlers: Vec<&str> = handlers.collect();
+        let [handler] = handlers[..] else {
+            let why = "a probe has one of httpGet, tcpSocket, grpc and exec; this one has";
+            return self.refuse(format!("{why} {}", handlers.len()), &[of]);
+        };
+        self.forget_host(container, &[of]);
+        self.name_command(container, of, &format!("{}-{}", kind.word(), container.name));
+        let Some(spec) = ProbeSpec::of(&container.made, kind) else { return Ok(()) };
+        let turns = spec.successes.saturating_add(spec.failures).saturating_add(1);
+        if spec.initial_delay.saturating_add(turns.saturating_mul(spec.period.max(spec.timeout))) > LONGEST {
+            let why = "this probe would take more than a thousand years to fail; choose smaller numbers";
+            return self.refuse(why, &[of]);
+        }
+        self.answer(container, &spec.handler, &[of, handler, "port"])
+    }
+
+    /// Gives the plan an answer for what a probe or a hook asks.
+    fn answer(
+        &mut self,
+        container: &mut ContainerDraft,
+        handler: &Handler,
+        path: &[&str],
+    ) -> Result<(), String> {
+        let (port, protocol) = match handler {
+            Handler::Exec { command } => {
+                if let Some(name) = command.get(2) {
+                    container.commands.entry(name.clone()).or_insert_with(|| json!("succeed"));
+                }
+                return Ok(());
+            }
+            Handler::Http { port, scheme, .. } if scheme == "HTTPS" => (port, Some("HTTPS")),
+            Handler::Http { port, .. } => (port, Some("HTTP")),
+            Handler::Grpc { port, .. } => (port, Some("gRPC")),
+            Handler::Tcp { port, .. } => (port, None),
+        };
+        let Some(number @ 1..) = port.number else {
+            return self.refuse(unknown_port(container, &port.written), path);
+        };
+        self.own_port(container, number, path)?;
+        if let Some(protocol) = protocol {
+            self.one_protocol(container, number, protocol, path)?;
+        }
+        self.listen(container, number, path)?;
+        let Some(listener) = container.listeners.get_mut(&number) else { return Ok(()) };
+        match handler {
+            Handler::Http { path, scheme, .. } => {
+                listener["paths"][plain_path(path)] = json!(200);
+                if scheme == "HTTPS" {
+                    listener["tls"] = json!({});
+                }
+            }
+            Handler::Grpc { service, .. } => {
+                listener["protocol"] = json!("grpc");
+                listener["services"][service] = json!("serving");
+                listener["services"]["*"] = json!("serving");
+                if let Some(fields) = listener.as_object_mut() {
+                    fields.remove("paths");
+                }
+            }
+            Handler::Tcp { .. } | Handler::Exec { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Refuses to ask a port that another container declares: nobody would listen for this one.
+    fn own_port(&self, container: &ContainerDraft, port: u16, path: &[&str]) -> Result<(), String> {
+        match self.declared.get(&port) {
+            Some(owner) if *owner != container.name && !container.listeners.contains_key(&port) => {
+                let why = format!(
+                    "port {port} is one of container `{owner}`; what container `{}` asks at another container's port \
+                     cannot be tried here: leave it out of the file for the trial",
+                    container.name
+                );
+                self.refuse(why, path)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses two protocols at one port: the target speaks one of them.
+    fn one_protocol(
+        &self,
+        container: &mut ContainerDraft,
+        port: u16,
+        protocol: &'static str,
+        path: &[&str],
+    ) -> Result<(), String> {
+        let first = *container.spoken.entry(port).or_insert(protocol);
+        if first == protocol {
+            return Ok(());
+        }
+        let why = format!(
+            "port {port} is asked by {first} and by {protocol}, and the target speaks one protocol at a port; give one \
+             of them another port for the trial"
+        );
+        self.refuse(why, path)
+    }
+
+    pub(super) fn hooks(&mut self, container: &mut ContainerDraft) -> Result<(), String> {
+        let Some(hooks) = container.made.get("lifecycle").cloned() else { return Ok(()) };
+        let mut fields = hooks.as_object().into_iter().flat_map(|hooks| hooks.keys());
+        if let Some(wrong) = fields.find(|field| !LIFECYCLE.contains(&field.as_str())) {
+            return self.refuse_unknown("a lifecycle", LIFECYCLE, &["lifecycle", wrong]);
+        }
+        if container.remove(&["lifecycle"], "stopSignal").is_some() {
+            let field = format!("containers[{}].lifecycle.stopSignal", container.name);
+            self.note(NoteKind::Dropped, field, "the target notes SIGTERM");
+        }
+        if let Some(written) = hooks.get("postStart") {
+            container.post_start = self.hook(container, "postStart", written)?;
+        }
+        if let Some(written) = hooks.get("preStop") {
+            container.pre_stop = Some(self.hook(container, "preStop", written)?);
+        }
+        Ok(())
+    }
+
+    /// Makes a hook one of the target, and says how long it takes in microseconds.
+    fn hook(
+        &mut self,
+        container: &mut ContainerDraft,
+        hook: &'static str,
+        written: &Value,
+    ) -> Result<i64, String> {
+        let mut takes = match &written["sleep"]["seconds"] {
+            Value::Null => 0,
+            seconds => self.whole(seconds, &["lifecycle", hook, "sleep", "seconds"])?,
+        };
+        if let Some(command) = written["exec"]["command"].as_array() {
+            takes = slept(command);
+            let word = if hook == "preStop" { "pre-stop" } else { "post-start" };
+            let name = format!("{word}-{}", container.name);
+            container.commands.insert(name.clone(), json!({ "exit": 0, "sleep": format!("{takes}s") }));
+            container.made["lifecycle"][hook]["exec"]["command"] = json!([PROGRAM, "exec", name]);
+            let why = match takes {
+                0 => "by one of the target that succeeds at once".to_owned(),
+                _ => format!("by one of the target that takes {takes} s"),
+            };
+            let field = format!("containers[{}].lifecycle.{hook}.exec", container.name);
+            self.note(NoteKind::Replaced, field, why);
+        }
+        if written.get("httpGet").is_some() {
+            self.forget_host(container, &["lifecycle", hook]);
+            let asked = json!({
+                "ports": container.made["ports"],
+                "livenessProbe": { "httpGet": container.made["lifecycle"][hook]["httpGet"] }
+            });
+            if let Some(spec) = ProbeSpec::of(&asked, ProbeKind::Liveness) {
+                self.answer(container, &spec.handler, &["lifecycle", hook, "httpGet", "port"])?;
+                container.hooks.push((hook, spec.handler));
+            }
+        }
+        Ok(takes * SECOND)
+    }
+
+    /// A probe of another host would not ask the target.
+    fn forget_host(&mut self, container: &mut ContainerDraft, path: &[&str]) {
+        for handler in ["httpGet", "tcpSocket"] {
+            let host = container.remove(&[path, &[handler]].concat(), "host");
+            if let Some(host) = host.filter(|host| host.as_str() != Some("")) {
+                let field = format!("containers[{}].{}.{handler}.host", container.name, path.join("."));
+                self.note(NoteKind::Dropped, field, format!("so the target is asked and not {host}"));
+            }
+        }
+    }
+
+    /// A command becomes one of the target; two probes with the same command keep sharing it.
+    fn name_command(&mut self, container: &mut ContainerDraft, probe: &str, name: &str) {
+        let Some(written) = container.made[probe]["exec"].get("command").cloned() else { return };
+        let name = container.named.entry(written.to_string()).or_insert_with(|| name.to_owned()).clone();
+        container.made[probe]["exec"]["command"] = json!([PROGRAM, "exec", name]);
+        let field = format!("containers[{}].{probe}.exec", container.name);
+        self.note(NoteKind::Replaced, field, format!("{written} by exec {name}"));
+    }
+}
+
+/// Why a container has no port of this name.
+fn unknown_port(container: &ContainerDraft, written: &str) -> String {
+    let ports = container.made["ports"].as_array().into_iter().flatten();
+    let names: Vec<&str> = ports.filter_map(|port| port["name"].as_str()).collect();
+    let near = nearest(written, names.iter().copied());
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let has = if names.is_empty() { "none with a name".to_owned() } else { names.join(", ") };
+    format!("container `{}` has no port `{written}`, it has {has}{hint}", container.name)
+}
+
+/// How many seconds a command sleeps, as far as it says so: `sleep 15`, or a shell that is told to.
+fn slept(command: &[Value]) -> i64 {
+    let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
+    let text = words.join(" ");
+    let parts: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '"' | '\'')).collect();
+    let sleeps = |word: &str| word == "sleep" || word.ends_with("/sleep");
+    let seconds = |pair: &[&str]| if sleeps(pair[0]) { duration(pair[1]) } else { None };
+    parts.windows(2).filter_map(seconds).fold(0, i64::saturating_add).clamp(0, 3600)
+}
+
+/// A time as `sleep` takes it, in seconds: `15`, `15s`, `1m`, `0.5`. Plans count hooks in whole seconds, so a part of one
+/// is a whole one. No hook sleeps longer than an hour here, so a day counts as one.
+fn duration(text: &str) -> Option<i64> {
+    let unit = if text.ends_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "s" };
+    let span: Span = format!("{text}{unit}").replace('d', "h").parse().ok()?;
+    i64::try_from(span.micros().div_ceil(1_000_000)).ok()
+}

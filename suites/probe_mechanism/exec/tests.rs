@@ -1,0 +1,129 @@
+use probity_script::Endpoint;
+use probity_script::witness::{Command, Dump, ExecEnded, ExecSeen, Fact};
+use serde_json::{Value, json};
+
+use crate::reading::scene::Scene;
+
+const ZERO: &str = "probe.exec.exit-zero";
+const INSIDE: &str = "probe.exec.runs-inside-container";
+const LATE: &str = "probe.exec.timeout-fails";
+const FORK: &str = "probe.exec.fork-then-exit-fails";
+const SPAWN: &str = "probe.exec.spawn-error-not-counted";
+
+fn exec(clause: &str, probe: &str, answer: Value) -> Scene {
+    let handler = json!({ "exec": { "command": ["/agnhost-rs", "exec", "x"] } });
+    Scene::new(clause, probe, &handler, &json!({ "exec": { "x": [{ "answer": answer }] } }))
+}
+
+fn exits(clause: &str, answer: Value, exit: u8, ready: bool) -> &'static str {
+    let mut scene = exec(clause, "readinessProbe", answer);
+    for second in 2..12 {
+        scene.run.exec(f64::from(second), "x", Some(exit));
+    }
+    scene.run.running(2.4, ready, true, 0);
+    scene.at(12.0)
+}
+
+#[test]
+fn zero_is_success_and_nothing_else_is() {
+    assert_eq!(exits(ZERO, json!(0), 0, true), "holds");
+    assert_eq!(exits(ZERO, json!(0), 0, false), "violated");
+    assert_eq!(exits(ZERO, json!(3), 3, false), "holds");
+    assert_eq!(exits(ZERO, json!(3), 3, true), "violated");
+}
+
+#[test]
+fn a_child_left_behind_says_nothing_of_success() {
+    assert_eq!(exits(ZERO, json!({ "exit": 0, "fork": "10s" }), 0, false), "inconclusive");
+}
+
+#[test]
+fn a_child_left_behind_does_not_excuse_a_failure() {
+    let told = json!({ "exit": 1, "fork": "10s" });
+    assert_eq!(exits(FORK, told.clone(), 1, false), "holds");
+    assert_eq!(exits(FORK, told, 1, true), "violated");
+    assert_eq!(exits(FORK, json!(1), 1, true), "inconclusive");
+}
+
+fn hangs(end: f64) -> Scene {
+    let mut scene = exec(LATE, "livenessProbe", json!("hang"));
+    let command =
+        Command { args: ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec(), ..Command::default() };
+    let endpoint = Endpoint::Exec("x".to_owned());
+    let answer = "hang".to_owned();
+    scene.run.fact(2.0, Fact::Exec(ExecSeen { exec: 0, endpoint, probe: 1, step: 0, answer, command }));
+    let ended = ExecEnded { exec: 0, exit: None, signals: Vec::new(), lived_us: 1_000_000 };
+    scene.run.fact(end, Fact::ExecEnded(ended));
+    scene.run.fact(end + 0.1, Fact::Stall(probity_script::witness::Stall { late_us: 0 }));
+    scene
+}
+
+#[test]
+fn a_command_that_is_cut_off_kills() {
+    let mut scene = hangs(3.0);
+    scene.killed(3.2);
+    assert_eq!(scene.at(12.0), "holds");
+    assert_eq!(hangs(3.0).at(20.0), "violated");
+    assert_eq!(hangs(3.0).at(3.5), "inconclusive");
+}
+
+#[test]
+fn a_command_is_not_left_running_long_after_the_timeout() {
+    let mut scene = hangs(7.0);
+    scene.killed(7.2);
+    assert_eq!(scene.at(12.0), "violated");
+}
+
+#[test]
+fn a_command_that_ends_in_time_says_nothing_of_the_timeout() {
+    assert_eq!(exits(LATE, json!(1), 1, false), "inconclusive");
+}
+
+fn runs(pid: u64, host: &str) -> &'static str {
+    let mut scene = exec(INSIDE, "readinessProbe", json!(0));
+    let namespaces =
+        |pid: u64| SHAREDS.map(|kind| (kind.to_owned(), if kind == "pid" { pid } else { 7 })).into();
+    scene.run.fact(1.1, Fact::Dump(Dump { namespaces: namespaces(1), ..Dump::default() }));
+    let command = Command {
+        args: ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec(),
+        host: host.to_owned(),
+        namespaces: namespaces(pid),
+        ..Command::default()
+    };
+    let endpoint = Endpoint::Exec("x".to_owned());
+    let answer = "0".to_owned();
+    scene.run.fact(2.0, Fact::Exec(ExecSeen { exec: 0, endpoint, probe: 1, step: 0, answer, command }));
+    scene.at(4.0)
+}
+
+const SHAREDS: [&str; 5] = super::SHARED;
+
+#[test]
+fn the_same_namespaces_hold_and_others_do_not() {
+    assert_eq!(runs(1, "pod"), "holds");
+    assert_eq!(runs(2, "pod"), "violated");
+    assert_eq!(runs(1, "node1"), "violated");
+}
+
+#[test]
+fn without_the_containers_own_namespaces_nothing_is_shown() {
+    let mut scene = exec(INSIDE, "readinessProbe", json!(0));
+    scene.run.exec(2.0, "x", Some(0));
+    assert_eq!(scene.at(4.0), "inconclusive");
+}
+
+fn missing(reason: &str, says: &str, ready: bool) -> &'static str {
+    let handler = json!({ "exec": { "command": ["/no/such"] } });
+    let mut scene = Scene::new(SPAWN, "readinessProbe", &handler, &json!({}));
+    scene.run.running(3.0, ready, true, 0).event(4.0, "Warning", reason, says);
+    scene.at(8.0)
+}
+
+#[test]
+fn a_missing_command_is_an_error() {
+    let error = "Readiness probe errored and resulted in unknown state: no such file";
+    assert_eq!(missing("Unhealthy", error, false), "holds");
+    assert_eq!(missing("Unhealthy", error, true), "violated");
+    assert_eq!(missing("Unhealthy", "Readiness probe failed: no such file", false), "violated");
+    assert_eq!(missing("Pulled", "image", false), "inconclusive");
+}

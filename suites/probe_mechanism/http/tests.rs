@@ -1,0 +1,88 @@
+use probity_composer::Told;
+use probity_script::witness::{Fact, Listening, Request};
+use serde_json::json;
+
+use crate::reading::http::scene::Scene;
+
+const STATUS: &str = "probe.http.status-range";
+const GET: &str = "probe.http.method-get";
+
+fn answered(status: u16, ready: bool) -> &'static str {
+    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": status }));
+    scene.probes(2..12, &[Told::get("/r", status)]).ready(2.4, ready);
+    scene.at(12.0)
+}
+
+#[test]
+fn below_four_hundred_is_success_and_above_is_not() {
+    for status in [200, 299, 304, 399] {
+        assert_eq!(answered(status, true), "holds", "{status}");
+        assert_eq!(answered(status, false), "violated", "{status}");
+    }
+    for status in [400, 500, 599] {
+        assert_eq!(answered(status, false), "holds", "{status}");
+        assert_eq!(answered(status, true), "violated", "{status}");
+    }
+}
+
+#[test]
+fn a_status_that_is_too_new_is_doubt() {
+    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
+    scene.probe(2.0, &[Told::get("/r", 200)]);
+    assert_eq!(scene.at(2.5), "inconclusive");
+}
+
+#[test]
+fn a_kill_for_a_good_status_is_a_violation() {
+    let mut scene = Scene::new(STATUS, "livenessProbe", &json!({ "/r": 200 }));
+    scene.probes(2..4, &[Told::get("/r", 200)]).killed(3.2);
+    assert_eq!(scene.at(12.0), "violated");
+}
+
+#[test]
+fn a_port_that_closes_ends_what_its_answers_meant() {
+    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
+    scene.probes(2..6, &[Told::get("/r", 200)]).ready(2.4, true);
+    let (listener, address) = ("web".to_owned(), String::new());
+    let closed = Listening { listener, address, state: "closed".to_owned() };
+    scene.run.fact(6.5, Fact::Listening(closed));
+    scene.ready(7.2, false);
+    assert_eq!(scene.at(20.0), "inconclusive");
+}
+
+fn asked(method: &str, target: &str, body: u64) -> &'static str {
+    let mut scene = Scene::new(GET, "readinessProbe", &json!({ "/r": 200 }));
+    let told = Told::get(target, 200);
+    scene.run.connection(2.0, "web", 8080);
+    scene.run.fact(
+        2.0005,
+        Fact::Request(Request {
+            conn: 0,
+            nth: 1,
+            endpoint: None,
+            probe: 1,
+            hop: None,
+            method: method.to_owned(),
+            target: target.to_owned(),
+            protocol: told.protocol,
+            headers: told.headers,
+            body,
+            first_byte_us: 0,
+            service: None,
+        }),
+    );
+    scene.at(4.0)
+}
+
+#[test]
+fn a_get_for_the_path_holds_and_anything_else_does_not() {
+    assert_eq!(asked("GET", "/r", 0), "holds");
+    assert_eq!(asked("HEAD", "/r", 0), "violated");
+    assert_eq!(asked("GET", "/r", 5), "violated");
+    assert_eq!(asked("GET", "/other", 0), "violated");
+}
+
+#[test]
+fn no_request_shows_nothing() {
+    assert_eq!(Scene::new(GET, "readinessProbe", &json!({ "/r": 200 })).at(4.0), "inconclusive");
+}

@@ -1,0 +1,67 @@
+use probity_composer::Told;
+use serde_json::json;
+
+use crate::reading::http::scene::Scene;
+use crate::reading::scene;
+
+const SUCCESS: &str = "probe.result.success";
+const UNKNOWN: &str = "probe.result.unknown-no-action";
+
+fn passing(blamed: bool) -> Scene {
+    let mut scene = Scene::new(SUCCESS, "readinessProbe", &json!({ "/r": 200 }));
+    scene.ready(2.2, true);
+    for second in 2..30 {
+        scene.probe(f64::from(second), &[Told::get("/r", 200)]);
+        if blamed && second == 20 {
+            scene.run.event(20.5, "Warning", "Unhealthy", "Readiness probe failed: connection refused");
+        }
+    }
+    scene
+}
+
+#[test]
+fn probes_that_pass_change_nothing() {
+    assert_eq!(passing(false).at(30.0), "holds");
+    assert_eq!(passing(true).at(30.0), "violated");
+}
+
+#[test]
+fn a_failure_on_a_node_that_was_held_up_is_doubt() {
+    let mut scene = passing(true);
+    scene.run.noise(19.0, 20.0);
+    assert_eq!(scene.at(30.0), "inconclusive");
+}
+
+fn short(ready: bool) -> &'static str {
+    let told = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
+    let mut scene = Scene::new(
+        UNKNOWN,
+        "readinessProbe",
+        &json!({ "/r": [{ "answer": 200, "times": 2 }, { "answer": told }] }),
+    );
+    scene.probes(2..4, &[Told::get("/r", 200)]).ready(2.2, true);
+    let cut = Told { step: 1, error: Some("the peer gave up".to_owned()), took: 0.9, ..Told::get("/r", 200) };
+    scene.probes(4..9, std::slice::from_ref(&cut));
+    scene.ready(6.5, ready).probes(9..20, &[cut]);
+    scene.at(20.0)
+}
+
+#[test]
+fn a_body_that_breaks_off_keeps_the_state() {
+    assert_eq!(short(true), "holds");
+    assert_eq!(short(false), "violated");
+}
+
+fn undeclared(says: &str) -> &'static str {
+    let handler = json!({ "tcpSocket": { "port": "nope" } });
+    let mut scene = scene::Scene::new(UNKNOWN, "livenessProbe", &handler, &json!({}));
+    scene.run.event(4.0, "Warning", "Unhealthy", says);
+    scene.at(20.0)
+}
+
+#[test]
+fn an_error_is_no_failure() {
+    assert_eq!(undeclared("Liveness probe errored and resulted in unknown state: nope"), "holds");
+    assert_eq!(undeclared("Liveness probe failed: nope"), "violated");
+    assert_eq!(undeclared("nothing to the point"), "inconclusive");
+}

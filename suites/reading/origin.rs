@@ -1,0 +1,87 @@
+//! Whether probes over the network come from the node, and go to the pod's own address.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use probity_model::timeline::{Asked, Connection, Handler, PodLife, Probe, ProbeKind, Through};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::arrivals::{has_ip, on_node_network};
+
+/// Probes by any mechanism that connects come from the node.
+pub(crate) fn network_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    come_from_the_node(run, seen, |_| true);
+}
+
+/// TCP probes come from the node.
+pub(crate) fn tcp_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    come_from_the_node(run, seen, |probe| matches!(probe.through, Through::Connection(_)));
+}
+
+fn come_from_the_node(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&Probe<'_>) -> bool) {
+    for life in run.lives().only(|life| !on_node_network(life.pod)) {
+        // By the kinds that each probe can be: whether any came from the node, and those that came from inside.
+        let mut unsigned: BTreeMap<_, (bool, Vec<EventId>)> = BTreeMap::new();
+        for probe in life.probes.iter().filter(|probe| concerns(probe)) {
+            let Some(connection) = life.connection_of(probe) else { continue };
+            let Some(inside) = inside(run, life.pod, connection) else { continue };
+            let signed = life.request(probe).is_some_and(Asked::from_prober);
+            if !inside {
+                seen.fine([connection.id]);
+            } else if signed {
+                let finding = format!("a probe of {} came from {}", life.name(), connection.accepted.peer);
+                seen.violated(finding, [connection.id]);
+            }
+            if !signed {
+                let (from_node, ids) = unsigned.entry(probe.kinds.clone()).or_default();
+                *from_node |= !inside;
+                ids.extend(inside.then_some(connection.id));
+            }
+        }
+        // A bare connection from inside can be anybody's. But if all come from inside, they are the probe's.
+        for (_, ids) in unsigned.into_values().filter(|(from_node, ids)| !from_node && ids.len() > 1) {
+            let of = life.name();
+            seen.violated(
+                format!("all connections to the probed port of {of} came from inside of the pod"),
+                ids,
+            );
+        }
+    }
+}
+
+/// Whether a connection came from inside of the pod; none if it came from another pod, or its origin is not known.
+fn inside(run: &Timeline<'_>, pod: &PodLife<'_>, connection: &Connection<'_>) -> Option<bool> {
+    let peer: IpAddr = connection.peer_address().parse().ok()?;
+    let address = |of: &PodLife<'_>| of.ip().and_then(|ip| ip.parse::<IpAddr>().ok());
+    if peer.is_loopback() || peer == address(pod)? {
+        return Some(true);
+    }
+    let of_another = run.pods.iter().any(|other| !on_node_network(other) && address(other) == Some(peer));
+    (!of_another).then_some(false)
+}
+
+/// TCP probes without `host` come to the pod's address.
+pub(crate) fn tcp_comes_to_the_pod(run: &Timeline<'_>, seen: &mut Seen) {
+    for life in run.lives().of_each(&ProbeKind::ALL).only(|life| life.pod.ip().is_some()) {
+        if !matches!(life.spec.handler, Handler::Tcp { host: None, .. }) {
+            continue;
+        }
+        let connections = life.probes.iter().filter(|probe| probe.is(life.spec.kind));
+        let connections = connections.filter_map(|probe| {
+            let connection = life.connection_of(probe)?;
+            Some((connection.id, connection.address().parse::<IpAddr>().ok()?))
+        });
+        let (right, wrong): (Vec<_>, Vec<_>) = connections.partition(|(_, ip)| has_ip(life.pod, *ip));
+        let ids = |of: Vec<(EventId, IpAddr)>| of.into_iter().map(|(id, _)| id);
+        // A single connection elsewhere can be anybody's.
+        if right.is_empty() && wrong.len() > 1 {
+            let finding = format!("{} has no host, and never came to the pod's address", life.words());
+            seen.violated(finding, ids(wrong));
+        } else {
+            seen.fine(ids(right));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

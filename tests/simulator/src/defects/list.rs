@@ -1,0 +1,17 @@
+//! Makes an enum of a list of defects.
+
+/// Defines the list once, for the type, its names and [`Defect::ALL`].
+macro_rules! defects {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// One way to be wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Defect {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Defect {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+        }
+    };
+}
