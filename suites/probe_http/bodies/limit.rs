@@ -70,7 +70,8 @@ fn at_once(course: &Exchanges<'_, '_>, hop: &Hop<'_, '_>, seen: &mut Seen) {
 
 /// For bodies beyond 10 KiB the kubelet closes the connection, which the application sees as a reset.
 pub(super) fn closes_at_the_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let [taken, buffers] = ["taken", "buffers"].map(|name| clause.tolerance_times(name) as u64);
+    let taken = clause.tolerance_times("taken") as u64;
+    let buffers = clause.tolerance_times("buffers") as u64;
     for course in exchanges(run) {
         for exchange in &course.exchanges {
             let Some(last) = exchange.last().filter(|last| large(last, LIMIT + 1)) else { continue };
