@@ -33,8 +33,10 @@ fn a_full_queue_is_answered_503_at_once() {
     assert!(began.elapsed() < Duration::from_millis(600), "it did not wait for a worker");
     assert_eq!([working.hear_all().reply().status, waiting.hear_all().reply().status], [200, 200]);
     assert_eq!(target.story(3).answer.answer, "503");
-    let second = target.story(2).answer;
-    assert!(second.took_us >= 1_200_000, "it waited for the worker and then for its own delay: {second:?}");
+    // An arrival is written down before the request asks for a worker, so on a busy machine either may get it first.
+    let took = [1, 2].map(|nth| target.story(nth).answer.took_us);
+    let longest = took[0].max(took[1]);
+    assert!(longest >= 1_200_000, "one waited for the worker and then for its own delay: {took:?}");
 }
 
 #[test]
