@@ -119,7 +119,7 @@ fn closeness(course: &Exchanges<'_, '_>) -> i64 {
 
 /// The least that tells probes of several tries apart: the time before a try, and that before the next probe.
 fn gaps(course: &Exchanges<'_, '_>) -> i64 {
-    2 * closeness(course)
+    closeness(course) + closeness(course)
 }
 
 /// Whether three tries leave a gap before the next probe by which they are told apart.

@@ -13,7 +13,7 @@ use probity_script::wire::{
 };
 use probity_script::witness::Answered;
 
-/// No more of a body is read (`maxRespBodyLength` of `pkg/probe/http`).
+/// The kubelet reads no more of a body: `maxRespBodyLength` of `pkg/probe/http` in Kubernetes.
 pub(crate) const LIMIT: u64 = 10 * 1024;
 
 /// What an answer says.

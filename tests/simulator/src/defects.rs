@@ -5,7 +5,6 @@
 
 #[macro_use]
 mod list;
-
 defects! {
     // Startup, liveness, readiness: the workers.
     /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).

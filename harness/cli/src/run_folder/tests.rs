@@ -1,0 +1,102 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use probity_composer::Composer;
+use probity_report::{Undecided, Word};
+use serde_json::json;
+
+use super::*;
+use crate::report_files::{self, sample};
+
+fn again(folder: &Path) -> Report {
+    let (log, stored) = load(folder).unwrap();
+    Report::build(&sample::registry(), &log, &stored).unwrap()
+}
+
+#[test]
+fn a_stored_run_gives_the_report_of_the_live_one() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::run().store(folder.path());
+    assert_eq!(again(folder.path()), sample::report());
+    let names = report_files::write(folder.path(), &sample::report(), Undecided::Told).unwrap();
+    assert_eq!(names, ["report.json", "report.yaml", "junit.xml", "summary.md", "badge.json"]);
+    assert_eq!(read_report(folder.path()).unwrap(), sample::report());
+}
+
+#[test]
+fn a_history_that_was_unpacked_by_hand_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = sample::run();
+    run.store(folder.path());
+    let (file, history) = &run.histories[0];
+    fs::remove_file(folder.path().join(file)).unwrap();
+    fs::write(folder.path().join(file.trim_end_matches(".zst")), history.write().unwrap()).unwrap();
+    assert_eq!(again(folder.path()), sample::report());
+}
+
+#[test]
+fn a_history_that_is_missing_cut_or_changed_is_an_error_of_its_case() {
+    let broken = |change: fn(&Path)| {
+        let folder = tempfile::tempdir().unwrap();
+        let run = sample::run();
+        run.store(folder.path());
+        change(&folder.path().join(&run.histories[0].0));
+        again(folder.path()).cases.swap_remove(0)
+    };
+    let missing = broken(|path| fs::remove_file(path).unwrap());
+    let cut = broken(|path| {
+        let bytes = fs::read(path).unwrap();
+        fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+    });
+    let changed = broken(|path| {
+        let text = zstd::decode_all(fs::File::open(path).unwrap()).unwrap();
+        let text = String::from_utf8(text).unwrap().replacen("\"us\":0", "\"us\":1", 1);
+        fs::write(path, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
+    });
+    for case in [&missing, &cut, &changed] {
+        assert_eq!(case.verdict, Word::Error, "{case:?}");
+    }
+    assert!(changed.finding.contains("its digest differs"), "{}", changed.finding);
+}
+
+#[test]
+fn a_log_cannot_name_files_outside_of_its_folder() {
+    for file in ["../secret.jsonl", "/etc/passwd", "history/../../x", ""] {
+        assert!(below(Path::new("out"), file).is_err(), "{file}");
+    }
+    assert!(below(Path::new("out"), "history/a/b=c.jsonl.zst").is_ok());
+}
+
+#[test]
+fn a_folder_without_a_log_is_refused_with_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let trouble = load(folder.path()).unwrap_err();
+    assert!(trouble.to_string().contains("probity run --out"), "{trouble}");
+}
+
+fn history() -> History {
+    let mut run = Composer::new(&["probe.startup.gates-liveness"]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target" }] })).start(1.0, 0).left(2.0);
+    run.done()
+}
+
+#[test]
+fn what_is_stored_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chapter/case.jsonl.zst");
+    store_history(&path, &history().write().unwrap()).unwrap();
+    let stored = read_history(&path).unwrap();
+    assert_eq!((stored.history, stored.torn), (history(), None));
+    let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
+    assert_eq!(names.len(), 1, "nothing temporary stays");
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_read_as_far_as_it_goes_and_said_to_be_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("torn.jsonl");
+    let text = history().write().unwrap();
+    fs::write(&path, &text[..text.len() - 20]).unwrap();
+    let stored = read_history(&path).unwrap();
+    assert_eq!(stored.history.events().len(), history().events().len() - 1);
+    assert!(stored.torn.is_some());
+}
