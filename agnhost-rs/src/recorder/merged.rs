@@ -60,7 +60,7 @@ impl MergedStream {
         self.memory.next()
     }
 
-    /// The remembered entries from a cursor on; see [`RecentLines::since`].
+    /// The remembered entries from a cursor on; see `RecentLines::since`.
     #[must_use]
     pub fn since(&self, cursor: u64, most: usize) -> LinesSince {
         self.memory.since(cursor, most)
