@@ -2,7 +2,7 @@
 //!
 //! The target performs these values, the simulated target turns them into events, and the readings of a history ask them
 //! what a client can have got. A new fault is a word in [`crate::answer`] and its composition here; the target needs new code
-//! only for a deed that no value here expresses. Nothing here waits, reads a clock or opens a connection.
+//! only for an action that no value here expresses. Nothing here waits, reads a clock or opens a connection.
 
 mod body;
 mod connection;
