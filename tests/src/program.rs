@@ -61,7 +61,11 @@ pub fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     let profile = test.parent().and_then(Path::parent).expect("tests are in target/<profile>/deps");
     let path = profile.join(name);
-    assert!(path.is_file(), "{} is missing: build it first with `cargo build --workspace --all-features --bin {name}`", path.display());
+    assert!(
+        path.is_file(),
+        "{} is missing: build it first with `cargo build --workspace --all-features --bin {name}`",
+        path.display()
+    );
     path
 }
 
