@@ -15,7 +15,7 @@ pub(crate) use on_cluster::{GcArgs, RbacArgs, RunArgs, TryArgs};
 
 use crate::cases::book::SuiteArgs;
 use crate::cases::case_filter::CaseFilter;
-use crate::exit_status::{STATUSES, Undecided};
+use crate::exit_status::{STATUSES, Standard, Undecided};
 
 /// Tests what Kubernetes promises about probes and the pod lifecycle, clause by clause, with evidence
 #[derive(Debug, Parser)]
@@ -77,6 +77,24 @@ pub(crate) enum Inconclusive {
     Fail,
     /// They pass, provided that something was decided
     Pass,
+}
+
+/// What counts as a failure.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct StandardArgs {
+    /// What inconclusive verdicts mean for the exit status and the files
+    #[arg(long, value_enum, default_value = "warn")]
+    pub(crate) inconclusive: Inconclusive,
+    /// Divergences count as violations: what upstream is known to do is no excuse
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+impl StandardArgs {
+    /// The standard that they describe.
+    pub(crate) fn standard(self) -> Standard {
+        Standard { undecided: self.inconclusive.into(), strict: self.strict }
+    }
 }
 
 impl From<Inconclusive> for Undecided {
@@ -153,9 +171,8 @@ pub(crate) struct JudgeArgs {
     /// Text for people, or the verdict files of a run, byte for byte
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
-    /// What inconclusive verdicts mean for the exit status
-    #[arg(long, value_enum, default_value = "warn")]
-    pub(crate) inconclusive: Inconclusive,
+    #[command(flatten)]
+    pub(crate) standard: StandardArgs,
 }
 
 /// Generates the files of a run again
@@ -167,9 +184,8 @@ pub(crate) struct ReportArgs {
     /// Write nothing: compare with the existing report, and fail if it differs
     #[arg(long)]
     pub(crate) check: bool,
-    /// What inconclusive verdicts mean for the exit status and the files
-    #[arg(long, value_enum, default_value = "warn")]
-    pub(crate) inconclusive: Inconclusive,
+    #[command(flatten)]
+    pub(crate) standard: StandardArgs,
 }
 
 /// Compares two reports

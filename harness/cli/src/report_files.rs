@@ -16,23 +16,23 @@ use std::path::Path;
 
 use probity_report::Report;
 
-use crate::exit_status::{Exit, Failure, Undecided};
+use crate::exit_status::{Exit, Failure, Standard};
 use crate::run_folder::{self, REPORT};
 
 pub(crate) use github::Github;
 
 /// All files that are made of a report: names and texts.
 /// Fails if a format cannot hold what the report says, which is a bug.
-fn texts(report: &Report, undecided: Undecided) -> Result<Vec<(&'static str, String)>, Failure> {
+fn texts(report: &Report, standard: Standard) -> Result<Vec<(&'static str, String)>, Failure> {
     let bug = |name: &str, error: &dyn fmt::Display| {
         Failure::failed(format!("failed to write {name}: {error}; please report this with the run's folder"))
     };
     Ok(vec![
         (REPORT, json(report).map_err(|error| bug(REPORT, &error))?),
         ("report.yaml", report_yaml::yaml(report).map_err(|error| bug("report.yaml", &error))?),
-        ("junit.xml", junit::xml(report, undecided).map_err(|error| bug("junit.xml", &error))?),
-        ("summary.md", summary::markdown(report, undecided).map_err(|error| bug("summary.md", &error))?),
-        ("badge.json", badge::json(report, undecided)),
+        ("junit.xml", junit::xml(report, standard).map_err(|error| bug("junit.xml", &error))?),
+        ("summary.md", summary::markdown(report, standard).map_err(|error| bug("summary.md", &error))?),
+        ("badge.json", badge::json(report, standard)),
     ])
 }
 
@@ -40,10 +40,10 @@ fn texts(report: &Report, undecided: Undecided) -> Result<Vec<(&'static str, Str
 pub(crate) fn write(
     folder: &Path,
     report: &Report,
-    undecided: Undecided,
+    standard: Standard,
 ) -> Result<Vec<&'static str>, Failure> {
     let mut written = Vec::new();
-    for (name, text) in texts(report, undecided)? {
+    for (name, text) in texts(report, standard)? {
         let path = folder.join(name);
         run_folder::store(&path, text.as_bytes()).map_err(|error| Failure::file_failed(&path, error))?;
         written.push(name);
@@ -77,11 +77,8 @@ mod tests {
 
     #[test]
     fn every_file_comes_out_the_same_again() {
-        let undecided = Undecided::Told;
-        assert_eq!(
-            texts(&sample::report(), undecided).unwrap(),
-            texts(&sample::report(), undecided).unwrap()
-        );
+        let standard = Standard::default();
+        assert_eq!(texts(&sample::report(), standard).unwrap(), texts(&sample::report(), standard).unwrap());
     }
 
     #[test]

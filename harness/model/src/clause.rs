@@ -12,8 +12,9 @@ use probity_script::Span;
 use probity_script::problem::{Problem, pin};
 use serde::{Deserialize, Serialize};
 
+use crate::facets::{self, Needed};
 use crate::measure::Bound;
-use crate::version::minor;
+use crate::version::{minor, patch};
 
 /// The stable name of a clause, such as `probe.http.default-path`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -119,6 +120,13 @@ pub struct Clause {
     /// The first minor version of a kubelet that is known to do so: an older one has no such excuse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual_since: Option<String>,
+    /// The first version of a kubelet that no longer does so, since the fix is in it. One entry for each minor version that
+    /// the fix went into: `["1.35.4", "1.36.2", "1.37.0"]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actual_until: Vec<String>,
+    /// Where upstream discusses it: the address of an issue, or of the document that says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual_issue: Option<String>,
     /// The first minor version of Kubernetes that it holds for, such as `"1.20"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
@@ -131,6 +139,9 @@ pub struct Clause {
     /// What else its bounds allow, and how much it takes to say something, by name; see [`Tolerance`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tolerances: BTreeMap<String, Tolerance>,
+    /// What must have been seen of it before it holds; see [`crate::facets`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facets: Needed,
     /// What it needs beyond a plain cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
@@ -192,6 +203,15 @@ impl Clause {
         of / i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX).max(1)
     }
 
+    fn actual_field_without_actual(&self) -> Option<&'static str> {
+        let fields = [
+            ("actual-since", self.actual_since.is_some()),
+            ("actual-until", !self.actual_until.is_empty()),
+            ("actual-issue", self.actual_issue.is_some()),
+        ];
+        fields.into_iter().find(|(_, there)| *there && self.actual.is_none()).map(|(field, _)| field)
+    }
+
     /// The versions that it holds for, in words, unless it holds for all.
     #[must_use]
     pub fn versions(&self) -> Option<String> {
@@ -215,17 +235,34 @@ impl Clause {
     #[must_use]
     pub fn known(&self) -> Option<String> {
         let actual = self.actual.as_deref()?;
+        let until = match self.actual_until.as_slice() {
+            [] => String::new(),
+            fixed => format!(" until it was mended in {}", fixed.join(", ")),
+        };
         Some(match &self.actual_since {
-            Some(since) => format!("kubelets from {since} on, {actual}"),
-            None => actual.to_owned(),
+            Some(since) => format!("kubelets from {since} on{until}, {actual}"),
+            None if until.is_empty() => actual.to_owned(),
+            None => format!("kubelets{until}, {actual}"),
         })
     }
 
     /// Whether a kubelet of this version is known to do otherwise, as `actual` says.
     #[must_use]
     pub fn excuses(&self, version: &str) -> bool {
+        let version = version.trim_start_matches('v');
+        let Some(of) = minor(version) else { return true };
         let since = self.actual_since.as_deref().and_then(minor);
-        minor(version.trim_start_matches('v')).zip(since).is_none_or(|(version, since)| since <= version)
+        since.is_none_or(|since| since <= of) && !self.is_mended_in(version, of)
+    }
+
+    /// Whether the fix is in a kubelet: in its minor version from some patch release on, or in an earlier minor version's
+    /// very first release.
+    fn is_mended_in(&self, version: &str, of: (u32, u32)) -> bool {
+        self.actual_until.iter().any(|mended| match minor(mended) {
+            Some(minor) if minor == of => patch(mended) <= patch(version),
+            Some(minor) => minor < of && patch(mended).unwrap_or(0) == 0,
+            None => false,
+        })
     }
 }
 
@@ -311,9 +348,11 @@ impl Catalogue {
             if let Some((name, _)) = clause.tolerances.iter().find(|(_, one)| unclear(one)) {
                 return refuse(format!("write one of `by` and `times` for `{name}`"), "tolerances");
             }
-            if clause.actual_since.is_some() && clause.actual.is_none() {
-                let why = "since when a kubelet does what? `actual` is missing".to_owned();
-                return refuse(why, "actual-since");
+            if let Some(field) = clause.actual_field_without_actual() {
+                return refuse(format!("`{field}` says more of `actual`, which is missing"), field);
+            }
+            if let Some(why) = facets::problem(&clause.facets) {
+                return refuse(why, "facets");
             }
             if (clause.level == Level::Advice) != clause.untestable.is_some() {
                 let why = "advice, and nothing else, says in `untestable` why it has no judge".to_owned();
@@ -373,7 +412,24 @@ mod tests {
         assert!(excused("v1.35.4") && excused("v1.36.0+vendor") && !excused("v1.34.9"));
         assert!(excused(""), "where the version is not known the behaviour is");
         assert!(clause("level: must, actual: otherwise").unwrap().excuses("v1.20.0"));
-        assert!(clause("level: must, actual-since: '1.35'").unwrap_err().contains("`actual` is missing"));
+        let refused = clause("level: must, actual-since: '1.35'").unwrap_err();
+        assert!(refused.contains("`actual-since` says more of `actual`"), "{refused}");
+    }
+
+    #[test]
+    fn a_kubelet_that_has_the_fix_is_not_excused() {
+        let more = "level: must, actual: otherwise, actual-since: '1.35', actual-until: ['1.36.4', '1.37.0']";
+        let known = clause(more).unwrap();
+        let excused = |version| known.excuses(version);
+        assert!(excused("v1.35.9") && excused("v1.36.3") && excused("v1.36.3-vendor.1"));
+        assert!(!excused("v1.36.4") && !excused("v1.36.12") && !excused("v1.37.0") && !excused("v1.38.1"));
+    }
+
+    #[test]
+    fn a_facet_that_nothing_can_show_is_refused() {
+        assert!(clause("level: must, facets: { probe: [liveness], status: ['204'] }").is_ok());
+        let refused = clause("level: must, facets: { probe: [lively] }").unwrap_err();
+        assert!(refused.contains("`probe` has no value `lively`"), "{refused}");
     }
 
     #[test]

@@ -3,15 +3,16 @@
 //! Every judge runs over every history. Which clauses a case was written for matters in one respect only: if such a
 //! clause was not exercised, that is said as inconclusive; if another was not, it is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
 use crate::clause::{Catalogue, Clause, ClauseId};
+use crate::facets::{self, FacetSeen, Sight};
 use crate::history::{Did, Event, EventId, Gap, Happening, History, Source};
 use crate::measure::Measurement;
-use crate::timeline::Timeline;
+use crate::timeline::{FacetIndex, Timeline};
 use crate::verdict::{Doubt, Seen, Skip, Verdict};
 
 /// How one clause is judged.
@@ -46,7 +47,13 @@ pub struct Judgement {
     /// What was measured on the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measurements: Vec<Measurement>,
+    /// What was seen of each facet that the clause needs; those that were not seen are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facets: Vec<FacetSeen>,
 }
+
+/// What a judge concluded, with all that follows from it.
+type Concluded = Option<(Verdict, Vec<Measurement>, Vec<FacetSeen>)>;
 
 impl Registry {
     /// Joins clauses and judges.
@@ -88,45 +95,50 @@ impl Registry {
     #[must_use]
     pub fn judge(&self, history: &History) -> Vec<Judgement> {
         let timeline = Timeline::of(history);
-        self.catalogue.iter().filter_map(|clause| self.judge_clause(clause, &timeline)).collect()
+        let facets = FacetIndex::of(&timeline);
+        let clauses = self.catalogue.iter();
+        clauses.filter_map(|clause| self.judge_clause(clause, &timeline, &facets)).collect()
     }
 
-    fn judge_clause(&self, clause: &Clause, timeline: &Timeline<'_>) -> Option<Judgement> {
+    fn judge_clause(
+        &self,
+        clause: &Clause,
+        timeline: &Timeline<'_>,
+        facets: &FacetIndex,
+    ) -> Option<Judgement> {
         let judge = self.judges.get(clause.id.as_str())?;
         let header = &timeline.history.header;
         let intended = header.judges.contains(&clause.id);
-        let judgement = |verdict, measurements| {
-            Some(Judgement { clause: clause.id.clone(), intended, verdict, measurements })
+        let judgement = |verdict, (measurements, facets)| {
+            Some(Judgement { clause: clause.id.clone(), intended, verdict, measurements, facets })
         };
+        let nothing = || (Vec::new(), Vec::new());
         if !clause.holds_for(&header.server) {
             let why = format!("not promised for {}", header.server);
             let skipped = Verdict::Skipped { reason: Skip::NotApplicable, why };
-            return intended.then(|| judgement(skipped, Vec::new())).flatten();
+            return intended.then(|| judgement(skipped, nothing())).flatten();
         }
         let attempt = catch_unwind(AssertUnwindSafe(|| {
             let mut seen = Seen::new();
             (judge.judge)(timeline, clause, &mut seen);
-            seen.verdict()
+            conclude(seen, clause, timeline, facets)
         }));
         let Ok(concluded) = attempt else {
             let why =
                 "the judge itself failed on this history: please report it, with the history".to_owned();
             let verdict = Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() };
-            return judgement(verdict, Vec::new());
+            return judgement(verdict, nothing());
         };
         match concluded {
-            None if intended => judgement(unseen(timeline), Vec::new()),
+            None if intended => judgement(unseen(timeline), nothing()),
             None => None,
-            Some((Verdict::Inconclusive { doubt: Doubt::Unseen | Doubt::TooShort, .. }, _)) if !intended => {
+            Some((Verdict::Inconclusive { doubt: Doubt::Unseen | Doubt::TooShort, .. }, ..)) if !intended => {
                 None
             }
-            Some((Verdict::Inconclusive { doubt: Doubt::Unseen, .. }, found)) => {
-                judgement(unseen(timeline), found)
+            Some((Verdict::Inconclusive { doubt: Doubt::Unseen, .. }, measured, facets)) => {
+                judgement(unseen(timeline), (measured, facets))
             }
-            Some((verdict, found)) => {
-                let verdict = without_excuse(verdict, clause, timeline);
-                judgement(doubt_by_gaps(verdict, timeline), found)
-            }
+            Some((verdict, measured, facets)) => judgement(verdict, (measured, facets)),
         }
     }
 
@@ -157,61 +169,96 @@ fn unseen(timeline: &Timeline<'_>) -> Verdict {
     }
 }
 
-/// What newer kubelets are known to do is a violation of an older one.
+/// The verdict that follows from what a judge saw, once gaps and excuses have had their say.
+fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &FacetIndex) -> Concluded {
+    seen.without_hidden(|events, accuses| hidden(events, accuses, timeline));
+    let sights = seen.facets(|events| index.shown_by(events));
+    let sights: Vec<FacetSeen> =
+        sights.into_iter().map(|(facet, seen)| FacetSeen::new(facet, seen)).collect();
+    let mut facets = facets::joined(&clause.facets, &sights);
+    facets.retain(|one| one.seen != Sight::Unseen);
+    let (verdict, measured) = seen.verdict()?;
+    Some((without_excuse(verdict, clause, timeline), measured, facets))
+}
+
+/// What some kubelets are known to do is a violation of the others.
 fn without_excuse(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
-    let header = &timeline.history.header;
-    let mut kubelets = header.nodes.values().map(|node| node.kubelet.as_str()).peekable();
-    let excused = match kubelets.peek() {
-        Some(_) => kubelets.any(|kubelet| clause.excuses(kubelet)),
-        None => clause.excuses(&header.server),
-    };
-    match verdict {
-        Verdict::Diverges { finding, evidence } if !excused => {
-            let since = clause.actual_since.as_deref().unwrap_or_default();
-            Verdict::Violated {
-                finding: format!("{finding}; that is known of kubelets from {since} on only"),
-                evidence,
-            }
+    let Verdict::Diverges { finding, evidence } = verdict else { return verdict };
+    let mut kubelets = kubelets_of(evidence.events(), timeline).into_iter();
+    match kubelets.find(|kubelet| !clause.excuses(kubelet)) {
+        None => Verdict::Diverges { finding, evidence },
+        Some(kubelet) => {
+            let known = clause.known().unwrap_or_default();
+            let finding = format!("{finding}; {kubelet} has no such excuse: {known}");
+            Verdict::Violated { finding, evidence }
         }
-        verdict => verdict,
     }
 }
 
-/// A conclusion that spans a gap in what was heard is no conclusion: what would refute it may have happened in the gap.
-/// One event proves itself; only the time between several can hide something. And where the cluster could not be heard
-/// any more when the case ended, silence accuses nobody.
-fn doubt_by_gaps(verdict: Verdict, timeline: &Timeline<'_>) -> Verdict {
-    let (Verdict::Holds { evidence }
-    | Verdict::Violated { evidence, .. }
-    | Verdict::Diverges { evidence, .. }) = &verdict
-    else {
-        return verdict;
+/// The versions of the kubelets that ran the pods of these events; of all nodes where none can be told.
+fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h str> {
+    let header = &timeline.history.header;
+    let node = |id: &EventId| match &timeline.history.get(*id)?.what {
+        Happening::Witness(heard) => Some(heard.node.as_str()),
+        Happening::Sighting(seen) => seen.object.get("spec")?.get("nodeName")?.as_str(),
+        _ => None,
     };
-    let cited = || evidence.events().iter().filter_map(|id| timeline.history.get(*id));
-    let (Some(from), Some(to)) = (cited().map(|event| event.us).min(), cited().map(|event| event.us).max())
-    else {
-        return verdict;
-    };
-    let accuses = matches!(verdict, Verdict::Violated { .. });
+    let named: BTreeSet<&str> = events.iter().filter_map(node).collect();
+    let ran = |name: &str| named.is_empty() || named.contains(name);
+    let nodes = header.nodes.iter().filter(|(name, _)| ran(name));
+    let kubelets: Vec<&str> = nodes.map(|(_, node)| node.kubelet.as_str()).collect();
+    if kubelets.iter().all(|kubelet| kubelet.is_empty()) { vec![&header.server] } else { kubelets }
+}
+
+/// A conclusion that spans a gap in what was heard is no conclusion, if what was missed could have refuted it. One event
+/// proves itself; only the time between several can hide something. And where the targets could not be heard any more when
+/// the case ended, silence accuses nobody.
+fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(EventId, String)> {
+    let events: Vec<&Event> = cited.iter().filter_map(|id| timeline.history.get(*id)).collect();
+    let (from, to) = (events.iter().map(|event| event.us).min()?, events.iter().map(|event| event.us).max()?);
     let hides = |gap: &Gap| {
-        let between = gap.from_us < to && from < gap.to_us && concerns(gap, cited());
+        let between = gap.from_us < to && from < gap.to_us && concerns(gap, &events);
         let deaf = gap.of == Source::Recorder && gap.to_us >= timeline.ended_us;
         between || (accuses && deaf)
     };
-    let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| hides(gap)) else { return verdict };
-    let why = format!("{} meanwhile ({})", what_was_missed(gap), gap.why);
-    let mut events: Vec<EventId> = evidence.events().to_vec();
-    events.push(*id);
-    Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
+    let (id, gap) = timeline.gaps.iter().find(|(_, gap)| hides(gap))?;
+    Some((*id, format!("{} meanwhile ({})", what_was_missed(gap), gap.why)))
 }
 
-/// Pods, events and witnesses are behind every conclusion. Other kinds matter to those that cite them: without the right to
-/// see endpoints, what is said of pods is as good as ever.
-fn concerns<'h>(gap: &Gap, mut cited: impl Iterator<Item = &'h Event>) -> bool {
+/// Whether what was missed is of the kind that the conclusion rests on. Pods and events are behind every conclusion, other
+/// kinds behind those that cite them, and lines of a target behind those that cite that target or, without any line of the
+/// pod, the pod.
+fn concerns(gap: &Gap, cited: &[&Event]) -> bool {
+    let sighted = |kind: &str| {
+        cited.iter().any(|event| matches!(&event.what, Happening::Sighting(seen) if seen.kind == kind))
+    };
     match &gap.of {
-        Source::Watch(kind) if kind != "Pod" && kind != "Event" => {
-            cited.any(|event| matches!(&event.what, Happening::Sighting(seen) if seen.kind == *kind))
+        Source::Watch(kind) if kind != "Pod" && kind != "Event" => sighted(kind),
+        Source::Watch(_) | Source::Recorder => true,
+        Source::Witness { pod, container } => {
+            let heard: Vec<&str> = cited.iter().filter_map(|event| heard_of(event, pod)).collect();
+            if heard.is_empty() {
+                cited.iter().any(|event| shows(event, pod))
+            } else {
+                heard.contains(&container.as_str())
+            }
         }
+    }
+}
+
+/// The container of a pod that a line came from.
+fn heard_of<'h>(event: &'h Event, pod: &str) -> Option<&'h str> {
+    match &event.what {
+        Happening::Witness(heard) if heard.pod == pod => Some(&heard.container),
+        _ => None,
+    }
+}
+
+/// Whether an event shows a pod, or cannot be told from one that does: deeds and events name several things.
+fn shows(event: &Event, pod: &str) -> bool {
+    match &event.what {
+        Happening::Sighting(seen) if seen.kind == "Pod" => seen.name == pod,
+        Happening::Witness(_) => false,
         _ => true,
     }
 }

@@ -11,6 +11,7 @@ pub mod clause;
 pub mod clocks;
 pub mod expect;
 pub mod expectation;
+pub mod facets;
 pub mod history;
 pub mod judge;
 pub mod measure;

@@ -8,6 +8,7 @@ mod at;
 mod attempt;
 mod build;
 mod disturbance;
+mod facets;
 mod kube;
 mod life;
 mod pod;
@@ -28,6 +29,7 @@ const AFTER: i64 = SECOND;
 
 pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
+pub use facets::FacetIndex;
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
 pub use life::{Life, Lives, ProbedLife};
 pub use pod::{ContainerLife, ContainerSeen, PodLife, Revision, State};

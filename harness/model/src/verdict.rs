@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facets::{Facet, Sight};
 use crate::measure::{Bound, Fit, Measurement};
 use crate::stamp::EventId;
 use crate::timeline::{Happened, Timeline};
@@ -66,6 +67,8 @@ pub enum Doubt {
     WitnessMissing,
     /// The evidence allows more than one reading.
     Ambiguous,
+    /// Some of what the clause speaks of was seen, and some was not; see [`crate::facets`].
+    HalfSeen,
     /// A step of the case could not be done.
     StepFailed,
     /// The judge itself failed.
@@ -201,11 +204,14 @@ pub fn merge<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<&'v 
 #[derive(Debug, Default)]
 pub struct Seen {
     applies: bool,
-    fine: Vec<EventId>,
+    /// What was fine, one list of events for each thing that was.
+    fine: Vec<Vec<EventId>>,
     violated: Vec<(String, Evidence)>,
     diverges: Vec<(String, Evidence)>,
     doubts: Vec<(Doubt, String, Vec<EventId>)>,
     measurements: Vec<Measurement>,
+    facets: Vec<(Facet, Sight)>,
+    hidden: Option<(String, Vec<EventId>)>,
 }
 
 impl Seen {
@@ -224,7 +230,15 @@ impl Seen {
     /// The promise was kept here.
     pub fn fine(&mut self, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;
-        self.fine.extend(events);
+        let events: Vec<EventId> = events.into_iter().collect();
+        if !events.is_empty() {
+            self.fine.push(events);
+        }
+    }
+
+    /// The promise was kept in a facet that no cited event shows.
+    pub fn facet(&mut self, of: impl Into<String>, value: impl Into<String>) {
+        self.facets.push((Facet::new(of, value), Sight::Kept));
     }
 
     /// The promise was broken here. Without any event to cite it is a doubt: an accusation needs evidence.
@@ -307,6 +321,41 @@ impl Seen {
         self.fine.len()
     }
 
+    /// Takes back what may have looked otherwise to someone who missed nothing: `hides` tells of the events of one
+    /// conclusion, and of whether it accuses, why it spans what was missed. What was fine no longer counts; an accusation becomes a doubt.
+    pub fn without_hidden(&mut self, hides: impl Fn(&[EventId], bool) -> Option<(EventId, String)>) {
+        let mut hidden = None;
+        self.fine.retain(|events| match hides(events, false) {
+            Some((gap, why)) => {
+                hidden.get_or_insert_with(|| (why, [events.as_slice(), &[gap]].concat()));
+                false
+            }
+            None => true,
+        });
+        self.hidden = hidden;
+        for (accuses, findings) in [(true, &mut self.violated), (false, &mut self.diverges)] {
+            for (finding, evidence) in std::mem::take(findings) {
+                match hides(evidence.events(), accuses) {
+                    Some((gap, why)) => {
+                        let events = [evidence.events(), &[gap]].concat();
+                        self.doubts.push((Doubt::Gap, format!("{why}: {finding}"), events));
+                    }
+                    None => findings.push((finding, evidence)),
+                }
+            }
+        }
+    }
+
+    /// The facets that were seen, as far as `shown_by` tells which one an event shows.
+    #[must_use]
+    pub fn facets(&self, shown_by: impl Fn(&[EventId]) -> Vec<Facet>) -> Vec<(Facet, Sight)> {
+        let of = |events: &[EventId], sight| shown_by(events).into_iter().map(move |facet| (facet, sight));
+        let fine = self.fine.iter().flat_map(|events| of(events, Sight::Kept));
+        let diverged = self.diverges.iter().flat_map(|(_, found)| of(found.events(), Sight::Diverged));
+        let broken = self.violated.iter().flat_map(|(_, found)| of(found.events(), Sight::Broken));
+        self.facets.iter().cloned().chain(fine).chain(diverged).chain(broken).collect()
+    }
+
     /// The verdict and the measurements; none if the clause does not speak of this history. Among several findings the
     /// first is told.
     #[must_use]
@@ -323,8 +372,10 @@ impl Seen {
             Verdict::Inconclusive { doubt, why: why + &doubts, events }
         } else if let Some((finding, evidence)) = self.diverges.into_iter().next() {
             Verdict::Diverges { finding, evidence }
-        } else if let Some(evidence) = Evidence::from_events(self.fine) {
+        } else if let Some(evidence) = Evidence::from_events(self.fine.into_iter().flatten()) {
             Verdict::Holds { evidence }
+        } else if let Some((why, events)) = self.hidden {
+            Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
         } else if self.applies || !self.measurements.is_empty() {
             let why = "what the clause speaks of did not occur".to_owned();
             Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }

@@ -8,3 +8,10 @@ pub fn minor(version: &str) -> Option<(u32, u32)> {
     let digits: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
     Some((major, digits.parse().ok()?))
 }
+
+/// `3` of `1.36.3-vendor.7`.
+#[must_use]
+pub fn patch(version: &str) -> Option<u32> {
+    let digits: String = version.split('.').nth(2)?.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}

@@ -1,6 +1,7 @@
 //! What the cases of a run together say about one clause.
 
-use probity_model::verdict::{Skip, Verdict};
+use probity_model::facets::{self, FacetSeen};
+use probity_model::verdict::{Doubt, Skip, Verdict};
 use probity_model::{Clause, EventId, Judgement, Measurement, Registry};
 
 use crate::build::CaseRun;
@@ -25,7 +26,9 @@ pub(super) fn of_clause(
     let poll: Poll<'_> = votes.iter().copied().collect();
     let outcome = poll.outcome();
     let unasked = outcome.is_none().then(|| nobody_asked(registry, clause, ground));
-    let verdict = outcome.map(|vote| vote.verdict).or(unasked.as_ref());
+    let facets = facets::joined(&clause.facets, judgements(clause, case_runs).flat_map(|of| &of.facets));
+    let half_seen = outcome.and_then(|vote| half_seen(vote.verdict, &facets));
+    let verdict = half_seen.as_ref().or(outcome.map(|vote| vote.verdict)).or(unasked.as_ref());
     let word = verdict.map_or(Word::Skipped, Word::of);
     let aside = |vote: &&Vote<'_>| {
         poll.sets_doubts_aside() && !vote.intended && Word::of(vote.verdict) == Word::Inconclusive
@@ -41,6 +44,7 @@ pub(super) fn of_clause(
         reason: verdict.and_then(Reason::of),
         finding: verdict.map(|verdict| verdict.sentence().to_owned()).unwrap_or_default(),
         evidence: outcome.map(|vote| evidence(vote, &votes, case_runs)).unwrap_or_default(),
+        facets,
         measurements: votes.iter().flat_map(|vote| measurements(clause, &case_runs[vote.place])).collect(),
         judged_in: votes
             .iter()
@@ -70,6 +74,20 @@ fn vote<'t>(clause: &Clause, place: usize, case_run: &'t CaseRun<'_>) -> Option<
 
 fn judgement<'t>(clause: &Clause, case_run: &'t CaseRun<'_>) -> Option<&'t Judgement> {
     case_run.report.judgements.iter().find(|judgement| judgement.clause == clause.id)
+}
+
+fn judgements<'t>(clause: &Clause, case_runs: &'t [CaseRun<'_>]) -> impl Iterator<Item = &'t Judgement> {
+    case_runs.iter().filter_map(|case_run| judgement(clause, case_run))
+}
+
+/// What held wherever it was seen does not hold as a whole if it was not seen in all that the clause speaks of.
+fn half_seen(verdict: &Verdict, facets: &[FacetSeen]) -> Option<Verdict> {
+    let Verdict::Holds { evidence } = verdict else { return None };
+    let missing = facets::missing(facets)?;
+    let why =
+        format!("it held where it was seen, and was not seen in all that it speaks of; missing: {missing}");
+    let events = evidence.events().to_vec();
+    Some(Verdict::Inconclusive { doubt: Doubt::HalfSeen, why, events })
 }
 
 /// Why a clause has no vote at all.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use probity_case::{CaseName, Profile};
 use probity_model::clause::{ClauseId, Level, Source};
 use probity_model::expect::Expected;
+use probity_model::facets::FacetSeen;
 use probity_model::{EventId, Judgement, Measurement};
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +162,9 @@ pub struct ClauseReport {
     /// The histories that the verdict rests on, and the events in them; first the one that decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceRef>,
+    /// What it must have been seen in before it holds, and what was seen of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facets: Vec<FacetSeen>,
     /// What was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measurements: Vec<MeasuredIn>,

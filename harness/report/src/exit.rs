@@ -45,6 +45,21 @@ pub enum Undecided {
     Passes,
 }
 
+/// What the user counts as a failure, beyond what is violated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standard {
+    /// What undecided cases and clauses mean.
+    pub undecided: Undecided,
+    /// Whether a divergence counts as a violation: the documents alone count, and not what upstream is known to do.
+    pub strict: bool,
+}
+
+impl From<Undecided> for Standard {
+    fn from(undecided: Undecided) -> Self {
+        Self { undecided, strict: false }
+    }
+}
+
 /// All that the exit status depends on besides the user's wish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExitFacts {
@@ -54,6 +69,8 @@ pub struct ExitFacts {
     pub interrupted: bool,
     /// A clause or an expectation is violated.
     pub violated: bool,
+    /// A clause diverges from its document, as upstream is known to.
+    pub diverges: bool,
     /// The cluster, the harness or a file failed, or the run did not come to its end.
     pub failed: bool,
     /// A case is undecided, or a clause that a case was written for.
@@ -67,9 +84,10 @@ impl ExitFacts {
     pub fn add(&mut self, verdict: Word, asked: bool) {
         match verdict {
             Word::Violated => self.violated = true,
+            Word::Diverges => self.diverges = true,
             Word::Error => self.failed = true,
             Word::Inconclusive => self.undecided |= asked,
-            Word::Holds | Word::Diverges | Word::Skipped => {}
+            Word::Holds | Word::Skipped => {}
         }
         self.decided |= matches!(verdict, Word::Violated | Word::Holds | Word::Diverges);
     }
@@ -81,6 +99,7 @@ impl ExitFacts {
             left_behind: self.left_behind || other.left_behind,
             interrupted: self.interrupted || other.interrupted,
             violated: self.violated || other.violated,
+            diverges: self.diverges || other.diverges,
             failed: self.failed || other.failed,
             undecided: self.undecided || other.undecided,
             decided: self.decided || other.decided,
@@ -89,12 +108,13 @@ impl ExitFacts {
 
     /// The exit status. If several apply, the precedence is 6 or 5, then 1, 4, 3.
     #[must_use]
-    pub fn status(self, undecided: Undecided) -> Exit {
+    pub fn status(self, standard: impl Into<Standard>) -> Exit {
+        let standard = standard.into();
         let open = self.undecided || !self.decided;
-        match undecided {
+        match standard.undecided {
             _ if self.left_behind => Exit::LeftBehind,
             _ if self.interrupted => Exit::Interrupted,
-            _ if self.violated => Exit::Violated,
+            _ if self.violated || (standard.strict && self.diverges) => Exit::Violated,
             _ if self.failed => Exit::Error,
             Undecided::Fails if open => Exit::Violated,
             Undecided::Told if open => Exit::Inconclusive,
@@ -107,8 +127,8 @@ impl ExitFacts {
 impl Report {
     /// How the program that made this report ends.
     #[must_use]
-    pub fn exit(&self, undecided: Undecided) -> Exit {
-        self.exit_facts().status(undecided)
+    pub fn exit(&self, standard: impl Into<Standard>) -> Exit {
+        self.exit_facts().status(standard)
     }
 
     /// What the exit status follows from. A run without an end failed: its log would say more otherwise.
@@ -147,6 +167,7 @@ mod tests {
                 failed: bit(3),
                 undecided: bit(4),
                 decided: bit(5),
+                ..ExitFacts::default()
             };
             let mark = |place| if bit(place) { "yes" } else { "-" };
             let status = |undecided| facts.status(undecided).code();
@@ -164,6 +185,16 @@ mod tests {
             );
         }
         table
+    }
+
+    #[test]
+    fn a_divergence_counts_as_a_violation_for_the_strict_only() {
+        let mut facts = ExitFacts::default();
+        facts.add(Word::Diverges, true);
+        assert_eq!(facts.status(Undecided::Told), Exit::Success);
+        assert_eq!(facts.status(Standard { strict: true, ..Standard::default() }), Exit::Violated);
+        let left_behind = ExitFacts { left_behind: true, ..facts };
+        assert_eq!(left_behind.status(Standard { strict: true, ..Standard::default() }), Exit::LeftBehind);
     }
 
     #[test]

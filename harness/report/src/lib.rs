@@ -20,7 +20,7 @@ pub use document::{
     API_VERSION, CaseReport, Cited, ClauseReport, Counts, EvidenceRef, HistoryRef, JudgedIn, KIND,
     MeasuredIn, ProfileOutcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, UndecidedIn,
 };
-pub use exit::{Exit, ExitFacts, Undecided};
+pub use exit::{Exit, ExitFacts, Standard, Undecided};
 pub use merge::{Poll, Vote};
 pub use run_log::LogLine;
 pub use word::{Reason, Word};

@@ -10,8 +10,26 @@ use probity_model::measure::seconds;
 
 use crate::document::{ClauseReport, Report};
 use crate::word::Word;
+use probity_model::facets::{self, Sight};
 
 pub use event::event_in_words;
+
+/// The facets of a clause in a line: `seen: probe liveness, readiness; not seen: life after-crash`.
+fn facets(clause: &ClauseReport) -> Option<String> {
+    let of = |sight: Sight| {
+        let chosen: Vec<_> = clause.facets.iter().filter(|one| one.seen == sight).cloned().collect();
+        facets::in_words(&chosen)
+    };
+    let named = [
+        ("seen", Sight::Kept),
+        ("diverging", Sight::Diverged),
+        ("violated", Sight::Broken),
+        ("not seen", Sight::Unseen),
+    ];
+    let parts: Vec<String> =
+        named.into_iter().filter_map(|(name, sight)| Some(format!("{name}: {}", of(sight)?))).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
 
 /// What is said about a clause, for a terminal:
 ///
@@ -40,6 +58,9 @@ pub fn paragraph(clause: &ClauseReport) -> String {
     }
     if !clause.finding.is_empty() {
         say("seen", &clause.finding);
+    }
+    if let Some(facets) = facets(clause) {
+        say("facets", &facets);
     }
     for (at, words) in measured(clause).iter().enumerate() {
         say(if at == 0 { "measured" } else { "" }, words);

@@ -6,7 +6,7 @@ use clap::Args;
 use probity_script::Span;
 use probity_trial::Fault;
 
-use super::Inconclusive;
+use super::StandardArgs;
 use crate::cases::book::SuiteArgs;
 use crate::cases::case_filter::CaseFilter;
 use crate::output::did_you_mean;
@@ -28,9 +28,8 @@ pub(crate) struct RunArgs {
     /// A command that reaches nodes: it is called with a verb and the name of a node, such as restart-kubelet node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
-    /// What inconclusive verdicts mean for the exit status
-    #[arg(long, value_enum, default_value = "warn")]
-    pub(crate) inconclusive: Inconclusive,
+    #[command(flatten)]
+    pub(crate) standard: StandardArgs,
     /// The maximum number of pods that start at the same time on a node
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) starts: u32,

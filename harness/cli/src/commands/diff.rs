@@ -25,13 +25,13 @@ mod tests {
 
     use super::*;
     use crate::report_files::{self, sample};
-    use probity_report::Undecided;
+    use probity_report::Standard;
 
     #[test]
     fn a_new_violation_fails_and_its_end_does_not() {
         let (older, newer) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        report_files::write(older.path(), &sample::undecided_report(), Undecided::Told).unwrap();
-        report_files::write(newer.path(), &sample::report(), Undecided::Told).unwrap();
+        report_files::write(older.path(), &sample::undecided_report(), Standard::default()).unwrap();
+        report_files::write(newer.path(), &sample::report(), Standard::default()).unwrap();
         let compare = |older: &std::path::Path, newer: &std::path::Path| {
             super::compare(&DiffArgs { older: older.to_owned(), newer: newer.to_owned() }).unwrap()
         };

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
     if args.clause.is_empty() {
         facts = with_runs(args, &registry, facts)?;
     }
-    Ok(facts.status(args.inconclusive.into()))
+    Ok(facts.status(args.standard.standard()))
 }
 
 /// The facts with those of each whole run among the folders: it ends as the run did.

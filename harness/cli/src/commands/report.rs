@@ -6,7 +6,7 @@ use probity_report::run_log::Suite;
 
 use crate::arguments::ReportArgs;
 use crate::cases::book::Book;
-use crate::exit_status::{Exit, Failure, Undecided};
+use crate::exit_status::{Exit, Failure};
 use crate::report_files::{self, Github};
 use crate::run_folder::{self, REPORT};
 use crate::{output, provenance};
@@ -25,7 +25,7 @@ fn generate(
     suite: &Suite,
     github: &Github,
 ) -> Result<(Exit, String), Failure> {
-    let undecided = Undecided::from(args.inconclusive);
+    let standard = args.standard.standard();
     let (log, histories) = run_folder::load(&args.folder)?;
     let report = Report::build(registry, &log, &histories)
         .map_err(|error| Failure::wrong_file(&args.folder, error))?
@@ -33,10 +33,10 @@ fn generate(
     if args.check {
         return check(args, &report);
     }
-    let written = report_files::write(&args.folder, &report, undecided)?;
-    let annotations = github.publish(&report, undecided)?;
+    let written = report_files::write(&args.folder, &report, standard)?;
+    let annotations = github.publish(&report, standard)?;
     let wrote = format!("\nwrote {} to {}\n", written.join(", "), args.folder.display());
-    Ok((report.exit(undecided), report.in_words() + &annotations + &wrote))
+    Ok((report.exit(standard), report.in_words() + &annotations + &wrote))
 }
 
 /// Compares with the existing report.
@@ -58,7 +58,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use crate::arguments::Inconclusive;
+    use crate::arguments::{Inconclusive, StandardArgs};
     use crate::report_files::sample;
 
     fn suite() -> Suite {
@@ -66,7 +66,10 @@ mod tests {
     }
 
     fn args(folder: &std::path::Path, check: bool) -> ReportArgs {
-        ReportArgs { folder: folder.to_owned(), check, inconclusive: Inconclusive::Warn }
+        {
+            let standard = StandardArgs { inconclusive: Inconclusive::Warn, strict: false };
+            ReportArgs { folder: folder.to_owned(), check, standard }
+        }
     }
 
     fn made(folder: &std::path::Path, check: bool) -> Result<(Exit, String), Failure> {
@@ -96,7 +99,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         sample::undecided_run().store(folder.path());
         let exit = |inconclusive| {
-            let args = ReportArgs { inconclusive, ..args(folder.path(), false) };
+            let standard = StandardArgs { inconclusive, strict: false };
+            let args = ReportArgs { standard, ..args(folder.path(), false) };
             generate(&args, &sample::registry(), &suite(), &Github::default()).unwrap().0
         };
         assert_eq!(exit(Inconclusive::Warn), Exit::Inconclusive);

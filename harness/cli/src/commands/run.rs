@@ -20,7 +20,7 @@ use crate::report_files::Github;
 /// Runs the selected cases, and ends as the report says.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let book = Book::open(&args.suites)?;
-    let undecided = args.inconclusive.into();
+    let standard = args.standard.standard();
     let mut selection = Selection::of(&book, &args.filter, args.node_command.is_some(), args.repeat);
     if args.libtest.list {
         args.libtest.show(selection.lines, &Console::default());
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         let lacks = selection.lines.iter().filter(|line| line.chosen).find_map(|line| line.lacks.clone());
         args.libtest.show(selection.lines, &Console::default());
         output::err(&format!("probity: nothing ran: {}\n", lacks.unwrap_or_default()));
-        return Ok(ExitFacts::default().status(undecided));
+        return Ok(ExitFacts::default().status(standard));
     }
     let words = |command: &String| command.split_whitespace().map(str::to_owned).collect();
     let options = RunOptions {
@@ -59,9 +59,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         cases: planned,
         ..RunFacts::default()
     };
-    let plan = RunPlan { book: &book, title, cases, awaited, facts, left_out, undecided };
+    let plan = RunPlan { book: &book, title, cases, awaited, facts, left_out, standard };
     let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console))?;
-    output::out(&Github::of_environment().publish(&finished.report, undecided)?)?;
+    output::out(&Github::of_environment().publish(&finished.report, standard)?)?;
     output::err(&closing_summary::of(&finished.report, &finished.folder, shown(args)));
     let facts = finished.report.exit_facts();
     finished.end(facts)
@@ -87,7 +87,7 @@ fn rejections(rejected: &[RefusedPod], book: &Book, selection: &Selection) -> St
 
 /// The words whose findings the test output has shown.
 fn shown(args: &RunArgs) -> &'static [Word] {
-    match args.inconclusive {
+    match args.standard.inconclusive {
         _ if !args.libtest.shows_failures() => &[],
         Inconclusive::Warn | Inconclusive::Fail => &[Word::Violated, Word::Error, Word::Inconclusive],
         Inconclusive::Pass => &[Word::Violated, Word::Error],

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use probity_case::Case;
 use probity_cluster::{RefusedPod, Rights};
 use probity_model::History;
-use probity_report::Undecided;
+use probity_report::Standard;
 use probity_report::run_log::{Planned, RunFacts};
 use probity_trial::{Fault, StandIn, Trial, remarks, trial};
 
@@ -137,7 +137,7 @@ impl Attempt<'_> {
             cases,
             facts,
             left_out: Vec::new(),
-            undecided: Undecided::Told,
+            standard: Standard::default(),
         };
         let finished = prepared.conduct(plan, |_| ())?;
         let whole = finished.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());

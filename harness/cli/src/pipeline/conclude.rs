@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use probity_report::{LogLine, Report, StoredHistory};
 
 use crate::cases::book::Book;
-use crate::exit_status::{Exit, ExitFacts, Failure, Undecided};
+use crate::exit_status::{Exit, ExitFacts, Failure, Standard};
 use crate::{report_files, run_folder};
 
 /// A run that is over, and whose report is written.
@@ -18,7 +18,7 @@ pub(crate) struct FinishedRun {
     pub(crate) histories: Vec<StoredHistory>,
     /// Its report.
     pub(crate) report: Report,
-    undecided: Undecided,
+    standard: Standard,
     failed: Option<String>,
 }
 
@@ -27,20 +27,20 @@ impl FinishedRun {
     pub(super) fn load(
         folder: PathBuf,
         book: &Book,
-        undecided: Undecided,
+        standard: Standard,
         failed: Option<String>,
     ) -> Result<Self, Failure> {
         let (log, histories) = run_folder::load(&folder)?;
         let report = Report::build(&book.registry, &log, &histories)
             .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?;
-        report_files::write(&folder, &report, undecided)?;
-        Ok(Self { folder, log, histories, report, undecided, failed })
+        report_files::write(&folder, &report, standard)?;
+        Ok(Self { folder, log, histories, report, standard, failed })
     }
 
     /// How the program ends, by these facts.
     /// Fails if the run failed: why, with the exit status.
     pub(crate) fn end(self, facts: ExitFacts) -> Result<Exit, Failure> {
-        let exit = facts.status(self.undecided);
+        let exit = facts.status(self.standard);
         match self.failed {
             Some(sentence) => Err(Failure { exit, sentence }),
             None => Ok(exit),

@@ -7,7 +7,7 @@ use std::thread;
 use probity_case::{Case, CaseName};
 use probity_cluster::{ClusterClient, Progress, RunClock, RunOptions, schedule};
 use probity_report::run_log::{Leftover, RunFacts};
-use probity_report::{LogLine, Undecided};
+use probity_report::{LogLine, Standard};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
@@ -36,8 +36,8 @@ pub(crate) struct RunPlan<'p> {
     pub(crate) facts: RunFacts,
     /// The cases that do not run.
     pub(crate) left_out: Vec<LogLine>,
-    /// What undecided cases mean for the run.
-    pub(crate) undecided: Undecided,
+    /// What counts as a failure.
+    pub(crate) standard: Standard,
 }
 
 impl PreparedRun {
@@ -48,13 +48,13 @@ impl PreparedRun {
         plan: RunPlan<'_>,
         show: impl FnOnce(&Console),
     ) -> Result<FinishedRun, Failure> {
-        let RunPlan { book, title, cases, awaited, facts, left_out, undecided } = plan;
+        let RunPlan { book, title, cases, awaited, facts, left_out, standard } = plan;
         let zero = RunClock::now();
         let forecast = schedule::forecast(&cases, self.options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
         output::err(&self.announcement(&title, forecast_us));
         let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, forecast_us)));
-        let sink = RunSink::open(self.folder.clone(), &book.registry, awaited, Arc::clone(&board), undecided)
+        let sink = RunSink::open(self.folder.clone(), &book.registry, awaited, Arc::clone(&board), standard)
             .map_err(|error| Failure::wrong_file(&self.folder, format!("{error}; choose another --out")))?;
         let mut first = vec![LogLine::Began(Box::new(self.facts(facts, book, zero)))];
         first.extend(left_out);
@@ -72,7 +72,7 @@ impl PreparedRun {
             (ended.and_then(|ended| ended).err(), sink.join().unwrap_or_default())
         });
         screen.close();
-        FinishedRun::load(self.folder, book, undecided, failed.or(broken_log))
+        FinishedRun::load(self.folder, book, standard, failed.or(broken_log))
     }
 
     fn announcement(&self, title: &str, forecast_us: i64) -> String {

@@ -13,7 +13,7 @@ use probity_case::CaseName;
 use probity_cluster::Progress;
 use probity_model::{History, Registry};
 use probity_report::run_log::{ClusterFacts, Leftover};
-use probity_report::{LogLine, Undecided, Word};
+use probity_report::{LogLine, Standard, Undecided, Word};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::libtest::TestResult;
@@ -51,7 +51,7 @@ pub(crate) struct RunSink<'r> {
     awaited: BTreeMap<CaseName, AwaitedCase>,
     board: SharedBoard,
     console: Console,
-    undecided: Undecided,
+    standard: Standard,
     interrupted: bool,
     /// Why the log ends early, if it does.
     broken_log: Option<String>,
@@ -65,13 +65,13 @@ impl<'r> RunSink<'r> {
         registry: &'r Registry,
         awaited: BTreeMap<CaseName, AwaitedCase>,
         board: SharedBoard,
-        undecided: Undecided,
+        standard: Standard,
     ) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         let log = File::options().append(true).create_new(true).open(folder.join(LOG))?;
         let console = Console::default();
         let (interrupted, broken_log) = (false, None);
-        Ok(Self { registry, folder, log, awaited, board, console, undecided, interrupted, broken_log })
+        Ok(Self { registry, folder, log, awaited, board, console, standard, interrupted, broken_log })
     }
 
     /// Works until nothing more can come. Cases that are still awaited then did not run. Returns what could not be written.
@@ -204,8 +204,9 @@ impl<'r> RunSink<'r> {
         let word = Word::of(&conclusion);
         match word {
             Word::Skipped => return TestResult::Ignored(conclusion.sentence().to_owned()),
+            Word::Diverges if self.standard.strict => {}
             Word::Holds | Word::Diverges => return TestResult::Passed,
-            Word::Inconclusive if self.undecided == Undecided::Passes => return TestResult::Passed,
+            Word::Inconclusive if self.standard.undecided == Undecided::Passes => return TestResult::Passed,
             Word::Violated | Word::Error | Word::Inconclusive => {}
         }
         let findings = found.findings(self.registry, history, path, &[word]);

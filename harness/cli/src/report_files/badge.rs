@@ -1,11 +1,11 @@
 //! `badge.json`: what a badge service shows (the endpoint format of shields.io).
 
-use probity_report::{Exit, Report, Undecided};
+use probity_report::{Exit, Report, Standard};
 use serde_json::json;
 
 /// The badge: the counts that matter, in the colour of the exit status.
-pub(super) fn json(report: &Report, undecided: Undecided) -> String {
-    let exit = report.exit(undecided);
+pub(super) fn json(report: &Report, standard: Standard) -> String {
+    let exit = report.exit(standard);
     let color = match exit {
         Exit::Success => "brightgreen",
         Exit::Violated => "red",
@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn a_violation_is_red_and_says_how_many() {
         let badge: serde_json::Value =
-            serde_json::from_str(&json(&sample::report(), Undecided::Told)).unwrap();
+            serde_json::from_str(&json(&sample::report(), Standard::default())).unwrap();
         assert_eq!(badge["schemaVersion"], 1);
         assert_eq!(badge["color"], "red");
         assert_eq!(badge["message"], "1 violated, 1 inconclusive, 1 holds, 1 skipped");
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn an_undecided_clause_is_yellow_unless_it_passes() {
         let report = sample::undecided_report();
-        assert!(json(&report, Undecided::Told).contains("yellow"));
-        assert!(json(&report, Undecided::Passes).contains("brightgreen"));
+        assert!(json(&report, Standard::default()).contains("yellow"));
+        assert!(json(&report, probity_report::Undecided::Passes.into()).contains("brightgreen"));
     }
 }

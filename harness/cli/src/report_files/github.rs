@@ -8,7 +8,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use probity_report::{ClauseReport, Report, Undecided, Word};
+use probity_report::{ClauseReport, Report, Standard, Word};
 
 use super::summary;
 use crate::exit_status::Failure;
@@ -38,12 +38,12 @@ impl Github {
 
     /// Appends the summary to the step's, and returns the annotations for standard output.
     /// Fails if the step's summary cannot be written.
-    pub(crate) fn publish(&self, report: &Report, undecided: Undecided) -> Result<String, Failure> {
+    pub(crate) fn publish(&self, report: &Report, standard: Standard) -> Result<String, Failure> {
         if let Some(path) = &self.summary {
             let fault = |error: &dyn std::fmt::Display| {
                 Failure::failed(format!("failed to append to the step's summary {}: {error}", path.display()))
             };
-            let text = summary::markdown(report, undecided).map_err(|error| fault(&error))?;
+            let text = summary::markdown(report, standard).map_err(|error| fault(&error))?;
             let mut file =
                 OpenOptions::new().create(true).append(true).open(path).map_err(|error| fault(&error))?;
             file.write_all(text.as_bytes()).map_err(|error| fault(&error))?;
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn nothing_is_annotated_outside_of_a_workflow() {
-        assert_eq!(Github::default().publish(&sample::report(), Undecided::Told).unwrap(), "");
+        assert_eq!(Github::default().publish(&sample::report(), Standard::default()).unwrap(), "");
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         let path = folder.path().join("summary");
         std::fs::write(&path, "before\n").unwrap();
         let github = Github { in_workflow: true, summary: Some(path.clone()) };
-        let annotations = github.publish(&sample::report(), Undecided::Told).unwrap();
+        let annotations = github.publish(&sample::report(), Standard::default()).unwrap();
         assert!(annotations.starts_with("::error "), "{annotations}");
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.starts_with("before\n## Probity: violated"), "{text}");

@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use probity_model::{Judgement, Verdict};
-use probity_report::{CaseReport, Report, Undecided, Word};
+use probity_report::{CaseReport, Report, Standard, Undecided, Word};
 use quick_junit::{NonSuccessKind, Property, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 /// The maximum number of measurements of a case.
 const PROPERTIES: usize = 40;
 
 /// The report as JUnit has it.
-pub(super) fn xml(report: &Report, undecided: Undecided) -> Result<String, SerializeError> {
+pub(super) fn xml(report: &Report, standard: Standard) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, TestSuite> = BTreeMap::new();
     for case in &report.cases {
         let (area, _) = case.case.0.split_once('/').unwrap_or(("cases", ""));
         let suite = suites.entry(area).or_insert_with(|| TestSuite::new(area));
-        suite.add_test_case(test(case, area, undecided));
+        suite.add_test_case(test(case, area, standard));
     }
     let mut junit = quick_junit::Report::new(report.suite.name.as_str());
     if let Some(usage) = report.usage {
@@ -36,12 +36,12 @@ pub(super) fn xml(report: &Report, undecided: Undecided) -> Result<String, Seria
     junit.to_string()
 }
 
-fn test(case: &CaseReport, area: &str, undecided: Undecided) -> TestCase {
+fn test(case: &CaseReport, area: &str, standard: Standard) -> TestCase {
     let name = match case.repetition {
         Some(nth) => format!("{} ({nth})", case.case),
         None => case.case.to_string(),
     };
-    let mut test = TestCase::new(name, status(case, undecided));
+    let mut test = TestCase::new(name, status(case, standard));
     test.set_classname(area);
     if let (Some(began), Some(ended)) = (case.began_us, case.ended_us) {
         test.set_time(span(ended - began));
@@ -60,11 +60,12 @@ fn test(case: &CaseReport, area: &str, undecided: Undecided) -> TestCase {
     test
 }
 
-fn status(case: &CaseReport, undecided: Undecided) -> TestCaseStatus {
+fn status(case: &CaseReport, standard: Standard) -> TestCaseStatus {
     let mut status = match case.verdict {
+        Word::Diverges if standard.strict => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Word::Holds | Word::Diverges => return TestCaseStatus::success(),
         Word::Violated => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Word::Inconclusive if undecided == Undecided::Fails => {
+        Word::Inconclusive if standard.undecided == Undecided::Fails => {
             TestCaseStatus::non_success(NonSuccessKind::Failure)
         }
         Word::Error => TestCaseStatus::non_success(NonSuccessKind::Error),
@@ -117,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_small_run() {
-        insta::assert_snapshot!(xml(&sample::report(), Undecided::Told).unwrap());
+        insta::assert_snapshot!(xml(&sample::report(), Standard::default()).unwrap());
     }
 
     #[test]
     fn each_verdict_has_its_element() {
-        let text = xml(&sample::report(), Undecided::Told).unwrap();
+        let text = xml(&sample::report(), Standard::default()).unwrap();
         assert!(text.contains("<failure message=\"violated: "), "{text}");
         assert!(text.contains("<error message=\"error: "), "{text}");
         assert!(text.contains("<skipped message=\"inconclusive: "), "{text}");
@@ -133,12 +134,12 @@ mod tests {
 
     #[test]
     fn the_undecided_fail_if_the_user_wants_it() {
-        assert_eq!(read(&xml(&sample::report(), Undecided::Fails).unwrap()).failures, 2);
+        assert_eq!(read(&xml(&sample::report(), Undecided::Fails.into()).unwrap()).failures, 2);
     }
 
     #[test]
     fn hostile_texts_are_escaped() {
-        let text = xml(&sample::report(), Undecided::Told).unwrap();
+        let text = xml(&sample::report(), Standard::default()).unwrap();
         assert!(!text.contains("<script>"), "{text}");
         assert!(text.contains("&lt;script&gt;"), "{text}");
     }

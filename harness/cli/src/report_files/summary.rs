@@ -8,7 +8,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use probity_model::measure::seconds;
 use probity_report::run_log::Suite;
-use probity_report::{CaseReport, ClauseReport, Report, Undecided, Word, paragraph};
+use probity_report::{CaseReport, ClauseReport, Report, Standard, Word, paragraph};
 use serde_json::{Value, json};
 
 use super::exit_word;
@@ -29,15 +29,11 @@ struct Shown {
 }
 
 /// The summary, at most 900 KiB of it.
-pub(super) fn markdown(report: &Report, undecided: Undecided) -> Result<String, minijinja::Error> {
-    markdown_within(report, undecided, LONGEST)
+pub(super) fn markdown(report: &Report, standard: Standard) -> Result<String, minijinja::Error> {
+    markdown_within(report, standard, LONGEST)
 }
 
-fn markdown_within(
-    report: &Report,
-    undecided: Undecided,
-    longest: usize,
-) -> Result<String, minijinja::Error> {
+fn markdown_within(report: &Report, standard: Standard, longest: usize) -> Result<String, minijinja::Error> {
     let safe = minijinja::Value::from_safe_string;
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -45,7 +41,7 @@ fn markdown_within(
     environment.add_filter("lines", move |text: String| safe(lines(&text)));
     environment.add_template("summary.md", TEMPLATE)?;
     let template = environment.get_template("summary.md")?;
-    let head = head(report, undecided);
+    let head = head(report, standard);
     let open = open(report);
     let rest: Vec<Value> = report.clauses.iter().filter(|clause| !is_open(clause.verdict)).map(row).collect();
     let cases: Vec<Value> = report.cases.iter().map(case_row).collect();
@@ -86,7 +82,7 @@ impl Shown {
 }
 
 /// What stands before the lists.
-fn head(report: &Report, undecided: Undecided) -> Value {
+fn head(report: &Report, standard: Standard) -> Value {
     let ground = report.environment.as_ref();
     let nodes = match ground.map_or(0, |ground| ground.nodes.len()) {
         0 => "nodes that may not be read".to_owned(),
@@ -105,7 +101,7 @@ fn head(report: &Report, undecided: Undecided) -> Value {
     });
     let name = |suite: &Suite| format!("{} {}", suite.name, suite.version);
     json!({
-        "word": exit_word(report.exit(undecided)),
+        "word": exit_word(report.exit(standard)),
         "headline": report.headline(),
         "profiles": profiles.collect::<Vec<_>>(),
         "server": ground.map(|ground| &ground.server),
@@ -173,7 +169,7 @@ mod tests {
     use crate::report_files::sample;
 
     fn text() -> String {
-        markdown(&sample::report(), Undecided::Told).unwrap()
+        markdown(&sample::report(), Standard::default()).unwrap()
     }
 
     #[test]
@@ -214,7 +210,7 @@ mod tests {
         let violated = report.clauses[1].clone();
         report.clauses = vec![violated; 5000];
         report.cases = vec![report.cases[0].clone(); 5000];
-        let text = markdown(&report, Undecided::Told).unwrap();
+        let text = markdown(&report, Standard::default()).unwrap();
         assert!(text.len() <= LONGEST, "{}", text.len());
         assert!(text.contains("more findings are cut here"));
         assert_eq!(text.matches("<pre>").count(), text.matches("</pre>").count());
@@ -224,7 +220,7 @@ mod tests {
     fn warnings_beyond_measure_are_cut_too() {
         let mut report = sample::report();
         report.warnings = vec!["é".repeat(500); 100];
-        let text = markdown_within(&report, Undecided::Told, 10_000).unwrap();
+        let text = markdown_within(&report, Standard::default(), 10_000).unwrap();
         assert!(text.len() <= 10_000 && text.ends_with("all is in `report.json`.\n"));
     }
 }

@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_composer::Composer;
-use probity_report::{Undecided, Word};
+use probity_report::{Standard, Word};
 use serde_json::json;
 
 use super::*;
@@ -17,7 +17,7 @@ fn a_stored_run_gives_the_report_of_the_live_one() {
     let folder = tempfile::tempdir().unwrap();
     sample::run().store(folder.path());
     assert_eq!(again(folder.path()), sample::report());
-    let names = report_files::write(folder.path(), &sample::report(), Undecided::Told).unwrap();
+    let names = report_files::write(folder.path(), &sample::report(), Standard::default()).unwrap();
     assert_eq!(names, ["report.json", "report.yaml", "junit.xml", "summary.md", "badge.json"]);
     assert_eq!(read_report(folder.path()).unwrap(), sample::report());
 }

@@ -85,13 +85,13 @@ impl Played {
 }
 
 /// Plays a run: the progress goes through the sink to the test output and to the files.
-fn play(book: &Book, repeat: u32, undecided: Undecided, happened: Vec<Progress>) -> Played {
+fn play(book: &Book, repeat: u32, standard: Standard, happened: Vec<Progress>) -> Played {
     let Selection { cases, awaited, planned, lines, .. } =
         Selection::of(book, &CaseFilter::default(), false, repeat);
     let folder = tempfile::tempdir().unwrap();
     let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
     let registry = registry();
-    let sink = RunSink::open(folder.path().join("out"), &registry, awaited, board, undecided).unwrap();
+    let sink = RunSink::open(folder.path().join("out"), &registry, awaited, board, standard).unwrap();
     let facts = RunFacts { run_id: "r".to_owned(), repeat, cases: planned, ..RunFacts::default() };
     let began = LogLine::Began(Box::new(facts.versioned()));
     let (out, incoming) = unbounded_channel();
@@ -127,7 +127,7 @@ fn finished(interrupted: bool) -> Progress {
 #[test]
 fn what_holds_passes_and_what_is_violated_fails_with_all_that_is_known_of_it() {
     let happened = vec![ended("a/calm", 3.5), ended("a/early", 2.5), finished(false)];
-    let played = play(&book(&["a/calm", "a/early"]), 1, Undecided::Told, happened);
+    let played = play(&book(&["a/calm", "a/early"]), 1, Standard::default(), happened);
     assert!(played.shown.contains("test a/calm  ... ok"), "{}", played.shown);
     assert!(played.shown.contains("test a/early ... FAILED"), "{}", played.shown);
     for part in
@@ -141,7 +141,7 @@ fn what_holds_passes_and_what_is_violated_fails_with_all_that_is_known_of_it() {
 #[test]
 fn a_stored_history_judged_again_gives_the_verdict_file_of_the_run_byte_for_byte() {
     let happened = vec![ended("a/early", 2.5), finished(false)];
-    let played = play(&book(&["a/early"]), 1, Undecided::Told, happened);
+    let played = play(&book(&["a/early"]), 1, Standard::default(), happened);
     let stored = run_folder::read_history(&played.path("history/a/early.jsonl.zst")).unwrap();
     let again = CaseVerdicts::of(&registry(), &stored.history).file().unwrap();
     assert_eq!(again, fs::read_to_string(played.path("verdicts/a/early.json")).unwrap());
@@ -156,7 +156,7 @@ fn a_skipped_case_is_ignored_and_a_broken_one_fails_as_an_error() {
         Progress::Broken { case: broken, why: "no image".to_owned(), history: Box::default() },
         finished(false),
     ];
-    let played = play(&book(&["a/skipped", "a/broken"]), 1, Undecided::Told, happened);
+    let played = play(&book(&["a/skipped", "a/broken"]), 1, Standard::default(), happened);
     assert!(played.shown.contains("ignored (one node only)"), "{}", played.shown);
     assert!(played.shown.contains("error: no image"), "{}", played.shown);
     let words: Vec<Word> = played.report().cases.iter().map(|case| case.verdict).collect();
@@ -165,7 +165,7 @@ fn a_skipped_case_is_ignored_and_a_broken_one_fails_as_an_error() {
 
 #[test]
 fn a_run_that_falls_over_fails_every_case_that_it_did_not_reach() {
-    let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, vec![ended("a/calm", 3.5)]);
+    let played = play(&book(&["a/calm", "a/never"]), 1, Standard::default(), vec![ended("a/calm", 3.5)]);
     assert!(played.shown.contains("test a/never ... FAILED"), "{}", played.shown);
     assert!(played.shown.contains("the run ended before this case did"), "{}", played.shown);
     assert!(played.report().usage.is_none());
@@ -175,7 +175,7 @@ fn a_run_that_falls_over_fails_every_case_that_it_did_not_reach() {
 #[test]
 fn an_interrupted_run_fails_nothing_that_it_did_not_reach() {
     let happened = vec![ended("a/calm", 3.5), finished(true)];
-    let played = play(&book(&["a/calm", "a/never"]), 1, Undecided::Told, happened);
+    let played = play(&book(&["a/calm", "a/never"]), 1, Standard::default(), happened);
     assert!(played.shown.contains("ignored (interrupted)"), "{}", played.shown);
     assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Interrupted);
 }
@@ -183,7 +183,7 @@ fn an_interrupted_run_fails_nothing_that_it_did_not_reach() {
 #[test]
 fn repetitions_are_stored_side_by_side_and_reported_under_one_name() {
     let happened = vec![ended("a/calm/run=1", 3.5), ended("a/calm/run=2", 2.5), finished(false)];
-    let played = play(&book(&["a/calm"]), 2, Undecided::Told, happened);
+    let played = play(&book(&["a/calm"]), 2, Standard::default(), happened);
     assert!(
         played.path("history/a/calm.1.jsonl.zst").exists()
             && played.path("history/a/calm.2.jsonl.zst").exists()
@@ -203,7 +203,7 @@ fn a_doubt_fails_a_case_unless_it_is_told_to_pass() {
             finished(false),
         ]
     };
-    let shown = |undecided| play(&book(&["a/silent"]), 1, undecided, silent()).shown;
+    let shown = |undecided| play(&book(&["a/silent"]), 1, Standard::from(undecided), silent()).shown;
     assert!(shown(Undecided::Told).contains("INCONCLUSIVE"), "{}", shown(Undecided::Told));
     assert!(shown(Undecided::Passes).contains("test a/silent ... ok"), "{}", shown(Undecided::Passes));
 }
@@ -213,7 +213,7 @@ fn a_folder_that_holds_a_run_already_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let open = |folder: &Path| {
         let board = Arc::new(Mutex::new(ProgressBoard::new([], 1)));
-        RunSink::open(folder.to_owned(), &registry(), BTreeMap::new(), board, Undecided::Told).is_ok()
+        RunSink::open(folder.to_owned(), &registry(), BTreeMap::new(), board, Standard::default()).is_ok()
     };
     assert!(open(folder.path()));
     assert!(!open(folder.path()));

@@ -1,0 +1,180 @@
+//! Facets: what a clause must have been seen in before it holds.
+//!
+//! A sentence such as "any code from 200 to 399 is a success" speaks of a list, and one code that was treated well says
+//! little of the others. A clause lists what it needs, dimension by dimension, and a run in which a value was never seen
+//! leaves the clause open.
+//!
+//! Most facets follow from the cited events: a probe tells its mechanism, its kind, its container and its life, an answer
+//! its status. The others a judge names itself; see [`Seen::facet`](crate::verdict::Seen::facet).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The dimensions that follow from cited events, each with its values; an empty list takes any value.
+pub const DERIVED: &[(&str, &[&str])] = &[
+    ("mechanism", &["http", "tcp", "grpc", "exec"]),
+    ("probe", &["startup", "liveness", "readiness"]),
+    ("container", &["main", "sidecar", "init"]),
+    ("life", &["first", "after-crash", "after-liveness-kill", "after-startup-kill"]),
+    ("start", &["well", "failing"]),
+    ("direction", &["rise", "fall"]),
+    ("status", &[]),
+    ("grpc", &[]),
+];
+
+/// What a clause needs: for each dimension its values.
+pub type Needed = BTreeMap<String, Vec<String>>;
+
+/// One value of one dimension, such as `status 204`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Facet {
+    /// The dimension, such as `status`.
+    pub of: String,
+    /// The value, such as `204`.
+    pub value: String,
+}
+
+impl Facet {
+    /// A value of a dimension.
+    pub fn new(of: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { of: of.into(), value: value.into() }
+    }
+}
+
+impl fmt::Display for Facet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.of, self.value)
+    }
+}
+
+/// What was seen of a facet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Sight {
+    /// Nothing.
+    Unseen,
+    /// The promise was kept in it.
+    Kept,
+    /// Upstream's catalogued behaviour was seen in it.
+    Diverged,
+    /// The promise was broken in it.
+    Broken,
+}
+
+/// A facet and what was seen of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FacetSeen {
+    /// The dimension.
+    pub of: String,
+    /// The value.
+    pub value: String,
+    /// What was seen.
+    pub seen: Sight,
+}
+
+impl FacetSeen {
+    /// What was seen of a facet.
+    #[must_use]
+    pub fn new(facet: Facet, seen: Sight) -> Self {
+        Self { of: facet.of, value: facet.value, seen }
+    }
+}
+
+/// All facets that are needed, in the order in which the clause lists them.
+pub fn all(needed: &Needed) -> impl Iterator<Item = Facet> {
+    needed.iter().flat_map(|(of, values)| values.iter().map(move |value| Facet::new(of, value)))
+}
+
+/// Why a list of needed facets cannot be met, if so: a derived dimension has no such value.
+#[must_use]
+pub fn problem(needed: &Needed) -> Option<String> {
+    needed.iter().find_map(|(of, values)| {
+        let (_, known) = DERIVED.iter().find(|(dimension, _)| dimension == of)?;
+        let strange = values.iter().find(|value| !known.is_empty() && !known.contains(&value.as_str()))?;
+        Some(format!("`{of}` has no value `{strange}`; it has {}", known.join(", ")))
+    })
+}
+
+/// What several histories saw, joined: the worst of each facet. Facets that nobody saw are listed as unseen.
+#[must_use]
+pub fn joined<'s>(needed: &Needed, seen: impl IntoIterator<Item = &'s FacetSeen>) -> Vec<FacetSeen> {
+    let mut worst: BTreeMap<(&str, &str), Sight> = BTreeMap::new();
+    for one in seen {
+        let known = worst.entry((&one.of, &one.value)).or_insert(Sight::Unseen);
+        *known = (*known).max(one.seen);
+    }
+    let sight = |facet: &Facet| worst.get(&(&facet.of, &facet.value)).copied().unwrap_or(Sight::Unseen);
+    all(needed)
+        .map(|facet| {
+            let seen = sight(&facet);
+            FacetSeen::new(facet, seen)
+        })
+        .collect()
+}
+
+/// The facets that nobody saw, in words; none if all were seen.
+#[must_use]
+pub fn missing(table: &[FacetSeen]) -> Option<String> {
+    let unseen: Vec<_> = table.iter().filter(|one| one.seen == Sight::Unseen).cloned().collect();
+    in_words(&unseen)
+}
+
+/// Facets in words, dimension by dimension: `life after-crash, status 204 and 299`. None of none.
+#[must_use]
+pub fn in_words(facets: &[FacetSeen]) -> Option<String> {
+    let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in facets {
+        of.entry(&one.of).or_default().push(&one.value);
+    }
+    let words: Vec<String> = of.iter().map(|(of, values)| format!("{of} {}", values.join(" and "))).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needed() -> Needed {
+        let values = |of: &[&str]| of.iter().map(|value| (*value).to_owned()).collect();
+        BTreeMap::from([
+            ("probe".to_owned(), values(&["liveness", "readiness"])),
+            ("status".to_owned(), values(&["204"])),
+        ])
+    }
+
+    fn seen(of: &str, value: &str, seen: Sight) -> FacetSeen {
+        FacetSeen::new(Facet::new(of, value), seen)
+    }
+
+    #[test]
+    fn what_nobody_saw_is_missing_and_the_worst_counts() {
+        let table = joined(
+            &needed(),
+            &[
+                seen("probe", "liveness", Sight::Broken),
+                seen("probe", "liveness", Sight::Kept),
+                seen("status", "500", Sight::Kept),
+            ],
+        );
+        let sights: Vec<Sight> = table.iter().map(|one| one.seen).collect();
+        assert_eq!(sights, [Sight::Broken, Sight::Unseen, Sight::Unseen]);
+        assert_eq!(missing(&table).as_deref(), Some("probe readiness, status 204"));
+        assert_eq!(missing(&table[..1]), None);
+    }
+
+    #[test]
+    fn a_derived_dimension_takes_its_own_values_only() {
+        assert_eq!(problem(&needed()), None);
+        let mut wrong = needed();
+        wrong.insert("container".to_owned(), vec!["sidekick".to_owned()]);
+        assert_eq!(
+            problem(&wrong).as_deref(),
+            Some("`container` has no value `sidekick`; it has main, sidecar, init")
+        );
+    }
+}
