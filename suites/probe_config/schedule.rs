@@ -5,7 +5,7 @@
 //! nor against anyone.
 
 use probity_model::clocks::{Clock, Stamp};
-use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds, whole_seconds};
+use probity_model::measure::{Blur, Bound, Interval, Measurement, Unit, seconds, whole_seconds};
 use probity_model::mechanisms::{OPENED_AT_ONCE, QUICK};
 use probity_model::timeline::{
     At, Handler, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State, Through,
@@ -132,6 +132,7 @@ pub(super) fn distribution(what: &str, mut spans: Vec<i64>, events: Vec<EventId>
         observed: Interval::new(least, most),
         bound: Bound::default(),
         noise: 0,
+        blur: Blur::default(),
         events,
     })
 }

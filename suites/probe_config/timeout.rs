@@ -102,7 +102,7 @@ fn judge_wait(
     let formula = format!("timeoutSeconds - {}", seconds(TO_CONNECT));
     // A node that was held up that long may have held the connection up for longer than its stalls tell: they are those
     // of one thread, and what waits for that thread comes after it.
-    let dated = life.run.held_up_at(&life.node, start) <= TO_CONNECT;
+    let dated = life.run.stalled_at(start) <= TO_CONNECT;
     let (what, bound) = match given_up {
         true if dated => ("to its being given up", most.and_at_least(timeout - TO_CONNECT, formula)),
         true => ("to its being given up", most),

@@ -115,7 +115,7 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
         for life in self.lives() {
             for probe in life.probes.iter().filter(|probe| life.outcome(probe) == wanted) {
                 let done = life.result(probe).at();
-                let late = clause.tolerance_us("late") + run.held_up_at(&self.pod.node, &done);
+                let late = clause.tolerance_us("late") + run.stalled_at(&done);
                 let counted = done.later(late);
                 let outside = run.before(&counted, &before.from) || run.before(&after.to, &probe.at);
                 let inside = run.before(&before.to, &probe.at) && run.before(&counted, &after.from);

@@ -4,7 +4,7 @@
 //! between two probes of one life without any such cause counts as a violation.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds, whole_seconds};
+use probity_model::measure::{Blur, Bound, Interval, Measurement, Unit, seconds, whole_seconds};
 use probity_model::mechanisms::{QUICK, UNKNOWN_LIFE};
 use probity_model::timeline::{At, ContainerLife, Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::verdict::Doubt;
@@ -122,6 +122,7 @@ fn restart_spreads(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             observed: Interval::point(last.0 - first.0),
             bound: Bound::at_least(clause.tolerance_part(period, "spread"), "periodSeconds / 5"),
             noise: 0,
+            blur: Blur::default(),
             events: vec![restart.id, first.1, last.1],
         });
     }

@@ -189,8 +189,28 @@ pub enum Listener {
     Harness,
     /// A target's ticker.
     Target,
-    /// The metronome: plain probes of an idle pod came late on this node.
+    /// The metronome: plain probes of an idle pod came late on this node. That is the kubelet's own lateness, and no excuse
+    /// of its own: see [`Listener::is_excuse`].
     Metronome,
+    /// The node: all its processors were busy, by the kernel's own count.
+    Node,
+    /// The way to the watch: what the harness itself wrote to the API server came back late.
+    Echo,
+}
+
+impl Listener {
+    /// Whether what it notices is out of the kubelet's hands, so that it may excuse what comes late. What only the accused
+    /// was late with is a finding.
+    #[must_use]
+    pub fn is_excuse(self) -> bool {
+        self != Self::Metronome
+    }
+
+    /// Whether a process was stalled that writes things down: what it wrote then may have happened earlier.
+    #[must_use]
+    pub fn is_stall(self) -> bool {
+        matches!(self, Self::Harness | Self::Target)
+    }
 }
 
 /// A clock was read by a round trip: the reading lies between sending and receiving.

@@ -58,16 +58,6 @@ impl Bound {
     pub fn and_at_least(self, value: i64, formula: impl Into<String>) -> Self {
         Self { lower: Some(Limit { value, formula: formula.into() }), ..self }
     }
-
-    /// The same with a lower end that is so much lower.
-    #[must_use]
-    pub fn eased(mut self, by: i64) -> Self {
-        if let Some(limit) = self.lower.as_mut().filter(|_| by > 0) {
-            limit.value = limit.value.saturating_sub(by);
-            limit.formula = format!("{} - {} of noise", limit.formula, seconds(by));
-        }
-        self
-    }
 }
 
 /// What a quantity is counted in.
@@ -106,6 +96,24 @@ impl Fit {
     }
 }
 
+/// How much earlier the ends of a measured time may have happened, since those were stalled who wrote them down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Blur {
+    /// The beginning: the time may be so much longer.
+    pub from: i64,
+    /// The end: the time may be so much shorter.
+    pub to: i64,
+}
+
+impl Blur {
+    /// Whether nobody was stalled.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A quantity as it was observed, with all that is needed to judge it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -118,8 +126,11 @@ pub struct Measurement {
     pub observed: Interval,
     /// What it may be.
     pub bound: Bound,
-    /// How long the node or the harness was held up meanwhile: lateness that may not be the kubelet's.
+    /// How long the node, the harness or the way to the watch was held up meanwhile: lateness that may not be the kubelet's.
     pub noise: i64,
+    /// How much earlier its ends may have happened than they were written down.
+    #[serde(default, skip_serializing_if = "Blur::is_none")]
+    pub blur: Blur,
     /// The events at its ends.
     pub events: Vec<EventId>,
 }
@@ -129,26 +140,38 @@ impl Measurement {
     #[must_use]
     pub fn count(quantity: impl Into<String>, number: usize, bound: Bound, events: Vec<EventId>) -> Self {
         let observed = Interval::point(i64::try_from(number).unwrap_or(i64::MAX));
-        Self { quantity: quantity.into(), unit: Unit::Count, observed, bound, noise: 0, events }
+        let (noise, blur) = (0, Blur::default());
+        Self { quantity: quantity.into(), unit: Unit::Count, observed, bound, noise, blur, events }
     }
 
-    /// How it lies to its bound. Noise meanwhile delays and never hastens, so it excuses an upper bound and never a lower
-    /// one; for the noise before it, see [`Bound::eased`].
+    /// How it lies to its bound. Noise meanwhile delays and never hastens, so it may excuse what is beyond an upper bound, as
+    /// far as it lasted, and never what is below a lower one. A blurred end widens the interval.
     #[must_use]
     pub fn fit(&self) -> Fit {
+        let Interval { lo, hi } = self.observed;
+        self.fit_of(Interval { lo: lo.saturating_sub(self.blur.to), hi: hi.saturating_add(self.blur.from) })
+    }
+
+    /// Whether it would be met but for its blurred ends: such a measurement says nothing, neither for nor against.
+    #[must_use]
+    pub fn is_blurred(&self) -> bool {
+        self.fit() == Fit::Undecided && self.fit_of(self.observed) == Fit::Met
+    }
+
+    fn fit_of(&self, observed: Interval) -> Fit {
         let lower = self.bound.lower.as_ref().map_or(Fit::Met, |limit| {
-            if self.observed.lo >= limit.value {
+            if observed.lo >= limit.value {
                 Fit::Met
-            } else if self.observed.hi < limit.value {
+            } else if observed.hi < limit.value {
                 Fit::Missed
             } else {
                 Fit::Undecided
             }
         });
         let upper = self.bound.upper.as_ref().map_or(Fit::Met, |limit| {
-            if self.observed.hi <= limit.value {
+            if observed.hi <= limit.value {
                 Fit::Met
-            } else if self.observed.lo.saturating_sub(self.noise) > limit.value {
+            } else if observed.lo.saturating_sub(self.noise) > limit.value {
                 Fit::Missed
             } else {
                 Fit::Undecided
@@ -177,6 +200,11 @@ impl Measurement {
         for (name, limit) in [("at least", &self.bound.lower), ("at most", &self.bound.upper)] {
             if let Some(Limit { value, formula }) = limit {
                 words += &format!(", {name} {} ({formula})", show(*value));
+            }
+        }
+        for (name, by) in [("beginning", self.blur.from), ("end", self.blur.to)] {
+            if by > 0 {
+                words += &format!("; its {name} may be {} earlier, for a stall", seconds(by));
             }
         }
         if self.noise > 0 {

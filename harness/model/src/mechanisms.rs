@@ -104,6 +104,8 @@ mechanisms! {
     BETWEEN_TRIES = SECOND / 2;
     /// A process that was held up within this time before it saw a connection can have accepted it late.
     BEFORE_ACCEPTED = 2 * SECOND;
+    /// A stalled process catches up within this time of the stall's end, in a burst; what it writes down later is fresh.
+    STALL_LINGERS = SECOND / 10;
     /// The API writes times in whole seconds and cuts off the rest.
     CUT_TO_SECONDS = SECOND;
 }

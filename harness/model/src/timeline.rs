@@ -19,13 +19,9 @@ mod spec;
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
-use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
-use crate::measure::{Bound, Interval, Measurement, SECOND, Unit};
-
-/// Noise so long before an instant may have held up what was written down then.
-const BEFORE: i64 = 2 * SECOND;
-/// And so long after it: what waits for a thread that is held up comes in bursts.
-const AFTER: i64 = SECOND;
+use crate::history::{Deed, EventId, Gap, History, Noise, Tried};
+use crate::measure::{Blur, Bound, Interval, Measurement, Unit};
+use crate::mechanisms::STALL_LINGERS;
 
 pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
@@ -44,8 +40,10 @@ pub struct Timeline<'h> {
     pub clocks: Clocks,
     /// Where something may have been missed.
     pub gaps: Vec<(EventId, Gap)>,
-    /// Who was held up when.
+    /// Who was held up when, apart from the kubelet.
     pub noise: Vec<(EventId, Noise)>,
+    /// When probes of an idle pod came late on a node: the kubelet's own lateness.
+    pub late_kubelet: Vec<(EventId, Noise)>,
     /// The pods, in the order of their first appearance.
     pub pods: Vec<PodLife<'h>>,
     /// Services and what their endpoints looked like.
@@ -90,8 +88,8 @@ impl<'h> Timeline<'h> {
         self.pods.iter().find(|pod| pod.key == key)
     }
 
-    /// How much of the time between two stamps the node or the harness was held up. The harness counts only where one
-    /// of the stamps is of its clock.
+    /// How much of the time between two stamps the node, the harness or the way to the watch was held up. The harness and
+    /// that way count only where one of the stamps is of the harness's clock.
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
@@ -100,7 +98,7 @@ impl<'h> Timeline<'h> {
             .iter()
             .filter(|(_, noise)| match &noise.clock {
                 Clock::Node(of) | Clock::Wall(of) => of == node,
-                Clock::Harness => of_harness && noise.by == Listener::Harness,
+                Clock::Harness => of_harness,
             })
             .filter_map(|(_, noise)| {
                 let at = Interval::new(noise.from_us, noise.to_us);
@@ -130,8 +128,8 @@ impl<'h> Timeline<'h> {
 
     /// Measures the time between two stamps on a node. None if the clocks cannot be compared at all.
     ///
-    /// What is written down late makes the time after it seem short, so a lower bound gives way to the noise around its
-    /// beginning.
+    /// What a stalled process wrote down may have happened before: a late beginning makes the time seem shorter than it was,
+    /// and a late end longer. Such ends are blurred, and a lower bound that they touch is not met.
     #[must_use]
     pub fn measure(
         &self,
@@ -147,16 +145,23 @@ impl<'h> Timeline<'h> {
             quantity: quantity.into(),
             unit: Unit::Us,
             observed: self.clocks.between(from, to)?,
-            bound: bound.eased(self.held_up_at(node, from)),
+            bound,
             noise: self.noise_between(node, from, to),
+            blur: Blur { from: self.stalled_at(from), to: self.stalled_at(to) },
             events: vec![from_id, to_id],
         })
     }
 
-    /// For how long a node was held up around an instant: what was written down then may be as old, or as late.
+    /// How much earlier something may have happened than it was written down, since whoever wrote it down was stalled: as
+    /// much as it is later than the beginning of a stall that was not long over.
     #[must_use]
-    pub fn held_up_at(&self, node: &str, at: &Stamp) -> i64 {
-        self.noise_between(node, &at.earlier(BEFORE), &at.later(AFTER))
+    pub fn stalled_at(&self, at: &Stamp) -> i64 {
+        let of_its_writer =
+            self.noise.iter().filter(|(_, noise)| noise.by.is_stall() && noise.clock == at.clock);
+        let near = of_its_writer.filter(|(_, stall)| {
+            stall.from_us <= at.at.hi && at.at.lo <= stall.to_us.saturating_add(STALL_LINGERS)
+        });
+        near.map(|(_, stall)| at.at.hi - stall.from_us).max().unwrap_or(0)
     }
 
     /// The stamp of an event on the harness's clock: when it was heard.

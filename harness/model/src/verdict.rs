@@ -212,6 +212,8 @@ pub struct Seen {
     measurements: Vec<Measurement>,
     facets: Vec<(Facet, Sight)>,
     hidden: Option<(String, Vec<EventId>)>,
+    /// The first measurement whose ends were too blurred to say anything.
+    blurred: Option<(String, Vec<EventId>)>,
 }
 
 impl Seen {
@@ -281,14 +283,19 @@ impl Seen {
         self.doubts.push((doubt, why.into(), events.into_iter().collect()));
     }
 
-    /// Takes a measurement, and what follows from it: inside its bound it is fine, apart from it a violation,
-    /// straddling it a doubt.
+    /// Takes a measurement, and what follows from it: inside its bound it is fine, apart from it a violation, straddling it
+    /// a doubt. One that straddles its bound only because its ends are blurred counts for nothing; if there is nothing
+    /// else, that is the doubt.
     pub fn measure(&mut self, measurement: Measurement) {
         let words = format!("{}: {}", measurement.quantity, measurement.in_words());
         let events = measurement.events.clone();
         match measurement.fit() {
             Fit::Met => self.fine(events),
             Fit::Missed => self.violated(words, events),
+            Fit::Undecided if measurement.is_blurred() => {
+                self.applies = true;
+                self.blurred.get_or_insert((words, events));
+            }
             Fit::Undecided => self.doubt(Doubt::Straddles, words, events),
         }
         self.measurements.push(measurement);
@@ -376,6 +383,8 @@ impl Seen {
             Verdict::Holds { evidence }
         } else if let Some((why, events)) = self.hidden {
             Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
+        } else if let Some((why, events)) = self.blurred {
+            Verdict::Inconclusive { doubt: Doubt::Straddles, why, events }
         } else if self.applies || !self.measurements.is_empty() {
             let why = "what the clause speaks of did not occur".to_owned();
             Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }

@@ -309,7 +309,7 @@ fn a_history_that_is_missing_torn_or_changed_is_an_error_of_its_case() {
 fn a_doubt_in_passing_is_told_and_does_not_change_the_exit_code() {
     let mut run = Run::new().ended("demo/calm", &[RESTARTS], LATE, 0);
     let Ok(told) = &mut run.histories[0].contents else { return };
-    let (by, clock) = (Listener::Metronome, Clock::Node(NODE.to_owned()));
+    let (by, clock) = (Listener::Target, Clock::Node(NODE.to_owned()));
     let noise = Noise { by, clock, from_us: AHEAD_US, to_us: AHEAD_US + 9_000_000 };
     let mut noisy = History::new(told.history.header.clone());
     noisy.push(0, Happening::Noise(noise));

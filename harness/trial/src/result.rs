@@ -5,7 +5,7 @@
 //! as a promise that was kept.
 
 use probity_model::history::{Did, Happening};
-use probity_model::measure::{Fit, Interval, Measurement, Unit};
+use probity_model::measure::{Blur, Fit, Interval, Measurement, Unit};
 use probity_model::timeline::{At, Attempt, Line, PodLife, Revision};
 use probity_model::{EventId, History, Stamp, Timeline};
 use probity_script::witness::Fact;
@@ -273,6 +273,7 @@ fn measurement(
         observed,
         bound: promised.bound(),
         noise,
+        blur: Blur::default(),
         events: events.to_vec(),
     }
 }

@@ -1,6 +1,6 @@
 //! Large bodies: no more than 10 KiB of them is read, and then the connection is closed.
 
-use probity_model::measure::Unit;
+use probity_model::measure::{Blur, Unit};
 use probity_model::mechanisms::PROMPT;
 use probity_model::{Bound, Clause, Interval, Measurement, Seen, Timeline};
 use probity_script::answer::{Body, HttpAnswer, HttpReply};
@@ -64,6 +64,7 @@ fn at_once(course: &Exchanges<'_, '_>, hop: &Hop<'_, '_>, seen: &mut Seen) {
         observed: Interval::point(i64::try_from(answer.took_us).unwrap_or(i64::MAX)),
         bound: Bound::at_most(PROMPT.of(course.spec.timeout), "timeoutSeconds / 2"),
         noise: course.noise(&hop.asked.at, &answer.at),
+        blur: Blur { from: 0, to: course.run.stalled_at(&answer.at) },
         events: vec![hop.asked.id, answer.at.id],
     });
 }

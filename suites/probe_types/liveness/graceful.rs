@@ -86,7 +86,7 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     // A hook that takes too long is cut off at the end of the grace period.
     let grace = life.spec.grace.map_or(life.pod.grace(), |grace| grace.min(life.pod.grace()));
     // The target writes down that it has answered after it did.
-    let late = |ended: &Stamp| NEAR + life.run.held_up_at(&life.node, ended);
+    let late = |ended: &Stamp| NEAR + life.run.stalled_at(ended);
     let over = first.ended.is_some_and(|ended| ended.at.lo - late(ended) <= stop.at.at.hi);
     if first.at.at.lo > stop.at.at.hi {
         seen.violated("the stop signal came before the preStop hook", [stop.id, first.id]);

@@ -178,9 +178,8 @@ fn judge_early(
 
 /// Whether the node was held up for so long that the success may have been written down only after what followed from it.
 fn disordered(startup: &ProbedLife<'_, '_>, at: &Stamp) -> bool {
-    opening(startup).is_some_and(|opening| {
-        startup.run.at_least(at, &opening.at) <= startup.run.held_up_at(&startup.node, &opening.at)
-    })
+    opening(startup)
+        .is_some_and(|opening| startup.run.at_least(at, &opening.at) <= startup.run.stalled_at(&opening.at))
 }
 
 /// How an instant lies to the span in which a life can have inherited `started`; none if there was nothing to inherit.

@@ -125,11 +125,21 @@ impl Composer {
         self
     }
 
-    /// Someone was held up.
+    /// A target's process was stalled.
     pub fn noise(&mut self, from: f64, to: f64) -> &mut Self {
-        let clock = Clock::Node(NODE.to_owned());
-        let (from_us, to_us) = (us(from) + AHEAD_US, us(to) + AHEAD_US);
-        self.push(to, Happening::Noise(Noise { by: Listener::Metronome, clock, from_us, to_us }));
+        self.noise_by(Listener::Target, from, to)
+    }
+
+    /// Someone noticed something.
+    pub fn noise_by(&mut self, by: Listener, from: f64, to: f64) -> &mut Self {
+        let (clock, ahead_us) = match by {
+            Listener::Harness | Listener::Echo => (Clock::Harness, 0),
+            Listener::Target | Listener::Metronome | Listener::Node => {
+                (Clock::Node(NODE.to_owned()), AHEAD_US)
+            }
+        };
+        let (from_us, to_us) = (us(from) + ahead_us, us(to) + ahead_us);
+        self.push(to, Happening::Noise(Noise { by, clock, from_us, to_us }));
         self
     }
 

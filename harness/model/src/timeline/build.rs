@@ -33,6 +33,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         clocks: Clocks::of(history),
         gaps: Vec::new(),
         noise: Vec::new(),
+        late_kubelet: Vec::new(),
         pods: Vec::new(),
         services: Vec::new(),
         deeds: Vec::new(),
@@ -60,7 +61,8 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
             Happening::Sighting(sighting) => sight(&mut timeline, id, event.us, sighting),
             Happening::Witness(heard) => hear(&mut lives, &mut order, id, event.us, heard),
             Happening::Gap(gap) => timeline.gaps.push((id, gap.clone())),
-            Happening::Noise(noise) => timeline.noise.push((id, noise.clone())),
+            Happening::Noise(noise) if noise.by.is_excuse() => timeline.noise.push((id, noise.clone())),
+            Happening::Noise(noise) => timeline.late_kubelet.push((id, noise.clone())),
             Happening::Reading(_) => {}
         }
     }
