@@ -134,6 +134,9 @@ pub struct ServeArgs {
     /// A signal that means stop, in place of SIGTERM and SIGINT; may be given more than once
     #[arg(long, env = "AGNHOST_STOP_SIGNAL", value_name = "SIGNAL", value_delimiter = ',')]
     stop_signal: Vec<CaughtSignal>,
+    /// Write down when all processors of the node are busy; one target on each node is enough
+    #[arg(long, env = "AGNHOST_WATCH_NODE")]
+    watch_node: bool,
     /// Write no witness lines to standard output
     #[arg(long)]
     quiet: bool,
@@ -155,6 +158,8 @@ pub struct ServeOrder {
     pub control: Option<(ControlAddress, Token)>,
     /// The signals that mean stop; the usual ones if empty.
     pub stop_signals: Vec<CaughtSignal>,
+    /// Write down when the node is saturated.
+    pub watch_node: bool,
     /// No witness lines to standard output.
     pub quiet: bool,
 }
@@ -197,8 +202,8 @@ impl ServeArgs {
             (Some(_), None) => return Err(ServeRefusal::Token),
             (None, _) => None,
         };
-        let Self { journal, recorder, stop_signal: stop_signals, quiet, .. } = self;
-        Ok(ServeOrder { plan, journal, recorder, control, stop_signals, quiet })
+        let Self { journal, recorder, stop_signal: stop_signals, watch_node, quiet, .. } = self;
+        Ok(ServeOrder { plan, journal, recorder, control, stop_signals, watch_node, quiet })
     }
 
     /// Carries `serve` out: with `--check` prints what the plan says, else hands the order to `serve`.

@@ -136,7 +136,7 @@ fn begin_witness(order: &ServeOrder, clock: Clock, journal: Option<Journal>) -> 
     if let (Some(outlet), Some(address)) = (&recorder, &order.recorder) {
         witness::link_to_recorder(witness.clone(), Arc::clone(outlet), address.clone());
     }
-    witness::start_ticker(witness.clone(), recorder);
+    witness::start_ticker(witness.clone(), recorder, order.watch_node);
     witness
 }
 

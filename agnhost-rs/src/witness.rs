@@ -11,6 +11,7 @@
 mod journal;
 mod link;
 mod outlet;
+mod processors;
 mod ticker;
 
 use std::cell::RefCell;

@@ -171,7 +171,7 @@ fn the_real_client_is_recorded_and_a_new_recorder_gets_what_it_remembers() {
 fn beats_keep_the_silence_away_and_their_absence_is_told() {
     let recorder = Running::usual();
     let (witness, outlet) = linked("beating", recorder.ingest);
-    start_ticker(witness, Some(outlet));
+    start_ticker(witness, Some(outlet), false);
     let (_quiet, _) = recorder.target("quiet");
     let entries = recorder.until(|entries| entries.iter().any(|entry| matches!(entry, Entry::Silent { .. })));
     for entry in &entries {

@@ -1,4 +1,5 @@
-//! The ticker: notices when the process was held up, and gives the recorder a sign of life.
+//! The ticker: notices when the process was held up, gives the recorder a sign of life and, where asked to, looks at the
+//! node's processors.
 
 use std::sync::Arc;
 use std::thread;
@@ -7,17 +8,24 @@ use std::time::{Duration, Instant};
 use probity_script::Fact;
 use probity_script::witness::{Beat, Stall, VERSION};
 
+use super::processors::Processors;
 use super::{Outlet, Witness};
 
 const TICK: Duration = Duration::from_millis(10);
 /// A tick later than this is a stall: twice the tick is what an idle machine never reaches.
 const LATE: Duration = Duration::from_millis(20);
 const TICKS_PER_BEAT: u32 = 10;
+const TICKS_PER_LOOK: u32 = 25;
+/// A node that stays busy is told of once a second.
+const LONGEST_BUSY_US: u64 = 1_000_000;
 
-/// Starts the ticker on a thread of its own. Beats go to `recorder`, if there is one.
-pub fn start(witness: Witness, recorder: Option<Arc<Outlet>>) {
+/// Starts the ticker on a thread of its own. Beats go to `recorder`, if there is one. With `watch_node` it tells when all
+/// processors of the node are busy.
+pub fn start(witness: Witness, recorder: Option<Arc<Outlet>>, watch_node: bool) {
     let body = move || {
         let mut ticks = 0_u32;
+        let mut processors = Processors::default();
+        let mut looked = Instant::now();
         loop {
             let began = Instant::now();
             thread::sleep(TICK);
@@ -29,6 +37,11 @@ pub fn start(witness: Witness, recorder: Option<Arc<Outlet>>) {
             ticks = ticks.wrapping_add(1);
             if let Some(outlet) = recorder.as_ref().filter(|_| ticks.is_multiple_of(TICKS_PER_BEAT)) {
                 beat(&witness, outlet);
+            }
+            if watch_node && ticks.is_multiple_of(TICKS_PER_LOOK) {
+                let turn_us = u64::try_from(looked.elapsed().as_micros()).unwrap_or(u64::MAX);
+                looked = Instant::now();
+                processors.look(&witness, turn_us, LONGEST_BUSY_US);
             }
         }
     };

@@ -1,5 +1,6 @@
 //! What a run listens to: watches, the stream of the recorder, the clocks of nodes, and the harness's own stalls.
 
+pub(crate) mod echo;
 pub(crate) mod incoming;
 pub(crate) mod logs;
 pub(crate) mod node_clocks;

@@ -212,6 +212,7 @@ impl RunInProgress {
                         let _ = out.send(Progress::Warning(warning.clone()));
                     }
                     let _readers = metronomes.read_clocks(clock, &incoming);
+                    let _echoes = metronomes.send_echoes(clock, &incoming);
                     std::future::pending::<()>().await;
                 }
                 Err(error) => {

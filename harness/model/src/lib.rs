@@ -9,6 +9,7 @@
 
 pub mod clause;
 pub mod clocks;
+pub mod echo;
 pub mod expect;
 pub mod expectation;
 pub mod facets;

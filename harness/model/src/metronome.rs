@@ -1,13 +1,14 @@
-//! Listens to metronomes: idle pods with plain probes, one to a node, whose lateness is the node's and nobody else's.
+//! Listens to metronomes: idle pods with plain probes, one to a node.
 //!
-//! Where a plain probe of an idle container comes late, the node's kubelet was late for everyone, so a judge must not hold
-//! it against a case. The ear hears witness lines and tells noise; it knows nothing of cases, and no clock but the lines'
-//! own.
+//! Where a plain probe of an idle container comes late, the node's kubelet was late for everyone. That is a finding about
+//! the kubelet, unless the node itself was held up; whether it was, its targets' tickers and the kernel's count of idle
+//! processors tell, and never the kubelet. The reader hears witness lines and tells noise; it knows nothing of cases, and no
+//! clock but the lines' own.
 
 use std::collections::BTreeMap;
 
 use probity_script::WitnessLine;
-use probity_script::witness::{Entry, Fact};
+use probity_script::witness::{Entry, Fact, Saturated};
 
 use crate::history::{Heard, Listener, Noise};
 use crate::stamp::Clock;
@@ -55,6 +56,7 @@ impl MetronomeReader {
 
     fn line(&mut self, us: i64, heard: &Heard, line: &WitnessLine) -> Option<Noise> {
         let (endpoint, came_us) = match &line.fact {
+            Fact::Saturated(saturated) => return Some(saturation(heard, line, saturated)),
             Fact::Request(request) => (request.endpoint.as_ref()?.to_string(), request.first_byte_us),
             Fact::Exec(exec) => (exec.endpoint.to_string(), exec.command.began_mono_us),
             _ => return None,
@@ -87,6 +89,17 @@ impl MetronomeReader {
             from_us: due_us,
             to_us: came_us,
         })
+    }
+}
+
+/// All processors of the node were busy, as its metronome saw.
+fn saturation(heard: &Heard, line: &WitnessLine, saturated: &Saturated) -> Noise {
+    let us = |us: u64| i64::try_from(us).unwrap_or(i64::MAX);
+    Noise {
+        by: Listener::Node,
+        clock: Clock::Node(heard.node.clone()),
+        from_us: us(line.mono_us.saturating_sub(saturated.for_us)),
+        to_us: us(line.mono_us),
     }
 }
 

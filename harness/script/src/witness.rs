@@ -87,6 +87,8 @@ pub enum Fact {
     Dump(Dump),
     /// The process itself was held up: its ticker came late.
     Stall(Stall),
+    /// All processors of the node were busy until now.
+    Saturated(Saturated),
     /// Lines that some reader will never get.
     Lost(Lost),
     /// Something about the target itself went wrong; the reader should not trust what depends on it.
@@ -165,6 +167,14 @@ pub struct Refused {
 pub struct Stall {
     /// How late the ticker came, in microseconds.
     pub late_us: u64,
+}
+
+/// All processors of the node were busy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Saturated {
+    /// For how long, in microseconds.
+    pub for_us: u64,
 }
 
 /// Lines that did not get through.

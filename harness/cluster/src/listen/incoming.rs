@@ -28,6 +28,18 @@ pub enum Incoming {
         /// Which.
         of: Source,
     },
+    /// The harness sends a change of its own, to see how long it takes to come back by the watch.
+    EchoSent {
+        /// When.
+        us: i64,
+        /// Its number.
+        number: u64,
+    },
+    /// The API server did not take that change.
+    EchoRefused {
+        /// Its number.
+        number: u64,
+    },
 }
 
 /// Sends what is learned from one source, and keeps track of when it was heard.

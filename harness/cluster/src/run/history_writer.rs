@@ -13,11 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use probity_case::manifest::CASE;
 use probity_model::History;
-use probity_model::history::{Deed, Did, Gap, Happening, Header, Reading, Source};
+use probity_model::echo::Echoes;
+use probity_model::history::{Deed, Did, Gap, Happening, Header, Listener, Reading, Source};
 use probity_model::metronome::MetronomeReader;
 use tokio::sync::{mpsc, watch};
 
 use crate::fields::Fields as _;
+use crate::listen::echo::ANNOTATION;
 use crate::listen::incoming::Incoming;
 use crate::run_clock::RunClock;
 use crate::setup::metronome::{self, is_metronome};
@@ -38,6 +40,8 @@ struct WriterState {
     open: HashMap<String, OpenHistory>,
     /// Notices when a node is late for every pod.
     lateness: MetronomeReader,
+    /// Notices when the way to the watch is late for everything.
+    echoes: Echoes,
     /// The case of each pod, by the name of the pod.
     pods: HashMap<String, String>,
     /// The beginnings of the names that controllers will give to pods, each with its case.
@@ -78,6 +82,7 @@ impl HistoryWriter {
         let state = WriterState {
             open: HashMap::new(),
             lateness: metronome::lateness(),
+            echoes: Echoes::default(),
             pods: HashMap::new(),
             expected: Vec::new(),
             early: HashMap::new(),
@@ -128,6 +133,8 @@ impl WriterState {
             Incoming::Happening { us, what } => self.write(us, what),
             Incoming::Away { of, since_us } => self.away.push((of, since_us)),
             Incoming::Back { of } => self.away.retain(|(away, _)| *away != of),
+            Incoming::EchoSent { us, number } => self.echoes.sent(number, us),
+            Incoming::EchoRefused { number } => self.echoes.refused(number),
         }
     }
 
@@ -136,6 +143,13 @@ impl WriterState {
             Happening::Sighting(seen) if seen.kind == "Event" => {
                 let pod = seen.object.text("/involvedObject/name").to_owned();
                 self.write_about_pod(&pod, us, what);
+            }
+            Happening::Sighting(seen) if is_metronome(&seen.name) => {
+                let echo = seen.object["metadata"]["annotations"][ANNOTATION].as_str();
+                let number = echo.and_then(|number| number.parse().ok());
+                if let Some(noise) = number.and_then(|number| self.echoes.heard(number, us)) {
+                    self.write(us, Happening::Noise(noise));
+                }
             }
             Happening::Sighting(seen) => {
                 let slug = seen.object["metadata"]["labels"][CASE].as_str().map(str::to_owned);
@@ -166,8 +180,11 @@ impl WriterState {
                 known.push((us, reading.clone()));
                 self.write_for_all(us, &what);
             }
-            Happening::Noise(_) => {
-                self.last_noise_us = us;
+            Happening::Noise(noise) => {
+                // The starts of our own pods keep a small node busy; to wait until it is idle would take for ever.
+                if !matches!(noise.by, Listener::Node | Listener::Echo) {
+                    self.last_noise_us = us;
+                }
                 self.write_for_all(us, &what);
             }
             Happening::Deed(_) => self.write_for_all(us, &what),
@@ -280,7 +297,8 @@ impl CaseHistory {
         let mut state = self.writer.lock();
         state.forget_pods(&self.slug);
         let Some(mut open) = state.open.remove(&self.slug) else { return History::default() };
-        for noise in state.lateness.overdue(us, LONGEST_TRAVEL_US) {
+        let late = state.lateness.overdue(us, LONGEST_TRAVEL_US);
+        for noise in late.into_iter().chain(state.echoes.overdue(us)) {
             open.push(us, Happening::Noise(noise));
         }
         open.history

@@ -1,8 +1,9 @@
 //! The metronome: one idle pod on each node, with plain probes and nothing else.
 //!
-//! It does two things for the whole run. Its probes show when the kubelet of a node is late for every pod (see
-//! [`probity_model::metronome`]), and the clocks of the node are read at its control port. It has no exec probe, which
-//! would cost more than it would show.
+//! It does four things for the whole run. Its probes show when the kubelet of a node is late for every pod (see
+//! [`probity_model::metronome`]); it tells when all processors of the node are busy; the clocks of the node are read at its
+//! control port; and the harness changes its annotation in regular turns, to see how long a change takes to come back from
+//! the watch (see [`crate::listen::echo`]). It has no exec probe, which would cost more than it would show.
 
 use futures_util::future::join_all;
 use probity_case::manifest::{CONTROL_PORT, Setting};
@@ -16,7 +17,7 @@ use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::listen::incoming::Incoming;
-use crate::listen::node_clocks;
+use crate::listen::{echo, node_clocks};
 use crate::run_clock::RunClock;
 use crate::setup::own_pod::OwnPod;
 
@@ -102,6 +103,17 @@ impl Metronomes {
         };
         self.placed.iter().map(read).collect()
     }
+
+    /// Sends changes to the API server, to see how long they take to come back; none without a metronome.
+    pub(crate) fn send_echoes(
+        &self,
+        clock: RunClock,
+        out: &UnboundedSender<Incoming>,
+    ) -> Option<AbortOnDropHandle<()>> {
+        let MetronomePod { pod, .. } = self.placed.first()?;
+        let (cluster, namespace) = (self.cluster.clone(), self.namespace.clone());
+        Some(echo::keep_changing(cluster, namespace, pod.clone(), clock, out.clone()))
+    }
 }
 
 async fn start(
@@ -125,6 +137,7 @@ fn container(setting: &Setting) -> Value {
         ("AGNHOST_RECORDER", setting.recorder.clone()),
         ("AGNHOST_CONTROL", CONTROL_PORT.to_string()),
         ("AGNHOST_TOKEN", setting.token.clone()),
+        ("AGNHOST_WATCH_NODE", "true".to_owned()),
     ];
     let fields = [
         ("POD_NAME", "metadata.name"),

@@ -53,6 +53,7 @@ fn short(incoming: &Incoming) -> String {
             assert_eq!(*of, Source::Watch("Pod".to_owned()));
             return if matches!(incoming, Incoming::Back { .. }) { "back" } else { "away" }.to_owned();
         }
+        Incoming::EchoSent { .. } | Incoming::EchoRefused { .. } => panic!("a watch sends no change"),
     };
     match what {
         Happening::Sighting(sighting) => {

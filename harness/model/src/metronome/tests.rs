@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use super::*;
 use crate::history::Way;
 use probity_script::Endpoint;
@@ -69,6 +71,14 @@ fn a_restart_is_no_noise() {
     let mut ear = MetronomeReader::new(1_000_000);
     assert_eq!(ear.hear(0, &beat("a", 1_000_000)), None);
     assert_eq!(ear.hear(0, &beat("b", 9_000_000)), None);
+}
+
+#[test]
+fn a_saturated_node_is_noise_of_its_own() {
+    let Entry::Line(mut line) = beat("a", 5_000_000).entry else { panic!("no line") };
+    line.fact = Fact::Saturated(Saturated { for_us: 750_000 });
+    let told = MetronomeReader::new(1_000_000).hear(0, &heard(Entry::Line(line))).unwrap();
+    assert_eq!((told.by, told.from_us, told.to_us), (Listener::Node, 4_250_000, 5_000_000));
 }
 
 #[test]

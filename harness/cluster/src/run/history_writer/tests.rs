@@ -1,4 +1,4 @@
-use probity_model::history::{Change, Happening, Header, Heard, Sighting, Way};
+use probity_model::history::{Change, Happening, Header, Heard, Listener, Sighting, Way};
 use probity_script::witness::Entry;
 use serde_json::{Value, json};
 
@@ -83,4 +83,23 @@ fn pods_that_nobody_expects_and_pods_of_closed_cases_are_strays() {
     drop(case.close());
     take(&writer, vec![pod("a-b-web-1-x", "a-b"), witnessed("a-b-web-1-x", "u")]);
     assert_eq!(writer.lock().strays, 5);
+}
+
+#[test]
+fn a_change_of_ours_that_comes_back_late_is_noise_in_every_history() {
+    let (writer, case) = open();
+    let echo = json!({ "metadata": { "annotations": { "probity.dev/echo": "1" } } });
+    take(&writer, vec![Incoming::EchoSent { us: -2_000_000, number: 1 }]);
+    take(&writer, vec![sighting("Pod", "probity-metronome-0", echo)]);
+    take(&writer, vec![Incoming::EchoSent { us: -3_000_000, number: 2 }]);
+    let spans = |history: &probity_model::History| {
+        let noise = history.events().filter_map(|(_, event)| match &event.what {
+            Happening::Noise(noise) => Some((noise.by, noise.from_us)),
+            _ => None,
+        });
+        noise.collect::<Vec<_>>()
+    };
+    assert_eq!(case.look(spans), [(Listener::Echo, -2_000_000)]);
+    let closed = case.close();
+    assert_eq!(spans(&closed)[1..], [(Listener::Echo, -3_000_000)], "one that never came back");
 }

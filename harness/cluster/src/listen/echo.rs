@@ -1,0 +1,37 @@
+//! Changes an annotation of a pod of the harness's own in regular turns: see [`probity_model::echo`].
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::api::client::ClusterClient;
+use crate::listen::incoming::Incoming;
+use crate::run_clock::RunClock;
+
+/// The annotation, whose value is the number of the change.
+pub(crate) const ANNOTATION: &str = "probity.dev/echo";
+const EVERY: Duration = Duration::from_secs(3);
+
+/// Changes the pod every three seconds and tells when, until the handle is dropped.
+pub(crate) fn keep_changing(
+    cluster: ClusterClient,
+    namespace: String,
+    pod: String,
+    clock: RunClock,
+    out: UnboundedSender<Incoming>,
+) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        for number in 1_u64.. {
+            if out.send(Incoming::EchoSent { us: clock.us(), number }).is_err() {
+                return;
+            }
+            let patch = json!({ "metadata": { "annotations": { ANNOTATION: number.to_string() } } });
+            if cluster.patch(&namespace, "Pod", &pod, "", &patch).await.is_err() {
+                let _ = out.send(Incoming::EchoRefused { number });
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }))
+}
