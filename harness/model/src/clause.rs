@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facets::{self, Needed};
 use crate::measure::Bound;
+use crate::stage::Stage;
 use crate::version::{minor, patch};
 
 /// The stable name of a clause, such as `probe.http.default-path`.
@@ -139,6 +140,9 @@ pub struct Clause {
     /// What else its bounds allow, and how much it takes to say something, by name; see [`Tolerance`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tolerances: BTreeMap<String, Tolerance>,
+    /// Where it stands between what is sent and what users notice: what is violated at an earlier stage may explain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<Stage>,
     /// What must have been seen of it before it holds; see [`crate::facets`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facets: Needed,

@@ -18,6 +18,7 @@ pub mod judge;
 pub mod measure;
 pub mod mechanisms;
 pub mod metronome;
+pub mod stage;
 pub mod stamp;
 pub mod timeline;
 pub mod verdict;

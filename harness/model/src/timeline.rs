@@ -16,6 +16,8 @@ mod probes;
 mod result;
 mod spec;
 
+use std::collections::BTreeMap;
+
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
@@ -93,7 +95,7 @@ impl<'h> Timeline<'h> {
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
-        let mut spans: Vec<Interval> = self
+        let spans: Vec<Interval> = self
             .noise
             .iter()
             .filter(|(_, noise)| match &noise.clock {
@@ -108,13 +110,7 @@ impl<'h> Timeline<'h> {
                 held.at.meet(window)
             })
             .collect();
-        spans.sort_unstable_by_key(|span| span.lo);
-        let (mut total, mut reached) = (0, i64::MIN);
-        for span in spans {
-            total += (span.hi - span.lo.max(reached)).max(0);
-            reached = reached.max(span.hi);
-        }
-        total
+        covered(spans)
     }
 
     /// A stamp on another clock, if both offsets are known.
@@ -152,6 +148,19 @@ impl<'h> Timeline<'h> {
         })
     }
 
+    /// For how long targets were stalled in this history, on the node that had most of it, and how long it is.
+    #[must_use]
+    pub fn stalled(&self) -> (i64, i64) {
+        let mut nodes: BTreeMap<&str, Vec<Interval>> = BTreeMap::new();
+        for (_, stall) in self.noise.iter().filter(|(_, noise)| noise.by.is_stall()) {
+            if let Clock::Node(node) = &stall.clock {
+                nodes.entry(node).or_default().push(Interval::new(stall.from_us, stall.to_us));
+            }
+        }
+        let began = self.history.events().map(|(_, event)| event.us).min().unwrap_or(self.ended_us);
+        (nodes.into_values().map(covered).max().unwrap_or(0), self.ended_us - began)
+    }
+
     /// How much earlier something may have happened than it was written down, since whoever wrote it down was stalled: as
     /// much as it is later than the beginning of a stall that was not long over.
     #[must_use]
@@ -181,4 +190,15 @@ impl<'h> Timeline<'h> {
                 .map(move |line| (pod, container, line))
         })
     }
+}
+
+/// How much time these spans cover together.
+fn covered(mut spans: Vec<Interval>) -> i64 {
+    spans.sort_unstable_by_key(|span| span.lo);
+    let (mut total, mut reached) = (0, i64::MIN);
+    for span in spans {
+        total += (span.hi - span.lo.max(reached)).max(0);
+        reached = reached.max(span.hi);
+    }
+    total
 }

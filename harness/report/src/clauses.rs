@@ -42,6 +42,7 @@ pub(super) fn of_clause(
         actual: clause.known(),
         verdict: word,
         reason: verdict.and_then(Reason::of),
+        follows_from: None,
         finding: verdict.map(|verdict| verdict.sentence().to_owned()).unwrap_or_default(),
         evidence: outcome.map(|vote| evidence(vote, &votes, case_runs)).unwrap_or_default(),
         facets,

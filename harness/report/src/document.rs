@@ -80,6 +80,9 @@ pub struct RunResult {
     pub cases: Counts,
     /// Each profile that was asked for.
     pub profiles: Vec<ProfileReport>,
+    /// How many parts in a hundred of the cases' time the targets were stalled.
+    #[serde(default, skip_serializing_if = "is_none_of_it")]
+    pub stalled_percent: i64,
 }
 
 /// How many there are of each verdict. The parts add up to the total.
@@ -131,7 +134,8 @@ pub enum ProfileOutcome {
     Partial,
     /// A clause was violated.
     Failure,
-    /// It is no statement about the cluster: something of ours failed, nothing ran, or the program was modified.
+    /// It is no statement about the cluster: something of ours failed, nothing ran, the nodes were too noisy, or the program
+    /// was modified.
     Invalid,
 }
 
@@ -156,6 +160,10 @@ pub struct ClauseReport {
     /// Why, for those verdicts that have a closed set of reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
+    /// The violated clause that likely explains this violation: it was violated in the same cases, for the same pods, at an
+    /// earlier stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows_from: Option<ClauseId>,
     /// What was seen, in a sentence. Empty where it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
@@ -308,6 +316,10 @@ impl Report {
         let judged_by = (book(&self.suite) != book(suite)).then(|| suite.clone());
         Self { judged_by, ..self }
     }
+}
+
+fn is_none_of_it(percent: &i64) -> bool {
+    *percent == 0
 }
 
 fn is_zero(number: &usize) -> bool {

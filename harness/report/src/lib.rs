@@ -4,6 +4,7 @@
 //! making is in it: no time of writing, no random name. What is not known is left out, never invented.
 
 mod build;
+mod causes;
 mod clauses;
 mod diff;
 mod document;

@@ -55,10 +55,18 @@ impl Counts {
     }
 }
 
+/// With more stalls than this, lateness cannot be told from a fault any more, whatever the verdicts say.
+const TOO_NOISY_PERCENT: i64 = 50;
+
 /// What became of a profile whose cases were written for these clauses.
-pub(super) fn profile(profile: Profile, clauses: &[&ClauseReport], modified: bool) -> ProfileReport {
+pub(super) fn profile(
+    profile: Profile,
+    clauses: &[&ClauseReport],
+    modified: bool,
+    stalled_percent: i64,
+) -> ProfileReport {
     let counts = Counts::of(clauses.iter().map(|clause| clause.verdict));
-    let (result, why) = outcome(counts, modified);
+    let (result, why) = outcome(counts, modified, stalled_percent);
     let mut names: BTreeMap<Word, Vec<ClauseId>> = BTreeMap::new();
     for clause in clauses {
         names.entry(clause.verdict).or_default().push(clause.id.clone());
@@ -66,7 +74,13 @@ pub(super) fn profile(profile: Profile, clauses: &[&ClauseReport], modified: boo
     ProfileReport { profile, result, why, counts, clauses: names }
 }
 
-fn outcome(counts: Counts, modified: bool) -> (ProfileOutcome, String) {
+fn outcome(counts: Counts, modified: bool, stalled_percent: i64) -> (ProfileOutcome, String) {
+    if stalled_percent > TOO_NOISY_PERCENT {
+        let why = format!(
+            "the nodes are too noisy: processes were stalled for {stalled_percent} % of the time, more than {TOO_NOISY_PERCENT} %"
+        );
+        return (ProfileOutcome::Invalid, why);
+    }
     let (result, why) = if counts.violated > 0 {
         (ProfileOutcome::Failure, "a clause was violated")
     } else if counts.error > 0 {

@@ -14,11 +14,13 @@ use crate::run_log::{ClusterFacts, Leftover, Planned, RunFacts, Suite, Tool, Usa
 const CLAUSES: &str = r"
 - id: demo.never-restarts
   level: must
+  stage: action
   says: A container that passes its probes is not restarted.
   source: { document: Demo, edition: '1' }
   tested: by counting
 - id: demo.probes-on-time
   level: should
+  stage: pace
   says: Probes come one period apart.
   source: { document: Demo, edition: '1', anchor: periods }
   slack: { by: 500ms, because: it is a demonstration }
@@ -124,6 +126,20 @@ impl Run {
             judges: judges.iter().map(|id| id.parse().unwrap()).collect(),
             story: "why not".to_owned(),
         });
+        self
+    }
+
+    /// The target of the first history was stalled for so long from the beginning on.
+    fn stalled(mut self, for_us: i64) -> Self {
+        let Ok(told) = &mut self.histories[0].contents else { return self };
+        let (by, clock) = (Listener::Target, Clock::Node(NODE.to_owned()));
+        let noise = Noise { by, clock, from_us: AHEAD_US, to_us: AHEAD_US + for_us };
+        let mut noisy = History::new(told.history.header.clone());
+        noisy.push(0, Happening::Noise(noise));
+        for (_, event) in told.history.events() {
+            noisy.push(event.us, event.what.clone());
+        }
+        told.history = noisy;
         self
     }
 
@@ -307,16 +323,7 @@ fn a_history_that_is_missing_torn_or_changed_is_an_error_of_its_case() {
 
 #[test]
 fn a_doubt_in_passing_is_told_and_does_not_change_the_exit_code() {
-    let mut run = Run::new().ended("demo/calm", &[RESTARTS], LATE, 0);
-    let Ok(told) = &mut run.histories[0].contents else { return };
-    let (by, clock) = (Listener::Target, Clock::Node(NODE.to_owned()));
-    let noise = Noise { by, clock, from_us: AHEAD_US, to_us: AHEAD_US + 9_000_000 };
-    let mut noisy = History::new(told.history.header.clone());
-    noisy.push(0, Happening::Noise(noise));
-    for (_, event) in told.history.events() {
-        noisy.push(event.us, event.what.clone());
-    }
-    told.history = noisy;
+    let run = Run::new().ended("demo/calm", &[RESTARTS], LATE, 0).stalled(9_000_000);
     let report = run.report();
     assert_eq!(clause(&report, ON_TIME_ID).verdict, Word::Inconclusive);
     assert_eq!(report.cases[0].verdict, Word::Holds);
@@ -424,4 +431,34 @@ fn a_difference_names_what_changed() {
     assert!(!Diff::between(&late, &calm).is_worse());
     insta::assert_snapshot!(diff.in_words());
     assert_eq!(Diff::between(&calm, &calm).unchanged, 3);
+}
+
+#[test]
+fn what_follows_from_an_earlier_stage_is_folded_under_its_cause() {
+    let report = Run::new().ended("demo/late", &[RESTARTS, ON_TIME_ID], LATE, 2).report();
+    let (cause, effect) = (clause(&report, ON_TIME_ID), clause(&report, RESTARTS));
+    assert_eq!((cause.verdict, effect.verdict), (Word::Violated, Word::Violated));
+    assert_eq!(effect.follows_from.as_ref(), Some(&cause.id));
+    assert_eq!(cause.follows_from, None);
+    let words = report.in_words();
+    assert!(
+        words.contains("so, likely 1 clause is violated too:\n             demo.never-restarts: "),
+        "{words}"
+    );
+    assert!(!words.contains("demo.never-restarts  must"), "the effect has no paragraph of its own: {words}");
+}
+
+#[test]
+fn what_is_violated_without_the_other_is_no_effect_of_it() {
+    let run = Run::new().ended("demo/late", &[ON_TIME_ID], LATE, 2).ended("demo/calm", &[RESTARTS], &[], 2);
+    assert_eq!(clause(&run.report(), RESTARTS).follows_from, None);
+}
+
+#[test]
+fn a_run_on_a_node_that_was_stalled_most_of_the_time_is_invalid() {
+    let run = Run::new().ended("demo/calm", &[RESTARTS], ON_TIME, 0).stalled(9_000_000);
+    let result = run.report().result;
+    assert!(result.stalled_percent > 50, "{result:?}");
+    assert_eq!(result.profiles[0].result, ProfileOutcome::Invalid);
+    assert!(result.profiles[0].why.contains("too noisy"), "{}", result.profiles[0].why);
 }

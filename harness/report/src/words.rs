@@ -80,6 +80,10 @@ pub fn paragraph(clause: &ClauseReport) -> String {
     lines.join("\n") + "\n"
 }
 
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
 /// What was measured in the case that decided, without what the finding says already.
 fn measured(clause: &ClauseReport) -> Vec<String> {
     let decided = clause.evidence.first().map(|found| &found.case);
@@ -117,6 +121,27 @@ impl Report {
         )
     }
 
+    /// The clauses with a verdict, without the violations that likely follow from another.
+    pub fn causes_of(&self, word: Word) -> impl Iterator<Item = &ClauseReport> {
+        self.clauses.iter().filter(move |clause| clause.verdict == word && clause.follows_from.is_none())
+    }
+
+    /// What likely follows from a violation: one line for each violated clause that does. Nothing of nothing.
+    #[must_use]
+    pub fn effects(&self, cause: &ClauseReport) -> String {
+        let follow = self.clauses.iter().filter(|clause| clause.follows_from.as_ref() == Some(&cause.id));
+        let lines: Vec<String> =
+            follow.map(|clause| format!("             {}: {}\n", clause.id, clause.finding)).collect();
+        match lines.len() {
+            0 => String::new(),
+            count => format!(
+                "  so, likely {} violated too:\n{}",
+                counted(count, "clause is", "clauses are"),
+                lines.concat()
+            ),
+        }
+    }
+
     /// The report as text for a terminal: the sum, the profiles, and whatever asks for a reader.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -127,8 +152,8 @@ impl Report {
             words += &format!("profile {name}: {result} ({}: {})\n", profile.why, profile.counts.in_words());
         }
         for word in [Word::Violated, Word::Error, Word::Inconclusive, Word::Diverges] {
-            for clause in self.clauses.iter().filter(|clause| clause.verdict == word) {
-                words += &format!("\n{}", paragraph(clause));
+            for clause in self.causes_of(word) {
+                words += &format!("\n{}{}", paragraph(clause), self.effects(clause));
             }
         }
         for case in self.cases.iter().filter(|case| case.judges.is_empty() || case.verdict == Word::Error) {

@@ -71,7 +71,7 @@ struct Note {
 
 /// A note for each clause of this verdict, and for each case whose own expectations came to it.
 fn notes(report: &Report, word: Word) -> Vec<Note> {
-    let clauses = report.clauses.iter().filter(|clause| clause.verdict == word);
+    let clauses = report.causes_of(word);
     let clauses = clauses.map(|clause| {
         let case = case_of(clause);
         Note {

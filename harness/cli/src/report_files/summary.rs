@@ -126,8 +126,8 @@ fn open(report: &Report) -> Vec<Value> {
     for word in [Word::Violated, Word::Error, Word::Inconclusive] {
         let mut add =
             |name: &str, text: String| open.push(json!({ "title": format!("{name}: {word}"), "text": text }));
-        for clause in report.clauses.iter().filter(|clause| clause.verdict == word) {
-            add(clause.id.as_str(), paragraph(clause));
+        for clause in report.causes_of(word) {
+            add(clause.id.as_str(), paragraph(clause) + &report.effects(clause));
         }
         for case in &report.cases {
             for expected in case.expected.iter().filter(|expected| Word::of(&expected.verdict) == word) {

@@ -1,0 +1,47 @@
+//! The stations of a probe, from what is sent to what users of a service notice.
+//!
+//! What goes wrong at one station shows at all that follow: a probe that asks the wrong port fails, its failures are
+//! counted, the container is restarted, and its endpoint goes away. Each clause stands at one station, so that a report
+//! can tell the likely cause from what follows from it.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a clause stands, in the order of cause and effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// What the API server takes and fills in.
+    Spec,
+    /// What is sent, and where.
+    Request,
+    /// What an answer, or none, counts as.
+    Result,
+    /// When probes are sent.
+    Pace,
+    /// How many results it takes.
+    Count,
+    /// What the kubelet does to the container.
+    Action,
+    /// What the API shows of it.
+    Status,
+    /// What users of a service, a rollout or a budget notice.
+    Traffic,
+}
+
+impl Stage {
+    /// The word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::Request => "request",
+            Self::Result => "result",
+            Self::Pace => "pace",
+            Self::Count => "count",
+            Self::Action => "action",
+            Self::Status => "status",
+            Self::Traffic => "traffic",
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Causes before effects: of several violated clauses, which one explains the others.
+//!
+//! One fault of a kubelet makes many clauses fail: a probe that goes to another port is no success, is counted, restarts
+//! the container. A violation is likely the effect of another if, in every case that shows it, the other is violated too,
+//! for the same pods, at an earlier [`Stage`]. That is a guess that saves a reader time, and no verdict: the effect stays
+//! violated.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_model::clause::ClauseId;
+use probity_model::stage::Stage;
+use probity_model::verdict::Verdict;
+use probity_model::{EventId, Happening, History, Registry};
+
+use crate::build::CaseRun;
+use crate::document::ClauseReport;
+
+/// A violation in one case.
+struct Violation<'a> {
+    clause: &'a ClauseId,
+    stage: Stage,
+    pods: BTreeSet<&'a str>,
+}
+
+/// Names the likely cause of each violated clause that has one among the others.
+pub(super) fn name(registry: &Registry, clauses: &mut [ClauseReport], case_runs: &[CaseRun<'_>]) {
+    let cases: Vec<Vec<Violation<'_>>> =
+        case_runs.iter().map(|case_run| violations(registry, case_run)).collect();
+    let causes: BTreeMap<ClauseId, ClauseId> = clauses
+        .iter()
+        .filter_map(|clause| Some((clause.id.clone(), cause_of(&clause.id, &cases)?.clone())))
+        .collect();
+    for clause in clauses {
+        clause.follows_from = causes.get(&clause.id).cloned();
+    }
+}
+
+/// The clause of the earliest stage that is violated wherever this one is.
+fn cause_of<'a>(effect: &ClauseId, cases: &'a [Vec<Violation<'a>>]) -> Option<&'a ClauseId> {
+    let mut common: Option<BTreeSet<(Stage, &ClauseId)>> = None;
+    for case in cases {
+        let Some(found) = case.iter().find(|violation| violation.clause == effect) else { continue };
+        let earlier = case.iter().filter(|other| {
+            other.stage < found.stage && other.pods.iter().any(|pod| found.pods.contains(pod))
+        });
+        let here: BTreeSet<_> = earlier.map(|other| (other.stage, other.clause)).collect();
+        common = Some(match common {
+            None => here,
+            Some(so_far) => so_far.intersection(&here).copied().collect(),
+        });
+    }
+    common?.into_iter().next().map(|(_, clause)| clause)
+}
+
+fn violations<'a>(registry: &'a Registry, case_run: &'a CaseRun<'_>) -> Vec<Violation<'a>> {
+    let Some(history) = case_run.history else { return Vec::new() };
+    let of = |judgement: &'a probity_model::Judgement| {
+        let Verdict::Violated { evidence, .. } = &judgement.verdict else { return None };
+        let stage = registry.catalogue.get(&judgement.clause)?.stage?;
+        Some(Violation { clause: &judgement.clause, stage, pods: pods(history, evidence.events()) })
+    };
+    case_run.report.judgements.iter().filter_map(of).collect()
+}
+
+/// The names of the pods that these events are about.
+fn pods<'h>(history: &'h History, events: &[EventId]) -> BTreeSet<&'h str> {
+    let pod = |id: &EventId| match &history.get(*id)?.what {
+        Happening::Witness(heard) => Some(heard.pod.as_str()),
+        Happening::Sighting(seen) if seen.kind == "Pod" => Some(seen.name.as_str()),
+        Happening::Sighting(seen) if seen.kind == "Event" => {
+            seen.object.get("involvedObject")?.get("name")?.as_str()
+        }
+        _ => None,
+    };
+    events.iter().filter_map(pod).collect()
+}
