@@ -1,15 +1,22 @@
-//! Which planted defects of the simulated kubelet each clause notices, as the simulator's tests have written it down in
-//! `defects.txt`. Here it is only read.
+//! Which defects each clause notices: those planted in the simulated kubelet, as the simulator's tests have written it down in
+//! `defects.txt`, and those of a real kubelet, as `ci/saboteur` has in `real-defects.txt`. Here they are only read.
 
 use std::collections::BTreeMap;
 
-static WRITTEN: &str = include_str!("defects.txt");
+static PLANTED: &str = include_str!("defects.txt");
+static REAL: &str = include_str!("real-defects.txt");
 
 /// The planted defects that each clause notices, by the clause's id, in the order of the list of defects. A clause that
 /// notices none is missing.
 #[must_use]
 pub fn defects() -> BTreeMap<&'static str, Vec<&'static str>> {
-    read(WRITTEN)
+    read(PLANTED)
+}
+
+/// The same for the defects of a real kubelet.
+#[must_use]
+pub fn real_defects() -> BTreeMap<&'static str, Vec<&'static str>> {
+    read(REAL)
 }
 
 /// Reads the matrix: a defect at the beginning of a line, the clauses that notice it indented below it.
@@ -42,7 +49,8 @@ mod tests {
     fn what_is_written_down_speaks_of_clauses_that_exist() {
         let catalogue = crate::catalogue().unwrap();
         let known: Vec<&str> = catalogue.iter().map(|clause| clause.id.as_str()).collect();
-        let unknown: Vec<&str> = defects().into_keys().filter(|clause| !known.contains(clause)).collect();
+        let noticing = defects().into_keys().chain(real_defects().into_keys());
+        let unknown: Vec<&str> = noticing.filter(|clause| !known.contains(clause)).collect();
         assert!(defects().len() > 60 && unknown.is_empty(), "{unknown:?}");
     }
 }

@@ -28,7 +28,7 @@ use probity_case::Case;
 use probity_model::{Catalogue, Judge, Registry};
 use probity_script::problem::Problem;
 
-pub use defects::defects;
+pub use defects::{defects, real_defects};
 pub use sources::{Sources, sources};
 pub use upstream::{Check, Upstream, upstream};
 

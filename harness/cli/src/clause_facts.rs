@@ -15,6 +15,7 @@ use crate::exit_status::Failure;
 /// The facts that the clauses themselves do not hold.
 pub(crate) struct ClauseIndex {
     defects: BTreeMap<&'static str, Vec<&'static str>>,
+    real_defects: BTreeMap<&'static str, Vec<&'static str>>,
     chapters: BTreeMap<ClauseId, &'static Chapter>,
     /// What upstream's own specs check.
     pub(crate) upstream: Upstream,
@@ -31,6 +32,8 @@ pub(crate) struct ClauseFacts<'b> {
     pub(crate) cases: Vec<&'b Case>,
     /// The planted defects that it notices.
     pub(crate) defects: &'b [&'static str],
+    /// The defects of a real kubelet that it notices.
+    pub(crate) real_defects: &'b [&'static str],
     /// What upstream checks of it: the first and the last number of the specs, and what they do.
     pub(crate) upstream: Vec<(usize, usize, &'b Check)>,
 }
@@ -43,7 +46,12 @@ impl ClauseIndex {
         for chapter in CHAPTERS {
             chapters.extend(chapter.catalogue()?.iter().map(|clause| (clause.id.clone(), chapter)));
         }
-        Ok(Self { defects: probity_suites::defects(), chapters, upstream: probity_suites::upstream()? })
+        Ok(Self {
+            defects: probity_suites::defects(),
+            real_defects: probity_suites::real_defects(),
+            chapters,
+            upstream: probity_suites::upstream()?,
+        })
     }
 
     /// The chapter of a clause.
@@ -59,6 +67,7 @@ impl ClauseIndex {
             judged: book.registry.has_judge(&clause.id),
             cases: book.cases().filter(|case| case.judges.contains(&clause.id)).collect(),
             defects: self.defects.get(clause.id.as_str()).map_or(&[], Vec::as_slice),
+            real_defects: self.real_defects.get(clause.id.as_str()).map_or(&[], Vec::as_slice),
             upstream: self
                 .upstream
                 .numbered()

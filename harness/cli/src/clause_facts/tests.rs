@@ -55,7 +55,16 @@ fn a_clause_without_anything_lacks_all_of_it_and_a_reason_excuses_it() {
     let mut clause = catalogue.iter().next().unwrap().clone();
     let lacks = |clause: &Clause| {
         let (chapter, judged) = (None, false);
-        ClauseFacts { clause, chapter, judged, cases: Vec::new(), defects: &[], upstream: Vec::new() }.lacks()
+        ClauseFacts {
+            clause,
+            chapter,
+            judged,
+            cases: Vec::new(),
+            defects: &[],
+            real_defects: &[],
+            upstream: Vec::new(),
+        }
+        .lacks()
     };
     assert_eq!(lacks(&clause), ["judge", "case", "defect"]);
     clause.without_case = Some("nothing can arrange it".to_owned());

@@ -55,7 +55,8 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     };
     part("Source:", &source(context, facts));
     if let Some(known) = clause.known() {
-        part("Known divergence:", &context.sentences(&known));
+        let issue = clause.actual_issue.as_ref().map(|issue| format!(" See <{issue}>.")).unwrap_or_default();
+        part("Known divergence:", &(context.sentences(&known) + &issue));
     }
     if let Some(why) = &clause.untestable {
         part("Not judged:", &context.sentences(why));
@@ -72,8 +73,19 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     if !tolerances.is_empty() {
         part("Tolerances:", &format!("\n{tolerances}"));
     }
+    if !clause.facets.is_empty() {
+        let of = |(of, values): (&String, &Vec<String>)| format!("\n- {of}: {}", values.join(", "));
+        part(
+            "Holds once it was seen in each of:",
+            &format!("\n{}", clause.facets.iter().map(of).collect::<String>()),
+        );
+    }
     part("Cases:", &cases_of(context, facts));
     part("Planted defects that it notices:", &defects_of(context, facts));
+    if !facts.real_defects.is_empty() {
+        let names: Vec<String> = facts.real_defects.iter().map(|name| format!("`{name}`")).collect();
+        part("Defects of a real kubelet that it notices:", &names.join(", "));
+    }
     part("Upstream's own specs:", &upstream_of(context, facts));
     text
 }

@@ -53,6 +53,12 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     if let Some(known) = clause.known() {
         part("actual", &known);
     }
+    if let Some(issue) = &clause.actual_issue {
+        part("see", issue);
+    }
+    for (at, (of, values)) in clause.facets.iter().enumerate() {
+        part(if at == 0 { "seen in" } else { "" }, &format!("{of}: {}", values.join(", ")));
+    }
     if let Some(slack) = &clause.slack {
         part("slack", &format!("{}: {}", slack.by, slack.because));
     }
@@ -79,6 +85,9 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         part("notices", &facts.defects.join(", "));
     } else if let Some(why) = &clause.without_defect {
         part("notices", &format!("no planted defect: {why}"));
+    }
+    if !facts.real_defects.is_empty() {
+        part("for real", &facts.real_defects.join(", "));
     }
     for (at, (_, _, check)) in facts.upstream.iter().enumerate() {
         let said = format!("{}: {}", check.arranges, check.asserts);

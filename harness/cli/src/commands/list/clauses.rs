@@ -59,6 +59,7 @@ fn as_json(facts: &ClauseFacts<'_>) -> Value {
         "judge": facts.judge(),
         "cases": facts.cases.iter().map(|case| &case.name).collect::<Vec<_>>(),
         "defects": facts.defects,
+        "real-defects": facts.real_defects,
         "upstream": facts.upstream.iter().map(|(first, last, _)| [first, last]).collect::<Vec<_>>(),
         "lacks": facts.lacks(),
     })
@@ -104,6 +105,9 @@ fn as_entry(facts: &ClauseFacts<'_>) -> String {
     let names: Vec<&str> = facts.cases.iter().map(|case| case.name.0.as_str()).collect();
     part("cases", &if names.is_empty() { none(&clause.without_case) } else { names.join(", ") });
     let defects = facts.defects;
+    if !facts.real_defects.is_empty() {
+        part("real", &facts.real_defects.join(", "));
+    }
     part("defects", &if defects.is_empty() { none(&clause.without_defect) } else { defects.join(", ") });
     text
 }
@@ -112,12 +116,14 @@ fn as_entry(facts: &ClauseFacts<'_>) -> String {
 fn summary(meant: &[&ClauseFacts<'_>]) -> String {
     let count = |what: fn(&ClauseFacts<'_>) -> bool| meant.iter().filter(|facts| what(facts)).count();
     let mut text = format!(
-        "\n{} clauses: {} judged, {} untestable; {} with a case of their own, {} notice a planted defect\n",
+        "\n{} clauses: {} judged, {} untestable; {} with a case of their own, {} notice a planted defect, {} a defect of a \
+         real kubelet\n",
         meant.len(),
         count(|facts| facts.judge() == "judged"),
         count(|facts| facts.judge() == "untestable"),
         count(|facts| !facts.cases.is_empty()),
         count(|facts| !facts.defects.is_empty()),
+        count(|facts| !facts.real_defects.is_empty()),
     );
     let lacking: Vec<[String; 2]> = meant
         .iter()
