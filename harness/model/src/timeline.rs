@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
-use crate::history::{Deed, EventId, Gap, History, Noise, Tried};
+use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
 use crate::measure::{Blur, Bound, Interval, Measurement, Unit};
-use crate::mechanisms::STALL_LINGERS;
+use crate::mechanisms::{SATURATION_DELAYS, STALL_LINGERS};
 
 pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
@@ -143,7 +143,10 @@ impl<'h> Timeline<'h> {
             observed: self.clocks.between(from, to)?,
             bound,
             noise: self.noise_between(node, from, to),
-            blur: Blur { from: self.stalled_at(from), to: self.stalled_at(to) },
+            blur: Blur {
+                from: self.stalled_at(from).max(self.saturated_before(node, from)),
+                to: self.stalled_at(to),
+            },
             events: vec![from_id, to_id],
         })
     }
@@ -171,6 +174,20 @@ impl<'h> Timeline<'h> {
             stall.from_us <= at.at.hi && at.at.lo <= stall.to_us.saturating_add(STALL_LINGERS)
         });
         near.map(|(_, stall)| at.at.hi - stall.from_us).max().unwrap_or(0)
+    }
+
+    /// For how long a node was saturated just before an instant. What a kubelet began then arrived so much later, and its own
+    /// clock ran: the time since seems shorter than it was to the kubelet.
+    fn saturated_before(&self, node: &str, at: &Stamp) -> i64 {
+        let spans = self.noise.iter().filter_map(|(_, noise)| match &noise.clock {
+            Clock::Node(of) if of == node && noise.by == Listener::Node => {
+                let before = self.bring(at, &noise.clock)?;
+                let window = Interval::new(before.lo.saturating_sub(SATURATION_DELAYS), before.hi);
+                Interval::new(noise.from_us, noise.to_us).meet(window)
+            }
+            _ => None,
+        });
+        covered(spans.collect())
     }
 
     /// The stamp of an event on the harness's clock: when it was heard.

@@ -1,0 +1,93 @@
+//! Whose lateness excuses whom.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use probity_composer::{Composer, NODE};
+use probity_model::history::Listener;
+use probity_model::measure::Fit;
+use probity_model::{Bound, Measurement, Seen, Stamp, Timeline};
+use serde_json::json;
+
+/// The time between two probes at these instants, with what somebody noticed meanwhile.
+fn measured((from, to): (f64, f64), noise: Option<(Listener, f64, f64)>, bound: Bound) -> Measurement {
+    let mut run = Composer::new(&[]);
+    run.create(0.1, &json!({ "containers": [{ "name": "target" }] })).start(0.5, 0);
+    let first = run.probe(from, "/ready", 200);
+    let second = run.probe(to, "/ready", 200);
+    if let Some((by, from, to)) = noise {
+        run.noise_by(by, from, to);
+    }
+    run.reading(20.0);
+    let history = run.done();
+    let timeline = Timeline::of(&history);
+    let asked = &timeline.pods[0].containers[0].attempts[0].requests;
+    let at = |id| asked.iter().find(|asked| asked.id == id).map(|asked| (id, asked.at.clone()));
+    let (first, second) = (at(first).unwrap(), at(second).unwrap());
+    timeline.measure("the time", NODE, (first.0, &first.1), (second.0, &second.1), bound).unwrap()
+}
+
+fn at_most(seconds: i64) -> Bound {
+    Bound::at_most(seconds * 1_000_000, "a bound")
+}
+
+fn at_least(seconds: i64) -> Bound {
+    Bound::at_least(seconds * 1_000_000, "a bound")
+}
+
+fn word(measurement: Measurement) -> &'static str {
+    let mut seen = Seen::new();
+    seen.measure(measurement);
+    seen.verdict().unwrap().0.word()
+}
+
+#[test]
+fn a_kubelet_that_is_late_for_everybody_has_no_excuse_of_its_own() {
+    let late = |by| measured((2.0, 6.0), Some((by, 3.0, 6.0)), at_most(2)).fit();
+    assert_eq!(late(Listener::Metronome), Fit::Missed);
+    assert_eq!(late(Listener::Target), Fit::Undecided);
+    assert_eq!(late(Listener::Node), Fit::Undecided);
+}
+
+#[test]
+fn noise_excuses_as_much_as_it_lasted() {
+    let late = |to| measured((2.0, 6.0), Some((Listener::Node, 3.0, to)), at_most(2)).fit();
+    assert_eq!(late(4.5), Fit::Missed);
+    assert_eq!(late(5.5), Fit::Undecided);
+}
+
+#[test]
+fn the_way_to_the_watch_excuses_only_what_came_that_way() {
+    let between_probes = measured((2.0, 6.0), Some((Listener::Echo, 2.5, 6.0)), at_most(2));
+    assert_eq!(between_probes.fit(), Fit::Missed);
+    let mut run = Composer::new(&[]);
+    run.create(0.1, &json!({ "containers": [{ "name": "target" }] }));
+    run.noise_by(Listener::Echo, 2.5, 6.0);
+    let history = run.done();
+    let timeline = Timeline::of(&history);
+    let (from, to) = (Stamp::harness(2_000_000), Stamp::harness(6_000_000));
+    assert_eq!(timeline.noise_between(NODE, &from, &to), 3_500_000);
+}
+
+#[test]
+fn a_lower_bound_that_a_stall_has_touched_does_not_hold() {
+    assert_eq!(word(measured((2.0, 6.0), None, at_least(3))), "holds");
+    let stalled_at_the_end = measured((2.0, 6.0), Some((Listener::Target, 4.0, 6.0)), at_least(3));
+    assert!(stalled_at_the_end.is_blurred());
+    assert_eq!(word(stalled_at_the_end), "inconclusive");
+    assert_eq!(word(measured((2.0, 3.0), Some((Listener::Target, 2.2, 2.9)), at_least(3))), "violated");
+}
+
+#[test]
+fn what_began_on_a_saturated_node_may_have_begun_earlier() {
+    let short = |noise| measured((2.0, 4.8), noise, at_least(3));
+    assert_eq!(short(None).fit(), Fit::Missed);
+    assert_eq!(short(Some((Listener::Node, 1.5, 2.0))).fit(), Fit::Undecided);
+    assert_eq!(short(Some((Listener::Node, 3.0, 4.0))).fit(), Fit::Missed, "not what came later");
+}
+
+#[test]
+fn a_blurred_measurement_counts_for_nothing_where_there_are_others() {
+    let mut seen = Seen::new();
+    seen.measure(measured((2.0, 6.0), Some((Listener::Target, 4.0, 6.0)), at_least(3)));
+    seen.measure(measured((2.0, 6.0), None, at_least(3)));
+    assert_eq!(seen.verdict().unwrap().0.word(), "holds");
+}
