@@ -3,8 +3,10 @@
 //! A reading says what a history shows, and what it leaves open; it promises nothing. What is promised is in the
 //! chapters, and nothing here calls a clause kept or broken by itself except in the name of the judge that asks.
 
+pub(crate) mod absence;
 pub(crate) mod answers;
 pub(crate) mod arrivals;
+pub(crate) mod began;
 pub(crate) mod endpoints;
 pub(crate) mod health;
 pub(crate) mod http;

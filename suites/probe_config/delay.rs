@@ -11,6 +11,7 @@ use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
+use crate::reading::absence::judge_absence;
 
 /// No probe comes before its initial delay is over, and one comes within a period after that.
 pub(super) fn is_honoured(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -27,15 +28,14 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
 }
 
 /// The same in each life after the first. A kubelet that has not looked at the container since its restart goes on by
-/// the life before, whose delay is over.
+/// the life before, whose delay is over: that is known of readiness after a kill, for as long as it takes to look.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in delayed(run).filter(|life| life.number > 0) {
         judge_delay(clause, &life, seen);
-        if let Some(straggler) = life.probes.first().filter(|probe| life.is_straggler(probe))
-            && let Some(started) = started_at(&life)
-            && let Some(after) = run.clocks.between(&started, &straggler.at)
-            && after.hi < life.spec.initial_delay
-        {
+        let Some(straggler) = life.probes.first().filter(|probe| is_old(&life, probe)) else { continue };
+        let Some(started) = started_at(&life) else { continue };
+        let Some(after) = run.clocks.between(&started, &straggler.at) else { continue };
+        if after.hi < life.spec.initial_delay {
             let (words, after) = (life.words(), seconds(after.hi));
             let finding =
                 format!("{words} came {after} after the restart, before the API showed the new life");
@@ -48,12 +48,19 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
+/// Whether a probe was sent by what the kubelet knew of the life before: until it has looked at the container again, and no
+/// longer than that takes.
+fn is_old(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    let stalled = life.noise(&life.began, &probe.at);
+    life.is_straggler(probe) && probe.at.at.lo <= life.known_from() + stalled
+}
+
 fn delayed<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = ProbedLife<'t, 'h>> {
     countable_of_all(run).into_iter().filter(|life| life.spec.initial_delay > 0)
 }
 
 fn judge_delay(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
-    let Some(first) = life.probes.iter().find(|probe| !life.is_straggler(probe)) else { return };
+    let Some(first) = life.probes.iter().find(|probe| !is_old(life, probe)) else { return };
     let (delay, words) = (life.spec.initial_delay, life.words());
     if let Some(started) = started_at(life) {
         let quantity = format!("from startedAt to the first arrival of {words}");
@@ -112,26 +119,42 @@ fn judge_origin(clause: &Clause, life: &ProbedLife<'_, '_>, startup: &ProbedLife
         return;
     }
     let waited = first.at.at.lo - success.at.hi;
-    let events = [started.id, passed.id, first.id];
+    let events = || [started.id, passed.id, first.id].into_iter().chain(first.events());
     let words = life.words();
+    let most = life.spec.period + clause.slack_us();
+    let formula = format!("periodSeconds + {}", seconds(clause.slack_us()));
     if waited >= delay - WHOLE_SECOND {
-        seen.fine(events);
+        let bound = Bound::at_most(delay + most, format!("initialDelaySeconds + {formula}"));
+        let quantity = format!("from the startup success to the first arrival of {words}");
+        life.within(seen, quantity, (&At::new(passed.id, success), *first), bound);
     } else if until_first.hi >= delay {
+        // Counted from the start, it is due when the delay is over and the gate is open, whichever comes last.
+        let due = until_success.hi.max(delay);
+        let late = until_first.lo - due - life.noise(&success, &first.at) > most;
         let (waited, total) = (seconds(waited), seconds(until_first.lo));
         let finding = format!("{words} came {waited} after the startup success, {total} after the start");
-        seen.diverges(finding, events);
+        if late {
+            let finding =
+                format!("{finding}, more than {formula} after it was due by either way of counting");
+            seen.violated(finding, events());
+        } else {
+            seen.diverges(finding, events());
+        }
     } else {
         let total = seconds(until_first.hi);
         let finding = format!("{words} came {total} after the start, before any delay was over");
-        seen.violated(finding, events);
+        seen.violated(finding, events());
     }
 }
 
 /// Without a delay, the first liveness or startup probe comes within one period, at whatever phase.
 pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (mut phases, mut events) = (Vec::new(), Vec::new());
-    let lives = run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]).countable();
-    for life in lives.only(|life| life.spec.initial_delay == 0) {
+    let lives = || run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]);
+    for life in lives().only(|life| life.spec.initial_delay == 0) {
+        judge_absence(clause, &life, seen);
+    }
+    for life in lives().countable().only(|life| life.spec.initial_delay == 0) {
         let Some(first) = life.probes.first().filter(|first| !passed_over(&life, first)) else { continue };
         let Some(open) = ungated(&life, first) else { continue };
         let most = life.spec.period + clause.slack_us();

@@ -3,30 +3,41 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{OFF_BEAT, UNNOTICED};
-use probity_model::timeline::{Line, Probe, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::mechanisms::{NEAR, OFF_BEAT, UNNOTICED};
+use probity_model::timeline::{
+    At, ContainerSeen, Handler, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::schedule::{
-    countable, countable_of_all, distribution, is_command, only_its_probe, shown_ready, watched,
+    countable, countable_of_all, distribution, is_command, listening, only_its_probe, shown_ready, watched,
 };
-use crate::reading::readiness::{readiness_lives, turns};
+use crate::reading::readiness::{falls, goes_down, readiness_lives, turns};
 use crate::reading::termination::{Exhausted, exhausted};
 
 /// A run of failures too short to count, between two successes.
 struct Short<'t, 'h> {
     failures: Vec<&'t Probe<'h>>,
     next: &'t Probe<'h>,
-    /// Nothing was held up meanwhile. In noise a kubelet may miss what the target takes for a good answer.
-    quiet: bool,
+    /// How many failures the kubelet can have counted at most: with the successes around them that it may have missed.
+    most: usize,
 }
 
 impl Short<'_, '_> {
     fn events(&self) -> Vec<EventId> {
-        self.failures.iter().flat_map(|probe| probe.events()).chain([self.next.id]).collect()
+        self.failures.iter().flat_map(|probe| probe.events()).chain(self.next.events()).collect()
     }
+}
+
+/// Whether the kubelet may have missed what the target takes for a good answer: it was not known to be good, or came so near to
+/// the timeout that a stall before it was written down makes up the rest.
+fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    let result = life.attempt.result(probe, life.spec);
+    let stalled = life.run.stalled_at(&probe.at);
+    let near = result.took().is_none_or(|took| took.hi + stalled >= life.spec.timeout - NEAR);
+    result.outcome() != ProbeOutcome::Success || near
 }
 
 /// The runs of failures of a life that are shorter than the threshold and end by a success. Commands are left out: they
@@ -40,10 +51,12 @@ fn short_runs<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Short<'t, 'h>> {
     let triples = triples.windows(3).filter_map(|three| {
         use ProbeOutcome::{Failure, Success};
         let [(Success, well), (Failure, failures), (Success, next)] = three else { return None };
+        let missed = |probe: &&&Probe<'h>| may_be_missed(life, probe);
+        let around = well.iter().rev().take_while(missed).count() + next.iter().take_while(missed).count();
         let (last, next) = (*well.last()?, *next.first()?);
-        let quiet = life.noise(&last.at, &next.at) == 0;
         let known = watched(life, &last.at, &next.at);
-        (known && failures.len() < threshold).then(|| Short { failures: failures.to_vec(), next, quiet })
+        let most = failures.len() + around;
+        (known && failures.len() < threshold).then(|| Short { failures: failures.to_vec(), next, most })
     });
     triples.collect()
 }
@@ -90,9 +103,10 @@ fn judge_short(life: &ProbedLife<'_, '_>, runs: &[Short<'_, '_>], seen: &mut See
         let (count, wanted) = (short.failures.len(), life.spec.failures);
         let finding = format!("{} failed {count} times of {wanted}, and that counted", life.words());
         let events = short.events().into_iter().chain([id]);
-        match short.quiet {
-            true => seen.violated(finding, events),
-            false => seen.doubt(Doubt::Ambiguous, finding, events),
+        if i64::try_from(short.most).is_ok_and(|most| most < wanted) {
+            seen.violated(finding, events);
+        } else {
+            seen.doubt(Doubt::Ambiguous, format!("{finding}, but stalls may have hidden an answer"), events);
         }
     }
 }
@@ -106,8 +120,59 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
     for life in countable(run, ProbeKind::Liveness) {
         not_before(&life, seen);
+        if let Some(stop) = life.stop().filter(|_| only_its_probe(&life)) {
+            enough_before(&life, ("stopped", &At::of(stop)), seen);
+        }
+    }
+    for life in countable(run, ProbeKind::Readiness) {
+        let turns = shown_ready(&life);
+        // What a new life is shown as at first is what the one before it was.
+        let inherited = life.number > 0 && turns.first().is_some_and(|(_, ready)| *ready);
+        for pair in turns.windows(2).skip(usize::from(inherited)) {
+            if let [(_, true), (down, false)] = pair
+                && run.before_deletion(life.pod, &down.at)
+                && down.container(&life.container.name).is_some_and(|of| of.started != Some(false))
+                && serves_until(&life, down)
+            {
+                enough_before(&life, ("shown as not ready", &At::of(*down)), seen);
+            }
+        }
     }
     unready_in_time(run, clause, seen);
+}
+
+/// Whether the process was there, and not told to stop, until a revision was shown: whoever asks one that is gone is refused, and
+/// nobody sees that.
+fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>) -> bool {
+    let ends = [life.stop(), life.attempt.exiting()].into_iter().flatten().map(At::of);
+    let mut ends = ends.chain(life.ended.clone());
+    ends.all(|end| life.run.clocks.order(&shown.at, &end) == Order::Before)
+}
+
+/// What failures bring about does not come after fewer of them, counted from the last success.
+fn enough_before(life: &ProbedLife<'_, '_>, (what, at): (&str, &At), seen: &mut Seen) {
+    // A port that was not open all the time has refused probes that nobody saw.
+    let open = listening(life).all(|(state, _)| state == "open");
+    if is_command(life) || !open || matches!(life.spec.handler, Handler::Tcp { .. }) {
+        return;
+    }
+    let clocks = &life.run.clocks;
+    let before: Vec<_> =
+        life.probes.iter().take_while(|probe| clocks.order(&probe.at, at) != Order::After).collect();
+    let Some(from) = before.iter().rposition(|probe| !may_be_missed(life, probe)) else { return };
+    let (Some(well), Some(line)) = (before.get(from), life.last_line()) else { return };
+    // What a new life is shown as at first may still be what the one before it earned.
+    if well.at.at.lo < life.known_from() {
+        return;
+    }
+    let (since, wanted) = (&before[from + 1..], life.spec.failures);
+    let next = life.probes.get(before.len()).map_or(&line.at, |next| &next.at);
+    if !watched(life, &well.at, next) || i64::try_from(since.len()).is_ok_and(|of| of >= wanted) {
+        return;
+    }
+    let count = since.len();
+    let events = since.iter().flat_map(|probe| probe.events()).chain(well.events()).chain([at.id]);
+    seen.violated(format!("{}: {what} after {count} of {wanted} failures in a row", life.words()), events);
 }
 
 /// After a success, a stop signal takes as many periods as it takes failures.
@@ -157,8 +222,10 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let (life, Some(last)) = (&spent.life, spent.failures.last()) else { continue };
         let allowed = life.pace() + clause.slack_us();
         let more: Vec<_> = life.probes.iter().filter(|probe| probe.at.at.lo > last.at.at.lo).collect();
-        if let [one, two, ..] = more.as_slice() {
-            seen.fine(spent.events().into_iter().chain([one.id, two.id]));
+        if let [one, two, ..] = more.as_slice()
+            && let Some(down) = says_unready(clause, &spent, seen)
+        {
+            seen.fine(spent.events().into_iter().chain([one.id, two.id, down]));
         }
         let known = life.last_line().is_some_and(|line| watched(life, &last.at, &line.at));
         let silent = more.is_empty() && life.lives_on() && life.lives_again().is_none() && known;
@@ -169,7 +236,32 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// From the moment at which an endpoint goes bad, it takes so many periods less one to so many until the last failure.
+/// The revision that shows the container running and not ready, and its pod not `Ready`, while its failures last. A violation
+/// where none does though they lasted for longer than the slack.
+fn says_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) -> Option<EventId> {
+    let life = &spent.life;
+    let failed = |probe: &&&Probe<'_>| life.outcome(probe) == ProbeOutcome::Failure;
+    let after = life.probes.iter().skip_while(|probe| probe.at.at.lo < spent.at.at.lo);
+    let last = after.take_while(failed).last()?;
+    let down = |of: &Revision<'_>, status: &ContainerSeen<'_>| {
+        status.is_running() && !status.ready && of.is("Ready") == Some(false)
+    };
+    let until = |of: &Revision<'_>| life.run.clocks.order(&of.at, &last.at) != Order::After;
+    let shown = life.revisions().filter(|(of, _)| until(of)).last();
+    if let Some((of, _)) = shown.clone().filter(|(of, status)| down(of, status)) {
+        return Some(of.id);
+    }
+    let lasted = last.at.at.lo - spent.at.at.hi - life.noise(&spent.at, &last.at);
+    if let Some((of, _)) = shown.filter(|_| lasted > clause.slack_us()) {
+        let finding =
+            format!("{} had failed for {}, and the pod was still ready", life.words(), seconds(lasted));
+        seen.violated(finding, spent.events().into_iter().chain([last.id, of.id]));
+    }
+    None
+}
+
+/// From the moment at which an endpoint goes bad, it takes so many periods less one to so many until the last failure, and what
+/// follows from that one follows at once.
 pub(super) fn detected_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in countable_of_all(run) {
         if is_command(&life) || life.spec.kind == ProbeKind::Startup {
@@ -204,16 +296,44 @@ fn judge_window(
     if !watched(life, &change.at, &last.at) {
         return None;
     }
-    let (spec, slack) = (life.spec, clause.slack_us());
-    let words = seconds(slack);
-    let most = spec.failures * life.pace() + slack;
-    // A container that has just become ready may be asked once more at once, for that was under way.
-    let early = i64::from(spec.kind == ProbeKind::Readiness);
-    let least = (spec.failures - 1 - early).max(0) * spec.period - slack;
+    let (spec, exact) = (life.spec, clause.tolerance_us("schedule"));
+    let words = seconds(exact);
+    let most = spec.failures * life.pace() + exact;
+    let early = i64::from(just_ready(life, change));
+    let least = (spec.failures - 1 - early).max(0) * spec.period - exact;
     let bound = Bound::at_most(most, format!("failureThreshold × periodSeconds + {words}"))
         .and_at_least(least, format!("(failureThreshold - 1) × periodSeconds - {words}"));
     let quantity = format!("from the fault to the last failure of {} that it takes", life.words());
     let measured = life.run.measure(quantity, &life.node, change, **last, bound)?;
+    if measured.fit() == Fit::Met {
+        acts(clause, life, failures.first()?, seen);
+    }
     seen.measure(measured.clone());
     Some(measured)
+}
+
+/// Whether a container had become ready so shortly before an instant that a probe out of turn may still have been under way:
+/// those are sent as long as it is not ready.
+fn just_ready(life: &ProbedLife<'_, '_>, change: &Line<'_>) -> bool {
+    let turned = |(revision, ready): &(&Revision<'_>, bool)| {
+        *ready && life.run.clocks.order(&revision.at, &change.at) != Order::After
+    };
+    let last = shown_ready(life).into_iter().rfind(turned);
+    let long =
+        last.is_some_and(|(revision, _)| life.run.at_least(&revision.at, &change.at) > life.spec.period);
+    life.spec.kind == ProbeKind::Readiness && !long
+}
+
+/// The last failure is followed by the stop signal or by a pod that is shown as not ready, within the slack.
+fn acts(clause: &Clause, life: &ProbedLife<'_, '_>, first: &Probe<'_>, seen: &mut Seen) {
+    if life.spec.kind == ProbeKind::Readiness {
+        let all = falls(life);
+        if let Some(turn) = all.iter().find(|turn| turn.first.id == first.id) {
+            goes_down(clause, seen, life, turn);
+        }
+    } else if let Some(spent) = Exhausted::of(life.clone())
+        && spent.failures.first().is_some_and(|of| of.id == first.id)
+    {
+        spent.judge_stop(clause, seen);
+    }
 }

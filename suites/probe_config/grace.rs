@@ -1,9 +1,11 @@
 //! Which grace period counts when a container is killed that ignores its stop signal: the probe's own, else the pod's,
 //! and at a deletion the pod's always.
 
+use std::cmp::Ordering;
+
 use probity_model::history::Did;
-use probity_model::measure::{Bound, seconds, whole_seconds};
-use probity_model::mechanisms::{LEAST_GRACE, WHOLE_SECOND};
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{ContainerKind, Life, Line, PodLife, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Stamp, Timeline};
 
@@ -48,7 +50,7 @@ fn for_kills(
             && let Some(ended) = &life.attempt.ended
             && life.before_deletion(ended)
         {
-            judge_end(clause, life, stop, (grace, grace), seen);
+            judge_end(clause, life, stop, (grace, grace.max(LEAST_GRACE)), seen);
         }
     }
 }
@@ -57,8 +59,8 @@ fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.spec.get("lifecycle").is_some()
 }
 
-/// A process that ignores the stop signal is killed when the grace period is over, which may have begun before the
-/// signal: not before, and not much later.
+/// A process that ignores the stop signal is killed when the grace period is over, counted from the signal as long as no hook
+/// comes before it: not before, and not much later.
 fn judge_end(
     clause: &Clause,
     life: &Life<'_, '_>,
@@ -68,16 +70,29 @@ fn judge_end(
 ) {
     let Some(ended) = forced_end(life) else { return };
     let slack = seconds(clause.slack_us());
-    let bound = Bound::at_most(
-        most + WHOLE_SECOND + clause.slack_us(),
-        format!("the grace period of {} + 1 s + {slack}", seconds(most)),
-    )
-    .and_at_least(
-        least - WHOLE_SECOND,
-        format!("what is left of the grace period, {} - 1 s", seconds(least)),
-    );
+    let bound =
+        Bound::at_most(most + clause.slack_us(), format!("the grace period of {} + {slack}", seconds(most)))
+            .and_at_least(
+                least - NEAR,
+                format!("what is left of the grace period, {} - {}", seconds(least), seconds(NEAR)),
+            );
     let quantity = format!("from the stop signal to the forced end of {}", life.name());
-    life.within(seen, quantity, (stop, ended), bound);
+    let met = life.within(seen, quantity, (stop, ended), bound) == Some(Fit::Met);
+    if met {
+        seen.facet("grace", whose(life, least));
+    }
+}
+
+/// How a grace period lies to the pod's own, and whether that was written at all.
+fn whose(life: &Life<'_, '_>, grace: i64) -> &'static str {
+    let sent = life.pod.created.and_then(|(_, manifest)| manifest.get("spec"));
+    let unsaid = sent.is_some_and(|spec| spec.get("terminationGracePeriodSeconds").is_none());
+    match grace.cmp(&life.pod.grace()) {
+        Ordering::Less => "shorter",
+        Ordering::Greater => "longer",
+        Ordering::Equal if unsaid => "default",
+        Ordering::Equal => "of-the-pod",
+    }
 }
 
 /// At a deletion the grace period is the pod's, or what the deletion asks for, whatever a probe says.
@@ -95,7 +110,7 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
         let Some(waited) = waited else { continue };
         // A sidecar waits for its turn while its grace period runs down.
         let least = match container.kind {
-            ContainerKind::Sidecar => (grace - waited.hi).max(LEAST_GRACE).min(grace),
+            ContainerKind::Sidecar => (grace - waited.hi - WHOLE_SECOND).max(LEAST_GRACE).min(grace),
             ContainerKind::Main | ContainerKind::Init => grace,
         };
         judge_end(clause, &life, stop, (least, grace.max(LEAST_GRACE)), seen);

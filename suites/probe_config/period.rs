@@ -1,22 +1,26 @@
 //! How probes of one kind follow each other: every period, never later while a container is not ready, and never two at
 //! a time.
 
-use probity_model::measure::{Bound, seconds};
+use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::{NEAR, OFF_BEAT};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::schedule::{countable, countable_of_all, distribution, is_command, neighbours, watched};
+use super::schedule::{
+    countable, countable_of_all, distribution, is_command, judge_each, neighbours, watched,
+};
+use crate::reading::absence::{judge_absence, judge_end};
 
 type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 
-/// Liveness and startup probes come every period, neither earlier nor later, and the schedule does not drift.
+/// Liveness and startup probes come every period, neither earlier nor later, and the schedule does not drift. Probes of any
+/// kind that were due and never came were not executed every period either.
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]).countable();
     for life in lives.only(|life| !is_command(life)) {
         let pairs = neighbours(&life);
-        judge_worst(clause, &life, &pairs, seen);
-        judge_drift(clause, &life, &pairs, seen);
+        let distances = pairs.iter().filter_map(|pair| distance(clause, &life, pair));
+        judge_each(seen, distances.chain(drifts(clause, &life, &pairs)).collect());
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
         let events = pairs.iter().map(|(a, _)| a.id).collect();
         let what = format!("between neighbours of {}", life.words());
@@ -24,37 +28,48 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             seen.note(measured);
         }
     }
-}
-
-/// The shortest and the longest distance, each against its own end of the bound.
-fn judge_worst(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>], seen: &mut Seen) {
-    let (period, slack) = (life.spec.period, clause.slack_us());
-    let span = |(a, b): &&Pair<'_, '_>| b.at.at.lo - a.at.at.hi;
-    if let Some(longest) = pairs.iter().max_by_key(span) {
-        let bound = Bound::at_most(period + slack, format!("periodSeconds + {}", seconds(slack)));
-        judge_pair(life, "the longest time", longest, bound, seen);
-    }
-    if let Some(shortest) = pairs.iter().min_by_key(span) {
-        let bound = Bound::at_least(period - slack, format!("periodSeconds - {}", seconds(slack)));
-        judge_pair(life, "the shortest time", shortest, bound, seen);
+    for life in run.lives().of_each(&ProbeKind::ALL) {
+        judge_absence(clause, &life, seen);
+        judge_end(clause, &life, seen);
     }
 }
 
-fn judge_pair(life: &ProbedLife<'_, '_>, what: &str, (a, b): &Pair<'_, '_>, bound: Bound, seen: &mut Seen) {
-    life.within(seen, format!("{what} between neighbours of {}", life.words()), (*a, *b), bound);
+/// The distance of two neighbours: a period, give or take the slack.
+fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> Option<Measurement> {
+    let quantity = format!("the time between neighbours of {}", life.words());
+    measure(life, quantity, *pair, around(life.spec.period, "periodSeconds", clause.slack_us()))
 }
 
-/// Over all neighbours in a row, the time is that of so many periods.
-fn judge_drift(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>], seen: &mut Seen) {
-    let chains = pairs.chunk_by(|(_, b), (next, _)| b.id == next.id);
-    let Some(longest) = chains.max_by_key(|chain| chain.len()) else { return };
-    let (Some(first), Some(last)) = (longest.first(), longest.last()) else { return };
-    let Ok(count) = i64::try_from(longest.len()) else { return };
-    let (slack, periods) = (clause.slack_us(), count * life.spec.period);
+/// Over neighbours in a row, the time is that of so many periods. Each turn has its instant, so only what holds up the last
+/// of them can excuse it, and not what held up others on the way.
+fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
+    let chains = pairs.chunk_by(|(_, b), (next, _)| b.id == next.id).filter(|chain| chain.len() > 1);
+    let drift = |chain: &[Pair<'_, '_>]| {
+        let (first, last, count) = (chain.first()?, chain.last()?, i64::try_from(chain.len()).ok()?);
+        let bound = around(count * life.spec.period, &format!("{count} × periodSeconds"), clause.slack_us());
+        let quantity = format!("the whole time between {count} neighbours of {}", life.words());
+        let mut measured = measure(life, quantity, (first.0, last.1), bound)?;
+        measured.noise = measured.noise.min(life.run.stalled_at(&last.1.at));
+        Some(measured)
+    };
+    chains.filter_map(drift).collect()
+}
+
+fn around(time: i64, formula: &str, slack: i64) -> Bound {
     let words = seconds(slack);
-    let bound = Bound::at_most(periods + slack, format!("{count} × periodSeconds + {words}"))
-        .and_at_least(periods - slack, format!("{count} × periodSeconds - {words}"));
-    judge_pair(life, "the whole time", &(first.0, last.1), bound, seen);
+    Bound::at_most(time + slack, format!("{formula} + {words}"))
+        .and_at_least(time - slack, format!("{formula} - {words}"))
+}
+
+fn measure(
+    life: &ProbedLife<'_, '_>,
+    quantity: String,
+    (a, b): Pair<'_, '_>,
+    bound: Bound,
+) -> Option<Measurement> {
+    let mut measured = life.run.measure(quantity, &life.node, a, b, bound)?;
+    measured.events = a.events().into_iter().chain(b.events()).collect();
+    Some(measured)
 }
 
 /// While a container is not ready its readiness probe may come early, and never later than after a period.
@@ -68,10 +83,11 @@ pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, se
             .collect();
         let early =
             failed.iter().filter(|(a, b)| b.at.at.hi - a.at.at.lo < OFF_BEAT.of(life.spec.period)).count();
-        let Some(longest) = failed.iter().max_by_key(|(a, b)| b.at.at.lo - a.at.at.hi) else { continue };
         let formula = format!("periodSeconds + {}; {early} came early", seconds(slack));
         let bound = Bound::at_most(life.spec.period + slack, formula);
-        judge_pair(life, "the longest time", longest, bound, seen);
+        let quantity = || format!("the time between neighbours of {}", life.words());
+        let distances = failed.iter().filter_map(|pair| measure(life, quantity(), *pair, bound.clone()));
+        judge_each(seen, distances.collect());
     }
 }
 

@@ -5,13 +5,13 @@
 //! nor against anyone.
 
 use probity_model::clocks::{Clock, Stamp};
-use probity_model::measure::{Blur, Bound, Interval, Measurement, Unit, seconds, whole_seconds};
+use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds, whole_seconds};
 use probity_model::mechanisms::{OPENED_AT_ONCE, QUICK};
 use probity_model::timeline::{
     At, Handler, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State, Through,
 };
-use probity_model::{EventId, Timeline};
-use probity_script::witness::Fact;
+use probity_model::{EventId, Seen, Timeline};
+use probity_script::witness::{Fact, Listening};
 
 /// Every life of every container with a probe of this kind, as far as all of that probe was seen and nothing else was
 /// taken for it.
@@ -40,10 +40,19 @@ pub(super) fn listening<'t, 'h>(
     life: &ProbedLife<'t, 'h>,
 ) -> impl Iterator<Item = (&'h str, &'t Line<'h>)> + use<'t, 'h> {
     let port = life.spec.handler.port();
+    let at = move |state: &Listening| {
+        let of = state.address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        of.is_some() && of == port
+    };
+    // A port that closes has no address any more, only its listener's name.
+    let mut names: Vec<&'h str> = Vec::new();
     life.attempt.lines.iter().filter_map(move |line| match &line.line.fact {
-        Fact::Listening(state) => {
-            let of = state.address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-            (of.is_some() && of == port).then_some((state.state.as_str(), line))
+        Fact::Listening(state) if at(state) => {
+            names.push(&state.listener);
+            Some((state.state.as_str(), line))
+        }
+        Fact::Listening(state) if names.contains(&state.listener.as_str()) => {
+            Some((state.state.as_str(), line))
         }
         _ => None,
     })
@@ -119,6 +128,18 @@ pub(super) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     let lawful = life.stop().is_none_or(|stop| life.before_deletion(&stop.at));
     let stays = container.stays() && !pod.work_is_done(container) && life.policy() != "Never";
     stays && lawful && !other && !hooked && life.only_probes_stop_it()
+}
+
+/// Judges many measurements of one kind: each miss is a violation, and the tightest of the others stands for them in the
+/// report. Those that noise has touched say nothing beside clear ones; where there are none, all is doubt.
+pub(super) fn judge_each(seen: &mut Seen, all: Vec<Measurement>) {
+    let (missed, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.fit() == Fit::Missed);
+    let (met, doubtful): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.fit() == Fit::Met);
+    let clear = !met.is_empty() || !missed.is_empty();
+    missed.into_iter().for_each(|one| seen.measure(one));
+    met.iter().for_each(|one| seen.fine(one.events.iter().copied()));
+    let tightest = if clear { met } else { doubtful }.into_iter().min_by_key(Measurement::room);
+    tightest.into_iter().for_each(|one| seen.measure(one));
 }
 
 /// The distances of a schedule as a note for the report: least and most, and the median in words.

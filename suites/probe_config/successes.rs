@@ -1,13 +1,15 @@
 //! `successThreshold`: how many successes in a row it takes until a container is shown as ready.
 //!
 //! A revision is heard later than the kubelet decided, so probes that came meanwhile are counted in: they can only let a
-//! container seem to have had more successes than it needed, and never accuse anyone.
+//! container seem to have had more successes than it needed, and never accuse anyone. That it took one too many shows in the
+//! time that the status came after the last that it needed: the periods of the cases are longer than the slack.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::schedule::{countable, open, shown_ready};
+use crate::reading::readiness::{comes_up, rises};
 
 /// A turn to ready, and the probes that can have brought it about.
 struct Turn<'t, 'h> {
@@ -18,20 +20,34 @@ struct Turn<'t, 'h> {
     after_failure: bool,
 }
 
-/// After a failure it takes `successThreshold` successes in a row.
-pub(super) fn after_failure(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+/// After a failure it takes `successThreshold` successes in a row, and no more than that.
+pub(super) fn after_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in several(run) {
         for turn in turns(&life).iter().filter(|turn| turn.after_failure) {
             judge_turn(&life, turn, seen);
         }
+        not_much_later(clause, &life, seen, |failed| failed);
     }
 }
 
 /// At the first start of a container, too.
-pub(super) fn at_first_start(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn at_first_start(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in several(run).iter().filter(|life| life.number == 0) {
         if let Some(turn) = turns(life).first() {
             judge_turn(life, turn, seen);
+        }
+        not_much_later(clause, life, seen, |failed| !failed);
+    }
+}
+
+/// The last of so many successes makes the container ready, not one after it. Says nothing of a life that goes on counting
+/// from the one before.
+fn not_much_later(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen, meant: impl Fn(bool) -> bool) {
+    for turn in rises(life) {
+        let before = life.probes.iter().take_while(|probe| probe.id != turn.first.id);
+        let failed = before.into_iter().any(|probe| life.outcome(probe) == ProbeOutcome::Failure);
+        if meant(failed) {
+            comes_up(clause, seen, life, &turn);
         }
     }
 }
@@ -106,7 +122,7 @@ fn longest<'t, 'h>(life: &ProbedLife<'t, 'h>, probes: &[&'t Probe<'h>]) -> Vec<&
 }
 
 fn cited(turn: &Turn<'_, '_>) -> Vec<EventId> {
-    turn.probes.iter().map(|probe| probe.id).chain([turn.revision.id]).collect()
+    turn.probes.iter().flat_map(|probe| probe.events()).chain([turn.revision.id]).collect()
 }
 
 fn judge_turn(life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>, seen: &mut Seen) {

@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of the chapter.
 
+mod absence;
 mod counts;
 mod fields;
 mod grace;

@@ -1,9 +1,9 @@
 //! The timeout: a probe that has no answer by then is given up, at that time, and one that has it in time is not.
 
-use probity_model::measure::{Bound, seconds};
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP};
 use probity_model::timeline::{Asked, At, Completion, Handler, Line, Probe, ProbeKind, ProbedLife};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::schedule::{countable, countable_of_all, listening};
@@ -62,13 +62,14 @@ fn judge_answer(
     match &answer.error {
         None if took < timeout - NEAR => {
             if took > clause.tolerance_part(timeout, "part-of-timeout") {
-                seen.fine([start.id, answered.id]);
+                seen.fine([start.id, asked.id, answered.id]);
+                seen.facet("answer", "taken");
             }
         }
         None if works_on(life, asked) => {}
-        None => judge_wait(clause, life, (start, answered), false, seen),
+        None => judge_wait(clause, life, (start, asked.id, answered), false, seen),
         Some(why) if why.contains("gave up") && answer.written == 0 => {
-            judge_wait(clause, life, (start, answered), true, seen);
+            judge_wait(clause, life, (start, asked.id, answered), true, seen);
         }
         Some(_) => {}
     }
@@ -93,7 +94,7 @@ fn works_on(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
 fn judge_wait(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
-    (start, answered): (&At, &At),
+    (start, asked, answered): (&At, EventId, &At),
     given_up: bool,
     seen: &mut Seen,
 ) {
@@ -112,7 +113,13 @@ fn judge_wait(
     let measured = life.run.measure(quantity, &life.node, start, answered, bound);
     // An answer about as late as the timeout may have been taken or not.
     let telling = measured.filter(|measured| given_up || measured.observed.lo > timeout + slack);
-    telling.into_iter().for_each(|measured| seen.measure(measured));
+    if let Some(mut measured) = telling {
+        measured.events = vec![start.id, asked, answered.id];
+        if given_up && measured.fit() == Fit::Met {
+            seen.facet("answer", "given-up");
+        }
+        seen.measure(measured);
+    }
 }
 
 /// A port that takes no connections any more: each probe fails by its timeout, and so the stop signal follows.
@@ -135,5 +142,7 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         "(failureThreshold - 1) × periodSeconds + timeoutSeconds - 0.5 s",
     );
     let quantity = "from a port's taking no more connections to the stop signal";
-    life.within(seen, quantity, (full, stop), bound);
+    if life.within(seen, quantity, (full, stop), bound) == Some(Fit::Met) {
+        seen.facet("mechanism", "tcp");
+    }
 }

@@ -2,12 +2,13 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::Did;
-use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::timeline::{
     ContainerKind, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbeSpec, ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
+use serde_json::Value;
 
 use crate::reading::readiness::readiness_lives;
 
@@ -76,6 +77,7 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
     };
     let behind = |revision: &Revision<'_>| {
         let stays = revision.phase() == "Running" && !revision.terminating() && !revision.gone;
+        let stays = stays && !past_deadline(run, pod, revision);
         stays && revision.is("ContainersReady") == Some(false) && every(revision)
     };
     let mut rest = pod.revisions.iter().peekable();
@@ -95,6 +97,15 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
             seen.violated(finding, [Some(first.id), next].into_iter().flatten());
         }
     }
+}
+
+/// Whether a revision is of a pod whose `activeDeadlineSeconds` may be over: it has failed, and is shown as not ready while its
+/// containers still end. Of that the clause does not speak.
+fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
+    let Some(deadline) = pod.spec.get("activeDeadlineSeconds").and_then(Value::as_i64) else { return false };
+    let first = pod.created.map(|(id, _)| id).or_else(|| pod.revisions.first().map(|first| first.id));
+    let over = first.map(|id| run.heard(id).later(whole_seconds(deadline)));
+    over.is_none_or(|over| run.clocks.order(&revision.at, &over) != Order::Before)
 }
 
 /// With one endpoint and a larger liveness threshold, a container is shown as not ready before it is killed.

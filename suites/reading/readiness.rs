@@ -132,7 +132,8 @@ fn follows<'t, 'h>(
         }
         return None;
     };
-    let measured = life.run.measure(quantity, &life.node, &turn.due, revision, clause.in_time())?;
+    let mut measured = life.run.measure(quantity, &life.node, &turn.due, revision, clause.in_time())?;
+    measured.events = [turn.first.id, turn.due.id, revision.id].into();
     let met = measured.fit() == Fit::Met;
     if met || lasted > slack {
         seen.measure(measured);

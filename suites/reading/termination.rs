@@ -3,12 +3,14 @@
 //! A stop signal has many causes, and a deletion is the usual one, so nothing here starts from the signal. Where
 //! something else may have ended a life, the judges say nothing about it.
 
-use probity_model::measure::{Bound, seconds};
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{
     DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, YOUNG,
 };
 use probity_model::timeline::{
-    At, ContainerKind, Happened, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+    At, Attempt, ContainerKind, ContainerLife, Happened, Life, Line, Probe, ProbeKind, ProbeOutcome,
+    ProbedLife,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -72,16 +74,54 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         self.failures.iter().all(|probe| self.life.result(probe).timed_out())
     }
 
-    /// How long after the last failure the stop signal may come: the clause's slack, and what may lawfully come before it.
+    /// How long after the last failure the stop signal may come: the clause's slack, and what comes before it.
     pub(crate) fn allowance(&self, clause: &Clause) -> (i64, String) {
-        let (slack, pod) = (clause.slack_us(), self.life.pod);
-        let hook = self.life.container.lifecycle("preStop").is_some();
-        if hook || pod.containers.len() > 1 {
-            let what = if hook { "the preStop hook" } else { "the end of another container" };
-            let formula = format!("terminationGracePeriodSeconds for {what} + {}", seconds(slack));
-            return (pod.grace() + slack, formula);
+        let slack = clause.slack_us();
+        match self.waited_for() {
+            Some((span, what)) => {
+                (span + slack, format!("{} for {what} + {}", seconds(span), seconds(slack)))
+            }
+            None => (slack, seconds(slack)),
         }
-        (slack, seconds(slack))
+    }
+
+    /// What lawfully comes before the stop signal, and how long it takes at most: the container's own hook, and the end of another
+    /// container, since the worker of a pod ends one after the other.
+    fn waited_for(&self) -> Option<(i64, &'static str)> {
+        let grace = self.life.spec.grace.unwrap_or_else(|| self.life.pod.grace());
+        let hook = self.life.container.lifecycle("preStop").map(|hook| {
+            let sleep = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64());
+            (sleep.map_or(grace, |sleep| whole_seconds(sleep).min(grace)), "the preStop hook")
+        });
+        let others = self.life.pod.containers.iter().filter(|other| other.name != self.life.container.name);
+        let other = others.filter_map(|other| self.kept_by(other)).max();
+        let other = other.filter(|span| *span > 0).map(|span| (span, "another container of the pod"));
+        match (hook, other) {
+            (Some((hook, _)), Some((other, _))) => {
+                Some((hook + other, "the preStop hook and another container"))
+            }
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// For how long after the last failure the worker of the pod may have been busy with another container: with its hook after a
+    /// start, or until it had ended, if it was being stopped meanwhile.
+    fn kept_by(&self, other: &ContainerLife<'_>) -> Option<i64> {
+        let (pod, run) = (self.life.pod, self.life.run);
+        let lethal =
+            [ProbeKind::Liveness, ProbeKind::Startup].iter().any(|kind| other.probe(*kind).is_some());
+        if other.lifecycle("postStart").is_some() || (lethal && other.attempts.is_empty()) {
+            return Some(pod.grace());
+        }
+        let own = self.life.stop().map(At::of);
+        let until = |attempt: &Attempt<'_>| {
+            let stop = attempt.stop()?;
+            let first = own.as_ref().is_none_or(|own| run.clocks.order(&stop.at, own) != Order::After);
+            let end = attempt.ended.as_ref().map_or_else(|| run.end(), |ended| ended.stamp.clone());
+            let span = run.clocks.between(&self.at, &end)?;
+            first.then_some(span.hi)
+        };
+        other.attempts.iter().filter_map(until).max()
     }
 
     /// What became of the life.
@@ -114,11 +154,12 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     }
 
     /// How much later a stop signal may come to a life that has only just begun, on a node that is held up: the kubelet
-    /// is done with starting it, and has a list of containers that shows it, long after its process and its first probe.
+    /// is done with starting it, and has a list of containers that shows it, after its process and its first probe. A stall
+    /// holds up both, so it counts once more than it does anyway.
     fn unsettled(&self) -> i64 {
         let began = &self.life.began;
         let young = self.life.number > 0 && self.at.at.lo - began.at.hi < YOUNG;
-        if young && self.life.noise(began, &self.at.later(YOUNG)) > 0 { TO_SETTLE } else { 0 }
+        if young { self.life.noise(began, &self.at.later(YOUNG)).min(TO_SETTLE) } else { 0 }
     }
 
     /// Judges that the stop signal came in time, and gives it back.
@@ -139,7 +180,9 @@ impl<'t, 'h> Exhausted<'t, 'h> {
                         format!("{formula} + {} for a new life in noise", seconds(late)),
                     ),
                 };
-                self.life.within(seen, quantity, (&self.at, stop), bound);
+                if self.life.within(seen, quantity, (&self.at, stop), bound) == Some(Fit::Met) {
+                    seen.fine(self.events().into_iter().chain([stop.id]));
+                }
                 return Some(stop);
             }
             Stop::Missing(line) => {
@@ -179,6 +222,7 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
     let allowed = pod.grace() + back_off + TO_START;
     if let Some(again) = life.lives_again() {
         seen.fine([ended.id(), again]);
+        seen.facet("policy", life.policy());
         if let Some(next) = life.next() {
             let formula =
                 format!("the grace period + {} of back-off + {}", seconds(back_off), seconds(TO_START));
@@ -219,7 +263,10 @@ pub(crate) fn judge_no_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Si
     let alone = pod.containers.len() == 1;
     match (alone, pod.over()) {
         (false, _) => seen.fine([at, revision.id]),
-        (true, Some(over)) => seen.fine([at, revision.id, over.id]),
+        (true, Some(over)) => {
+            seen.fine([at, revision.id, over.id]);
+            seen.facet("policy", life.policy());
+        }
         (true, None) if life.watched_for(ended.when(), pod.grace() + FIRST_BACK_OFF) => {
             let finding =
                 format!("the pod was still {} long after its only container ended", revision.phase());

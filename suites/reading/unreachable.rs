@@ -4,11 +4,12 @@
 //! pod's spec, and only if every container of the pod has one that was never changed.
 
 use probity_model::measure::{Bound, Fit};
-use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeSpec, Revision};
+use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::{Listener, Plan};
 
+use super::absence::last_to_begin;
 use super::arrivals::on_node_network;
 use super::http::reaction::CountsAs;
 use super::kinds::{sleeps, started_before};
@@ -134,7 +135,7 @@ impl UnreachableProbe<'_, '_> {
             return;
         }
         let [attempt] = self.container.attempts.as_slice() else { return };
-        let Some(from) = self.last_to_begin().filter(|_| attempt.lives_on()) else { return };
+        let Some(from) = self.last_to_begin(run).filter(|_| attempt.lives_on()) else { return };
         let deleted = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
         let leaving = || self.pod.revisions.iter().find(|revision| revision.terminating()).map(At::of);
         let last = || Some(At::new(self.pod.last()?.id, run.end()));
@@ -154,20 +155,9 @@ impl UnreachableProbe<'_, '_> {
 
     /// When the last of the pod's containers began: a kubelet may not look at the first before. None if that is not known, or
     /// a hook may have delayed a start.
-    fn last_to_begin(&self) -> Option<At> {
-        let began = |container: &ContainerLife<'_>| {
-            let first = container.attempts.first().map(|first| first.began.clone());
-            let began = first.or_else(|| self.shown_running(container));
-            began.filter(|_| container.spec.get("lifecycle").is_none())
-        };
-        let began: Option<Vec<At>> = started_before(self.pod, self.container).map(began).collect();
-        began?.into_iter().rev().max_by_key(|began| began.at.lo)
-    }
-
-    /// When a container that only sleeps was shown to run.
-    fn shown_running(&self, container: &ContainerLife<'_>) -> Option<At> {
-        let runs =
-            |shown: &&Revision<'_>| shown.container(&container.name).is_some_and(|seen| seen.is_running());
-        self.pod.revisions.iter().filter(|_| sleeps(container)).find(runs).map(At::of)
+    fn last_to_begin(&self, run: &Timeline<'_>) -> Option<At> {
+        let hooked = |container: &ContainerLife<'_>| container.spec.get("lifecycle").is_some();
+        let known = !started_before(self.pod, self.container).any(hooked);
+        last_to_begin(run, self.pod, self.container).filter(|_| known)
     }
 }

@@ -58,7 +58,7 @@ fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<&'t At> {
 }
 
 /// The line by which a port was opened to the pod's network; none if that ever changed.
-fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
+pub(crate) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
     let mut states = attempt.lines.iter().filter_map(|line| match &line.line.fact {
         Fact::Listening(listening) => Some((line, listening)),
         _ => None,

@@ -34,6 +34,29 @@ fn readiness_takes_so_many_successes_in_a_row() {
     assert_eq!(judged(FIRST, &[200]), "violated");
 }
 
+/// Readiness every five seconds with three successes needed; well from the start, or after a failure, and shown as ready then.
+fn slowly(clause: &str, first: u16, shown: f64) -> &'static str {
+    let probe = http(json!({ "successThreshold": 3, "failureThreshold": 1, "periodSeconds": 5 }));
+    let mut run = pod(clause, json!({ "readinessProbe": probe }));
+    for (at, status) in [(2.0, first), (7.0, 200), (12.0, 200), (17.0, 200), (22.0, 200)] {
+        if shown < at && shown > at - 5.0 {
+            run.running(shown, true, true, 0);
+        }
+        run.probe(at, "/p", status);
+    }
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn the_last_of_so_many_successes_is_enough() {
+    assert_eq!(slowly(AFTER, 503, 17.2), "holds");
+    assert_eq!(slowly(AFTER, 503, 21.9), "violated", "the fourth may not be waited for");
+    assert_eq!(slowly(AFTER, 503, 13.0), "violated");
+    assert_eq!(slowly(FIRST, 200, 12.2), "holds");
+    assert_eq!(slowly(FIRST, 200, 16.9), "violated", "the fourth may not be waited for");
+    assert_eq!(slowly(FIRST, 200, 8.0), "violated");
+}
+
 fn next_life(before: &[u16], here: &[u16]) -> &'static str {
     let mut run = ready_after(RESTART, before);
     run.left(8.0);
@@ -85,6 +108,20 @@ fn a_short_fault_does_nothing() {
 }
 
 #[test]
+fn a_stall_of_milliseconds_is_no_reason_to_count_a_short_fault() {
+    let judged = |from: f64, to: f64| {
+        let mut run = pod(SHORT, json!({ "livenessProbe": http(json!({ "failureThreshold": 3 })) }));
+        answers(&mut run, 2, &[200, 500, 500]);
+        run.signal(4.5, "SIGTERM");
+        run.probe(5.0, "/p", 200);
+        run.noise(from, to);
+        verdict(&run.done(), SHORT)
+    };
+    assert_eq!(judged(1.95, 2.0), "violated");
+    assert_eq!(judged(1.0, 2.0), "inconclusive", "the kubelet may have missed the first answer");
+}
+
+#[test]
 fn a_short_fault_of_readiness_does_nothing() {
     let shown = |down: bool| {
         let mut run = pod(SHORT, json!({ "readinessProbe": http(json!({})) }));
@@ -113,11 +150,69 @@ fn a_stop_signal_after_fewer_failures_is_a_violation_even_at_one_second() {
     assert_eq!(live(EXACT, &[200, 200, 500, 500, 500], Some(6.1)), "holds");
 }
 
+/// Readiness with the threshold three, shown as ready at 2.5 s and as not ready at this instant, with maybe a stall of so long
+/// around the answer before it.
+fn readiness(statuses: &[u16], down: f64, stall: Option<(f64, f64)>) -> &'static str {
+    let mut run = pod(EXACT, json!({ "readinessProbe": http(json!({ "failureThreshold": 3 })) }));
+    for (second, status) in (2_u32..).zip(statuses) {
+        run.probe(f64::from(second), "/p", *status);
+        if second == 2 {
+            run.running(2.5, true, true, 0);
+        }
+        if down > f64::from(second) && down < f64::from(second + 1) {
+            run.running(down, false, true, 0);
+        }
+    }
+    if let Some((from, to)) = stall {
+        run.noise(from, to);
+    }
+    verdict(&run.done(), EXACT)
+}
+
+#[test]
+fn not_ready_after_fewer_failures_is_a_violation_whatever_stalls_there_were() {
+    let failing = [200, 200, 500, 500, 500, 500, 500];
+    assert_eq!(readiness(&failing, 6.2, None), "holds");
+    assert_eq!(readiness(&failing, 5.2, None), "violated");
+    assert_eq!(
+        readiness(&failing, 5.2, Some((2.98, 3.0))),
+        "violated",
+        "a stall of milliseconds hides no answer"
+    );
+    assert_ne!(
+        readiness(&failing, 5.2, Some((2.0, 3.0))),
+        "violated",
+        "a stall as long as the timeout may have"
+    );
+}
+
+#[test]
+fn a_status_two_seconds_late_is_a_violation() {
+    let failing = [200, 200, 500, 500, 500, 500, 500, 500, 500, 500, 500];
+    assert_eq!(readiness(&failing, 8.5, None), "violated");
+}
+
 fn unready(statuses: &[u16], until: f64) -> &'static str {
     let mut run = pod(GOES_ON, json!({ "readinessProbe": http(json!({ "failureThreshold": 1 })) }));
     answers(&mut run, 2, statuses);
     run.running(until, false, true, 0);
     verdict(&run.done(), GOES_ON)
+}
+
+/// Fails from 3 s to 9 s, and is shown as ready or not from 3.2 s on.
+fn shown_while_failing(ready: bool) -> &'static str {
+    let mut run = pod(GOES_ON, json!({ "readinessProbe": http(json!({ "failureThreshold": 1 })) }));
+    run.probe(2.0, "/p", 200);
+    run.running(2.1, true, true, 0).probe(3.0, "/p", 503);
+    run.running(3.2, ready, true, 0);
+    answers(&mut run, 4, &[503, 503, 503, 503, 503]);
+    verdict(&run.done(), GOES_ON)
+}
+
+#[test]
+fn a_pod_that_goes_on_failing_is_not_ready_meanwhile() {
+    assert_eq!(shown_while_failing(false), "holds");
+    assert_eq!(shown_while_failing(true), "violated");
 }
 
 #[test]
@@ -136,6 +231,55 @@ fn window(fault: f64, failures: &[f64]) -> &'static str {
         run.probe(*at, "/p", 500);
     }
     verdict(&run.done(), WINDOW)
+}
+
+/// Readiness every three seconds, threshold two: ready long before the fault of 12 s, failures then, and shown as not ready.
+fn window_of_readiness(failures: &[f64], down: f64) -> &'static str {
+    let probe: Value = http(json!({ "periodSeconds": 3, "failureThreshold": 2 }));
+    let mut run = pod(WINDOW, json!({ "readinessProbe": probe }));
+    run.probe(2.0, "/p", 200);
+    run.running(2.1, true, true, 0);
+    for at in [5.0, 8.0, 11.0] {
+        run.probe(at, "/p", 200);
+    }
+    run.fact(12.0, Fact::Change(ChangeSeen { endpoints: Vec::new(), change: "{}".to_owned() }));
+    for at in failures.iter().chain(&[40.0]).copied() {
+        if down < at {
+            run.running(down, false, true, 0);
+            break;
+        }
+        run.probe(at, "/p", 500);
+    }
+    run.probe(41.0, "/p", 500);
+    verdict(&run.done(), WINDOW)
+}
+
+#[test]
+fn the_action_follows_the_last_failure_of_the_window() {
+    assert_eq!(window_of_readiness(&[14.0, 17.0], 17.2), "holds");
+    assert_eq!(window_of_readiness(&[14.0, 17.0, 20.0], 20.2), "violated", "one failure more was waited for");
+    assert_eq!(
+        window_of_readiness(&[12.5, 13.0], 13.2),
+        "violated",
+        "a container that is ready is not asked out of turn"
+    );
+}
+
+#[test]
+fn a_stop_signal_that_is_late_is_outside_of_the_window() {
+    let judged = |stop: f64| {
+        let probe: Value = http(json!({ "periodSeconds": 3, "failureThreshold": 3 }));
+        let mut run = pod(WINDOW, json!({ "livenessProbe": probe }));
+        run.probe(2.0, "/p", 200);
+        run.fact(3.0, Fact::Change(ChangeSeen { endpoints: Vec::new(), change: "{}".to_owned() }));
+        for at in [5.0, 8.0, 11.0] {
+            run.probe(at, "/p", 500);
+        }
+        run.signal(stop, "SIGTERM");
+        verdict(&run.done(), WINDOW)
+    };
+    assert_eq!(judged(11.1), "holds");
+    assert_eq!(judged(13.5), "violated");
 }
 
 #[test]

@@ -37,6 +37,16 @@ fn a_probes_own_grace_period_counts() {
 }
 
 #[test]
+fn a_grace_period_of_two_seconds_is_two_seconds() {
+    for (clause, kind) in [(LIVENESS, "livenessProbe"), (STARTUP, "startupProbe")] {
+        assert_eq!(killed(clause, kind, Some(2), 2.15), "holds");
+        assert_eq!(killed(clause, kind, Some(2), 1.2), "violated");
+        assert_eq!(killed(clause, kind, Some(2), 4.5), "violated");
+    }
+    assert_eq!(killed(LIVENESS, "livenessProbe", Some(1), 2.1), "holds", "less than two seconds are two");
+}
+
+#[test]
 fn without_one_the_pods_counts() {
     assert_eq!(killed(INHERITS, "livenessProbe", None, 10.1), "holds");
     assert_eq!(killed(INHERITS, "livenessProbe", None, 2.0), "violated");

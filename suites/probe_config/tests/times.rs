@@ -93,6 +93,13 @@ fn what_comes_before_a_new_life_is_shown_belongs_to_the_life_before() {
     assert_eq!(restarted(DELAY, 10.5, &[11.6, 14.5]), "violated");
 }
 
+#[test]
+fn the_life_before_is_no_excuse_for_longer_than_it_takes_to_look() {
+    assert_eq!(restarted(AGAIN, 15.5, &[12.6, 19.7]), "diverges");
+    assert_eq!(restarted(AGAIN, 15.5, &[13.6, 19.7]), "violated");
+    assert_eq!(restarted(DELAY, 15.5, &[13.6, 19.7]), "violated");
+}
+
 fn origin(at: f64) -> &'static str {
     let start =
         json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
@@ -108,6 +115,8 @@ fn origin(at: f64) -> &'static str {
 fn the_origin_of_a_delay_beside_a_startup_probe_is_told() {
     assert_eq!(origin(13.2), "holds");
     assert_eq!(origin(9.8), "diverges");
+    assert_eq!(origin(11.0), "diverges");
+    assert_eq!(origin(30.0), "violated", "neither way of counting explains so long a wait");
 }
 
 #[test]
@@ -149,6 +158,41 @@ fn the_period_is_kept_without_drift() {
     assert_eq!(judged(&[2.0, 4.0, 4.5, 6.0]), "violated");
     assert_eq!(judged(&[2.0, 4.4, 6.8, 9.2, 11.6]), "violated");
     assert_eq!(judged(&[2.0]), "inconclusive");
+}
+
+/// A liveness probe every second for twenty seconds, the nth of them so much off its turn.
+fn off_beat(off: impl Fn(u32) -> f64) -> &'static str {
+    let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})) }));
+    for turn in 0..=20 {
+        run.probe(2.0 + f64::from(turn) + off(turn), "/p", 200);
+    }
+    verdict(&run.done(), PERIOD)
+}
+
+#[test]
+fn turns_that_are_short_and_long_by_turns_are_no_period() {
+    assert_eq!(off_beat(|_| 0.0), "holds");
+    assert_eq!(off_beat(|turn| if turn % 2 == 1 { 0.1 } else { 0.0 }), "holds");
+    assert_eq!(off_beat(|turn| if turn % 2 == 1 { 0.75 } else { 0.0 }), "violated");
+}
+
+#[test]
+fn a_drift_of_three_in_a_hundred_is_noticed_though_no_turn_is_late() {
+    assert_eq!(off_beat(|turn| 0.03 * f64::from(turn)), "violated");
+    assert_eq!(off_beat(|turn| -0.03 * f64::from(turn)), "violated");
+}
+
+#[test]
+fn stalls_on_the_way_do_not_excuse_a_drift() {
+    let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})) }));
+    for turn in 0..=20 {
+        let at = 2.0 + 1.03 * f64::from(turn);
+        if turn == 8 {
+            run.noise(at + 0.1, at + 0.9);
+        }
+        run.probe(at, "/p", 200);
+    }
+    assert_eq!(verdict(&run.done(), PERIOD), "violated");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! after the grace period it is killed for good.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::{Bound, seconds, whole_seconds};
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{Attempt, Line, ProbeKind};
 use probity_model::verdict::Doubt;
@@ -21,7 +21,10 @@ pub(super) fn hang_is_noticed(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             Stop::Came(stop) => {
                 let quantity = "from the first probe that got no answer to the stop signal";
                 let formula = format!("(failureThreshold - 1) × periodSeconds + timeoutSeconds + {formula}");
-                life.within(seen, quantity, (first, stop), Bound::at_most(steps + allowed, formula));
+                let bound = Bound::at_most(steps + allowed, formula);
+                if life.within(seen, quantity, (first, stop), bound) == Some(Fit::Met) {
+                    seen.fine(spent.events().into_iter().chain([stop.id]));
+                }
                 seen.fine(life.lives_again());
             }
             Stop::Missing(line) => {
@@ -92,6 +95,7 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
         seen.violated("the stop signal came before the preStop hook", [stop.id, first.id]);
     } else if over || stop.at.at.hi - first.at.at.lo >= grace - WHOLE_SECOND {
         seen.fine([first.id, stop.id]);
+        seen.facet("step", "hook");
     } else {
         seen.violated("the stop signal came while the preStop hook was still running", [first.id, stop.id]);
     }
@@ -134,7 +138,8 @@ fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'
 fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let (life, pod) = (&spent.life, spent.life.pod);
     if let Some(line) = life.attempt.exiting() {
-        seen.fine([stop.id, line.id]);
+        seen.fine(spent.events().into_iter().chain([stop.id, line.id]));
+        seen.facet("step", "stop-signal");
         return;
     }
     let Some(ended) = &life.attempt.ended else { return };
@@ -147,10 +152,14 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     let grace = life.spec.grace.unwrap_or_else(|| pod.grace());
     let hooked = life.container.lifecycle("preStop").is_some();
     let left = grace - if hooked { stop.at.at.hi - spent.at.at.lo } else { 0 };
-    let least = (left - WHOLE_SECOND).max(LEAST_GRACE - WHOLE_SECOND);
-    let most = (left + WHOLE_SECOND).max(LEAST_GRACE) + clause.slack_us();
-    let slack = seconds(clause.slack_us());
-    let bound = Bound::at_most(most, format!("what is left of the grace period + 1 s + {slack}"))
-        .and_at_least(least, "what is left of the grace period - 1 s");
-    life.within(seen, "from the stop signal to the forced end", (stop, ended), bound);
+    // What a hook takes is counted in whole seconds.
+    let exact = if hooked { WHOLE_SECOND } else { NEAR };
+    let least = (left - exact).max(LEAST_GRACE - exact);
+    let most = (left + exact).max(LEAST_GRACE) + clause.slack_us();
+    let (slack, exact) = (seconds(clause.slack_us()), seconds(exact));
+    let bound = Bound::at_most(most, format!("what is left of the grace period + {exact} + {slack}"))
+        .and_at_least(least, format!("what is left of the grace period - {exact}"));
+    if life.within(seen, "from the stop signal to the forced end", (stop, ended), bound) == Some(Fit::Met) {
+        seen.facet("step", "forced-end");
+    }
 }

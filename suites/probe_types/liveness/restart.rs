@@ -5,10 +5,15 @@ use probity_model::mechanisms::OFF_BEAT;
 use probity_model::timeline::{ContainerLife, Life, Line, ProbeKind, ProbeOutcome, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::absence::judge_absence;
 use crate::reading::termination::{exhausted, judge_no_restart, judge_restart};
 
-/// A container whose liveness probe failed as often as it may is killed and started again, and it alone.
+/// A container whose liveness probe failed as often as it may is killed and started again, and it alone. A probe that never came
+/// has no failure to be counted, and protects nobody.
 pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().of(ProbeKind::Liveness) {
+        judge_absence(clause, &life, seen);
+    }
     let all = exhausted(run, ProbeKind::Liveness).into_iter();
     for spent in all.filter(|spent| spent.life.policy() != "Never") {
         if let Some(stop) = spent.judge_stop(clause, seen) {

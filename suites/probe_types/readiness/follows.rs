@@ -1,8 +1,13 @@
 //! Whether the API follows the probes: the two turns of readiness, down and up, and what must not happen with them.
 
+use probity_model::clocks::Order;
+use probity_model::measure::seconds;
+use probity_model::timeline::{ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::readiness::{comes_up, falls, goes_down, readiness_lives, rises, stays_alive};
+use crate::reading::readiness::{
+    Turn, comes_up, falls, goes_down, readiness_lives, rises, stays_alive, turns,
+};
 
 /// A failed readiness check makes container and pod not ready, and kills nothing.
 pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -11,6 +16,28 @@ pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &
             if goes_down(clause, seen, &life, &turn).is_some() {
                 stays_alive(seen, &life, &turn);
             }
+        }
+        for turn in turns(&life, ProbeOutcome::Failure) {
+            stays_down(clause, seen, &life, &turn);
+        }
+    }
+}
+
+/// As long as the probes go on to fail, nothing makes the container ready: a revision that shows it so anew, later than one that
+/// a success before the failures may have caused, is a violation.
+fn stays_down(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) {
+    let run = life.run;
+    let revisions: Vec<_> = life.revisions().filter(|(_, status)| status.is_running()).collect();
+    let rises = revisions.windows(2).filter_map(|pair| match pair {
+        [(_, before), (up, after)] if !before.ready && after.ready => Some(*up),
+        _ => None,
+    });
+    for up in rises.filter(|up| run.clocks.order(&up.at, &turn.last.at) == Order::Before) {
+        let after = run.at_least(&turn.first.at, &up.at);
+        if after > clause.slack_us() + life.noise(&turn.first.at, &up.at) {
+            let finding =
+                format!("{} had failed for {}, and made the container ready", life.words(), seconds(after));
+            seen.violated(finding, [turn.first.id, turn.due.id, up.id, turn.last.id]);
         }
     }
 }

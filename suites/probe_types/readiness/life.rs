@@ -3,11 +3,12 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{SLICES, UNDER_WAY};
-use probity_model::timeline::{At, Attempt, Connection, Handler, ProbedLife, Revision};
+use probity_model::timeline::{At, Attempt, Connection, Handler, ProbeKind, ProbedLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
+use crate::reading::absence::judge_absence;
 use crate::reading::readiness::{comes_up, falls, goes_down, pace, readiness_lives, rises};
 use crate::reading::services::{Entry, services};
 
@@ -15,6 +16,9 @@ use crate::reading::services::{Entry, services};
 pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let enough = i64::try_from(clause.tolerance_times("periods")).unwrap_or(i64::MAX);
     let mut longest = None;
+    for life in run.lives().of(ProbeKind::Readiness) {
+        judge_absence(clause, &life, seen);
+    }
     for life in readiness_lives(run).only(is_countable) {
         let (Some(first), pace) = (life.probes.first(), pace(&life)) else { continue };
         let Some(end) = life.stop().map(At::of).or_else(|| last_sign(&life)) else { continue };
@@ -67,14 +71,16 @@ fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
     life.attempt.end().map(At::of).or_else(last_event)
 }
 
-/// Many probes together are no more than two periods late.
+/// Many probes together are not late either: a probe out of turn comes early, and nothing makes one late.
 fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) {
     let (Some(first), Some(last), Ok(count)) = (probes.first(), probes.last(), i64::try_from(probes.len()))
     else {
         return;
     };
-    let most = (count - 1) * pace + clause.tolerance_multiple(pace, "late-periods") + clause.slack_us();
-    let bound = Bound::at_most(most, format!("{} × {} + 2 periods + slack", count - 1, seconds(pace)));
+    let bound = Bound::at_most(
+        (count - 1) * pace + clause.slack_us(),
+        format!("{} × {} + slack", count - 1, seconds(pace)),
+    );
     let quantity = format!("from the first to the last of {count} readiness probes");
     life.within(seen, quantity, (first, last), bound);
 }

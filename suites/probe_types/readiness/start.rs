@@ -9,6 +9,7 @@ use probity_model::timeline::{
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
+use crate::reading::began::began;
 use crate::reading::readiness::readiness_lives;
 use crate::reading::services::{Service, services};
 
@@ -143,24 +144,29 @@ fn soon_ready<'h>(
     revisions: &[&Revision<'h>],
 ) {
     let Some(first) = revisions.first() else { return };
-    let quantity = format!("from started=true of `{}` to ready=true", container.name);
+    let number = first.container(&container.name).map_or(0, |status| status.restarts);
+    // Behind a startup probe, what counts is that it is shown as started; without one, it is from its start.
+    let gated = container.probe(ProbeKind::Startup).is_some();
+    let began = began(run, pod, container, number).filter(|_| !gated);
+    let (from, since) = began.map_or((At::of(*first), "started=true"), |began| (began, "the start"));
+    let quantity = format!("from {since} of `{}` to ready=true", container.name);
     let ready =
         |revision: &&&Revision<'h>| revision.container(&container.name).is_some_and(|seen| seen.ready);
     if let Some(shown) = revisions.iter().find(ready) {
-        seen.within(run, &pod.node, quantity, (*first, *shown), clause.in_time());
+        seen.within(run, &pod.node, quantity, (&from, *shown), clause.in_time());
         return;
     }
     let Some(last) = revisions.last() else { return };
     let quantity = format!("{quantity}, which never came until");
-    if let Some(measured) = run.measure(quantity, &pod.node, *first, *last, clause.in_time())
+    if let Some(measured) = run.measure(quantity, &pod.node, &from, *last, clause.in_time())
         && measured.fit() == Fit::Missed
     {
         seen.measure(measured);
     } else if run.ended_us.saturating_sub(first.at.at.hi) > clause.slack_us()
         && pod.last().is_some_and(|revision| revision.id == last.id)
-        && run.noise_between(&pod.node, &first.at, &run.end()) == 0
+        && run.watched_for(pod, &from, clause.slack_us())
     {
         let finding = format!("`{}` was started and not ready when the case ended", container.name);
-        seen.violated(finding, [Some(first.id), Some(last.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, [Some(from.id), Some(last.id), run.last_event()].into_iter().flatten());
     }
 }

@@ -51,6 +51,20 @@ mod all_containers {
     }
 
     #[test]
+    fn a_pod_past_its_deadline_is_not_ready_whatever_its_containers_are() {
+        let judged = |deadline: u64| {
+            let mut run = Composer::new(&[CLAUSE]);
+            let spec = json!({ "activeDeadlineSeconds": deadline, "containers": [{ "name": "a" }, { "name": "b" }] });
+            run.of("pod", "a").create(0.0, &spec);
+            run.status(1.0, &status(true, false, false)).status(2.0, &status(true, true, true));
+            run.status(6.0, &status(true, true, false)).reading(30.0);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(5), "holds");
+        assert_eq!(judged(100), "violated");
+    }
+
+    #[test]
     fn containers_that_were_never_apart_are_doubt() {
         assert_eq!(judged(&[status(false, false, false), status(true, true, true)]), "inconclusive");
     }

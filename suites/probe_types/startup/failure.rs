@@ -5,10 +5,15 @@ use probity_model::timeline::{ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::gate::opening;
+use crate::reading::absence::judge_absence;
 use crate::reading::termination::{Exhausted, Stop, exhausted, judge_no_restart, judge_restart};
 
-/// A startup probe that failed as often as it may has the container killed, and then the restart policy counts.
+/// A startup probe that failed as often as it may has the container killed, and then the restart policy counts. One that never
+/// comes can neither kill nor let anything start.
 pub(super) fn failure_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().of(ProbeKind::Startup) {
+        judge_absence(clause, &life, seen);
+    }
     for spent in exhausted(run, ProbeKind::Startup) {
         if let Some(stop) = spent.judge_stop(clause, seen)
             && spent.life.policy() != "Never"
@@ -57,6 +62,9 @@ fn judge_protected(
         let budget = liveness.spec.initial_delay + liveness.spec.failures * liveness.spec.period;
         let slow = started.at.at.lo - began.at.hi > budget;
         seen.fine([began.id, started.at.id].into_iter().filter(|_| slow));
+        if slow {
+            seen.facet("startup-probe", "with");
+        }
         return;
     }
     let Some(stop) = stop else { return };
@@ -91,6 +99,7 @@ fn judge_unprotected(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut 
     let late = stop.at.at.lo - liveness.began.at.hi > least_time(liveness);
     if late && liveness.before_deletion(&stop.at) {
         seen.fine([liveness.began.id, stop.id]);
+        seen.facet("startup-probe", "without");
     }
 }
 

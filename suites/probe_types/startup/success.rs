@@ -4,11 +4,14 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{DOUBTFUL, PERIODS_TO_COME};
-use probity_model::timeline::{ContainerSeen, Handler, PodLife, ProbeKind, ProbedLife, Revision};
+use probity_model::timeline::{
+    At, ContainerLife, ContainerSeen, Handler, PodLife, ProbeKind, ProbedLife, Revision,
+};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use super::gate::{Opening, is_before, judge_shown_early, opening, success};
+use crate::reading::began::began;
 
 /// After a startup success no further startup probe comes in the same life.
 pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -59,7 +62,10 @@ pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &m
                     let finding = "`started` was true before the startup probe had succeeded".to_owned();
                     judge_shown_early(clause, &startup, (revision, success.as_ref()), finding, seen);
                 }
-                Some(false) if early => seen.fine([startup.began.id, revision.id]),
+                Some(false) if early => {
+                    seen.fine([startup.began.id, revision.id]);
+                    seen.facet("started", "false");
+                }
                 _ => {}
             }
         }
@@ -90,7 +96,11 @@ fn judge_published(
     };
     // The status goes out with whatever is shown next: a life that ends at once shows nothing.
     let quantity = "from the startup success to `started: true`";
-    seen.within(startup.run, &pod.node, quantity, (&success.at, revision), in_seconds(slack));
+    let fit = seen.within(startup.run, &pod.node, quantity, (&success.at, revision), in_seconds(slack));
+    if fit == Some(Fit::Met) {
+        seen.fine(success.probe.events().into_iter().chain([revision.id]));
+        seen.facet("started", "true");
+    }
 }
 
 /// At most the slack, which the formula names by its value.
@@ -107,29 +117,30 @@ pub(super) fn absent_is_started(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let last = pod.restarts(&container.name).map_or(0, |(_, restarts)| restarts);
         for number in 0..=last {
             let shown = shows(pod, &container.name, number);
-            judge_unprobed(run, clause, pod, (&shown, number == last), seen);
+            judge_unprobed(run, clause, (pod, container, number), (&shown, number == last), seen);
         }
     }
 }
 
-/// One life of a container without a startup probe, by what the status showed of it.
+/// One life of a container without a startup probe: from its start, as far as that is known, or else from the first revision that
+/// shows it running.
 fn judge_unprobed(
     run: &Timeline<'_>,
     clause: &Clause,
-    pod: &PodLife<'_>,
+    (pod, container, number): (&PodLife<'_>, &ContainerLife<'_>, u64),
     (shown, is_last): (&[(&Revision<'_>, ContainerSeen<'_>)], bool),
     seen: &mut Seen,
 ) {
-    let (Some((first, _)), Some((last, _)), slack) = (shown.first(), shown.last(), clause.slack_us()) else {
-        return;
-    };
-    let quantity = "from the first sight of the running container to";
+    let (began, slack) = (began(run, pod, container, number), clause.slack_us());
+    let (Some((first, _)), Some((last, _))) = (shown.first(), shown.last()) else { return };
+    let from = began.unwrap_or_else(|| At::of(*first));
+    let quantity = "from the start of the container to";
     if let Some((started, _)) = shown.iter().find(|(_, status)| status.started == Some(true)) {
         let quantity = format!("{quantity} `started: true`");
-        seen.within(run, &pod.node, quantity, (*first, *started), in_seconds(slack));
+        seen.within(run, &pod.node, quantity, (&from, *started), in_seconds(slack));
     } else if is_last && run.watched_for(pod, &first.at, slack) {
         let finding = format!("without a startup probe, `started` was not true within {}", seconds(slack));
-        seen.violated(finding, [first.id]);
+        seen.violated(finding, [from.id, first.id]);
     } else if !is_last
         && !run.node_was_touched()
         // The revision that followed the last of this life: what it was before, the API would have said.
@@ -137,7 +148,7 @@ fn judge_unprobed(
         && run.before_deletion(pod, &next.at)
     {
         let quantity = format!("{quantity} its end, without `started: true`");
-        let measured = run.measure(quantity, &pod.node, *first, next, in_seconds(slack));
+        let measured = run.measure(quantity, &pod.node, &from, next, in_seconds(slack));
         let missed = measured.filter(|measured| measured.fit() == Fit::Missed);
         missed.into_iter().for_each(|measured| seen.measure(measured));
     }

@@ -76,6 +76,12 @@ mod kill_is_graceful {
     }
 
     #[test]
+    fn half_a_second_too_little_of_the_grace_period_is_a_violation() {
+        assert_eq!(verdict(&ignored(8.6).done(), CLAUSE), "violated");
+        assert_eq!(verdict(&ignored(10.6).done(), CLAUSE), "violated");
+    }
+
+    #[test]
     fn a_forced_end_long_after_the_grace_period_is_a_violation() {
         assert_eq!(verdict(&ignored(20.0).done(), CLAUSE), "violated");
     }

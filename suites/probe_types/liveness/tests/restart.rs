@@ -57,6 +57,64 @@ mod failure_restarts {
     }
 
     #[test]
+    fn a_sibling_that_nobody_stops_excuses_no_lateness() {
+        let judged = |sibling: Option<f64>, stop: f64| {
+            let target = json!({ "name": "target", "livenessProbe": http("/live", 8080, 1, 1) });
+            let sibling_spec = json!({ "name": "sibling", "livenessProbe": http("/live", 8081, 1, 3) });
+            let mut run = pod(CLAUSE, "Always", json!([target, sibling_spec]));
+            run.of("pod", "sibling").start(1.0, 0);
+            run.status(1.5, &both(0, 0, "10.0.0.7"));
+            run.of("pod", "target").probe(4.0, "/live", 500);
+            if let Some(ended) = sibling {
+                run.of("pod", "sibling").signal(3.9, "SIGTERM");
+                run.left(ended).of("pod", "target");
+            }
+            run.signal(stop, "SIGTERM");
+            run.left(stop + 0.1).start(stop + 1.0, 1).status(stop + 1.5, &both(1, 0, "10.0.0.7"));
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(None, 7.5), "violated");
+        assert_eq!(judged(Some(7.4), 7.5), "holds", "the pod's worker ends one container after the other");
+        assert_eq!(judged(Some(7.4), 10.5), "violated");
+    }
+
+    /// The second life fails its first probe, and is stopped so long after it.
+    fn young(stop: f64, noise: bool) -> &'static str {
+        let mut run = one(CLAUSE, "Always", 1);
+        run.probe(4.0, "/live", 500);
+        run.signal(4.1, "SIGTERM");
+        run.left(4.2).start(5.0, 1);
+        if noise {
+            run.noise(5.1, 5.15);
+        }
+        run.probe(5.5, "/live", 500);
+        run.signal(stop, "SIGTERM");
+        run.left(stop + 0.1).start(stop + 12.0, 2);
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn a_stall_of_milliseconds_gives_a_new_life_no_seconds() {
+        assert_eq!(young(5.7, true), "holds");
+        assert_eq!(young(10.0, false), "violated");
+        assert_eq!(young(10.0, true), "violated");
+    }
+
+    #[test]
+    fn a_liveness_probe_that_never_comes_protects_nobody() {
+        let judged = |until: f64| {
+            let mut run = one(CLAUSE, "Always", 1);
+            let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+            let state = probity_script::witness::Listening { listener, address, state: "open".to_owned() };
+            run.fact(1.0, Fact::Listening(state));
+            run.running(1.5, true, true, 0).reading(until);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(20.0), "violated");
+        assert_eq!(judged(4.0), "inconclusive");
+    }
+
+    #[test]
     fn another_address_is_a_violation() {
         assert_eq!(verdict(&two(0, "10.0.0.8").done(), CLAUSE), "violated");
     }

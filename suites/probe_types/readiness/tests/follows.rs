@@ -25,6 +25,32 @@ mod failure_marks_unready {
     }
 
     #[test]
+    fn shown_two_seconds_after_the_threshold_is_a_violation() {
+        assert_eq!(judged(fails_from_four(CLAUSE, &ready_only(), Some(7))), "violated");
+    }
+
+    /// Fails from 4 s to 18 s, is shown as not ready at 5.3 s, and as ready again at `up`.
+    fn ready_again(up: f64) -> &'static str {
+        let mut run = fails_from_four(CLAUSE, &ready_only(), Some(5));
+        for second in 12..18 {
+            if up > f64::from(second) - 1.0 && up < f64::from(second) {
+                run.running(up, true, true, 0);
+            }
+            run.probe(f64::from(second), "/ready", if second % 2 == 0 { 500 } else { 503 });
+        }
+        if up > 17.0 {
+            run.running(up, true, true, 0);
+        }
+        judged(run)
+    }
+
+    #[test]
+    fn ready_again_while_the_probe_goes_on_to_fail_is_a_violation() {
+        assert_eq!(ready_again(13.5), "violated");
+        assert_eq!(ready_again(17.9), "holds", "what comes with the last answer may be its consequence");
+    }
+
+    #[test]
     fn shown_late_by_a_busy_node_is_doubt() {
         let mut run = fails_from_four(CLAUSE, &ready_only(), Some(9));
         run.noise(5.0, 8.5);
@@ -152,6 +178,7 @@ mod recovers {
     #[test]
     fn ready_again_late_or_never_is_a_violation() {
         assert_eq!(recovered_at(Some(16.5)), "violated");
+        assert_eq!(recovered_at(Some(14.5)), "violated");
         assert_eq!(recovered_at(None), "violated");
     }
 

@@ -30,6 +30,40 @@ mod runs_for_life {
         assert_eq!(paused(15..30, false), "violated");
     }
 
+    /// Probes at this distance for so long, with a period of one second.
+    fn paced(distance: f64, seconds: f64) -> &'static str {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        let mut at = 3.0 + distance;
+        while at < 3.0 + seconds {
+            run.probe(at, "/ready", 200);
+            at += distance;
+        }
+        run.reading(at + 1.0).reading(at + 3.0);
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn a_pace_that_is_a_third_too_slow_is_a_violation() {
+        assert_eq!(paced(1.0, 25.0), "holds");
+        assert_eq!(paced(1.3, 25.0), "violated");
+        assert_eq!(paced(1.3, 11.0), "violated");
+    }
+
+    #[test]
+    fn a_readiness_probe_that_never_comes_is_a_violation() {
+        let judged = |until: f64| {
+            let mut run = Composer::new(&[CLAUSE]);
+            run.create(0.0, &json!({ "containers": [ready_only()] })).start(1.0, 0);
+            let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+            let state = probity_script::witness::Listening { listener, address, state: "open".to_owned() };
+            run.fact(1.0, Fact::Listening(state));
+            run.running(1.2, false, true, 0).reading(until);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(20.0), "violated");
+        assert_eq!(judged(4.0), "inconclusive");
+    }
+
     #[test]
     fn a_pause_on_a_busy_node_is_doubt() {
         assert_eq!(paused(10..16, true), "inconclusive");

@@ -83,6 +83,14 @@ mod absent_means_ready {
     }
 
     #[test]
+    fn ready_at_a_first_sight_that_comes_late_is_a_violation() {
+        let mut run = Composer::new(&[CLAUSE]);
+        run.create(0.0, &json!({ "containers": [{ "name": "target" }] })).start(1.0, 0);
+        run.running(21.0, true, true, 0).reading(22.0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
     fn a_container_with_a_readiness_probe_is_not_meant() {
         assert_eq!(verdict(&ready_at(None, &ready_only()), CLAUSE), "inconclusive");
     }

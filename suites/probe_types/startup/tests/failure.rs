@@ -47,6 +47,20 @@ mod failure_kills {
     }
 
     #[test]
+    fn a_startup_probe_that_never_comes_is_a_violation() {
+        let judged = |until: f64| {
+            let mut run = pod(CLAUSE, "Always", json!({ "startupProbe": http("/start", 1, 3) }));
+            let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+            let state = probity_script::witness::Listening { listener, address, state: "open".to_owned() };
+            run.fact(1.0, probity_script::witness::Fact::Listening(state));
+            run.running(1.5, false, false, 0).reading(until);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(20.0), "violated");
+        assert_eq!(judged(4.0), "inconclusive");
+    }
+
+    #[test]
     fn no_restart_is_a_violation() {
         let mut run = failed(CLAUSE, "Always");
         run.signal(4.1, "SIGTERM");

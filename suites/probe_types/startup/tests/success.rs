@@ -81,6 +81,28 @@ mod absent_means_started {
     }
 
     #[test]
+    fn started_at_a_first_sight_that_comes_late_is_a_violation() {
+        let mut run = unprobed();
+        run.running(21.0, true, true, 0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
+    fn a_first_sight_waits_for_the_last_container_that_a_pod_begins_with() {
+        let judged = |last: f64| {
+            let container = |name: &str| json!({ "name": name });
+            let mut run = Composer::new(&[CLAUSE]);
+            let spec = json!({ "containers": [container("target"), container("other")] });
+            run.create(0.0, &spec).of("pod", "target").start(1.0, 0);
+            run.of("pod", "other").start(last, 0).of("pod", "target");
+            run.running(9.0, true, true, 0);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(8.0), "holds");
+        assert_eq!(judged(2.0), "violated");
+    }
+
+    #[test]
     fn a_container_with_a_startup_probe_is_not_meant() {
         let mut run = three(CLAUSE);
         run.running(1.5, false, false, 0).running(9.0, false, false, 0);
@@ -111,9 +133,11 @@ mod started_field {
 
     #[test]
     fn true_long_after_the_success_is_a_violation() {
-        let mut run = three(CLAUSE);
-        started(&mut run).running(9.0, false, true, 0);
-        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+        for late in [9.0, 5.5] {
+            let mut run = three(CLAUSE);
+            started(&mut run).running(late, false, true, 0);
+            assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+        }
     }
 
     #[test]

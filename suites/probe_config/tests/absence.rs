@@ -1,0 +1,97 @@
+//! Probes that were due and never came.
+
+use probity_composer::Composer;
+use serde_json::json;
+
+use super::{answers, http, pod, verdict};
+
+const PERIOD: &str = "probe.timing.period";
+const PHASE: &str = "probe.timing.first-probe-phase";
+
+#[test]
+fn a_probe_that_was_due_and_never_came_is_a_violation() {
+    let judged = |clause: &str, probes: serde_json::Value, until: f64| {
+        let mut run = pod(clause, probes);
+        run.running(until, false, true, 0).reading(until);
+        verdict(&run.done(), clause)
+    };
+    for kind in ["livenessProbe", "startupProbe", "readinessProbe"] {
+        assert_eq!(judged(PERIOD, json!({ kind: http(json!({})) }), 20.0), "violated", "{kind}");
+        assert_eq!(judged(PERIOD, json!({ kind: http(json!({})) }), 4.0), "inconclusive", "{kind}");
+        let slow = http(json!({ "periodSeconds": 30 }));
+        assert_eq!(judged(PERIOD, json!({ kind: slow }), 20.0), "inconclusive", "{kind}");
+    }
+    for kind in ["livenessProbe", "startupProbe"] {
+        assert_eq!(judged(PHASE, json!({ kind: http(json!({})) }), 20.0), "violated", "{kind}");
+    }
+    let by = |handler: &str, of: serde_json::Value| json!({ "livenessProbe": { handler: of, "periodSeconds": 1 } });
+    for probes in [by("tcpSocket", json!({ "port": 8080 })), by("grpc", json!({ "port": 8080 }))] {
+        assert_eq!(judged(PERIOD, probes, 20.0), "violated");
+    }
+}
+
+#[test]
+fn probes_that_end_long_before_their_container_are_missing_too() {
+    let judged = |until: f64, last: u16| {
+        let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})) }));
+        answers(&mut run, 2, &[200, 200, 200, last, last, last]);
+        run.running(until, false, true, 0).reading(until);
+        verdict(&run.done(), PERIOD)
+    };
+    assert_eq!(judged(30.0, 200), "violated");
+    assert_eq!(judged(9.0, 200), "holds");
+    assert_eq!(judged(30.0, 500), "holds", "after three failures nothing more is due");
+}
+
+#[test]
+fn what_may_have_held_a_probe_back_or_hidden_it_excuses_its_absence() {
+    let judged = |damage: &dyn Fn(&mut Composer)| {
+        let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})) }));
+        damage(&mut run);
+        run.running(20.0, false, true, 0).reading(20.0);
+        verdict(&run.done(), PERIOD)
+    };
+    assert_eq!(judged(&|_| ()), "violated");
+    let excuses: [&dyn Fn(&mut Composer); 5] = [
+        &|run| {
+            run.lose_line().connection(2.0, "web", 8080);
+        },
+        &|run| {
+            run.connection(2.0, "web", 8080);
+        },
+        &|run| {
+            run.probe(2.0, "/elsewhere", 404);
+        },
+        &|run| {
+            run.event(3.0, "Warning", "Unhealthy", "Liveness probe failed: connection refused");
+        },
+        &|run| {
+            run.noise(1.5, 19.0);
+        },
+    ];
+    for excuse in excuses {
+        assert_eq!(judged(excuse), "inconclusive");
+    }
+}
+
+#[test]
+fn behind_a_startup_probe_nothing_is_due_before_its_success() {
+    let start =
+        json!({ "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
+    let judged = |success: Option<f64>| {
+        let mut run = pod(PERIOD, json!({ "startupProbe": start, "livenessProbe": http(json!({})) }));
+        for second in 2..10 {
+            run.probe(f64::from(second), "/start", 503);
+        }
+        if let Some(at) = success {
+            run.probe(at, "/start", 200);
+        }
+        run.running(12.0, false, true, 0).reading(12.0);
+        if success.is_some() {
+            run.reading(30.0);
+        }
+        verdict(&run.done(), PERIOD)
+    };
+    assert_eq!(judged(None), "holds");
+    assert_eq!(judged(Some(10.0)), "violated");
+}

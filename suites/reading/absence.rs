@@ -1,0 +1,168 @@
+//! Probes that were due and never came.
+//!
+//! A missing probe leaves no line, so what is held against a kubelet here is the life of a container that waited for it: its
+//! port was open, nothing held the probe back, its process was heard of until the end, and nothing that could have been the
+//! probe came. Whatever may have hidden one, or held it back, silences this reading.
+
+use probity_model::measure::{Bound, Fit, Measurement, seconds};
+use probity_model::mechanisms::{FIRST_TURNS, PERIODS_TO_COME, UNDER_WAY, UNKNOWN_LIFE};
+use probity_model::timeline::{
+    At, ContainerLife, Handler, PodLife, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::witness::Fact;
+
+use super::kinds::{sleeps, started_before};
+use super::unvisited::opened;
+
+/// Accuses where a probe was due in a life and none of its kind ever came.
+pub(crate) fn judge_absence(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let Some(due) = due(life).filter(|_| life.probes.is_empty() && would_be_seen(life)) else { return };
+    let (spec, slack) = (life.spec, clause.slack_us());
+    let most = spec.initial_delay + FIRST_TURNS.of(spec.period) + UNKNOWN_LIFE + slack;
+    let formula = format!("initialDelaySeconds + 2 × periodSeconds + {}", seconds(UNKNOWN_LIFE + slack));
+    accuse(life, &due, ("never came, though it was due", Bound::at_most(most, formula)), seen);
+}
+
+/// Accuses where the probes of a life ended long before it did, though nothing ended them.
+pub(crate) fn judge_end(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let (Some(last), Some(due)) = (life.probes.last(), due(life).filter(|_| would_be_seen(life))) else {
+        return;
+    };
+    let spent = life.stretches().last().is_none_or(|(outcome, of)| match (life.spec.kind, outcome) {
+        // A container that has started is asked no more, and one that failed too often is to be killed.
+        (ProbeKind::Startup, outcome) if *outcome != ProbeOutcome::Failure => true,
+        (ProbeKind::Readiness, _) | (_, ProbeOutcome::Success) => false,
+        (_, ProbeOutcome::Unclear) => true,
+        (..) => i64::try_from(of.len()).is_ok_and(|count| count >= life.spec.failures),
+    });
+    if spent {
+        return;
+    }
+    let most = PERIODS_TO_COME.of(life.pace()) + UNKNOWN_LIFE + clause.slack_us();
+    let formula = format!("2 × periodSeconds + {}", seconds(UNKNOWN_LIFE + clause.slack_us()));
+    accuse(
+        life,
+        &later(life.run, due, At::of(last)),
+        ("did not come any more", Bound::at_most(most, formula)),
+        seen,
+    );
+}
+
+fn accuse(life: &ProbedLife<'_, '_>, from: &At, (what, bound): (&str, Bound), seen: &mut Seen) {
+    let Some(until) = until(life) else { return };
+    let allowed = bound.upper.as_ref().map_or(0, |limit| limit.value);
+    if !life.watched_for(from, allowed) {
+        return;
+    }
+    let measured = life.run.measure(String::new(), &life.node, from, &until, bound);
+    if let Some(measured) = measured.filter(|measured| measured.fit() == Fit::Missed) {
+        let finding = format!("{} {what}: {}", life.words(), silence(&measured));
+        let last = life.last_line().map(|line| line.id);
+        seen.violated(
+            finding,
+            [Some(life.began.id), Some(from.id), last, Some(until.id)].into_iter().flatten(),
+        );
+    }
+}
+
+fn silence(measured: &Measurement) -> String {
+    format!("silence for {}", measured.in_words())
+}
+
+/// Whether a probe of this kind was bound to leave a trace of its own in this life.
+fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
+    let (container, spec) = (life.container, life.spec);
+    let port = spec.handler.port();
+    // What breaks off before it says what it wants may have been the probe.
+    let mute = |life: &ProbedLife<'_, '_>| {
+        let bare = life.connections.iter().any(|of| of.port() == port && of.requests == 0);
+        bare && !matches!(spec.handler, Handler::Tcp { .. })
+    };
+    let told = life.event("Unhealthy", &format!("{} probe", capital(spec.kind)));
+    container.stays()
+        && life.holes.is_empty()
+        && !life.run.node_was_touched()
+        && life.is_seen()
+        && life.is_asked_alone()
+        && !mute(life)
+        && told.is_none()
+        && starts_a_command(life)
+}
+
+/// As events write it.
+fn capital(kind: ProbeKind) -> &'static str {
+    match kind {
+        ProbeKind::Startup => "Startup",
+        ProbeKind::Liveness => "Liveness",
+        ProbeKind::Readiness => "Readiness",
+    }
+}
+
+/// Whether a command, if the probe is one, exists in the image: the target's own program, asked for an answer of its plan.
+fn starts_a_command(life: &ProbedLife<'_, '_>) -> bool {
+    let Handler::Exec { command } = &life.spec.handler else { return true };
+    let [program, word, name, ..] = command.as_slice() else { return false };
+    let plan = life.container.plan();
+    program == "/agnhost-rs" && word == "exec" && plan.is_some_and(|plan| plan.exec.contains_key(name))
+}
+
+/// From when on nothing held the probe back: its container and all others of the pod had begun, its port was open, and the
+/// startup probe had succeeded. None if a hook or something that is not known may have held it back.
+pub(crate) fn due(life: &ProbedLife<'_, '_>) -> Option<At> {
+    let hooked = life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
+    let gate = life.container.probe(ProbeKind::Startup).filter(|_| life.spec.kind != ProbeKind::Startup);
+    let open = match &life.spec.handler {
+        Handler::Exec { .. } => life.began.clone(),
+        handler => At::of(opened(life.attempt, handler.port()?)?),
+    };
+    let through = match gate {
+        Some(_) => Some(life.attempt.first_success(ProbeKind::Startup)?.settled.clone()?),
+        None => None,
+    };
+    let others =
+        if life.number == 0 { Some(last_to_begin(life.run, life.pod, life.container)?) } else { None };
+    if hooked || life.pod.spec.get("activeDeadlineSeconds").is_some() {
+        return None;
+    }
+    Some([through, others].into_iter().flatten().fold(open, |one, other| later(life.run, one, other)))
+}
+
+/// The later of two instants, as far as their clocks tell.
+fn later(run: &Timeline<'_>, one: At, other: At) -> At {
+    if run.at_least(&one, &other) > 0 { other } else { one }
+}
+
+/// When the last of the containers began that a kubelet may start before it looks at this one. None if that is not known.
+pub(crate) fn last_to_begin(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+) -> Option<At> {
+    let began = |of: &ContainerLife<'_>| {
+        let first = of.attempts.first().map(|first| first.began.clone());
+        first.or_else(|| shown_running(pod, of))
+    };
+    let began: Option<Vec<At>> = started_before(pod, container).map(began).collect();
+    began?.into_iter().reduce(|one, other| later(run, one, other))
+}
+
+/// When a container that only sleeps was shown to run.
+fn shown_running(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Option<At> {
+    let runs = |shown: &&Revision<'_>| shown.container(&container.name).is_some_and(|seen| seen.is_running());
+    pod.revisions.iter().filter(|_| sleeps(container)).find(runs).map(At::of)
+}
+
+/// Until when the process was surely there to be asked: its stop signal, its end, the turning of its port, or the end of the
+/// case, less what its lines may be under way.
+fn until(life: &ProbedLife<'_, '_>) -> Option<At> {
+    let exiting = life.lines.iter().find(|line| matches!(line.line.fact, Fact::Exiting(_)));
+    let own = [life.stop(), exiting].into_iter().flatten().map(At::of).min_by_key(|at| at.at.lo);
+    let last = |before: i64| -> Option<EventId> {
+        let mut events = life.run.history.events();
+        events.rfind(|(_, event)| event.us <= before).map(|(id, _)| id)
+    };
+    let end = life.run.ended_us - UNDER_WAY;
+    let over = || Some(At::new(last(end)?, probity_model::Stamp::harness(end)));
+    own.or_else(|| life.ended.clone()).or_else(over)
+}
