@@ -20,6 +20,8 @@ mod copy;
 mod course;
 #[path = "damage/lives.rs"]
 mod lives;
+#[path = "damage/missing.rs"]
+mod missing;
 #[path = "damage/order.rs"]
 mod order;
 #[path = "damage/pods.rs"]
@@ -76,6 +78,7 @@ pub(crate) const fn doubted(
 
 const GROUPS: &[(&str, &[Damage])] = &[
     ("probes", probes::ALL),
+    ("missing", missing::ALL),
     ("order", order::ALL),
     ("requests", requests::ALL),
     ("wire", wire::ALL),

@@ -1,0 +1,128 @@
+//! Probes that never came, and turns of readiness that all came late: what a kubelet that is too slow, or does not probe at
+//! all, would leave.
+
+use probity_model::timeline::{ContainerKind, Handler, ProbeKind};
+use probity_model::{EventId, History, Timeline};
+
+use super::copy::Copy;
+use super::course::{Course, SECOND, courses, of_kind};
+use super::{Damage, violated};
+
+pub(crate) const ALL: &[Damage] = &[
+    violated(
+        "a container gets no liveness probe by HTTP, ever",
+        &["probe.timing.period", "probe.liveness.failure-restarts-container"],
+        |run| {
+            no_probes(run, ProbeKind::Liveness, |course| matches!(course.spec.handler, Handler::Http { .. }))
+        },
+    ),
+    violated(
+        "a container gets no liveness probe by gRPC, ever",
+        &["probe.timing.period", "probe.liveness.failure-restarts-container"],
+        |run| {
+            no_probes(run, ProbeKind::Liveness, |course| matches!(course.spec.handler, Handler::Grpc { .. }))
+        },
+    ),
+    violated(
+        "a container gets no liveness probe by TCP, ever",
+        &["probe.timing.period", "probe.liveness.failure-restarts-container"],
+        |run| {
+            no_probes(run, ProbeKind::Liveness, |course| matches!(course.spec.handler, Handler::Tcp { .. }))
+        },
+    ),
+    violated(
+        "a sidecar gets no liveness probe, ever",
+        &["probe.timing.period", "probe.liveness.failure-restarts-container"],
+        |run| no_probes(run, ProbeKind::Liveness, |course| course.container.kind == ContainerKind::Sidecar),
+    ),
+    violated(
+        "a container gets no readiness probe, ever",
+        &["probe.timing.period", "probe.readiness.runs-for-life"],
+        |run| no_probes(run, ProbeKind::Readiness, |_| true),
+    ),
+    violated(
+        "every turn of readiness is shown two seconds late",
+        &[
+            "probe.readiness.failure-marks-unready",
+            "probe.readiness.recovers",
+            "prober.sync.readiness-status-path",
+        ],
+        late_statuses,
+    ),
+    violated(
+        "a forced end comes a second too early",
+        &[
+            "probe.tgps.default-inherits",
+            "probe.tgps.liveness-override",
+            "probe.tgps.startup-override",
+            "probe.liveness.kill-is-graceful",
+        ],
+        |run| forced_end(run, -SECOND),
+    ),
+    violated(
+        "a forced end comes a second and a half too late",
+        &[
+            "probe.tgps.default-inherits",
+            "probe.tgps.liveness-override",
+            "probe.tgps.startup-override",
+            "probe.liveness.kill-is-graceful",
+        ],
+        |run| forced_end(run, SECOND * 3 / 2),
+    ),
+];
+
+/// A life that was heard of for long, without its probes of one kind, and without what its pod is told of them.
+fn no_probes(run: &Timeline<'_>, kind: ProbeKind, of: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
+    let long = |course: &Course<'_, '_>| {
+        let last = course.probes.last().map_or(0, |probe| probe.at.at.lo);
+        let first = course.attempt.began.at.hi + course.spec.initial_delay;
+        let lives_on = course.attempt.stop().is_none() && course.attempt.ended.is_none();
+        lives_on && course.attempt.number == 0 && last - first > 2 * course.spec.period + 8 * SECOND
+    };
+    let alone = |course: &Course<'_, '_>| {
+        let listens = course.spec.handler.port();
+        let others = run.probes().filter(|(_, container, spec)| {
+            container.name == course.container.name
+                && spec.kind != kind
+                && spec.handler == course.spec.handler
+        });
+        listens.is_some() && others.count() == 0 && course.container.lifecycle("postStart").is_none()
+    };
+    let course = of_kind(run, kind).find(|course| long(course) && alone(course) && of(course))?;
+    let told = course.pod.events.iter().filter(|event| {
+        event.container == Some(course.container.name.as_str())
+            && event.message.to_lowercase().contains(&format!("{} probe", kind.word()))
+    });
+    let told: Vec<EventId> = told.map(|event| event.id).collect();
+    Copy::of(run).without(course.exchanges(&course.probes)).without(told).done()
+}
+
+/// All revisions of all pods that show a turn of readiness, and those after them, two seconds later.
+fn late_statuses(run: &Timeline<'_>) -> Option<History> {
+    let turns = run.pods.iter().any(|pod| pod.changes_of_condition("Ready").count() > 2);
+    let probed = of_kind(run, ProbeKind::Readiness).any(|course| course.spec.period > 0);
+    if !turns || !probed {
+        return None;
+    }
+    let revisions: Vec<EventId> =
+        run.pods.iter().flat_map(|pod| pod.revisions.iter().map(|revision| revision.id)).collect();
+    Copy::of(run).moved(revisions, 2 * SECOND).done()
+}
+
+/// A process that ignored its stop signal ends at another time, and whatever is heard of it after that with it.
+fn forced_end(run: &Timeline<'_>, by: i64) -> Option<History> {
+    let ignored = |course: &Course<'_, '_>| {
+        let waited = course.attempt.stop().zip(course.attempt.ended.as_ref());
+        let grace = course.spec.grace.unwrap_or_else(|| course.pod.grace());
+        course.attempt.exiting().is_none()
+            && course.spec.kind != ProbeKind::Readiness
+            && course.pod.deleted.is_none()
+            && grace >= 2 * SECOND
+            && waited.is_some_and(|(stop, ended)| {
+                run.clocks.between(&stop.at, ended).is_some_and(|span| (span.lo - grace).abs() < SECOND / 2)
+            })
+    };
+    let course = courses(run).find(ignored)?;
+    let ended = course.attempt.ended.as_ref()?;
+    Copy::of(run).moved([ended.id], by).done()
+}
