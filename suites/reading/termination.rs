@@ -224,10 +224,19 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
         seen.fine([ended.id(), again]);
         seen.facet("policy", life.policy());
         if let Some(next) = life.next() {
-            let formula =
-                format!("the grace period + {} of back-off + {}", seconds(back_off), seconds(TO_START));
+            let words = format!("{} of back-off + {}", seconds(back_off), seconds(TO_START));
             let quantity = format!("from the end of life {} to the next", number + 1);
-            life.within(seen, quantity, (ended, &next.began), Bound::at_most(allowed, formula));
+            // Where the end itself was seen, nothing waits for a grace period any more.
+            match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {
+                Some(end) => {
+                    let bound = Bound::at_most(back_off + TO_START, words);
+                    life.within(seen, quantity, (&end, &next.began), bound)
+                }
+                None => {
+                    let bound = Bound::at_most(allowed, format!("the grace period + {words}"));
+                    life.within(seen, quantity, (ended, &next.began), bound)
+                }
+            };
         }
         return;
     }

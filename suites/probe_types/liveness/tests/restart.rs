@@ -101,6 +101,22 @@ mod failure_restarts {
     }
 
     #[test]
+    fn a_grace_period_that_nobody_needed_excuses_no_late_restart() {
+        let judged = |again: f64| {
+            let target = json!({ "name": "target", "livenessProbe": http("/live", 8080, 1, 1) });
+            let mut run = Composer::new(&[CLAUSE]);
+            run.create(0.0, &json!({ "containers": [target], "terminationGracePeriodSeconds": 30 }));
+            run.start(1.0, 0).probe(4.0, "/live", 500);
+            run.signal(4.1, "SIGTERM");
+            exiting(&mut run, 4.2, 0, "stop");
+            run.start(again, 1);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(5.0), "holds");
+        assert_eq!(judged(35.0), "violated");
+    }
+
+    #[test]
     fn a_liveness_probe_that_never_comes_protects_nobody() {
         let judged = |until: f64| {
             let mut run = one(CLAUSE, "Always", 1);
