@@ -1,7 +1,8 @@
 //! How probes of one kind follow each other: every period, never later while a container is not ready, and never two at
 //! a time.
 
-use probity_model::measure::{Bound, Measurement, seconds};
+use probity_model::clocks::{Clock, Stamp};
+use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{NEAR, OFF_BEAT};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -28,9 +29,26 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             seen.note(measured);
         }
     }
+    judge_metronome(run, clause, seen);
     for life in run.lives().of_each(&ProbeKind::ALL) {
         judge_absence(clause, &life, seen);
         judge_end(clause, &life, seen);
+    }
+}
+
+/// Plain probes of an idle pod are no different: what the kubelet is late with there, and the node is not, is its own. Where it
+/// was late with the node nothing is said of either.
+fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    // A kubelet that was restarted on purpose sends nothing meanwhile.
+    let late = run.late_kubelet.iter().filter(|_| !run.node_was_touched());
+    for (id, late) in late {
+        let Clock::Node(node) = &late.clock else { continue };
+        let at = |us| At::new(*id, Stamp::node(node, us));
+        let quantity = format!("how late a probe of the idle pod on {node} came");
+        let measured = run.measure(quantity, node, at(late.from_us), at(late.to_us), clause.in_time());
+        if let Some(late) = measured.filter(|late| late.fit() == Fit::Missed) {
+            seen.measure(late);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod absence;
 mod counts;
 mod fields;
 mod grace;
+mod metronome;
 mod times;
 
 use probity_composer::Composer;
