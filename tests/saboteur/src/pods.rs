@@ -1,10 +1,11 @@
-//! The proxy between kubelet and pods: it takes over connections that the node itself opens to pod addresses.
+//! The proxy between kubelet and pods.
 
 pub mod fault;
+pub mod probes;
 
 use crate::board::Board;
 
-/// How the packet filter is used.
+/// Where the proxy listens and what it forwards to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PodsOptions {}
 
@@ -12,7 +13,7 @@ pub struct PodsOptions {}
 ///
 /// # Errors
 ///
-/// When the packet filter refuses.
+/// When it cannot listen.
 pub async fn serve(_options: PodsOptions, _board: Board) -> std::io::Result<()> {
     std::future::pending().await
 }
