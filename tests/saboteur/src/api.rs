@@ -1,6 +1,9 @@
 //! The proxy between kubelet and API server.
 
+pub mod alter;
 pub mod fault;
+pub mod merge;
+pub mod route;
 
 use crate::board::Board;
 
