@@ -46,7 +46,8 @@ impl Change {
         }
         for (path, seconds) in &self.shift {
             if let Some((holder, name)) = parent(object, path)
-                && let Some(moved) = holder.get(name).and_then(Value::as_str).and_then(|time| shifted(time, *seconds))
+                && let Some(moved) =
+                    holder.get(name).and_then(Value::as_str).and_then(|time| shifted(time, *seconds))
             {
                 holder.insert(name.to_owned(), moved.into());
             }
@@ -79,13 +80,15 @@ impl Alter {
             for container in status.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
                 if is_struck(container) {
                     // No short cut: each change counts.
-                    changed |= self.containers.iter().fold(false, |so_far, change| change.apply(container) | so_far);
+                    changed |=
+                        self.containers.iter().fold(false, |so_far, change| change.apply(container) | so_far);
                 }
             }
         }
         if let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) {
             for change in &self.conditions {
-                let is_meant = |condition: &Value| condition.get("type").is_some_and(|kind| *kind == *change.r#type);
+                let is_meant =
+                    |condition: &Value| condition.get("type").is_some_and(|kind| *kind == *change.r#type);
                 let before = conditions.len();
                 if change.absent {
                     conditions.retain(|condition| !is_meant(condition));

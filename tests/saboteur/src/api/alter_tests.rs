@@ -93,7 +93,8 @@ fn what_is_not_there_is_no_change() {
 
 #[test]
 fn a_condition_of_a_fault_looks_at_containers_pod_and_conditions() {
-    let holds = |words: &str| read::<Condition>(words).holds(&status(), |container| container["name"] == "main");
+    let holds =
+        |words: &str| read::<Condition>(words).holds(&status(), |container| container["name"] == "main");
     assert!(holds("{}"));
     assert!(holds("container: { ready: true, lastState/terminated/exitCode: 137 }"));
     assert!(!holds("container: { restartCount: 0 }"), "the sidecar is not of the scope");

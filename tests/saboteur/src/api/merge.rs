@@ -9,12 +9,12 @@ const MERGED: [(&str, &str); 4] =
     [("conditions", "type"), ("podIPs", "ip"), ("hostIPs", "ip"), ("resourceClaimStatuses", "name")];
 
 /// Lays a strategic merge patch over an object.
-pub fn lay_over(object: &mut Value, patch: &Value) {
+pub(super) fn lay_over(object: &mut Value, patch: &Value) {
     merge(object, patch, false);
 }
 
 /// Adds a later patch to an earlier one: laid over any object, the sum does what both did, one after the other.
-pub fn add_up(sum: &mut Value, patch: &Value) {
+pub(super) fn add_up(sum: &mut Value, patch: &Value) {
     merge(sum, patch, true);
 }
 

@@ -2,22 +2,22 @@
 
 /// What a request asks for, as far as the path says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub(super) struct Asked {
     /// The namespace; none for what has none, or for all namespaces.
-    pub namespace: Option<String>,
+    pub(super) namespace: Option<String>,
     /// The resource: `pods`, `events`.
-    pub resource: String,
+    pub(super) resource: String,
     /// The object's name; none for a list, a watch or a creation.
-    pub name: Option<String>,
+    pub(super) name: Option<String>,
     /// A part of the object: `status`, `token`.
-    pub part: Option<String>,
+    pub(super) part: Option<String>,
     /// Whether a stream of changes is asked for.
-    pub watch: bool,
+    pub(super) watch: bool,
 }
 
 /// What is done with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Route {
+pub(super) enum Route {
     /// The status of a pod is written.
     WriteStatus {
         /// The pod's namespace.
@@ -63,7 +63,7 @@ pub enum Route {
 
 /// Reads a path and a query. None for what is not an API object, such as `/version`.
 #[must_use]
-pub fn asked(path: &str, query: &str) -> Option<Asked> {
+pub(super) fn asked(path: &str, query: &str) -> Option<Asked> {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     match parts.next()? {
         "api" => parts.next()?,
@@ -97,7 +97,7 @@ fn is_watch(query: &str) -> bool {
 
 /// Decides what is done with a request.
 #[must_use]
-pub fn route(method: &str, path: &str, query: &str) -> Route {
+pub(super) fn route(method: &str, path: &str, query: &str) -> Route {
     let Some(asked) = asked(path, query) else { return Route::Untouched };
     let part = asked.part.as_deref();
     match (method, asked.resource.as_str(), asked.namespace, asked.name) {
@@ -107,7 +107,9 @@ pub fn route(method: &str, path: &str, query: &str) -> Route {
         ("GET", "pods", Some(namespace), Some(pod)) if part.is_none() && !asked.watch => {
             Route::ReadPod { namespace, pod }
         }
-        ("DELETE", "pods", Some(namespace), Some(pod)) if part.is_none() => Route::RemovePod { namespace, pod },
+        ("DELETE", "pods", Some(namespace), Some(pod)) if part.is_none() => {
+            Route::RemovePod { namespace, pod }
+        }
         ("GET", "pods", _, None) if asked.watch => Route::WatchPods,
         ("GET", "pods", _, None) => Route::ListPods,
         ("POST" | "PATCH" | "PUT", "events", Some(namespace), _) => Route::WriteEvent { namespace },
@@ -175,7 +177,9 @@ mod tests {
 
     #[test]
     fn what_belongs_to_no_namespace_is_left_alone() {
-        for path in ["/version", "/api/v1/nodes/node1", "/api/v1/nodes/node1/status", "/", "/api/v1/namespaces/run-1"] {
+        for path in
+            ["/version", "/api/v1/nodes/node1", "/api/v1/nodes/node1/status", "/", "/api/v1/namespaces/run-1"]
+        {
             assert_eq!(route("GET", path, ""), Route::Untouched, "{path}");
         }
         assert_eq!(route("GET", "/api/v1/namespaces/n/configmaps", "watch=true"), Route::Untouched);
