@@ -13,6 +13,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
 
 use crate::defect::{ContainerKind, Defect, Fault, Target};
 use inventory::Inventory;
@@ -26,7 +27,35 @@ pub struct Board(Arc<Shared>);
 struct Shared {
     defects: Mutex<Vec<Active>>,
     inventory: Mutex<Inventory>,
-    changes: tokio::sync::Notify,
+    moments: Moments,
+}
+
+/// A moment in the life of a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    /// Its sandbox was made.
+    Sandbox,
+    /// A container was made.
+    Created,
+    /// A container was started.
+    Started,
+    /// A command is about to run in a container.
+    Exec,
+    /// A container is about to be stopped.
+    Stopping,
+    /// A container was stopped.
+    Stopped,
+}
+
+/// Those who wait for moments. One who falls behind by more than this misses some.
+#[derive(Debug)]
+struct Moments(broadcast::Sender<(Moment, Target)>);
+
+impl Default for Moments {
+    fn default() -> Self {
+        Self(broadcast::channel(1024).0)
+    }
 }
 
 /// A defect in force. Clones count together.
@@ -105,7 +134,6 @@ impl Board {
             occasions: Mutex::default(),
             struck: AtomicU32::new(0),
         })));
-        self.0.changes.notify_waiters();
     }
 
     /// Removes the defects for which `goes` is true, and returns their last counts.
@@ -114,7 +142,6 @@ impl Board {
             .into_iter()
             .partition(|active: &Active| goes(active.defect()));
         *lock(&self.0.defects) = kept;
-        self.0.changes.notify_waiters();
         gone.iter().map(Active::count).collect()
     }
 
@@ -124,9 +151,22 @@ impl Board {
         lock(&self.0.defects).iter().map(Active::count).collect()
     }
 
-    /// Waits until a defect is put or removed.
-    pub async fn changed(&self) {
-        self.0.changes.notified().await;
+    /// Whether the defect of this name is in force.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        lock(&self.0.defects).iter().any(|active| active.name() == name)
+    }
+
+    /// Tells that a moment has come.
+    pub fn happened(&self, moment: Moment, target: &Target) {
+        // Nobody waits while nothing but a proxy is tested.
+        self.0.moments.0.send((moment, target.clone())).ok();
+    }
+
+    /// All moments from now on.
+    #[must_use]
+    pub fn moments(&self) -> broadcast::Receiver<(Moment, Target)> {
+        self.0.moments.0.subscribe()
     }
 
     /// All defects in force for which `pick` finds something, whomever they strike.

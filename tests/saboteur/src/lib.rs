@@ -15,5 +15,6 @@ pub mod board;
 pub mod control;
 pub mod cri;
 pub mod defect;
+pub mod keep;
 pub mod pods;
 pub mod process;

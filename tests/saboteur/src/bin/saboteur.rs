@@ -1,6 +1,7 @@
 //! The program `saboteur`: serves on a node, or sends a request to the one that serves there.
 
 use std::{
+    ffi::OsString,
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -13,6 +14,7 @@ use probity_saboteur::{
     control::{self, Answer, Request},
     cri::{self, CriOptions},
     defect::Defect,
+    keep,
     pods::{self, PodsOptions},
     process,
 };
@@ -37,6 +39,12 @@ enum Command {
         api: ApiOptions,
         #[command(flatten)]
         pods: PodsOptions,
+    },
+    /// Run the kubelet, and run it again whenever it ends unasked.
+    Keep {
+        /// The kubelet's command line.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
     },
     /// Put defects in force: YAML or JSON, one defect or a list, from a file or standard input.
     Set {
@@ -63,6 +71,7 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Serve { cri, api, pods } => serve(&arguments.control, cri, api, pods).await,
+        Command::Keep { command } => keep::keep(&command).await,
         Command::Set { file } => set(&arguments.control, file.as_deref()).await,
         Command::Clear { name, namespace, all } => match (name, namespace, all) {
             (Some(name), _, _) => request(&arguments.control, Request::Clear(name)).await,

@@ -19,7 +19,7 @@ use super::{
     wire::Message,
 };
 use crate::{
-    board::Board,
+    board::{Board, Moment},
     defect::{Fault, Target},
 };
 
@@ -67,7 +67,9 @@ impl Proxy {
             let mut upstream = upstream;
             return Ok(upstream.send_request(Request::from_parts(parts, full(framed))).await?.map(streamed));
         };
-        let plan = self.plan(call, &message);
+        let target = call.target(&message, &self.board);
+        self.announce(target.as_ref(), call, Order::Before);
+        let plan = self.plan(call, &message, target.as_ref());
         sleep(plan.late).await;
         if let Some(altered) = &plan.request {
             framed = frame(altered);
@@ -84,6 +86,7 @@ impl Proxy {
         let answer = plan.answer(sent.send(framed.clone()).await?);
         let answer = self.replacements.to_kubelet(answer);
         let answer = self.after(call, &message, answer);
+        self.announce(target.as_ref(), call, Order::After);
         if call == Call::Of(Method::Start) && answer.message().is_some() {
             self.clone().replace_later(&message.text(1), sent);
         } else if call == Call::Of(Method::Create) {
@@ -94,10 +97,16 @@ impl Proxy {
     }
 
     /// What the defects in force make of a call, on this occasion.
-    fn plan(&self, call: Call, request: &Message) -> Plan {
-        let Call::Of(method) = call else { return Plan::default() };
-        let Some(target) = call.target(request, &self.board) else { return Plan::default() };
-        Plan::of(self.strikes(method, request, &target), request)
+    fn plan(&self, call: Call, request: &Message, target: Option<&Target>) -> Plan {
+        let (Call::Of(method), Some(target)) = (call, target) else { return Plan::default() };
+        Plan::of(self.strikes(method, request, target), request)
+    }
+
+    /// Tells the others what is about to happen, or has happened.
+    fn announce(&self, target: Option<&Target>, call: Call, order: Order) {
+        if let (Some(target), Some(moment)) = (target, moment(call, order)) {
+            self.board.happened(moment, target);
+        }
     }
 
     fn strikes(&self, method: Method, request: &Message, target: &Target) -> Vec<CriFault> {
@@ -127,6 +136,26 @@ impl Proxy {
             _ => answer,
         }
     }
+}
+
+/// Whether a call is about to go to the runtime, or has come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Before,
+    After,
+}
+
+fn moment(call: Call, order: Order) -> Option<Moment> {
+    let Call::Of(method) = call else { return None };
+    Some(match (method, order) {
+        (Method::RunSandbox, Order::After) => Moment::Sandbox,
+        (Method::Create, Order::After) => Moment::Created,
+        (Method::Start, Order::After) => Moment::Started,
+        (Method::Exec, Order::Before) => Moment::Exec,
+        (Method::Stop, Order::Before) => Moment::Stopping,
+        (Method::Stop, Order::After) => Moment::Stopped,
+        _ => return None,
+    })
 }
 
 /// A way to send more calls like the one that came.
