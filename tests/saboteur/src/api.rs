@@ -46,7 +46,7 @@ pub struct ApiOptions {
     #[arg(long)]
     pub api_forward: Option<SocketAddr>,
     /// The authority that the API server's certificate is from.
-    #[arg(long, default_value = "/var/lib/saboteur/ca.crt")]
+    #[arg(long, default_value = "/var/lib/saboteur/authority.crt")]
     pub api_authority: PathBuf,
     /// The certificate to show the kubelet.
     #[arg(long, default_value = "/var/lib/saboteur/server.crt")]
@@ -55,10 +55,10 @@ pub struct ApiOptions {
     #[arg(long, default_value = "/var/lib/saboteur/server.key")]
     pub api_key: PathBuf,
     /// The kubelet's certificate.
-    #[arg(long, default_value = "/var/lib/saboteur/kubelet.crt")]
+    #[arg(long, default_value = "/var/lib/saboteur/client.crt")]
     pub api_client_certificate: PathBuf,
     /// Its key.
-    #[arg(long, default_value = "/var/lib/saboteur/kubelet.key")]
+    #[arg(long, default_value = "/var/lib/saboteur/client.key")]
     pub api_client_key: PathBuf,
 }
 
