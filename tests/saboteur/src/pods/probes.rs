@@ -53,6 +53,8 @@ pub struct Probe {
     pub path: Option<String>,
     /// The service, for gRPC.
     pub service: Option<String>,
+    /// How many instances of the container there were before this one, if the status says it.
+    pub attempt: Option<u32>,
 }
 
 /// What is known of one connection: more while more of it is read.
@@ -90,7 +92,8 @@ impl Seen {
     }
 
     /// Whether nothing more will be known.
-    fn is_complete(&self) -> bool {
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
         match self.by {
             Some(Mechanism::Http | Mechanism::Https) => self.path.is_some(),
             Some(Mechanism::Grpc) => self.service.is_some(),
@@ -210,6 +213,7 @@ fn read_probe(container: &Value, kind: ContainerKind, value: &Value, probe: Prob
         port: resolve_port(container, action.get("port")?)?,
         path: matches!(by, Mechanism::Http | Mechanism::Https).then(path),
         service: (by == Mechanism::Grpc).then(|| text(action, "service").unwrap_or_default()),
+        attempt: None,
     })
 }
 
