@@ -51,7 +51,8 @@ start_saboteur() {
         --api-listen="127.0.0.1:$SABOTEUR_API_PORT" --api-forward="$CONTROL_IP:$API_PORT" \
         --api-authority="$SABOTEUR_INSIDE/authority.crt" \
         --api-certificate="$SABOTEUR_INSIDE/server.crt" --api-key="$SABOTEUR_INSIDE/server.key" \
-        --api-client-certificate="$SABOTEUR_INSIDE/client.crt" --api-client-key="$SABOTEUR_INSIDE/client.key"
+        --api-client-certificate="$SABOTEUR_INSIDE/client.crt" --api-client-key="$SABOTEUR_INSIDE/client.key" \
+        --pods-range="$(pod_range "$node")"
     wait_until 30 saboteur_answers "$node" ||
         fail "the saboteur of $node does not answer: $(telling_line "$(log_of "$node" saboteur)"); log: $(log_of "$node" saboteur)"
 }

@@ -39,6 +39,7 @@ pub enum Fault {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scope {
     /// Exactly this namespace. Required, so that runs in other namespaces of the same node are left alone.
+    #[serde(default)]
     pub namespace: String,
     /// A part of the pod's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]

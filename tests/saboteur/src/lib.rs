@@ -9,6 +9,8 @@
 //! A [`defect::Defect`] says what goes wrong, for whom and when. The [`board`] holds the defects that are in force;
 //! [`control`] changes them from outside. A defect is bound to one namespace. Where none is in force, every byte
 //! passes as it came.
+//!
+//! The [`table`] lists defective kubelets and the clauses of the book that must notice them; the [`runner`] tries them.
 
 pub mod api;
 pub mod board;
@@ -18,3 +20,5 @@ pub mod defect;
 pub mod keep;
 pub mod pods;
 pub mod process;
+pub mod runner;
+pub mod table;

@@ -29,17 +29,20 @@ struct Arguments {
     command: Command,
 }
 
+#[derive(clap::Args)]
+struct Proxies {
+    #[command(flatten)]
+    cri: CriOptions,
+    #[command(flatten)]
+    api: ApiOptions,
+    #[command(flatten)]
+    pods: PodsOptions,
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Stand between the kubelet of this node and its surroundings, until killed.
-    Serve {
-        #[command(flatten)]
-        cri: CriOptions,
-        #[command(flatten)]
-        api: ApiOptions,
-        #[command(flatten)]
-        pods: PodsOptions,
-    },
+    Serve(Box<Proxies>),
     /// Run the kubelet, and run it again whenever it ends unasked.
     Keep {
         /// The kubelet's command line.
@@ -70,7 +73,7 @@ enum Command {
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Serve { cri, api, pods } => serve(&arguments.control, cri, api, pods).await,
+        Command::Serve(proxies) => serve(&arguments.control, *proxies).await,
         Command::Keep { command } => keep::keep(&command).await,
         Command::Set { file } => set(&arguments.control, file.as_deref()).await,
         Command::Clear { name, namespace, all } => match (name, namespace, all) {
@@ -92,7 +95,7 @@ async fn main() -> ExitCode {
 }
 
 /// The end of any part is the end of the process: a node with half a saboteur would prove nothing.
-async fn serve(control: &Path, cri: CriOptions, api: ApiOptions, pods: PodsOptions) -> io::Result<()> {
+async fn serve(control: &Path, Proxies { cri, api, pods }: Proxies) -> io::Result<()> {
     let board = Board::default();
     let part = |name: &'static str| move |error: io::Error| io::Error::other(format!("{name}: {error}"));
     tokio::select! {

@@ -98,6 +98,8 @@ pub enum ExecEffect {
     },
     /// A timeout is reported as this exit code instead.
     TimedOutAs(i32),
+    /// A timeout is reported as an error of this gRPC code.
+    TimedOutRefused(u32),
     /// Its output is replaced by this text.
     Output(String),
     /// It is never run, and reported to have ended with this exit code.

@@ -85,9 +85,10 @@ impl Plan {
                 request.set_integer(TIMEOUT, scaled(request.integer(TIMEOUT), factor));
             }
             ExecEffect::Unrun(code) => self.instead = Some(Answer::success(&ended_with(code))),
-            ExecEffect::ExitCode { .. } | ExecEffect::TimedOutAs(_) | ExecEffect::Output(_) => {
-                self.effects.push(effect);
-            }
+            ExecEffect::ExitCode { .. }
+            | ExecEffect::TimedOutAs(_)
+            | ExecEffect::TimedOutRefused(_)
+            | ExecEffect::Output(_) => self.effects.push(effect),
         }
     }
 
@@ -111,6 +112,7 @@ const EXIT_CODE: u32 = 3;
 
 fn alter_exec(effect: &ExecEffect, answer: Answer) -> Answer {
     match effect {
+        ExecEffect::TimedOutRefused(code) if answer.code() == DEADLINE_EXCEEDED => Answer::failure(*code),
         ExecEffect::TimedOutAs(code) if answer.code() == DEADLINE_EXCEEDED => {
             Answer::success(&ended_with(*code))
         }

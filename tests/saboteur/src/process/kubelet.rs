@@ -42,7 +42,8 @@ impl Kubelet {
     /// Moves it into a new cgroup beside its own, which gets so many per cent of one core.
     pub(super) fn starve(self, percent: u32) -> io::Result<Starved> {
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", self.0))?;
-        let (hierarchy, home) = cpu_group(&groups).ok_or_else(|| io::Error::other("no cgroup for CPU time"))?;
+        let (hierarchy, home) =
+            cpu_group(&groups).ok_or_else(|| io::Error::other("no cgroup for CPU time"))?;
         let poor = home.parent().unwrap_or(&home).join("starved");
         match fs::create_dir(&poor) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -91,7 +92,9 @@ fn name_of(pid: i32) -> Option<String> {
 fn cpu_group(groups: &str) -> Option<(Hierarchy, PathBuf)> {
     let lines: Vec<[&str; 3]> =
         groups.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok()).collect();
-    let within = |folder: &str, path: &str| Path::new("/sys/fs/cgroup").join(folder).join(path.trim_start_matches('/'));
+    let within = |folder: &str, path: &str| {
+        Path::new("/sys/fs/cgroup").join(folder).join(path.trim_start_matches('/'))
+    };
     let one = lines.iter().find(|[_, controllers, _]| controllers.split(',').any(|name| name == "cpu"));
     if let Some([_, controllers, path]) = one {
         return Some((Hierarchy::One, within(controllers, path)));
