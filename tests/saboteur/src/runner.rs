@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::table::{self, Row};
-use commands::Commands;
+use commands::{Commands, LABEL};
 pub use outcome::{Outcome, Trial, merge_noticed};
 
 /// How the rows are tried.
@@ -34,6 +34,9 @@ pub struct RunnerOptions {
     /// How many rows are tried at the same time.
     #[arg(long, default_value_t = 12)]
     pub side_by_side: usize,
+    /// How many of them may run commands in containers: each command costs a node tens of milliseconds of CPU time.
+    #[arg(long, default_value_t = 3)]
+    pub execs_side_by_side: usize,
     /// Where the reports of the runs go.
     #[arg(long, default_value = "target/saboteur")]
     pub out: PathBuf,
@@ -84,27 +87,48 @@ impl Job {
 pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>> {
     let commands = Arc::new(Commands::new(options).await?);
     let plain = table::cases(rows).into_iter().map(Job::Plain);
-    let (alone, together): (Vec<_>, Vec<_>) =
-        plain.chain(rows.iter().map(|row| Job::Row(Box::new(row.clone())))).partition(Job::alone);
-    let mut trials = side_by_side(&commands, together, options.side_by_side).await;
-    trials.extend(side_by_side(&commands, alone, 1).await);
+    let jobs = plain.chain(rows.iter().map(|row| Job::Row(Box::new(row.clone())))).collect();
+    let execs = table::cases(rows.iter().filter(|row| row.execs()));
+    let mut trials = in_turn(&commands, jobs, options.side_by_side, &execs).await;
     // A busy node makes verdicts inconclusive. What was violated without a defect stays violated.
     let again: Vec<Job> =
         trials.iter().filter(|trial| trial.is_worth_another()).map(|trial| trial.job.clone()).collect();
     trials.retain(|trial| !trial.is_worth_another());
-    let (alone, together): (Vec<_>, Vec<_>) = again.into_iter().partition(Job::alone);
-    trials.extend(side_by_side(&commands, together, options.side_by_side_again).await);
-    trials.extend(side_by_side(&commands, alone, 1).await);
+    trials.extend(in_turn(&commands, again, options.side_by_side_again, &execs).await);
     Ok(trials)
 }
 
-async fn side_by_side(commands: &Arc<Commands>, jobs: Vec<Job>, many: usize) -> Vec<Trial> {
+/// First all that can be tried side by side, then the others, one by one.
+async fn in_turn(
+    commands: &Arc<Commands>,
+    jobs: Vec<Job>,
+    many: usize,
+    execs: &BTreeSet<String>,
+) -> Vec<Trial> {
+    let (alone, together): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Job::alone);
+    let mut trials = side_by_side(commands, together, many, execs).await;
+    trials.extend(side_by_side(commands, alone, 1, execs).await);
+    trials
+}
+
+async fn side_by_side(
+    commands: &Arc<Commands>,
+    jobs: Vec<Job>,
+    many: usize,
+    execs: &BTreeSet<String>,
+) -> Vec<Trial> {
     let places = Arc::new(Semaphore::new(many.max(1)));
+    let exec_places = Arc::new(Semaphore::new(commands.options.execs_side_by_side.clamp(1, many.max(1))));
     let mut running = JoinSet::new();
     for job in jobs {
         let (commands, places) = (commands.clone(), places.clone());
+        let exec_places = job.cases().iter().any(|case| execs.contains(case)).then(|| exec_places.clone());
         running.spawn(async move {
-            // The semaphore is never closed.
+            // The semaphores are never closed. One who waits for the scarcer place first keeps no other from running.
+            let _exec_place = match exec_places {
+                Some(places) => places.acquire_owned().await.ok(),
+                None => None,
+            };
             let _place = places.acquire_owned().await.ok();
             attempt(&commands, job).await
         });
@@ -149,7 +173,7 @@ async fn prepare(commands: &Commands, namespace: &str, job: &Job) -> io::Result<
     let object = json!({
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": { "name": namespace, "labels": { "pod-security.kubernetes.io/enforce": "restricted" } },
+        "metadata": { "name": namespace, "labels": { LABEL: "row", "pod-security.kubernetes.io/enforce": "restricted" } },
     });
     commands.kubectl(&["create", "--filename=-"], &object.to_string()).await?;
     if let Job::Row(row) = job {

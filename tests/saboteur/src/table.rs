@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::Deserialize;
 
+use crate::cri::fault::{CriFault, Method};
 use crate::defect::{Defect, Fault, Scope, When};
 
 /// One row: a defective kubelet.
@@ -71,6 +72,12 @@ impl Row {
         parts.map(place).collect()
     }
 
+    /// Whether its cases run commands in containers.
+    #[must_use]
+    pub fn execs(&self) -> bool {
+        matches!(self.fault, Fault::Cri(CriFault::Exec { .. } | CriFault::Call { method: Method::Exec, .. }))
+    }
+
     fn check(&self) -> Result<(), String> {
         let kebab = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
         let problem =
@@ -112,8 +119,8 @@ pub fn parse(text: &str) -> Result<Vec<Row>, String> {
 
 /// All cases that the rows name.
 #[must_use]
-pub fn cases(rows: &[Row]) -> BTreeSet<String> {
-    rows.iter().flat_map(|row| row.cases.iter().cloned()).collect()
+pub fn cases<'r>(rows: impl IntoIterator<Item = &'r Row>) -> BTreeSet<String> {
+    rows.into_iter().flat_map(|row| row.cases.iter().cloned()).collect()
 }
 
 #[cfg(test)]

@@ -11,10 +11,13 @@ use tokio::{io::AsyncWriteExt as _, process::Command};
 use super::{Job, Outcome, RunnerOptions};
 use crate::board::Count;
 
+/// The label of the namespaces.
+pub(super) const LABEL: &str = "probity.dev/saboteur";
+
 /// How they are called.
 #[derive(Debug)]
 pub(super) struct Commands {
-    options: RunnerOptions,
+    pub(super) options: RunnerOptions,
     kubeconfig: PathBuf,
 }
 
@@ -24,6 +27,10 @@ impl Commands {
         let mut commands = Self { options: options.clone(), kubeconfig: PathBuf::new() };
         commands.kubeconfig = PathBuf::from(commands.cluster(&["kubeconfig"], "").await?.trim());
         commands.saboteur(&["clear", "--all"], "").await?;
+        // What an interrupted run of ours left.
+        commands
+            .kubectl(&["delete", "namespaces", "--wait=false", &format!("--selector={LABEL}")], "")
+            .await?;
         Ok(commands)
     }
 
