@@ -218,7 +218,9 @@ fn a_tcp_probe_wants_more_than_an_open_port() {
 #[test]
 fn one_probe_in_two_is_struck() {
     let Some(scene) = Scene::plain() else { return };
-    scene.defect("{ name: d, on: { namespace: run-1 }, when: { every: 2 }, fault: { pods: { does: refuse } } }");
+    scene.defect(
+        "{ name: d, on: { namespace: run-1 }, when: { every: 2 }, fault: { pods: { does: refuse } } }",
+    );
     let got: Vec<_> = (0..4).map(|_| http(8080, "/ok")).collect();
     assert_eq!(got, [Got::Status(200), Got::Refused, Got::Status(200), Got::Refused]);
 }

@@ -149,6 +149,7 @@ pub(super) fn altered(mut head: request::Parts, mut body: Bytes, effects: &Effec
     if let Some(change) = &effects.grpc {
         if let Some(service) = &change.service {
             body = health::request(service).into();
+            head.headers.remove("content-length");
         }
         if let Some(method) = &change.method {
             set_target(&mut head, method);
