@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A gRPC health check: its status, or its error code.
 fn health(service: &str) -> Result<Option<i32>, Option<i32>> {
     match grpc::check(&H2::connect(at(9090)), service) {
-        Ok(outcome) if outcome.status.is_some() => Ok(outcome.status.map(i32::from)),
+        Ok(outcome) if outcome.status.is_some() => Ok(outcome.status),
         Ok(outcome) => Err(outcome.code.and_then(|code| i32::try_from(code).ok())),
         Err(_) => Err(None),
     }
@@ -167,6 +167,8 @@ fn health_statuses_and_errors_are_judged_otherwise() {
     assert_eq!((health(""), health("b"), health("none")), (Ok(Some(1)), Ok(Some(2)), Err(Some(5))));
     scene.fault("{ does: { judge: { health: [{ from: 2, to: 1 }, { from: 1, to: 2 }], errors: [{ code: 5, to: 1 }] } } }");
     assert_eq!((health(""), health("b"), health("none")), (Ok(Some(2)), Ok(Some(1)), Ok(Some(1))));
+    let names = |nth| scene.target.request(nth).headers.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert!(!names(4).contains(&"content-length".to_owned()), "the proxy adds nothing: {:?}", names(4));
 }
 
 #[test]

@@ -11,6 +11,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(100);
 
 #[test]
+#[expect(clippy::print_stdout, reason = "who runs it wants to see the figures")]
 fn without_a_defect_bytes_and_times_are_the_same() {
     let Some(scene) = Scene::plain() else { return };
     let measure = || {

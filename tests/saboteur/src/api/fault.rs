@@ -255,7 +255,6 @@ pub enum OtherDoes {
     },
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_none(span: &Span) -> bool {
     span.0.is_zero()
 }

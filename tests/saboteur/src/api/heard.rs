@@ -23,6 +23,9 @@ pub(super) struct Ear {
     pub(super) shadows: Shadows,
 }
 
+/// A pod by namespace and name.
+type Pod = (String, String);
+
 /// What becomes of a line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
@@ -137,8 +140,8 @@ impl Lines {
 /// Lines that wait for their time, in order for each pod.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    lines: BTreeMap<(Instant, u64), (Option<(String, String)>, Bytes)>,
-    last: HashMap<(String, String), Instant>,
+    lines: BTreeMap<(Instant, u64), (Option<Pod>, Bytes)>,
+    last: HashMap<Pod, Instant>,
     number: u64,
 }
 

@@ -371,7 +371,6 @@ fn ten() -> u32 {
     10
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_none(span: &Span) -> bool {
     span.0.is_zero()
 }

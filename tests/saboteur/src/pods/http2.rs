@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Empty, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http2::SendRequest;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -254,10 +254,18 @@ impl Probe {
     }
 }
 
+/// A body that does not tell its length: a kubelet's gRPC requests have no such field, and it would be put in.
+fn body_of(bytes: Bytes) -> BoxBody<Bytes, hyper::Error> {
+    if bytes.is_empty() {
+        return Empty::new().map_err(|never| match never {}).boxed();
+    }
+    StreamBody::new(futures_util::stream::iter([Ok(Frame::data(bytes))])).boxed()
+}
+
 async fn send(sender: &Sender, request: Request<Bytes>) -> io::Result<Answer> {
     let mut sender = sender.clone();
     sender.ready().await.map_err(io::Error::other)?;
-    let request = request.map(|bytes| Full::new(bytes).map_err(|never| match never {}).boxed());
+    let request = request.map(body_of);
     let (head, body) = sender.send_request(request).await.map_err(io::Error::other)?.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?;
     let trailers = body.trailers().cloned();

@@ -49,7 +49,7 @@ impl Memory {
         let count = memory.counts.entry(key.clone()).or_insert(0);
         let number = *count;
         *count += 1;
-        pass != 0 && number % pass == 0
+        pass != 0 && number.is_multiple_of(pass)
     }
 
     /// The last answer to a probe.

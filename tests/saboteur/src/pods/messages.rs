@@ -4,8 +4,8 @@ use bytes::Bytes;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, request, response};
 use http_body_util::BodyExt;
-use http_body_util::StreamBody;
 use http_body_util::combinators::BoxBody;
+use http_body_util::{Empty, StreamBody};
 use hyper::body::Frame;
 
 use super::effects::Effects;
@@ -35,6 +35,10 @@ impl Answer {
     /// As it is sent.
     #[must_use]
     pub(super) fn into_response(self) -> Response<Body> {
+        if self.body.is_empty() && self.trailers.is_none() {
+            // An error in gRPC is a head and its end.
+            return Response::from_parts(self.head, Empty::new().boxed());
+        }
         let data = (!self.body.is_empty()).then(|| Frame::data(self.body));
         let frames = data.into_iter().chain(self.trailers.map(Frame::trailers)).map(Ok);
         let body = StreamBody::new(futures_util::stream::iter(frames.collect::<Vec<_>>())).boxed();

@@ -138,7 +138,7 @@ mod tests {
     fn a_packet_is_read_with_its_number() {
         let bytes = message(PACKET, 0, 7, &[(1, &[0, 0, 0, 5, 8, 0, 3]), (9, &[1]), (10, b"abcde")]);
         let expected = Said::Packet { id: 5, payload: b"abcde".to_vec() };
-        assert_eq!(read(&bytes), [expected.clone()]);
+        assert_eq!(read(&bytes), vec![expected.clone()]);
         assert_eq!(read(&[bytes.clone(), bytes.clone()].concat()), [expected.clone(), expected]);
         assert_eq!(read(&bytes[..bytes.len() - 9]), [], "a message cut short is no message");
     }

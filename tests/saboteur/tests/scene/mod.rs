@@ -1,6 +1,6 @@
 //! A node and a pod in network namespaces of their own, the target in the pod, the proxy on the node, and somebody who
 //! probes as a kubelet does. The namespaces go with the threads and processes in them: nothing is left to remove.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file has a copy and uses a part of it")]
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
