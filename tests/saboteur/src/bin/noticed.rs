@@ -20,9 +20,9 @@ use probity_saboteur::{
 struct Arguments {
     /// Only rows whose name contains one of these texts.
     filter: Vec<String>,
-    /// The table.
-    #[arg(long, default_value = "tests/saboteur/defects.yaml")]
-    table: PathBuf,
+    /// The table; repeatable, since it is in several files.
+    #[arg(long, default_values = ["tests/saboteur/defects.yaml", "tests/saboteur/defects-pods-api.yaml"])]
+    table: Vec<PathBuf>,
     /// The file of what was noticed.
     #[arg(long, default_value = "tests/saboteur/noticed.txt")]
     noticed: PathBuf,
@@ -48,8 +48,8 @@ async fn main() -> ExitCode {
 
 /// Whether all is as the table says.
 async fn compare(arguments: Arguments) -> io::Result<bool> {
-    let text = std::fs::read_to_string(&arguments.table)?;
-    let all = table::parse(&text).map_err(io::Error::other)?;
+    let texts = arguments.table.iter().map(std::fs::read_to_string).collect::<Result<Vec<_>, _>>()?;
+    let all = table::parse(&texts).map_err(io::Error::other)?;
     let names: BTreeSet<String> = all.iter().map(|row| row.name.clone()).collect();
     let rows = chosen(all, &arguments);
     if rows.is_empty() {

@@ -160,7 +160,7 @@ mod tests {
         let text = format!(
             "[{{name: r, like: x, fault: {{cri: {{grace: {{seconds: 1}}}}}}, cases: [a/b], notices: [{notices}]}}]"
         );
-        Job::Row(Box::new(crate::table::parse(&text).unwrap_or_default().remove(0)))
+        Job::Row(Box::new(crate::table::parse(&[text]).unwrap_or_default().remove(0)))
     }
 
     fn trial(job: Job) -> Trial {
