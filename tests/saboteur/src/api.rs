@@ -80,7 +80,7 @@ pub async fn serve(options: ApiOptions, board: Board) -> io::Result<()> {
         ear: Ear { board: board.clone(), shadows: shadow::Shadows::default() },
         board,
         upstream: Upstream::new(forward, client),
-        lost: events::LostEvents::default(),
+        fates: events::Fates::default(),
     };
     let acceptor = TlsAcceptor::from(Arc::new(server));
     loop {

@@ -1,7 +1,7 @@
 //! An event that a kubelet writes: which defects strike it, and what is sent then. A later change of an event (its count)
-//! names only the event, so the fate of those that were never written is remembered by name.
+//! names only the event and repeats its message, so the fate of each is remembered by name.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,24 +11,47 @@ use super::fault::{ApiFault, EventDoes, EventFault};
 use crate::board::Board;
 use crate::defect::{Fault, Target};
 
-/// The names of events that were never written.
+/// What became of events, by name: which were never written, and how the others were changed.
 #[derive(Clone, Default)]
-pub(super) struct LostEvents(Arc<Mutex<HashSet<String>>>);
+pub(super) struct Fates(Arc<Mutex<HashMap<String, Vec<EventDoes>>>>);
 
-impl LostEvents {
-    /// Remembers one.
-    pub(super) fn add(&self, event: &Value) {
+impl Fates {
+    /// Remembers what struck an event.
+    pub(super) fn add(&self, event: &Value, does: Vec<EventDoes>) {
         if let Some((namespace, name)) = super::learn::name_of(event) {
-            let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            names.insert(format!("{namespace}/{name}"));
+            let mut fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            fates.insert(format!("{namespace}/{name}"), does);
         }
     }
 
-    /// Whether this one was never written.
+    /// What becomes of a later change of an event. None if it was never written.
     #[must_use]
-    pub(super) fn has(&self, namespace: &str, name: &str) -> bool {
-        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        names.contains(&format!("{namespace}/{name}"))
+    pub(super) fn change(&self, namespace: &str, name: &str, mut change: Value) -> Option<Value> {
+        let fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for does in fates.get(&format!("{namespace}/{name}")).into_iter().flatten() {
+            match does {
+                EventDoes::Lost => return None,
+                EventDoes::Reworded { from, to } => reword(&mut change, from, to),
+                // Only what it speaks of: all else was written before.
+                EventDoes::Alter(alter) => {
+                    for (field, value) in &alter.set {
+                        if let Some(old) = change.get_mut(field) {
+                            old.clone_from(value);
+                        }
+                    }
+                }
+                EventDoes::Late { .. } | EventDoes::Doubled => {}
+            }
+        }
+        Some(change)
+    }
+}
+
+fn reword(event: &mut Value, from: &str, to: &str) {
+    for field in ["message", "note"] {
+        if let Some(message) = event.get(field).and_then(Value::as_str) {
+            event[field] = message.replace(from, to).into();
+        }
     }
 }
 
@@ -39,6 +62,8 @@ pub(super) struct Decision {
     pub(super) events: Vec<Value>,
     /// How long it is held back.
     pub(super) late: Duration,
+    /// What struck it.
+    pub(super) does: Vec<EventDoes>,
 }
 
 /// The object that an event is about: in the core API, and in `events.k8s.io`.
@@ -70,7 +95,7 @@ pub(super) fn target(board: &Board, event: &Value) -> Option<Target> {
 /// What becomes of an event by the defects in force.
 #[must_use]
 pub(super) fn decide(board: &Board, event: Value) -> Decision {
-    let mut decision = Decision { events: vec![event], late: Duration::ZERO };
+    let mut decision = Decision { events: vec![event], ..Decision::default() };
     let Some(target) = decision.events.first().and_then(|event| target(board, event)) else {
         return decision;
     };
@@ -82,10 +107,10 @@ pub(super) fn decide(board: &Board, event: Value) -> Decision {
         };
         board.strikes(pick, &target)
     };
-    for does in does {
-        obey(does, &mut decision);
+    for does in &does {
+        obey(does.clone(), &mut decision);
     }
-    decision
+    Decision { does, ..decision }
 }
 
 fn is_meant(fault: &EventFault, event: &Value) -> bool {
@@ -108,12 +133,7 @@ fn obey(does: EventDoes, decision: &mut Decision) {
             }
         }
         EventDoes::Reworded { from, to } => {
-            for event in &mut decision.events {
-                let field = message_field(event);
-                if let Some(message) = event.get(field).and_then(Value::as_str) {
-                    event[field] = message.replace(&from, &to).into();
-                }
-            }
+            decision.events.iter_mut().for_each(|event| reword(event, &from, &to));
         }
     }
 }
@@ -145,7 +165,8 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{decide, receipt};
+    use super::{Fates, decide, receipt};
+    use crate::api::fault::EventDoes;
     use crate::board::Board;
 
     fn event() -> Value {
@@ -209,6 +230,19 @@ mod tests {
         });
         let board = board("{ namespace: run-1 }", "{ message: Stopping, does: { late: { by: 2s } } }");
         assert_eq!(decide(&board, event).late, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_later_change_of_an_event_has_the_same_fate() {
+        let fates = Fates::default();
+        let again = || json!({"count": 2, "message": "statuscode: 503"});
+        let reworded = EventDoes::Reworded { from: "503".into(), to: "200".into() };
+        fates.add(&event(), vec![reworded]);
+        let changed = fates.change("run-1", "probe.1", again());
+        assert_eq!(changed, Some(json!({"count": 2, "message": "statuscode: 200"})));
+        assert_eq!(fates.change("run-1", "probe.2", again()), Some(again()));
+        fates.add(&event(), vec![EventDoes::Lost]);
+        assert_eq!(fates.change("run-1", "probe.1", again()), None);
     }
 
     #[test]

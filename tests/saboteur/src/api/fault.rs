@@ -34,7 +34,8 @@ pub struct StatusFault {
     pub does: StatusDoes,
 }
 
-/// What happens to a status that is struck. The kubelet takes each for written, and reads it back as it wrote it.
+/// What happens to a status that is struck. The kubelet takes each for written, and reads it back as it wrote it. What the
+/// API server refuses (another `qosClass`, say) is never written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum StatusDoes {
@@ -48,7 +49,8 @@ pub enum StatusDoes {
     },
     /// Never written.
     Lost,
-    /// Held until another one follows, at most so long, and then written as one: what was between is never seen.
+    /// Held until another one follows, at most so long, and then written as one: what was between is never seen. As long as
+    /// others follow in time, none is written.
     Merged {
         /// At most so long.
         within: Span,

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::events::{self, LostEvents};
+use super::events::{self, Fates};
 use super::fault::{ApiFault, Fate, OtherDoes};
 use super::heard::Ear;
 use super::route::{Route, route};
@@ -31,8 +31,8 @@ pub(super) struct Proxy {
     pub(super) upstream: Upstream,
     /// What the kubelet hears.
     pub(super) ear: Ear,
-    /// Events that were never written.
-    pub(super) lost: LostEvents,
+    /// What became of events.
+    pub(super) fates: Fates,
 }
 
 /// An answer of the proxy's own.
@@ -218,19 +218,23 @@ impl Proxy {
         };
         if head.method != Method::POST {
             let name = head.uri.path().rsplit('/').next().unwrap_or_default();
-            return if self.lost.has(namespace, name) {
-                Ok(answer(StatusCode::OK, &events::receipt(&event, namespace, name)))
-            } else {
-                pass(&sender, Request::from_parts(head, full(bytes))).await
+            return match self.fates.change(namespace, name, event.clone()) {
+                None => Ok(answer(StatusCode::OK, &events::receipt(&event, namespace, name))),
+                Some(change) if change == event => {
+                    pass(&sender, Request::from_parts(head, full(bytes))).await
+                }
+                Some(change) => {
+                    let mut request = Request::from_parts(head, full(change.to_string()));
+                    request.headers_mut().remove(CONTENT_LENGTH);
+                    pass(&sender, request).await
+                }
             };
         }
         let decision = events::decide(&self.board, event.clone());
-        if decision.events == [event.clone()] && decision.late.is_zero() {
+        if decision.does.is_empty() {
             return pass(&sender, Request::from_parts(head, full(bytes))).await;
         }
-        if decision.events.is_empty() {
-            self.lost.add(&event);
-        }
+        self.fates.add(&event, decision.does);
         let (upstream, path) = (self.upstream.clone(), head.uri.path().to_owned());
         tokio::spawn(async move {
             sleep(decision.late).await;
