@@ -3,7 +3,7 @@
 
 # ---- what is remembered between commands -------------------------------------------------------------------------
 
-REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER ASKED_FOR)
+REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER SABOTEUR ASKED_FOR)
 
 remember_cluster() { declare -p "${REMEMBERED[@]}" | sed -E 's/^declare -(-|a|x)/declare -g\1/; s/^declare -g-/declare -g/' >"$STATE_DIR/cluster"; }
 
@@ -69,6 +69,7 @@ require_parts() {
             kubelet-config) [[ -f $value && -r $value ]] || fail "--kubelet-config $node=$value: there is no such file" ;;
         esac
     done
+    [[ -z $SABOTEUR || -x $SABOTEUR ]] || fail "--saboteur $SABOTEUR: there is no such program; build it with: cargo build -p probity-saboteur"
     VERSION=$(resolve_version "$VERSION") || exit 1
 }
 

@@ -11,12 +11,13 @@ prepare_node() {
     cp "$(pki)/cluster-ca.crt" "$lib/kubelet/pki/"
     cp "$(pki)/kubelet-$node-serving.crt" "$lib/kubelet/pki/kubelet.crt"
     cp "$(pki)/kubelet-$node-serving.key" "$lib/kubelet/pki/kubelet.key"
-    write_kubeconfig "$lib/kubelet/kubeconfig" "kubelet-$node" "https://$CONTROL_IP:$API_PORT"
+    write_kubeconfig "$lib/kubelet/kubeconfig" "kubelet-$node" "$(api_endpoint)"
     write_kubeconfig "$lib/kube-proxy/kubeconfig" kube-proxy "https://$CONTROL_IP:$API_PORT"
     write_containerd_config "$lib/containerd/config.toml"
     write_network_config "$lib/containerd/net.d/10-bridge.conflist" "$node"
     write_kubelet_config "$lib/kubelet/config.yaml" "$node"
     write_kube_proxy_config "$lib/kube-proxy/config.yaml" "$node"
+    prepare_saboteur "$node"
     # Pods must not get the host's name servers: they are out of reach. Names fail at once instead of timing out.
     : >"$lib/kubelet/resolv.conf"
 }
@@ -78,7 +79,7 @@ authentication:
 authorization: {mode: Webhook}
 tlsCertFile: /var/lib/kubelet/pki/kubelet.crt
 tlsPrivateKeyFile: /var/lib/kubelet/pki/kubelet.key
-containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+containerRuntimeEndpoint: $(runtime_endpoint)
 cgroupDriver: cgroupfs
 cgroupRoot: /$CGROUP/$node
 failSwapOn: false
@@ -92,6 +93,7 @@ evictionHard: {nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.availabl
 END
     # Older kubelets don't know the field, and v2 hosts don't need it.
     [[ $(cgroup_layout) == v2 ]] || echo "failCgroupV1: false" >>"$file"
+    saboteur_kubelet_settings >>"$file"
     feature_gate_map >>"$file"
 }
 
@@ -162,13 +164,15 @@ containerd_answers() {
 }
 
 start_kubelet() {
-    local node=$1 lib program=kubelet environment=() options=()
+    local node=$1 lib program=kubelet environment=() options=() keeper
     lib=$(disk_of "$node")/lib
     [[ ! -x $lib/probity/kubelet ]] || program=/var/lib/probity/kubelet
     [[ ! -f $lib/probity/kubelet.environment ]] || mapfile -t environment <"$lib/probity/kubelet.environment"
     # Only if there is something in it: kubelets before 1.30 don't take the flag.
     [[ -z $(ls "$lib/kubelet/config.d") ]] || options+=(--config-dir=/var/lib/kubelet/config.d)
-    start_component "$node" kubelet env "${environment[@]}" "$program" \
+    start_saboteur "$node"
+    mapfile -t keeper < <(kubelet_keeper)
+    start_component "$node" kubelet env "${environment[@]}" "${keeper[@]}" "$program" \
         --config=/var/lib/kubelet/config.yaml "${options[@]}" --kubeconfig=/var/lib/kubelet/kubeconfig \
         --hostname-override="$node" --node-ip="$(node_ip "$node")" --v=2
 }
@@ -183,6 +187,7 @@ nodes_are_ready() {
     local node ready
     for node in "$@"; do
         require_running "$node" containerd
+        ! has_saboteur || require_running "$node" saboteur
         require_running "$node" kubelet
         require_running "$node" kube-proxy
     done

@@ -45,7 +45,7 @@ MAX_NODES=20
 # ---- names -----------------------------------------------------------------------------------------------
 
 CONTEXT=probity-cluster          # context, cluster and user in the kubeconfig
-CGROUP=probity                   # /probity/MACHINE in every hierarchy
+CGROUP=${PROBITY_CLUSTER_CGROUP:-probity}  # /probity/MACHINE in every hierarchy; another for a second cluster beside it
 CONTROL=control                  # the machine that holds the control plane and the bridge
 
 # Where a machine finds the programs: bound there by machine-init, since /var/lib is the machine's own.

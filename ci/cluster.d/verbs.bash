@@ -29,7 +29,11 @@ status() {
 }
 
 components_of() {
-    if [[ $1 == "$CONTROL" ]]; then echo etcd "${CONTROL_PLANE_COMPONENTS[@]}" relay-inside; else echo containerd kubelet kube-proxy; fi
+    if [[ $1 == "$CONTROL" ]]; then
+        echo etcd "${CONTROL_PLANE_COMPONENTS[@]}" relay-inside
+    else
+        echo containerd ${SABOTEUR:+saboteur} kubelet kube-proxy
+    fi
 }
 
 machine_state() {
@@ -82,11 +86,12 @@ node_verb() {
     [[ -n $verb && -n $node ]] || misuse "node takes a verb and the name of a node"
     shift 2
     require_root
-    [[ $verb == exec ]] || take_lock
+    [[ $verb == exec || $verb == saboteur ]] || take_lock
     load_cluster
     require_node "$node"
     case $verb in
         exec) node_exec "$node" "$@" ;;
+        saboteur) node_saboteur "$node" "$@" ;;
         restart-kubelet) restart_kubelet "$node" "$@" ;;
         stop | start | kill | cut | heal | freeze | thaw)
             (($# == 0)) || misuse "node $verb takes nothing but the name of a node"
@@ -188,6 +193,7 @@ bring_back() {
     ! is_cut_off "$node" || heal "$node"
     component_is_running "$node" containerd ||
         start_component "$node" containerd containerd --config=/var/lib/containerd/config.toml
+    start_saboteur "$node"
     component_is_running "$node" kubelet || start_kubelet "$node"
     component_is_running "$node" kube-proxy || start_kube_proxy "$node"
 }

@@ -1,0 +1,262 @@
+//! What can go wrong between a kubelet and the API server: the words of a defect. What they change is said in
+//! the modules beside this one.
+
+use std::collections::BTreeMap;
+
+use probity_script::Span;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A fault of what the kubelet says to the API server, or hears from it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ApiFault {
+    /// The statuses of pods that the kubelet writes.
+    Status(StatusFault),
+    /// The events that it writes.
+    Event(EventFault),
+    /// What it hears of pods: lists and watches.
+    Heard(HeardFault),
+    /// The pods that it removes from the API in the end.
+    Delete(Fate),
+    /// Any other request that it makes for an object of the namespace: leases, tokens.
+    Other(OtherFault),
+}
+
+/// What happens to a status.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct StatusFault {
+    /// Only statuses in which all this is so.
+    #[serde(default, rename = "if", skip_serializing_if = "Condition::is_any")]
+    pub only_if: Condition,
+    /// What happens to them.
+    pub does: StatusDoes,
+}
+
+/// What happens to a status that is struck. The kubelet takes each for written, and reads it back as it wrote it. What the
+/// API server refuses (another `qosClass`, say) is never written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum StatusDoes {
+    /// Written late by `by` and a random share of `spread`; those that follow wait behind it.
+    Late {
+        /// The least delay.
+        by: Span,
+        /// At most so much more, at random.
+        #[serde(default, skip_serializing_if = "is_none")]
+        spread: Span,
+    },
+    /// Never written.
+    Lost,
+    /// Held until another one follows, at most so long, and then written as one: what was between is never seen. As long as
+    /// others follow in time, none is written.
+    Merged {
+        /// At most so long.
+        within: Span,
+    },
+    /// Written after the one that follows it, or after so long if none follows.
+    Reordered {
+        /// At most so long.
+        within: Span,
+    },
+    /// Written twice, the second time so long after the first.
+    Doubled {
+        /// The time between.
+        after: Span,
+    },
+    /// Written with other values.
+    Alter(Alter),
+    /// Written with other values first, and rightly so long after.
+    Glitch {
+        /// The other values.
+        alter: Alter,
+        /// How long they are seen.
+        r#for: Span,
+    },
+    /// The first of each pod is written, and none after it.
+    Frozen,
+}
+
+/// What a status must say to be struck.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Condition {
+    /// Some container of the scope has all these values, by path: `state/terminated/exitCode: 0`; `null` is absent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub container: BTreeMap<String, Value>,
+    /// The pod's status has all these values, by path.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pod: BTreeMap<String, Value>,
+    /// The condition of this type has this status.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, String>,
+}
+
+impl Condition {
+    /// Whether any status will do.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Other values in a status.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Alter {
+    /// In the containers of the scope.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub containers: Vec<Change>,
+    /// In the pod's conditions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionChange>,
+    /// In the pod's status.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pod: Vec<Change>,
+}
+
+/// A change of an object's fields. Fields are named by path: `state/running/startedAt`. A field whose parent is absent is
+/// left alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Change {
+    /// Only where all these fields have these values; `null` is absent.
+    #[serde(rename = "if", skip_serializing_if = "BTreeMap::is_empty")]
+    pub only_if: BTreeMap<String, Value>,
+    /// Fields that get this value; they are made where they are absent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, Value>,
+    /// Numbers that grow by so much (or less, if negative), and never fall below zero.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub add: BTreeMap<String, i64>,
+    /// Times that are moved by so many seconds.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub shift: BTreeMap<String, i64>,
+    /// Fields that are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<String>,
+}
+
+/// A change of one condition of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ConditionChange {
+    /// The condition's type.
+    pub r#type: String,
+    /// It is left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absent: bool,
+    /// What changes in it. Where the status does not speak of the condition, nothing does.
+    #[serde(default)]
+    pub change: Change,
+}
+
+/// What happens to an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EventFault {
+    /// Only events of this reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Only events whose message contains this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What happens to them.
+    pub does: EventDoes,
+}
+
+/// What happens to an event that is struck.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum EventDoes {
+    /// Never written.
+    Lost,
+    /// Written late.
+    Late {
+        /// By so much.
+        by: Span,
+    },
+    /// Written twice, under two names.
+    Doubled,
+    /// Written with other fields: `reason`, `message`, `type`, `involvedObject/fieldPath`.
+    Alter(Change),
+    /// A part of its message is replaced.
+    Reworded {
+        /// What is looked for.
+        from: String,
+        /// What is put there.
+        to: String,
+    },
+}
+
+/// What happens to what the kubelet hears of a pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HeardFault {
+    /// Only news of these kinds; all if none is said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub news: Vec<News>,
+    /// What happens to them.
+    pub does: Fate,
+}
+
+/// A kind of news of a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum News {
+    /// It is there.
+    Added,
+    /// It was changed and is not to be deleted.
+    Modified,
+    /// It is to be deleted.
+    Deleting,
+    /// It is gone.
+    Deleted,
+}
+
+/// Late or never.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Fate {
+    /// Late by so much.
+    Late {
+        /// By so much.
+        by: Span,
+    },
+    /// Never.
+    Never,
+}
+
+/// A fault of other requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OtherFault {
+    /// Only requests of this method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Only requests for this resource: `leases`, `serviceaccounts/token`.
+    pub resource: String,
+    /// What happens to them.
+    pub does: OtherDoes,
+}
+
+/// What happens to another request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum OtherDoes {
+    /// It is held back.
+    Late {
+        /// By so much.
+        by: Span,
+    },
+    /// It is answered with this status and not sent.
+    Refused {
+        /// The status.
+        status: u16,
+    },
+}
+
+fn is_none(span: &Span) -> bool {
+    span.0.is_zero()
+}

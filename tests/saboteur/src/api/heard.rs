@@ -1,0 +1,188 @@
+//! What a kubelet hears of pods: a stream of changes, one JSON object a line. A line that no defect strikes passes byte
+//! for byte; news of one pod that come late hold back all later news of it, so that their order stays.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::fault::{ApiFault, Fate, News};
+use super::learn;
+use super::shadow::Shadows;
+use crate::board::Board;
+use crate::defect::{Fault, Target};
+
+/// What is shared by all streams.
+#[derive(Clone)]
+pub(super) struct Ear {
+    /// The defects.
+    pub(super) board: Board,
+    /// What the kubelet takes for written.
+    pub(super) shadows: Shadows,
+}
+
+/// A pod by namespace and name.
+type Pod = (String, String);
+
+/// What becomes of a line.
+#[derive(Debug, PartialEq)]
+pub(super) struct Line {
+    /// The pod that it is about.
+    pub(super) pod: Option<(String, String)>,
+    /// What is passed on; nothing if the kubelet never hears of it.
+    pub(super) bytes: Option<Bytes>,
+    /// How long it is held back.
+    pub(super) late: Duration,
+}
+
+fn news_of(kind: &str, pod: &Value) -> Option<News> {
+    let is_deleting = pod.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
+    match kind {
+        "ADDED" => Some(News::Added),
+        "MODIFIED" if is_deleting => Some(News::Deleting),
+        "MODIFIED" => Some(News::Modified),
+        "DELETED" => Some(News::Deleted),
+        _ => None,
+    }
+}
+
+impl Ear {
+    /// Decides about one line, which ends with its line feed.
+    #[must_use]
+    pub(super) fn hear(&self, bytes: Bytes) -> Line {
+        let untouched = |bytes| Line { pod: None, bytes: Some(bytes), late: Duration::ZERO };
+        let Ok(mut event) = serde_json::from_slice::<Value>(&bytes) else { return untouched(bytes) };
+        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let Some(news) = event.get("object").and_then(|pod| news_of(&kind, pod)) else {
+            return untouched(bytes);
+        };
+        let pod = &mut event["object"];
+        let Some((namespace, name)) = learn::name_of(pod).map(|(n, p)| (n.to_owned(), p.to_owned())) else {
+            return untouched(bytes);
+        };
+        if news == News::Deleted {
+            learn::forget(pod);
+            self.shadows.forget(&namespace, &name);
+        } else {
+            learn::learn(&self.board, pod);
+        }
+        let is_shown = self.shadows.show(pod);
+        let fates = self.fates(news, &namespace, &name);
+        let late =
+            fates.iter().map(|fate| if let Fate::Late { by } = fate { by.0 } else { Duration::ZERO }).max();
+        let bytes = if fates.contains(&Fate::Never) {
+            None
+        } else if is_shown {
+            serde_json::to_vec(&event).ok().map(|mut text| {
+                text.push(b'\n');
+                Bytes::from(text)
+            })
+        } else {
+            Some(bytes)
+        };
+        Line { pod: Some((namespace, name)), bytes, late: late.unwrap_or_default() }
+    }
+
+    fn fates(&self, news: News, namespace: &str, pod: &str) -> Vec<Fate> {
+        let pick = |fault: &Fault| match fault {
+            Fault::Api(ApiFault::Heard(fault)) if fault.news.is_empty() || fault.news.contains(&news) => {
+                Some(fault.does.clone())
+            }
+            _ => None,
+        };
+        self.board.strikes(pick, &Target::pod(namespace, pod))
+    }
+
+    /// Decides about a whole list: pods that are never heard of are left out. None if nothing is different.
+    #[must_use]
+    pub(super) fn hear_list(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut list = serde_json::from_slice::<Value>(bytes).ok()?;
+        let items = list.get_mut("items")?.as_array_mut()?;
+        let before = items.len();
+        let mut is_different = false;
+        items.retain_mut(|pod| {
+            learn::learn(&self.board, pod);
+            is_different |= self.shadows.show(pod);
+            let name = learn::name_of(pod).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
+            name.is_none_or(|(namespace, name)| {
+                !self.fates(News::Added, &namespace, &name).contains(&Fate::Never)
+            })
+        });
+        is_different |= items.len() != before;
+        if is_different { serde_json::to_vec(&list).ok() } else { None }
+    }
+}
+
+/// Cuts a stream into lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines(BytesMut);
+
+impl Lines {
+    /// Takes more bytes and gives the lines that are whole, each with its line feed.
+    pub(super) fn add(&mut self, bytes: &[u8]) -> Vec<Bytes> {
+        self.0.extend_from_slice(bytes);
+        let mut lines = Vec::new();
+        while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
+            lines.push(self.0.split_to(end + 1).freeze());
+        }
+        lines
+    }
+
+    /// What is left when the stream ends.
+    #[must_use]
+    pub(super) fn rest(self) -> Bytes {
+        self.0.freeze()
+    }
+}
+
+/// Lines that wait for their time, in order for each pod.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    lines: BTreeMap<(Instant, u64), (Option<Pod>, Bytes)>,
+    last: HashMap<Pod, Instant>,
+    number: u64,
+}
+
+impl Waiting {
+    /// Takes a line, and gives it back if it need not wait.
+    pub(super) fn add(&mut self, line: Line, now: Instant) -> Option<Bytes> {
+        let bytes = line.bytes?;
+        let behind = line.pod.as_ref().and_then(|pod| self.last.get(pod)).copied();
+        let due = behind.unwrap_or(now).max(now + line.late);
+        if due <= now {
+            return Some(bytes);
+        }
+        if let Some(pod) = &line.pod {
+            self.last.insert(pod.clone(), due);
+        }
+        self.number += 1;
+        self.lines.insert((due, self.number), (line.pod, bytes));
+        None
+    }
+
+    /// When the next line is due.
+    #[must_use]
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.lines.keys().next().map(|(due, _)| *due)
+    }
+
+    /// A line whose time has come.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Bytes> {
+        if self.due()? > now {
+            return None;
+        }
+        let ((due, _), (pod, bytes)) = self.lines.pop_first()?;
+        if let Some(pod) = pod
+            && self.last.get(&pod) == Some(&due)
+        {
+            self.last.remove(&pod);
+        }
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+#[path = "heard_tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! The program `saboteur`: serves on a node, or sends a request to the one that serves there.
+
+use std::{
+    ffi::OsString,
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+use probity_saboteur::{
+    api::{self, ApiOptions},
+    board::Board,
+    control::{self, Answer, Request},
+    cri::{self, CriOptions},
+    defect::Defect,
+    keep,
+    pods::{self, PodsOptions},
+    process,
+};
+
+/// Makes a kubelet defective from outside.
+#[derive(Parser)]
+struct Arguments {
+    /// The control socket.
+    #[arg(long, global = true, default_value = control::SOCKET)]
+    control: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Args)]
+struct Proxies {
+    #[command(flatten)]
+    cri: CriOptions,
+    #[command(flatten)]
+    api: ApiOptions,
+    #[command(flatten)]
+    pods: PodsOptions,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Stand between the kubelet of this node and its surroundings, until killed.
+    Serve(Box<Proxies>),
+    /// Run the kubelet, and run it again whenever it ends unasked.
+    Keep {
+        /// The kubelet's command line.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Put defects in force: YAML or JSON, one defect or a list, from a file or standard input.
+    Set {
+        /// The file; standard input if none is named.
+        file: Option<PathBuf>,
+    },
+    /// Take defects back, and print how often they struck.
+    Clear {
+        /// The defect of this name.
+        name: Option<String>,
+        /// All defects of this namespace.
+        #[arg(long, conflicts_with = "name")]
+        namespace: Option<String>,
+        /// All defects.
+        #[arg(long, conflicts_with_all = ["name", "namespace"])]
+        all: bool,
+    },
+    /// Print the defects in force and how often they struck.
+    List,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Serve(proxies) => serve(&arguments.control, *proxies).await,
+        Command::Keep { command } => keep::keep(&command).await,
+        Command::Set { file } => set(&arguments.control, file.as_deref()).await,
+        Command::Clear { name, namespace, all } => match (name, namespace, all) {
+            (Some(name), _, _) => request(&arguments.control, Request::Clear(name)).await,
+            (_, Some(namespace), _) => request(&arguments.control, Request::ClearNamespace(namespace)).await,
+            (_, _, true) => request(&arguments.control, Request::ClearAll).await,
+            _ => Err(io::Error::other("say what to clear: a name, --namespace or --all")),
+        },
+        Command::List => request(&arguments.control, Request::List).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to be told when standard error is closed.
+            writeln!(io::stderr(), "saboteur: {error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The end of any part is the end of the process: a node with half a saboteur would prove nothing.
+async fn serve(control: &Path, Proxies { cri, api, pods }: Proxies) -> io::Result<()> {
+    let board = Board::default();
+    let part = |name: &'static str| move |error: io::Error| io::Error::other(format!("{name}: {error}"));
+    tokio::select! {
+        ended = control::serve(control, board.clone()) => ended.map_err(part("control socket")),
+        ended = cri::serve(cri, board.clone()) => ended.map_err(part("CRI proxy")),
+        ended = api::serve(api, board.clone()) => ended.map_err(part("API proxy")),
+        ended = pods::serve(pods, board.clone()) => ended.map_err(part("pods proxy")),
+        ended = process::serve(board) => ended.map_err(part("process")),
+    }
+}
+
+async fn set(control: &Path, file: Option<&Path>) -> io::Result<()> {
+    let mut text = String::new();
+    match file {
+        Some(file) => text = std::fs::read_to_string(file)?,
+        None => {
+            io::stdin().read_to_string(&mut text)?;
+        }
+    }
+    // A list is tried first; what is no list is reported as the one defect that it was meant to be.
+    let defects = match serde_saphyr::from_str::<Vec<Defect>>(&text) {
+        Ok(defects) => defects,
+        Err(_) if !text.trim_start().starts_with(['-', '[']) => {
+            vec![serde_saphyr::from_str(&text).map_err(io::Error::other)?]
+        }
+        Err(error) => return Err(io::Error::other(error)),
+    };
+    request(control, Request::Set(defects)).await
+}
+
+async fn request(control: &Path, request: Request) -> io::Result<()> {
+    match control::ask(control, &request).await? {
+        Answer::Refused(reason) => Err(io::Error::other(reason)),
+        Answer::Counts(counts) => {
+            let mut out = io::stdout().lock();
+            for count in counts {
+                serde_json::to_writer(&mut out, &count)?;
+                writeln!(out)?;
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! How defects are put in force and taken back while the node runs: a unix socket that takes one JSON request a line
+//! and answers each with one line.
+
+use std::{io, path::Path};
+
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{UnixListener, UnixStream},
+};
+
+use crate::{
+    board::{Board, Count},
+    defect::Defect,
+};
+
+/// Where the control socket is, unless said otherwise.
+pub const SOCKET: &str = "/run/saboteur/control.sock";
+
+/// One line to the control socket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Request {
+    /// Put these in force, beside those that are.
+    Set(Vec<Defect>),
+    /// Take back the defect of this name.
+    Clear(String),
+    /// Take back the defects of this namespace.
+    ClearNamespace(String),
+    /// Take back all.
+    ClearAll,
+    /// Say what is in force.
+    List,
+}
+
+/// The line that answers it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Answer {
+    /// What is in force, or was until now.
+    Counts(Vec<Count>),
+    /// Why the request was refused.
+    Refused(String),
+}
+
+/// Serves until it fails.
+///
+/// # Errors
+///
+/// When it cannot listen on `path`.
+pub async fn serve(path: &Path, board: Board) -> io::Result<()> {
+    let listener = listen(path)?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let board = board.clone();
+        // A client that goes away in the middle harms nobody.
+        tokio::spawn(async move { converse(stream, &board).await.ok() });
+    }
+}
+
+/// Listens on a socket whose file may be left over from an earlier process, and makes its folder.
+///
+/// # Errors
+///
+/// When the folder or the socket cannot be made.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    UnixListener::bind(path)
+}
+
+async fn converse(stream: UnixStream, board: &Board) -> io::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = BufReader::new(reader).lines();
+    while let Some(line) = lines.next_line().await? {
+        let answer = match serde_json::from_str(&line) {
+            Ok(request) => obey(request, board),
+            Err(error) => Answer::Refused(format!("not a valid request: {error}")),
+        };
+        let mut text = serde_json::to_vec(&answer)?;
+        text.push(b'\n');
+        writer.write_all(&text).await?;
+    }
+    Ok(())
+}
+
+fn obey(request: Request, board: &Board) -> Answer {
+    let nowhere = |defects: &[Defect]| defects.iter().find(|defect| defect.on.namespace.is_empty()).cloned();
+    Answer::Counts(match request {
+        Request::Set(defects) => {
+            if let Some(defect) = nowhere(&defects) {
+                return Answer::Refused(format!("the defect {} names no namespace", defect.name));
+            }
+            defects.into_iter().for_each(|defect| board.put(defect));
+            board.counts()
+        }
+        Request::Clear(name) => board.remove(|defect| defect.name == name),
+        Request::ClearNamespace(namespace) => board.remove(|defect| defect.on.namespace == namespace),
+        Request::ClearAll => board.remove(|_| true),
+        Request::List => board.counts(),
+    })
+}
+
+/// Sends one request to a running saboteur and waits for its answer.
+///
+/// # Errors
+///
+/// When no saboteur listens on `path`, or its answer is not understood.
+pub async fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(path).await?;
+    let mut text = serde_json::to_vec(request)?;
+    text.push(b'\n');
+    stream.write_all(&text).await?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).await?;
+    serde_json::from_str(&line).map_err(io::Error::other)
+}

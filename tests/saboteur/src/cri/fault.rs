@@ -1,0 +1,217 @@
+//! What can go wrong between kubelet and container runtime, in the words of the table of defects.
+
+use probity_script::Span;
+use serde::{Deserialize, Serialize};
+
+/// A fault of the connection to the container runtime.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum CriFault {
+    /// Any call, as a whole.
+    Call {
+        /// Which call.
+        method: Method,
+        /// For `exec`: only commands that contain this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// What happens to it.
+        effect: CallEffect,
+    },
+    /// A command that runs in a container: exec probes and exec hooks.
+    Exec {
+        /// Only commands that contain this text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// What happens to it.
+        effect: ExecEffect,
+    },
+    /// How long a container gets to stop.
+    Grace(GraceEffect),
+    /// How a container is made.
+    Create(CreateEffect),
+    /// How a container is shown to the kubelet, whichever way it asks.
+    Shown(ShownEffect),
+    /// The address of a pod is reported as this one.
+    Address(std::net::IpAddr),
+    /// Events of the runtime, where the kubelet listens to them.
+    Event(EventEffect),
+    /// So long after its start, a container is stopped and replaced by a new one under the same id.
+    ReplacedUnseen(Span),
+}
+
+/// The calls that can be struck as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// `ExecSync`
+    Exec,
+    /// `StopContainer`
+    Stop,
+    /// `StartContainer`
+    Start,
+    /// `CreateContainer`
+    Create,
+    /// `RemoveContainer`
+    Remove,
+    /// `ContainerStatus`
+    Status,
+    /// `RunPodSandbox`
+    RunSandbox,
+    /// `StopPodSandbox`
+    StopSandbox,
+    /// `RemovePodSandbox`
+    RemoveSandbox,
+    /// `PodSandboxStatus`
+    SandboxStatus,
+}
+
+/// What can happen to any call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum CallEffect {
+    /// The runtime gets it so much later.
+    Late(Span),
+    /// The kubelet gets the answer so much later.
+    AnsweredLate(Span),
+    /// The runtime never gets it, and the kubelet gets an error of this gRPC code.
+    Refused(u32),
+    /// The runtime never gets it, and the kubelet is told that it was done.
+    Pretended,
+    /// The runtime gets it a second time after it answered the first.
+    Twice,
+}
+
+/// What can happen to a command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ExecEffect {
+    /// Its timeout becomes so many seconds; 0 removes it.
+    Timeout(i64),
+    /// Its timeout is multiplied, and rounded up.
+    TimeoutTimes(f64),
+    /// Its exit code becomes another one.
+    ExitCode {
+        /// Only if it was this.
+        from: ExitCodes,
+        /// The new one.
+        to: i32,
+    },
+    /// A timeout is reported as this exit code instead.
+    TimedOutAs(i32),
+    /// A timeout is reported as an error of this gRPC code.
+    TimedOutRefused(u32),
+    /// Its output is replaced by this text.
+    Output(String),
+    /// It is never run, and reported to have ended with this exit code.
+    Unrun(i32),
+}
+
+/// A set of exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitCodes {
+    /// Any.
+    Any,
+    /// 0.
+    Zero,
+    /// Any but 0.
+    NonZero,
+    /// Just this one.
+    Only(i32),
+}
+
+/// What can happen to the time that a container gets to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum GraceEffect {
+    /// It becomes so many seconds.
+    Seconds(i64),
+    /// It is multiplied.
+    Times(f64),
+    /// So many seconds are added; fewer than 0 are taken away.
+    Added(i64),
+}
+
+/// What can happen to the making of a container.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum CreateEffect {
+    /// A variable is left out.
+    EnvironmentWithout(String),
+    /// A variable gets this value.
+    EnvironmentWith {
+        /// The variable.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// The volume or file at this path is not mounted.
+    MountWithout(String),
+    /// Its entrypoint is this.
+    Command(Vec<String>),
+    /// Its arguments are these.
+    Arguments(Vec<String>),
+    /// It is stopped by the signal of this number in the runtime's own list.
+    StopSignal(i64),
+    /// One of the notes that the kubelet leaves for itself at the container is changed.
+    Annotation {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+/// What can happen to how a container is shown. What strikes a container instance once strikes it always.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ShownEffect {
+    /// Its end shows so long after it was seen.
+    ExitedLate(Span),
+    /// Its start shows so long after it was seen.
+    RunningLate(Span),
+    /// Its exit code is another one.
+    ExitCode {
+        /// Only if it was this.
+        from: ExitCodes,
+        /// The new one.
+        to: i32,
+    },
+    /// The reason of its end is this text.
+    Reason(String),
+    /// Its start time is moved by so many seconds, back if negative.
+    StartedMoved(f64),
+    /// Its end time is moved by so many seconds, back if negative.
+    FinishedMoved(f64),
+    /// The number of restarts that the kubelet wrote down at the container is changed by this.
+    RestartsMoved(i64),
+    /// Its image is this.
+    Image(String),
+    /// It does not show at all.
+    Missing,
+}
+
+/// What can happen to an event of the runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum EventEffect {
+    /// It comes so late, and holds up those behind it.
+    Late(Span),
+    /// It never comes.
+    Lost,
+    /// It comes twice.
+    Doubled,
+}
+
+impl ExitCodes {
+    /// Whether the set holds this one.
+    #[must_use]
+    pub fn include(self, code: i32) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Zero => code == 0,
+            Self::NonZero => code != 0,
+            Self::Only(only) => code == only,
+        }
+    }
+}

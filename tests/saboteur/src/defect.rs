@@ -1,0 +1,180 @@
+//! What can be made to go wrong: a [`Defect`] names one fault, the pods that it strikes and the occasions on which it
+//! does. Words only; the proxies give them their meaning.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{api::fault::ApiFault, cri::fault::CriFault, pods::fault::PodsFault, process::ProcessFault};
+
+/// One thing that goes wrong, as it is written in the table and sent to the control socket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Defect {
+    /// Unique among the defects in force: it is removed and counted by this name.
+    pub name: String,
+    /// Whom it strikes.
+    pub on: Scope,
+    /// On which occasions; always if nothing is said.
+    #[serde(default)]
+    pub when: When,
+    /// What goes wrong.
+    pub fault: Fault,
+}
+
+/// The place at which something goes wrong.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Fault {
+    /// Between kubelet and container runtime.
+    Cri(CriFault),
+    /// Between kubelet and API server.
+    Api(ApiFault),
+    /// Between kubelet and pods.
+    Pods(PodsFault),
+    /// In the kubelet's process.
+    Process(ProcessFault),
+}
+
+/// The pods and containers that a defect strikes. Everything that is said must agree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scope {
+    /// Exactly this namespace. Required, so that runs in other namespaces of the same node are left alone.
+    #[serde(default)]
+    pub namespace: String,
+    /// A part of the pod's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
+    /// Not the pods whose names begin with this, such as those that the harness adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub except: Option<String>,
+    /// Exactly this container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Only containers of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ContainerKind>,
+    /// Only container instances after the first one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restarted: bool,
+}
+
+/// The three kinds of containers in a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContainerKind {
+    /// From `spec.containers`.
+    Main,
+    /// From `spec.initContainers`, with `restartPolicy: Always`.
+    Sidecar,
+    /// Any other of `spec.initContainers`.
+    Init,
+}
+
+/// The occasions on which a defect strikes. They are counted for each container apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct When {
+    /// Only one occasion in this many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u32>,
+    /// Not on the first occasions, this many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after: u32,
+    /// At most this many times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl When {
+    /// Whether the occasion number `seen` (the first is 0) is one of them.
+    #[must_use]
+    pub fn includes(self, seen: u32) -> bool {
+        let Some(eligible) = seen.checked_sub(self.after) else { return false };
+        let every = self.every.unwrap_or(1).max(1);
+        eligible % every == every - 1 && self.times.is_none_or(|times| eligible / every < times)
+    }
+}
+
+/// What a proxy knows of the thing before it: whose pod, which container.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's name.
+    pub pod: String,
+    /// The container, where only one is concerned.
+    pub container: Option<String>,
+    /// Its kind, where it is known.
+    pub kind: Option<ContainerKind>,
+    /// How many instances of the container there were before this one.
+    pub attempt: Option<u32>,
+}
+
+impl Target {
+    /// A pod as a whole.
+    #[must_use]
+    pub fn pod(namespace: &str, pod: &str) -> Self {
+        Self { namespace: namespace.to_owned(), pod: pod.to_owned(), ..Self::default() }
+    }
+}
+
+impl Scope {
+    /// A whole namespace.
+    #[must_use]
+    pub fn namespace(namespace: &str) -> Self {
+        Self { namespace: namespace.to_owned(), ..Self::default() }
+    }
+
+    /// Whether `target` is struck. A target that does not name a container is not struck by a defect that does.
+    #[must_use]
+    pub fn covers(&self, target: &Target) -> bool {
+        self.namespace == target.namespace
+            && self.pod.as_ref().is_none_or(|part| target.pod.contains(part.as_str()))
+            && !self.except.as_ref().is_some_and(|begin| target.pod.starts_with(begin.as_str()))
+            && (self.container.is_none() || self.container == target.container)
+            && (self.kind.is_none() || self.kind == target.kind)
+            && (!self.restarted || target.attempt.is_some_and(|attempt| attempt > 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scope, Target, When};
+
+    fn occasions(when: When) -> Vec<u32> {
+        (0..12).filter(|&seen| when.includes(seen)).collect()
+    }
+
+    #[test]
+    fn without_a_word_every_occasion_counts() {
+        assert_eq!(occasions(When::default()).len(), 12);
+    }
+
+    #[test]
+    fn one_in_five_after_two_and_at_most_once() {
+        assert_eq!(occasions(When { every: Some(5), ..When::default() }), [4, 9]);
+        assert_eq!(occasions(When { every: Some(5), after: 2, ..When::default() }), [6, 11]);
+        assert_eq!(occasions(When { every: Some(5), after: 2, times: Some(1) }), [6]);
+    }
+
+    #[test]
+    fn a_scope_covers_only_what_agrees_in_all_its_words() {
+        let mut target = Target::pod("run-1", "probe-abc");
+        assert!(Scope::namespace("run-1").covers(&target));
+        assert!(!Scope::namespace("run-10").covers(&target));
+        assert!(!Scope { except: Some("probe-".into()), ..Scope::namespace("run-1") }.covers(&target));
+        let container = Scope { container: Some("target".into()), ..Scope::namespace("run-1") };
+        assert!(!container.covers(&target));
+        target.container = Some("target".into());
+        assert!(container.covers(&target));
+        let restarted = Scope { restarted: true, ..Scope::namespace("run-1") };
+        assert!(!restarted.covers(&target));
+        target.attempt = Some(1);
+        assert!(restarted.covers(&target));
+    }
+}

@@ -1,0 +1,41 @@
+//! Keeps a kubelet running, as a service manager does: what ends without having been asked to is started again.
+
+use std::{ffi::OsString, io, process::ExitStatus, time::Duration};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tokio::{
+    process::{Child, Command},
+    signal::unix::{SignalKind, signal},
+    time::sleep,
+};
+
+/// How long a service manager waits before it starts a service again: systemd's own default.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs `command` until this process is asked to end; then asks the command, and waits for it.
+///
+/// # Errors
+///
+/// When the command cannot be started.
+pub async fn keep(command: &[OsString]) -> io::Result<()> {
+    let (program, arguments) = command.split_first().ok_or_else(|| io::Error::other("no command to keep"))?;
+    let mut asked = signal(SignalKind::terminate())?;
+    loop {
+        let mut child = Command::new(program).args(arguments).spawn()?;
+        tokio::select! {
+            ended = child.wait() => { ended?; }
+            _ = asked.recv() => return ask_to_end(&mut child).await.map(|_| ()),
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn ask_to_end(child: &mut Child) -> io::Result<ExitStatus> {
+    if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()) {
+        kill(Pid::from_raw(pid), Signal::SIGTERM)?;
+    }
+    child.wait().await
+}

@@ -1,0 +1,24 @@
+//! The saboteur: it makes a *real* kubelet defective from outside, so that no source is changed and any kubelet can
+//! be used. One process runs on each node, between the kubelet and everything that the kubelet talks to:
+//!
+//! - [`cri`]: the container runtime, by a gRPC proxy on a unix socket;
+//! - [`api`]: the API server, by a TLS proxy;
+//! - [`pods`]: the pods, by the node's packet filter;
+//! - [`process`]: the kubelet's own process.
+//!
+//! A [`defect::Defect`] says what goes wrong, for whom and when. The [`board`] holds the defects that are in force;
+//! [`control`] changes them from outside. A defect is bound to one namespace. Where none is in force, every byte
+//! passes as it came.
+//!
+//! The [`table`] lists defective kubelets and the clauses of the book that must notice them; the [`runner`] tries them.
+
+pub mod api;
+pub mod board;
+pub mod control;
+pub mod cri;
+pub mod defect;
+pub mod keep;
+pub mod pods;
+pub mod process;
+pub mod runner;
+pub mod table;

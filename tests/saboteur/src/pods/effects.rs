@@ -1,0 +1,149 @@
+//! What strikes one connection, put together: several defects may strike it at once.
+
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use probity_script::Span;
+
+use super::fault::{Does, GrpcChange, Instead, Judge, Outcome, Redirects, Request, TcpChange, Tls};
+
+/// All that happens to one probe.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Effects {
+    /// The pod never sees it, and it gets no answer.
+    pub(super) drop: bool,
+    /// It is refused.
+    pub(super) refuse: bool,
+    /// It comes so much later.
+    pub(super) delay: Duration,
+    /// It comes so often again, each time so much later.
+    pub(super) double: Option<(u32, Duration)>,
+    /// Only one in so many comes; what stands for the answer of the others.
+    pub(super) skip: Option<(u32, Instead)>,
+    /// The pod is probed at a pace of its own.
+    pub(super) pace: Option<Pace>,
+    /// Another address.
+    pub(super) address: Option<std::net::Ipv4Addr>,
+    /// Another port.
+    pub(super) port: Option<u16>,
+    /// Other requests, one change after the other.
+    pub(super) requests: Vec<Request>,
+    /// Another handshake.
+    pub(super) tls: Option<Tls>,
+    /// Other rules for redirects.
+    pub(super) redirects: Option<Redirects>,
+    /// So many bytes of the body are read; whether a short one will do.
+    pub(super) body: Option<(u64, bool)>,
+    /// One connection for all.
+    pub(super) keep_alive: bool,
+    /// The connection stays open for so long.
+    pub(super) linger: Option<Duration>,
+    /// The answer comes so much later.
+    pub(super) late: Duration,
+    /// After so long it ends so.
+    pub(super) slow: Option<(Duration, Outcome)>,
+    /// Other judgements.
+    pub(super) judge: Judge,
+    /// Other gRPC requests.
+    pub(super) grpc: Option<GrpcChange>,
+    /// Other TCP probes.
+    pub(super) tcp: Vec<TcpChange>,
+    /// It comes from inside the pod.
+    pub(super) from_inside: bool,
+}
+
+/// A pace of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    /// From one probe to the next.
+    pub(super) period: Duration,
+    /// At most so much more.
+    pub(super) spread: Duration,
+    /// How many at once.
+    pub(super) burst: u32,
+}
+
+fn some_of(by: Span, spread: Span) -> Duration {
+    by.0 + spread.0.mul_f64(fastrand::f64())
+}
+
+impl Effects {
+    /// Puts together what strikes a connection.
+    #[must_use]
+    pub(super) fn of(struck: &[Does]) -> Self {
+        let mut effects = Self::default();
+        struck.iter().for_each(|does| effects.add(does.clone()));
+        effects
+    }
+
+    fn add(&mut self, does: Does) {
+        match does {
+            Does::Drop => self.drop = true,
+            Does::Refuse => self.refuse = true,
+            Does::Delay { by, spread } => self.delay += some_of(by, spread),
+            Does::Double { times, after } => self.double = Some((times, after.0)),
+            Does::Skip { pass, answer } => self.skip = Some((pass, answer)),
+            Does::Pace { period, spread, burst } => {
+                self.pace = Some(Pace { period: period.0, spread: spread.0, burst });
+            }
+            Does::Elsewhere { address, port } => {
+                self.address = address.or(self.address);
+                self.port = port.or(self.port);
+            }
+            Does::Request(request) => self.requests.push(request),
+            Does::Tls(tls) => self.tls = Some(tls),
+            Does::Redirects(redirects) => self.redirects = Some(redirects),
+            Does::Body { read, lenient } => self.body = Some((read, lenient)),
+            Does::KeepAlive => self.keep_alive = true,
+            Does::Linger { r#for } => self.linger = Some(r#for.0),
+            Does::Late { by, spread } => self.late += some_of(by, spread),
+            Does::Slow { after, r#as } => self.slow = Some((after.0, r#as)),
+            Does::Judge(judge) => {
+                self.judge.statuses.extend(judge.statuses);
+                self.judge.health.extend(judge.health);
+                self.judge.errors.extend(judge.errors);
+                self.judge.silence = judge.silence.or(self.judge.silence);
+            }
+            Does::Grpc(change) => self.grpc = Some(change),
+            Does::Tcp(change) => self.tcp.push(change),
+            Does::FromInside => self.from_inside = true,
+        }
+    }
+
+    /// Whether nothing happens.
+    #[must_use]
+    pub(super) fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Where the probe goes.
+    #[must_use]
+    pub(super) fn destination(&self, to: SocketAddrV4) -> SocketAddrV4 {
+        SocketAddrV4::new(self.address.unwrap_or(*to.ip()), self.port.unwrap_or(to.port()))
+    }
+
+    /// Whether HTTP/1.1 must be spoken, since what happens is only known in it.
+    #[must_use]
+    pub(super) fn needs_http1(&self) -> bool {
+        self.body.is_some()
+            || self.redirects.is_some()
+            || self.keep_alive
+            || self.requests.iter().any(|request| request.scheme.is_some() || request.version.is_some())
+    }
+}
+
+/// Whether the pod must not notice a connection before it is known that this does not strike it.
+#[must_use]
+pub(super) fn is_hidden(does: &Does) -> bool {
+    matches!(
+        does,
+        Does::Drop
+            | Does::Refuse
+            | Does::Delay { .. }
+            | Does::Skip { .. }
+            | Does::Pace { .. }
+            | Does::Elsewhere { .. }
+            | Does::KeepAlive
+            | Does::FromInside
+    )
+}

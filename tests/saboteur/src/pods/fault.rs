@@ -1,0 +1,376 @@
+//! What can go wrong between a kubelet and its pods: the words of a defect. Which bytes they change is said in
+//! the modules beside this one; when they strike, by the board.
+
+use std::net::Ipv4Addr;
+
+use probity_script::Span;
+use serde::{Deserialize, Serialize};
+
+use super::probes::{Mechanism, ProbeKind};
+
+/// A fault of the probes of a pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PodsFault {
+    /// Which of the pod's probes; all if nothing is said.
+    #[serde(default, skip_serializing_if = "Of::is_all")]
+    pub of: Of,
+    /// What happens to them.
+    pub does: Does,
+}
+
+/// A choice among the probes of a pod. Everything that is said must agree.
+///
+/// `probe` and `by` are known from the pod's specification. Two probes that ask for the same at the same port can't be
+/// told apart on the wire: what strikes one of them strikes both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Of {
+    /// Only connections to this port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Only HTTP requests for this path (the query does not count).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Only gRPC requests for this service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Only probes of this kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeKind>,
+    /// Only probes by this mechanism.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Mechanism>,
+}
+
+impl Of {
+    /// Whether it leaves nothing out.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What happens to a probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum Does {
+    /// The first packet is dropped, and so is each repetition: the probe times out and the pod never sees it.
+    Drop,
+    /// The first packet is held back: the probe comes late by `by` and a random share of `spread`.
+    Delay {
+        /// The least delay.
+        by: Span,
+        /// At most so much more, at random.
+        #[serde(default, skip_serializing_if = "is_none")]
+        spread: Span,
+    },
+    /// The connection is refused, whatever the pod does.
+    Refuse,
+    /// The pod gets each probe again, so many times more.
+    Double {
+        /// How often again.
+        #[serde(default = "one")]
+        times: u32,
+        /// How long after the first.
+        #[serde(default, skip_serializing_if = "is_none")]
+        after: Span,
+    },
+    /// Only one probe in `pass` reaches the pod (none with 0); the others are answered in its place.
+    Skip {
+        /// One in so many reaches the pod.
+        #[serde(default)]
+        pass: u32,
+        /// What the kubelet gets instead.
+        answer: Instead,
+    },
+    /// The pod is probed at a pace of its own: the kubelet's probes are answered with the last answer.
+    Pace {
+        /// From one probe to the next.
+        period: Span,
+        /// At most so much more, at random.
+        #[serde(default, skip_serializing_if = "is_none")]
+        spread: Span,
+        /// How many at once.
+        #[serde(default = "one")]
+        burst: u32,
+    },
+    /// The probe goes to another address or port.
+    Elsewhere {
+        /// The address; the pod's own if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<Ipv4Addr>,
+        /// The port; the probe's own if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<u16>,
+    },
+    /// The HTTP request is another one.
+    Request(Request),
+    /// TLS is spoken otherwise.
+    Tls(Tls),
+    /// The proxy follows redirects in the kubelet's place, by other rules.
+    Redirects(Redirects),
+    /// The body of the answer is read otherwise than up to 10 KiB.
+    Body {
+        /// So many bytes are waited for, and then the connection is closed.
+        read: u64,
+        /// A body that ends too early, or with an error, counts as a whole one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lenient: bool,
+    },
+    /// One connection is kept and used for all probes.
+    KeepAlive,
+    /// The connection to the pod stays open for so long after the probe.
+    Linger {
+        /// How long.
+        r#for: Span,
+    },
+    /// The answer comes late.
+    Late {
+        /// The least delay.
+        by: Span,
+        /// At most so much more, at random.
+        #[serde(default, skip_serializing_if = "is_none")]
+        spread: Span,
+    },
+    /// An answer that takes longer than `after` is judged at once: as a success, timeouts are not enforced; as a
+    /// failure, they are too short.
+    Slow {
+        /// The time that the pod has.
+        after: Span,
+        /// What the kubelet gets then.
+        r#as: Outcome,
+    },
+    /// Answers are judged otherwise.
+    Judge(Judge),
+    /// gRPC requests and connections are otherwise.
+    Grpc(GrpcChange),
+    /// TCP probes do otherwise.
+    Tcp(TcpChange),
+    /// The connection comes from the pod itself instead of the node.
+    FromInside,
+}
+
+/// What stands for an answer of the pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instead {
+    /// The pod's last answer to this probe; a success until there is one.
+    Last,
+    /// A success.
+    Success,
+    /// A failure.
+    Failure,
+}
+
+/// How a probe ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Well.
+    Success,
+    /// Badly.
+    Failure,
+}
+
+/// Changes of an HTTP request. What is absent stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Request {
+    /// The method.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The path; the query stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The query is left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_query: bool,
+    /// `HTTP/1.0` instead of `HTTP/1.1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// TLS is put on or taken off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// Header fields that are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<String>,
+    /// Header fields that get another value; they are added where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<Header>,
+    /// Header fields that are added.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub add: Vec<Header>,
+    /// Of header fields that are repeated, only the first is kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub first_of_each: bool,
+    /// The header fields come in reverse order.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reversed: bool,
+}
+
+/// A header field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// With or without TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// Without.
+    Http,
+    /// With.
+    Https,
+}
+
+/// Changes of the TLS handshake with the pod. What is absent stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Tls {
+    /// The pod's certificate is verified, which none of a pod stands.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub verify: bool,
+    /// Only this version, `1.2` or `1.3`, is spoken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// A server name is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// Exactly these protocols are offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocols: Option<Vec<String>>,
+    /// A certificate of the client is shown where the pod asks for one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub client_certificate: bool,
+}
+
+/// Rules by which redirects are followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Redirects {
+    /// Other hosts are followed to, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_host: bool,
+    /// Other ports of the same host are not followed to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_port: bool,
+    /// At most so many.
+    #[serde(default = "ten")]
+    pub limit: u32,
+    /// How the probe ends with a redirect that is not followed.
+    pub beyond: Outcome,
+    /// The header fields of the specification are left out of the second request on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_headers: bool,
+}
+
+/// Other judgements of answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Judge {
+    /// HTTP statuses: the first rule that fits counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<StatusRule>,
+    /// gRPC health statuses by number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub health: Vec<HealthRule>,
+    /// gRPC errors by their code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ErrorRule>,
+    /// No answer at all (refused, reset, closed) ends so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Outcome>,
+}
+
+/// Statuses that reach the kubelet as another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatusRule {
+    /// The lowest.
+    pub from: u16,
+    /// The highest; only one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to: Option<u16>,
+    /// What the kubelet gets.
+    pub to: u16,
+}
+
+/// A gRPC health status that reaches the kubelet as another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HealthRule {
+    /// The number; every number if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// What the kubelet gets.
+    pub to: u64,
+}
+
+/// A gRPC error that reaches the kubelet as a health status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorRule {
+    /// The code; every code but 0 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<u32>,
+    /// The health status that the kubelet gets.
+    pub to: u64,
+}
+
+/// Changes of a gRPC probe.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct GrpcChange {
+    /// Another service is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Another method is called, such as `/grpc.health.v1.Health/List`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Another user agent; none if empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_agent: Option<String>,
+    /// TLS is tried.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tls: bool,
+}
+
+/// Changes of a TCP probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum TcpChange {
+    /// This is sent on the connection.
+    Send(String),
+    /// The connection ends with a reset.
+    Reset,
+    /// It counts as a failure if the pod sends nothing within this time.
+    NeedsBanner {
+        /// How long it is waited for.
+        within: Span,
+    },
+    /// It counts as a failure if the pod closes within this time.
+    NeedsOpen {
+        /// How long it must stay open.
+        r#for: Span,
+    },
+    /// A closed port counts as an open one.
+    OpenAnyway,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn is_none(span: &Span) -> bool {
+    span.0.is_zero()
+}

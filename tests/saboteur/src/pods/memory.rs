@@ -1,0 +1,76 @@
+//! What the proxy remembers from one probe to the next: the last answer, how many were skipped, connections that are kept.
+
+use std::collections::HashMap;
+use std::net::SocketAddrV4;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Stream;
+
+/// Which probe: where it goes, and the pod's uid with the path or service that it asks for. An address may be another
+/// pod's later on.
+pub(super) type Key = (SocketAddrV4, String);
+
+/// The last answer to a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Last {
+    /// The connection was refused, broken, or got no answer.
+    None,
+    /// It was accepted; for TCP that is all.
+    Open,
+    /// These bytes of HTTP/1.1.
+    Http(Vec<u8>),
+    /// This status of an answer in HTTP/2.
+    Status(u16),
+    /// This health status.
+    Health(u64),
+    /// This gRPC error.
+    Error(u32),
+}
+
+/// One memory for all connections. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct Memory(Arc<Mutex<Remembered>>);
+
+#[derive(Default)]
+struct Remembered {
+    last: HashMap<Key, Last>,
+    counts: HashMap<Key, u32>,
+    kept: HashMap<Key, Stream>,
+}
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this probe is the one in `pass` that reaches the pod. The first one does.
+    pub(super) fn passes(&self, key: &Key, pass: u32) -> bool {
+        let mut memory = self.lock();
+        let count = memory.counts.entry(key.clone()).or_insert(0);
+        let number = *count;
+        *count += 1;
+        pass != 0 && number.is_multiple_of(pass)
+    }
+
+    /// The last answer to a probe.
+    #[must_use]
+    pub(super) fn last(&self, key: &Key) -> Option<Last> {
+        self.lock().last.get(key).cloned()
+    }
+
+    /// Remembers an answer.
+    pub(super) fn remember(&self, key: &Key, last: Last) {
+        self.lock().last.insert(key.clone(), last);
+    }
+
+    /// Takes the connection that was kept for a probe.
+    #[must_use]
+    pub(super) fn take(&self, key: &Key) -> Option<Stream> {
+        self.lock().kept.remove(key)
+    }
+
+    /// Keeps a connection for the next probe.
+    pub(super) fn keep(&self, key: &Key, stream: Stream) {
+        self.lock().kept.insert(key.clone(), stream);
+    }
+}

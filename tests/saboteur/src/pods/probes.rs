@@ -1,0 +1,238 @@
+//! Which probes a pod has, as its specification says: what a connection to one of its ports may be. The API proxy writes
+//! it down from what the kubelet hears; the pods proxy reads it. Knows nothing about sockets.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::fault::Of;
+use crate::defect::ContainerKind;
+
+/// The three kinds of probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbeKind {
+    /// Until it succeeds, no other is run.
+    Startup,
+    /// Restarts.
+    Liveness,
+    /// Decides who gets traffic.
+    Readiness,
+}
+
+/// How a probe asks over the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mechanism {
+    /// An HTTP request, without TLS.
+    Http,
+    /// An HTTP request over TLS.
+    Https,
+    /// A TCP connection and nothing else.
+    Tcp,
+    /// A gRPC health check.
+    Grpc,
+}
+
+/// One probe of one container.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Probe {
+    /// The container.
+    pub container: String,
+    /// Its kind.
+    pub kind: ContainerKind,
+    /// Which of its probes.
+    pub probe: ProbeKind,
+    /// How it asks.
+    pub by: Mechanism,
+    /// The port, by number.
+    pub port: u16,
+    /// The path without its query, for HTTP.
+    pub path: Option<String>,
+    /// The service, for gRPC.
+    pub service: Option<String>,
+    /// How many instances of the container there were before this one, if the status says it.
+    pub attempt: Option<u32>,
+}
+
+/// What is known of one connection: more while more of it is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The port that it goes to.
+    pub port: u16,
+    /// How it asks, once the first bytes are seen.
+    pub by: Option<Mechanism>,
+    /// The path, once it is read.
+    pub path: Option<String>,
+    /// The service, once it is read.
+    pub service: Option<String>,
+}
+
+/// Whether something is struck, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fits {
+    /// Certainly not.
+    No,
+    /// More must be read to know.
+    Maybe,
+    /// Certainly.
+    Yes,
+}
+
+impl Seen {
+    /// Whether `probe` may have made this connection.
+    #[must_use]
+    pub fn may_be(&self, probe: &Probe) -> bool {
+        self.port == probe.port
+            && self.by.is_none_or(|by| by == probe.by)
+            && (self.path.is_none() || self.path == probe.path)
+            && (self.service.is_none() || self.service == probe.service)
+    }
+
+    /// Whether nothing more will be known.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        match self.by {
+            Some(Mechanism::Http | Mechanism::Https) => self.path.is_some(),
+            Some(Mechanism::Grpc) => self.service.is_some(),
+            Some(Mechanism::Tcp) => true,
+            None => false,
+        }
+    }
+
+    /// Whether a connection of which this is known is chosen by `of`. `probe` is a candidate, if the pod's probes are known.
+    #[must_use]
+    pub fn fits(&self, of: &Of, probe: Option<&Probe>) -> Fits {
+        if of.port.is_some_and(|port| port != self.port)
+            || (of.path.is_some() && self.path.is_some() && of.path != self.path)
+            || (of.service.is_some() && self.service.is_some() && of.service != self.service)
+            || (of.by.is_some() && self.by.is_some() && of.by != self.by)
+        {
+            return Fits::No;
+        }
+        let unknown = (of.path.is_some() && self.path.is_none())
+            || (of.service.is_some() && self.service.is_none())
+            || (of.by.is_some() && self.by.is_none());
+        match probe {
+            Some(probe) => probe_fits(of, probe),
+            // Without a specification only the wire can tell, and it does not tell a probe's kind.
+            None if of.probe.is_some() => Fits::No,
+            None if unknown && self.is_complete() => Fits::No,
+            None if unknown => Fits::Maybe,
+            None => Fits::Yes,
+        }
+    }
+}
+
+fn probe_fits(of: &Of, probe: &Probe) -> Fits {
+    let fits = of.probe.is_none_or(|kind| kind == probe.probe)
+        && of.by.is_none_or(|by| by == probe.by)
+        && (of.path.is_none() || of.path == probe.path)
+        && (of.service.is_none() || of.service == probe.service);
+    if fits { Fits::Yes } else { Fits::No }
+}
+
+/// The probes of the pods of this node.
+#[derive(Debug, Default)]
+pub struct Probes(Mutex<HashMap<(String, String), Vec<Probe>>>);
+
+/// The one book of this process: what the API proxy hears, the pods proxy needs.
+pub static PROBES: LazyLock<Probes> = LazyLock::new(Probes::default);
+
+impl Probes {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Vec<Probe>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers the probes of a pod.
+    pub fn learn(&self, namespace: &str, pod: &str, probes: Vec<Probe>) {
+        self.lock().insert((namespace.to_owned(), pod.to_owned()), probes);
+    }
+
+    /// Forgets a pod.
+    pub fn forget(&self, namespace: &str, pod: &str) {
+        self.lock().remove(&(namespace.to_owned(), pod.to_owned()));
+    }
+
+    /// The probes that a connection to this pod may be.
+    #[must_use]
+    pub fn candidates(&self, namespace: &str, pod: &str, seen: &Seen) -> Vec<Probe> {
+        let all = self.lock();
+        let probes = all.get(&(namespace.to_owned(), pod.to_owned()));
+        probes.into_iter().flatten().filter(|probe| seen.may_be(probe)).cloned().collect()
+    }
+}
+
+/// The containers of a pod as the API shows it, with their kinds.
+#[must_use]
+pub fn containers_of(pod: &Value) -> Vec<(&Value, ContainerKind)> {
+    let list = |path: &str| pod.pointer(path).and_then(Value::as_array).into_iter().flatten();
+    let inits = list("/spec/initContainers").map(|container| {
+        let sidecar = container.get("restartPolicy").is_some_and(|policy| policy == "Always");
+        (container, if sidecar { ContainerKind::Sidecar } else { ContainerKind::Init })
+    });
+    inits.chain(list("/spec/containers").map(|container| (container, ContainerKind::Main))).collect()
+}
+
+/// The probes over the network of a pod as the API shows it.
+#[must_use]
+pub fn probes_of(pod: &Value) -> Vec<Probe> {
+    let kinds = [
+        ("startupProbe", ProbeKind::Startup),
+        ("livenessProbe", ProbeKind::Liveness),
+        ("readinessProbe", ProbeKind::Readiness),
+    ];
+    let containers = containers_of(pod).into_iter();
+    let of_container = |(container, kind)| {
+        kinds
+            .iter()
+            .filter_map(move |(name, probe)| read_probe(container, kind, container.get(name)?, *probe))
+    };
+    containers.flat_map(of_container).collect()
+}
+
+fn read_probe(container: &Value, kind: ContainerKind, value: &Value, probe: ProbeKind) -> Option<Probe> {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (by, action) = if let Some(action) = value.get("httpGet") {
+        let secure = action.get("scheme").is_some_and(|scheme| scheme == "HTTPS");
+        (if secure { Mechanism::Https } else { Mechanism::Http }, action)
+    } else if let Some(action) = value.get("tcpSocket") {
+        (Mechanism::Tcp, action)
+    } else {
+        (Mechanism::Grpc, value.get("grpc")?)
+    };
+    // The path may hold a query, which says nothing about who asks.
+    let path = || text(action, "path").map_or_else(|| "/".to_owned(), |path| without_query(&path).to_owned());
+    Some(Probe {
+        container: text(container, "name")?,
+        kind,
+        probe,
+        by,
+        port: resolve_port(container, action.get("port")?)?,
+        path: matches!(by, Mechanism::Http | Mechanism::Https).then(path),
+        service: (by == Mechanism::Grpc).then(|| text(action, "service").unwrap_or_default()),
+        attempt: None,
+    })
+}
+
+fn without_query(path: &str) -> &str {
+    path.split_once('?').map_or(path, |(path, _)| path)
+}
+
+/// A port is a number, or the name of one of the container's ports.
+fn resolve_port(container: &Value, port: &Value) -> Option<u16> {
+    let number = |value: &Value| value.as_u64().and_then(|number| u16::try_from(number).ok());
+    if let Some(number) = number(port) {
+        return Some(number);
+    }
+    let name = port.as_str()?;
+    let declared = container.get("ports").and_then(Value::as_array).into_iter().flatten();
+    let mut named = declared.filter(|port| port.get("name").is_some_and(|given| given == name));
+    named.find_map(|port| number(port.get("containerPort")?)).or_else(|| name.parse().ok())
+}
+
+#[cfg(test)]
+#[path = "probes_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+//! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed. They strike everything on
+//! the node, so no other run may share it meanwhile.
+//!
+//! The clock of the kubelet is not moved: the kernel gives a process clocks of its own only for the time since boot,
+//! and a kubelet reads the time of day past every library that could be put in between.
+
+mod kubelet;
+
+use std::{io, time::Duration};
+
+use probity_script::Span;
+use serde::{Deserialize, Serialize};
+use tokio::{sync::broadcast::error::RecvError, time::sleep};
+
+use crate::{
+    board::{Board, Moment},
+    defect::Fault,
+};
+use kubelet::Kubelet;
+
+/// A fault of the kubelet's process, at a moment in the life of a pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ProcessFault {
+    /// The moment.
+    pub at: Moment,
+    /// So long after it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after: Span,
+    /// What happens then.
+    pub does: ProcessDoes,
+}
+
+/// What can happen to the kubelet's process.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ProcessDoes {
+    /// It is stopped, and continued after `for`.
+    Stopped {
+        /// How long it stands still.
+        r#for: Span,
+    },
+    /// It stands still for `for`, goes on for `between`, and so on while the defect is in force.
+    Stuttering {
+        /// How long it stands still.
+        r#for: Span,
+        /// How long it goes on.
+        between: Span,
+    },
+    /// It gets so many per cent of one core while the defect is in force.
+    Starved {
+        /// Of one core.
+        percent: u32,
+    },
+    /// It is killed, and started again at once.
+    Killed,
+    /// It is asked to end, and started again at once.
+    Terminated,
+}
+
+fn is_zero(span: &Span) -> bool {
+    span.0.is_zero()
+}
+
+/// Waits for the moments of the defects in force, until it fails.
+///
+/// # Errors
+///
+/// When no more moments can come.
+pub async fn serve(board: Board) -> io::Result<()> {
+    let mut moments = board.moments();
+    loop {
+        let (moment, target) = match moments.recv().await {
+            Ok(happened) => happened,
+            Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return Err(io::Error::other("no more moments come")),
+        };
+        let pick = |fault: &Fault| match fault {
+            Fault::Process(fault) if fault.at == moment => Some(fault.clone()),
+            _ => None,
+        };
+        for (active, fault) in board.matching(pick, &target) {
+            if active.strikes(&target) {
+                tokio::spawn(strike(board.clone(), active.name().to_owned(), fault));
+            }
+        }
+    }
+}
+
+/// A kubelet that has gone meanwhile needs no more harm.
+async fn strike(board: Board, name: String, fault: ProcessFault) -> Option<()> {
+    sleep(fault.after.0).await;
+    let kubelet = Kubelet::find()?;
+    match fault.does {
+        ProcessDoes::Stopped { r#for } => stand_still(&kubelet, r#for.0).await,
+        ProcessDoes::Stuttering { r#for, between } => {
+            while board.has(&name) {
+                stand_still(&kubelet, r#for.0).await?;
+                sleep(between.0).await;
+            }
+            Some(())
+        }
+        ProcessDoes::Starved { percent } => {
+            let starved = kubelet.starve(percent).ok()?;
+            while board.has(&name) {
+                sleep(Duration::from_millis(200)).await;
+            }
+            starved.end();
+            Some(())
+        }
+        ProcessDoes::Killed => kubelet.kill(),
+        ProcessDoes::Terminated => kubelet.terminate(),
+    }
+}
+
+async fn stand_still(kubelet: &Kubelet, time: Duration) -> Option<()> {
+    kubelet.stop()?;
+    sleep(time).await;
+    kubelet.go_on()
+}

@@ -1,0 +1,190 @@
+//! What came of a trial, and whether it is as the table has it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, io,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::Job;
+
+/// What one run of the harness said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The clauses that were violated, with what was found.
+    pub violated: BTreeMap<String, String>,
+    /// The clauses that could not be decided.
+    pub undecided: BTreeSet<String>,
+    /// What failed of ours.
+    pub failed: Option<String>,
+}
+
+impl Outcome {
+    /// A run that came to nothing.
+    #[must_use]
+    pub fn failed(why: String) -> Self {
+        Self { failed: Some(why), ..Self::default() }
+    }
+
+    /// Reads a report.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a report.
+    pub fn read(report: &str) -> io::Result<Self> {
+        let report: Value = serde_json::from_str(report)?;
+        let clauses =
+            report["clauses"].as_array().ok_or_else(|| io::Error::other("the report has no clauses"))?;
+        let mut outcome = Self::default();
+        for clause in clauses {
+            let text = |field: &str| clause[field].as_str().unwrap_or_default().to_owned();
+            match clause["verdict"].as_str() {
+                Some("violated") => drop(outcome.violated.insert(text("id"), text("finding"))),
+                Some("inconclusive") => drop(outcome.undecided.insert(text("id"))),
+                Some("error") => outcome.failed = Some(text("finding")),
+                _ => {}
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// One job and what came of it.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// What was tried.
+    pub job: Job,
+    /// What the harness said.
+    pub outcome: Outcome,
+    /// How often each defect struck.
+    pub strikes: Vec<u32>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Trial {
+    /// What is not as the table has it; nothing if all is well.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        let names =
+            |names: Vec<&String>| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        if self.is_plain() {
+            let violated: Vec<_> = self.outcome.violated.keys().collect();
+            return match &self.outcome.failed {
+                _ if !violated.is_empty() => Some(format!("violated without a defect: {}", names(violated))),
+                failed => failed.clone(),
+            };
+        }
+        let Job::Row(row) = &self.job else { return None };
+        if row.unnoticed.is_some() {
+            let violated: Vec<_> = self.outcome.violated.keys().collect();
+            return (!violated.is_empty()).then(|| format!("noticed after all, by {}", names(violated)));
+        }
+        let missed: Vec<_> =
+            row.notices.iter().filter(|id| !self.outcome.violated.contains_key(*id)).collect();
+        if missed.is_empty() {
+            return None;
+        }
+        let why = match &self.outcome.failed {
+            Some(failed) => format!(": {failed}"),
+            None if self.strikes.contains(&0) => ": a defect never struck".to_owned(),
+            None => String::new(),
+        };
+        Some(format!("not noticed by {}{why}", names(missed)))
+    }
+
+    fn is_plain(&self) -> bool {
+        matches!(self.job, Job::Plain(_))
+    }
+
+    /// Whether another try may end otherwise: an accusation without a defect is never tried away.
+    #[must_use]
+    pub fn is_worth_another(&self) -> bool {
+        self.complaint().is_some() && (self.outcome.violated.is_empty() || !self.is_plain())
+    }
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.complaint().is_some() { "FAILED" } else { "ok" };
+        write!(formatter, "{word:6} {:44} {:3} s", self.job.name(), self.took.as_secs())?;
+        if let Some(complaint) = self.complaint() {
+            write!(formatter, "  {complaint}")?;
+        }
+        if !self.is_plain() {
+            write!(formatter, "  struck {:?}, violated: ", self.strikes)?;
+            let violated: Vec<_> = self.outcome.violated.keys().map(String::as_str).collect();
+            formatter.write_str(&violated.join(" "))?;
+        }
+        Ok(())
+    }
+}
+
+/// The head of the file of what was noticed.
+const HEAD: &str = "\
+# Which clauses were violated by each defective kubelet of defects.yaml, on a real cluster. Written by ci/saboteur.
+";
+
+/// The file of what was noticed, with the lines of these trials renewed. Rows that are not in the table any more go.
+#[must_use]
+pub fn merge_noticed(before: &str, trials: &[Trial], rows: &BTreeSet<String>) -> String {
+    let known = before.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "));
+    let mut lines: BTreeMap<String, String> =
+        known.map(|(row, clauses)| (row.to_owned(), clauses.to_owned())).collect();
+    for trial in trials.iter().filter(|trial| !trial.is_plain() && trial.outcome.failed.is_none()) {
+        let violated: Vec<_> = trial.outcome.violated.keys().map(String::as_str).collect();
+        lines.insert(
+            trial.job.name(),
+            if violated.is_empty() { "nothing".to_owned() } else { violated.join(" ") },
+        );
+    }
+    lines.retain(|row, _| rows.contains(row));
+    let lines = lines.into_iter().map(|(row, clauses)| format!("{row}: {clauses}\n"));
+    std::iter::once(HEAD.to_owned()).chain(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, time::Duration};
+
+    use super::{Job, Outcome, Trial, merge_noticed};
+
+    const REPORT: &str = r#"{"clauses": [
+        {"id": "a.b", "verdict": "violated", "finding": "too late"},
+        {"id": "a.c", "verdict": "inconclusive"},
+        {"id": "a.d", "verdict": "holds"}]}"#;
+
+    fn row(notices: &str) -> Job {
+        let text = format!(
+            "[{{name: r, like: x, fault: {{cri: {{grace: {{seconds: 1}}}}}}, cases: [a/b], notices: [{notices}]}}]"
+        );
+        Job::Row(Box::new(crate::table::parse(&[text]).unwrap_or_default().remove(0)))
+    }
+
+    fn trial(job: Job) -> Trial {
+        let outcome = Outcome::read(REPORT).unwrap_or_default();
+        Trial { job, outcome, strikes: vec![3], took: Duration::from_secs(20) }
+    }
+
+    #[test]
+    fn a_row_is_noticed_if_all_its_clauses_are_violated() {
+        assert_eq!(trial(row("a.b")).complaint(), None);
+        assert_eq!(trial(row("a.b, a.c")).complaint().as_deref(), Some("not noticed by a.c"));
+    }
+
+    #[test]
+    fn a_violation_without_a_defect_is_never_tried_away() {
+        let plain = trial(Job::Plain("a/b".into()));
+        assert!(plain.complaint().is_some() && !plain.is_worth_another());
+        assert!(trial(row("a.c")).is_worth_another());
+    }
+
+    #[test]
+    fn what_was_noticed_replaces_the_line_of_its_row_and_keeps_the_others() {
+        let rows = BTreeSet::from(["r".to_owned(), "s".to_owned()]);
+        let text = merge_noticed("# head\nr: old\ns: kept\ngone: x\n", &[trial(row("a.b"))], &rows);
+        assert!(text.ends_with("r: a.b\ns: kept\n"), "{text}");
+    }
+}
