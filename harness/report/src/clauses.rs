@@ -1,11 +1,12 @@
 //! What the cases of a run together say about one clause.
 
 use probity_model::facets::{self, FacetSeen};
+use probity_model::measure::Unit;
 use probity_model::verdict::{Doubt, Skip, Verdict};
 use probity_model::{Clause, EventId, Judgement, Measurement, Registry};
 
 use crate::build::CaseRun;
-use crate::document::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, UndecidedIn};
+use crate::document::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, Spread, UndecidedIn};
 use crate::merge::{Poll, Vote};
 use crate::run_log::ClusterFacts;
 use crate::word::{Reason, Word};
@@ -47,6 +48,7 @@ pub(super) fn of_clause(
         evidence: outcome.map(|vote| evidence(vote, &votes, case_runs)).unwrap_or_default(),
         facets,
         measurements: votes.iter().flat_map(|vote| measurements(clause, &case_runs[vote.place])).collect(),
+        spread: spread(judgements(clause, case_runs).flat_map(|of| &of.measurements)),
         judged_in: votes
             .iter()
             .map(|vote| JudgedIn {
@@ -125,6 +127,25 @@ fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) ->
         })
     };
     std::iter::once(&decided).chain(others).filter_map(cited).take(CITED.0).collect()
+}
+
+/// Of so few measurements nothing is said.
+const FEW: usize = 10;
+
+/// How the measured times lie to their upper bounds. Times that may not be positive have no part of a bound.
+fn spread<'m>(measurements: impl Iterator<Item = &'m Measurement>) -> Option<Spread> {
+    let times = measurements.filter(|measured| measured.unit == Unit::Us);
+    let mut parts: Vec<i64> = times
+        .filter_map(|measured| {
+            let limit = measured.bound.upper.as_ref()?.value;
+            (limit > 0).then(|| measured.observed.hi.max(0).saturating_mul(100) / limit)
+        })
+        .collect();
+    parts.sort_unstable();
+    let at =
+        |tenths: usize| parts.get((parts.len() * tenths / 10).min(parts.len().saturating_sub(1))).copied();
+    let (median, nine_in_ten, most) = (at(5)?, at(9)?, parts.last().copied()?);
+    (parts.len() >= FEW).then_some(Spread { count: parts.len(), median, nine_in_ten, most })
 }
 
 /// The tightest measurements of a case_run: those nearest to their bounds, or furthest beyond.

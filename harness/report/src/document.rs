@@ -176,6 +176,9 @@ pub struct ClauseReport {
     /// What was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measurements: Vec<MeasuredIn>,
+    /// How the measurements of all cases lie to their upper bounds; absent where there are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
     /// Every case that said something about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judged_in: Vec<JudgedIn>,
@@ -220,6 +223,22 @@ pub struct MeasuredIn {
     pub case: CaseName,
     /// The measurement.
     pub measured: Measurement,
+}
+
+/// How many parts in a hundred of their upper bounds the measured times take: half of them take at most `median`, nine in
+/// ten at most `nine_in_ten`, and all at most `most`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Spread {
+    /// How many measurements there are.
+    pub count: usize,
+    /// The median.
+    pub median: i64,
+    /// Nine in ten.
+    pub nine_in_ten: i64,
+    /// The most.
+    pub most: i64,
 }
 
 /// What one case said about a clause.

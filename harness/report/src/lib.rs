@@ -19,7 +19,7 @@ pub use build::{ReadHistory, StoredHistory};
 pub use diff::{Diff, Moved};
 pub use document::{
     API_VERSION, CaseReport, Cited, ClauseReport, Counts, EvidenceRef, HistoryRef, JudgedIn, KIND,
-    MeasuredIn, ProfileOutcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, UndecidedIn,
+    MeasuredIn, ProfileOutcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, Spread, UndecidedIn,
 };
 pub use exit::{Exit, ExitFacts, Standard, Undecided};
 pub use merge::{Poll, Vote};

@@ -462,3 +462,12 @@ fn a_run_on_a_node_that_was_stalled_most_of_the_time_is_invalid() {
     assert_eq!(result.profiles[0].result, ProfileOutcome::Invalid);
     assert!(result.profiles[0].why.contains("too noisy"), "{}", result.profiles[0].why);
 }
+
+#[test]
+fn many_measurements_have_a_spread_and_few_have_none() {
+    let probes: Vec<f64> = (2..20).map(f64::from).collect();
+    let report = Run::new().ended("demo/calm", &[ON_TIME_ID], &probes, 0).report();
+    let spread = clause(&report, ON_TIME_ID).spread.unwrap();
+    assert_eq!((spread.count, spread.median, spread.most), (17, 66, 66), "one second of one and a half");
+    assert_eq!(clause(&small_run().report(), ON_TIME_ID).spread, None);
+}

@@ -8,7 +8,7 @@ mod event;
 use probity_case::CaseName;
 use probity_model::measure::seconds;
 
-use crate::document::{ClauseReport, Report};
+use crate::document::{ClauseReport, Report, Spread};
 use crate::word::Word;
 use probity_model::facets::{self, Sight};
 
@@ -64,6 +64,15 @@ pub fn paragraph(clause: &ClauseReport) -> String {
     }
     for (at, words) in measured(clause).iter().enumerate() {
         say(if at == 0 { "measured" } else { "" }, words);
+    }
+    if let Some(spread) = clause.spread {
+        let Spread { count, median, nine_in_ten, most } = spread;
+        say(
+            "spread",
+            &format!(
+                "{count} times: half take at most {median} % of their bounds, nine in ten {nine_in_ten} %, all {most} %"
+            ),
+        );
     }
     if let Some(found) = clause.evidence.first() {
         for (at, event) in found.events.iter().enumerate() {
