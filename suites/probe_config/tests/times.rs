@@ -95,9 +95,9 @@ fn what_comes_before_a_new_life_is_shown_belongs_to_the_life_before() {
 
 #[test]
 fn the_life_before_is_no_excuse_for_longer_than_it_takes_to_look() {
-    assert_eq!(restarted(AGAIN, 15.5, &[12.6, 19.7]), "diverges");
-    assert_eq!(restarted(AGAIN, 15.5, &[13.6, 19.7]), "violated");
-    assert_eq!(restarted(DELAY, 15.5, &[13.6, 19.7]), "violated");
+    assert_eq!(restarted(AGAIN, 13.9, &[12.6, 17.5]), "diverges");
+    assert_eq!(restarted(AGAIN, 13.9, &[13.6, 17.5]), "violated");
+    assert_eq!(restarted(DELAY, 13.9, &[13.6, 17.5]), "violated");
 }
 
 fn origin(at: f64) -> &'static str {
