@@ -126,10 +126,9 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
     for life in countable(run, ProbeKind::Readiness) {
         let turns = shown_ready(&life);
-        // What a new life is shown as at first is what the one before it was.
-        let inherited = life.number > 0 && turns.first().is_some_and(|(_, ready)| *ready);
-        for pair in turns.windows(2).skip(usize::from(inherited)) {
-            if let [(_, true), (down, false)] = pair
+        for pair in turns.windows(2) {
+            if let [(up, true), (down, false)] = pair
+                && is_earned(&life, up)
                 && run.before_deletion(life.pod, &down.at)
                 && down.container(&life.container.name).is_some_and(|of| of.started != Some(false))
                 && serves_until(&life, down)
@@ -139,6 +138,17 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         }
     }
     unready_in_time(run, clause, seen);
+}
+
+/// Whether a life was shown as ready for its own probes' sake. What a new one is shown as at first is what the one before it was,
+/// and what it is shown as before its startup probe has succeeded is a matter of the gate.
+fn is_earned(life: &ProbedLife<'_, '_>, up: &Revision<'_>) -> bool {
+    let before = |at: &Stamp| life.run.before(at, &up.at);
+    let first = life.revisions().find(|(_, status)| status.is_running());
+    let inherited = life.number > 0 && first.is_some_and(|(first, _)| first.id == up.id);
+    let started = life.container.probe(ProbeKind::Startup).is_none()
+        || life.attempt.first_success(ProbeKind::Startup).is_some_and(|success| before(&success.at));
+    !inherited && started
 }
 
 /// Whether the process was there, and not told to stop, until a revision was shown: whoever asks one that is gone is refused, and

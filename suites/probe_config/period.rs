@@ -18,10 +18,11 @@ type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 /// kind that were due and never came were not executed every period either.
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]).countable();
+    let mut all = Vec::new();
     for life in lives.only(|life| !is_command(life)) {
         let pairs = neighbours(&life);
-        let distances = pairs.iter().filter_map(|pair| distance(clause, &life, pair));
-        judge_each(seen, distances.chain(drifts(clause, &life, &pairs)).collect());
+        all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, pair)));
+        all.extend(drifts(clause, &life, &pairs));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
         let events = pairs.iter().map(|(a, _)| a.id).collect();
         let what = format!("between neighbours of {}", life.words());
@@ -29,6 +30,7 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             seen.note(measured);
         }
     }
+    judge_each(seen, all);
     judge_metronome(run, clause, seen);
     for life in run.lives().of_each(&ProbeKind::ALL) {
         judge_absence(clause, &life, seen);

@@ -20,7 +20,14 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         judge_absence(clause, &life, seen);
     }
     for life in readiness_lives(run).only(is_countable) {
-        let (Some(first), pace) = (life.probes.first(), pace(&life)) else { continue };
+        // What came before the startup success was let through by a gate that was open by mistake, which others judge.
+        let gate = match life.container.probe(ProbeKind::Startup) {
+            Some(_) => life.attempt.first_success(ProbeKind::Startup).map(|success| success.at.at.lo),
+            None => Some(i64::MIN),
+        };
+        let Some(gate) = gate else { continue };
+        let probes = || life.probes.iter().filter(|probe| probe.at.at.lo >= gate);
+        let (Some(first), pace) = (probes().next(), pace(&life)) else { continue };
         let Some(end) = life.stop().map(At::of).or_else(|| last_sign(&life)) else { continue };
         let window = run.clocks.between(&first.at, &end).map_or(0, |span| span.lo);
         if window < enough * pace {
@@ -28,7 +35,7 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             continue;
         }
         let in_life = |probe: &At| run.clocks.between(probe, &end).is_none_or(|left| left.hi >= 0);
-        let mut points: Vec<At> = life.probes.iter().map(At::of).filter(in_life).collect();
+        let mut points: Vec<At> = probes().map(|probe| At::of(*probe)).filter(in_life).collect();
         keeps_pace(clause, seen, &life, &points, pace);
         points.push(end);
         longest_pause(clause, seen, &life, &points, pace);
