@@ -12,7 +12,7 @@ use super::Job;
 
 /// What one run of the harness said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The clauses that were violated, with what was found.
     pub violated: BTreeMap<String, String>,
     /// The clauses that could not be decided.
@@ -21,7 +21,7 @@ pub struct Outcome {
     pub failed: Option<String>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// A run that came to nothing.
     #[must_use]
     pub fn failed(why: String) -> Self {
@@ -57,7 +57,7 @@ pub struct Trial {
     /// What was tried.
     pub job: Job,
     /// What the harness said.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// How often each defect struck.
     pub strikes: Vec<u32>,
     /// How long it took.
@@ -149,7 +149,7 @@ pub fn merge_noticed(before: &str, trials: &[Trial], rows: &BTreeSet<String>) ->
 mod tests {
     use std::{collections::BTreeSet, time::Duration};
 
-    use super::{Job, Outcome, Trial, merge_noticed};
+    use super::{Job, RunOutcome, Trial, merge_noticed};
 
     const REPORT: &str = r#"{"clauses": [
         {"id": "a.b", "verdict": "violated", "finding": "too late"},
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn trial(job: Job) -> Trial {
-        let outcome = Outcome::read(REPORT).unwrap_or_default();
+        let outcome = RunOutcome::read(REPORT).unwrap_or_default();
         Trial { job, outcome, strikes: vec![3], took: Duration::from_secs(20) }
     }
 
