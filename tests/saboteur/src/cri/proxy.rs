@@ -131,6 +131,7 @@ impl Proxy {
             }
             Call::Of(Method::Remove) => {
                 self.showings.forget(&request.text(1));
+                self.replacements.forget(&request.text(1));
                 answer
             }
             _ => answer,

@@ -39,6 +39,14 @@ impl Replacements {
         self.ledger().created.insert(response.text(1), framed);
     }
 
+    /// Forgets a container that the kubelet has removed. If it was replaced, the runtime has removed the new instance, and
+    /// the old one shows again until the kubelet removes it, too.
+    pub(super) fn forget(&self, id: &str) {
+        let mut ledger = self.ledger();
+        ledger.created.remove(id);
+        ledger.behind.remove(id);
+    }
+
     /// A framed request of the kubelet as the runtime must get it.
     pub(super) fn to_runtime(&self, framed: Bytes) -> Bytes {
         let ledger = self.ledger();
