@@ -20,7 +20,7 @@ pub const SOCKET: &str = "/run/saboteur/control.sock";
 /// One line to the control socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub enum Request {
+pub enum Instruction {
     /// Put these in force, beside those that are.
     Set(Vec<Defect>),
     /// Take back the defect of this name.
@@ -36,7 +36,7 @@ pub enum Request {
 /// The line that answers it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub enum Answer {
+pub enum Acknowledgement {
     /// What is in force, or was until now.
     Counts(Vec<Count>),
     /// Why the request was refused.
@@ -80,7 +80,7 @@ async fn converse(stream: UnixStream, board: &Board) -> io::Result<()> {
     while let Some(line) = lines.next_line().await? {
         let answer = match serde_json::from_str(&line) {
             Ok(request) => obey(request, board),
-            Err(error) => Answer::Refused(format!("not a valid request: {error}")),
+            Err(error) => Acknowledgement::Refused(format!("not a valid request: {error}")),
         };
         let mut text = serde_json::to_vec(&answer)?;
         text.push(b'\n');
@@ -89,20 +89,20 @@ async fn converse(stream: UnixStream, board: &Board) -> io::Result<()> {
     Ok(())
 }
 
-fn obey(request: Request, board: &Board) -> Answer {
+fn obey(request: Instruction, board: &Board) -> Acknowledgement {
     let nowhere = |defects: &[Defect]| defects.iter().find(|defect| defect.on.namespace.is_empty()).cloned();
-    Answer::Counts(match request {
-        Request::Set(defects) => {
+    Acknowledgement::Counts(match request {
+        Instruction::Set(defects) => {
             if let Some(defect) = nowhere(&defects) {
-                return Answer::Refused(format!("the defect {} names no namespace", defect.name));
+                return Acknowledgement::Refused(format!("the defect {} names no namespace", defect.name));
             }
             defects.into_iter().for_each(|defect| board.put(defect));
             board.counts()
         }
-        Request::Clear(name) => board.remove(|defect| defect.name == name),
-        Request::ClearNamespace(namespace) => board.remove(|defect| defect.on.namespace == namespace),
-        Request::ClearAll => board.remove(|_| true),
-        Request::List => board.counts(),
+        Instruction::Clear(name) => board.remove(|defect| defect.name == name),
+        Instruction::ClearNamespace(namespace) => board.remove(|defect| defect.on.namespace == namespace),
+        Instruction::ClearAll => board.remove(|_| true),
+        Instruction::List => board.counts(),
     })
 }
 
@@ -111,7 +111,7 @@ fn obey(request: Request, board: &Board) -> Answer {
 /// # Errors
 ///
 /// When no saboteur listens on `path`, or its answer is not understood.
-pub async fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
+pub async fn ask(path: &Path, request: &Instruction) -> io::Result<Acknowledgement> {
     let mut stream = UnixStream::connect(path).await?;
     let mut text = serde_json::to_vec(request)?;
     text.push(b'\n');

@@ -17,7 +17,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::table::{self, Row};
 use commands::{Commands, LABEL};
-pub use outcome::{Outcome, Trial, merge_noticed};
+pub use outcome::{RunOutcome, Trial, merge_noticed};
 
 /// How the rows are tried.
 #[derive(Clone, Debug, clap::Args)]
@@ -155,7 +155,7 @@ async fn attempt(commands: &Commands, job: Job) -> Trial {
         Err(error) => Err(error),
     };
     let strikes = commands.clean(&namespace).await.unwrap_or_default();
-    let outcome = outcome.unwrap_or_else(|error| Outcome::failed(error.to_string()));
+    let outcome = outcome.unwrap_or_else(|error| RunOutcome::failed(error.to_string()));
     Trial { job, outcome, strikes, took: began.elapsed() }
 }
 

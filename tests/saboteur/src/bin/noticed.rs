@@ -24,7 +24,7 @@ struct Arguments {
     #[arg(long, default_values = ["tests/saboteur/defects.yaml", "tests/saboteur/defects-pods-api.yaml"])]
     table: Vec<PathBuf>,
     /// The file of what was noticed.
-    #[arg(long, default_value = "tests/saboteur/noticed.txt")]
+    #[arg(long, default_value = "suites/real-defects.txt")]
     noticed: PathBuf,
     /// Only a third of the rows: another one each day.
     #[arg(long)]

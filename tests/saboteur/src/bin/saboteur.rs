@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use probity_saboteur::{
     api::{self, ApiOptions},
     board::Board,
-    control::{self, Answer, Request},
+    control::{self, Acknowledgement, Instruction},
     cri::{self, CriOptions},
     defect::Defect,
     keep,
@@ -77,12 +77,14 @@ async fn main() -> ExitCode {
         Command::Keep { command } => keep::keep(&command).await,
         Command::Set { file } => set(&arguments.control, file.as_deref()).await,
         Command::Clear { name, namespace, all } => match (name, namespace, all) {
-            (Some(name), _, _) => request(&arguments.control, Request::Clear(name)).await,
-            (_, Some(namespace), _) => request(&arguments.control, Request::ClearNamespace(namespace)).await,
-            (_, _, true) => request(&arguments.control, Request::ClearAll).await,
+            (Some(name), _, _) => request(&arguments.control, Instruction::Clear(name)).await,
+            (_, Some(namespace), _) => {
+                request(&arguments.control, Instruction::ClearNamespace(namespace)).await
+            }
+            (_, _, true) => request(&arguments.control, Instruction::ClearAll).await,
             _ => Err(io::Error::other("say what to clear: a name, --namespace or --all")),
         },
-        Command::List => request(&arguments.control, Request::List).await,
+        Command::List => request(&arguments.control, Instruction::List).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -123,13 +125,13 @@ async fn set(control: &Path, file: Option<&Path>) -> io::Result<()> {
         }
         Err(error) => return Err(io::Error::other(error)),
     };
-    request(control, Request::Set(defects)).await
+    request(control, Instruction::Set(defects)).await
 }
 
-async fn request(control: &Path, request: Request) -> io::Result<()> {
+async fn request(control: &Path, request: Instruction) -> io::Result<()> {
     match control::ask(control, &request).await? {
-        Answer::Refused(reason) => Err(io::Error::other(reason)),
-        Answer::Counts(counts) => {
+        Acknowledgement::Refused(reason) => Err(io::Error::other(reason)),
+        Acknowledgement::Counts(counts) => {
             let mut out = io::stdout().lock();
             for count in counts {
                 serde_json::to_writer(&mut out, &count)?;

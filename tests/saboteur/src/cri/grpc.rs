@@ -17,14 +17,14 @@ pub(super) const UNAVAILABLE: u32 = 14;
 
 /// The answer to a call: a message, or none with an error.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct CallAnswer {
     parts: http::response::Parts,
     /// The framed message as it came; empty if there is none.
     framed: Bytes,
     trailers: Option<HeaderMap>,
 }
 
-impl Answer {
+impl CallAnswer {
     /// Waits for the whole answer.
     pub(super) async fn collect(response: Response<Incoming>) -> hyper::Result<Self> {
         let (parts, body) = response.into_parts();
@@ -117,7 +117,7 @@ const HEAD: usize = 5;
 mod tests {
     use bytes::Bytes;
 
-    use super::{Answer, DEADLINE_EXCEEDED, frame, unframe};
+    use super::{CallAnswer, DEADLINE_EXCEEDED, frame, unframe};
 
     #[test]
     fn a_frame_gives_back_its_message() {
@@ -130,9 +130,9 @@ mod tests {
 
     #[test]
     fn a_failure_has_its_code_and_no_message() {
-        let failure = Answer::failure(DEADLINE_EXCEEDED);
+        let failure = CallAnswer::failure(DEADLINE_EXCEEDED);
         assert_eq!((failure.code(), failure.message()), (DEADLINE_EXCEEDED, None));
-        let success = Answer::success(&Bytes::from_static(b"x"));
+        let success = CallAnswer::success(&Bytes::from_static(b"x"));
         assert_eq!(success.message(), Some(Bytes::from_static(b"x")));
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{
     call::command_line,
     fault::{CallEffect, CreateEffect, CriFault, ExecEffect, GraceEffect, Method},
-    grpc::{Answer, DEADLINE_EXCEEDED},
+    grpc::{CallAnswer, DEADLINE_EXCEEDED},
     wire::Message,
 };
 
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     /// It goes to the runtime twice.
     pub(super) twice: bool,
     /// The runtime never gets it; the kubelet gets this.
-    pub(super) instead: Option<Answer>,
+    pub(super) instead: Option<CallAnswer>,
     /// It goes to the runtime with this message.
     pub(super) request: Option<Bytes>,
     /// Changes of the answer.
@@ -72,8 +72,8 @@ impl Plan {
         match effect {
             CallEffect::Late(by) => self.late += by.0,
             CallEffect::AnsweredLate(by) => self.answered_late += by.0,
-            CallEffect::Refused(code) => self.instead = Some(Answer::failure(*code)),
-            CallEffect::Pretended => self.instead = Some(Answer::success(&Bytes::new())),
+            CallEffect::Refused(code) => self.instead = Some(CallAnswer::failure(*code)),
+            CallEffect::Pretended => self.instead = Some(CallAnswer::success(&Bytes::new())),
             CallEffect::Twice => self.twice = true,
         }
     }
@@ -84,7 +84,7 @@ impl Plan {
             ExecEffect::TimeoutTimes(factor) => {
                 request.set_integer(TIMEOUT, scaled(request.integer(TIMEOUT), factor));
             }
-            ExecEffect::Unrun(code) => self.instead = Some(Answer::success(&ended_with(code))),
+            ExecEffect::Unrun(code) => self.instead = Some(CallAnswer::success(&ended_with(code))),
             ExecEffect::ExitCode { .. }
             | ExecEffect::TimedOutAs(_)
             | ExecEffect::TimedOutRefused(_)
@@ -93,7 +93,7 @@ impl Plan {
     }
 
     /// The answer as the kubelet gets it.
-    pub(super) fn answer(&self, mut answer: Answer) -> Answer {
+    pub(super) fn answer(&self, mut answer: CallAnswer) -> CallAnswer {
         for effect in &self.effects {
             answer = alter_exec(effect, answer);
         }
@@ -110,11 +110,11 @@ const STDOUT: u32 = 1;
 const STDERR: u32 = 2;
 const EXIT_CODE: u32 = 3;
 
-fn alter_exec(effect: &ExecEffect, answer: Answer) -> Answer {
+fn alter_exec(effect: &ExecEffect, answer: CallAnswer) -> CallAnswer {
     match effect {
-        ExecEffect::TimedOutRefused(code) if answer.code() == DEADLINE_EXCEEDED => Answer::failure(*code),
+        ExecEffect::TimedOutRefused(code) if answer.code() == DEADLINE_EXCEEDED => CallAnswer::failure(*code),
         ExecEffect::TimedOutAs(code) if answer.code() == DEADLINE_EXCEEDED => {
-            Answer::success(&ended_with(*code))
+            CallAnswer::success(&ended_with(*code))
         }
         ExecEffect::ExitCode { from, to } => alter(answer, |response| {
             if from.include(code_of(response, EXIT_CODE)) {
@@ -130,7 +130,7 @@ fn alter_exec(effect: &ExecEffect, answer: Answer) -> Answer {
 }
 
 /// Changes the message of an answer that has one, and leaves all others as they are.
-pub(super) fn alter(answer: Answer, change: impl FnOnce(&mut Message)) -> Answer {
+pub(super) fn alter(answer: CallAnswer, change: impl FnOnce(&mut Message)) -> CallAnswer {
     let Some(mut message) = answer.message().and_then(|bytes| Message::parse(&bytes).ok()) else {
         return answer;
     };

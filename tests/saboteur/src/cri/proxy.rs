@@ -12,7 +12,7 @@ use super::{
     call::Call,
     events,
     fault::{CriFault, Method},
-    grpc::{Answer, ProxyBody, UNAVAILABLE, frame, full, unframe},
+    grpc::{CallAnswer, ProxyBody, UNAVAILABLE, frame, full, unframe},
     plan::{Plan, alter, concerns},
     replace::Replacements,
     shown::Showings,
@@ -51,7 +51,7 @@ impl Proxy {
             None if path.ends_with("/GetContainerEvents") => events::stream(self, request, upstream).await,
             None => stream_by(request, upstream).await,
         };
-        Ok(answered.unwrap_or_else(|_| Answer::failure(UNAVAILABLE).into_response()))
+        Ok(answered.unwrap_or_else(|_| CallAnswer::failure(UNAVAILABLE).into_response()))
     }
 
     async fn unary(
@@ -118,7 +118,7 @@ impl Proxy {
     }
 
     /// Learns from an answer what is true, then shows the containers in it as the defects have them.
-    fn after(&self, call: Call, request: &Message, answer: Answer) -> Answer {
+    fn after(&self, call: Call, request: &Message, answer: CallAnswer) -> CallAnswer {
         let Some(response) = answer.message().and_then(|bytes| Message::parse(&bytes).ok()) else {
             return answer;
         };
@@ -131,6 +131,7 @@ impl Proxy {
             }
             Call::Of(Method::Remove) => {
                 self.showings.forget(&request.text(1));
+                self.replacements.forget(&request.text(1));
                 answer
             }
             _ => answer,
@@ -167,9 +168,9 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// Sends a framed message to the same method, and waits for the answer.
-    pub(super) async fn send(&self, framed: Bytes) -> hyper::Result<Answer> {
+    pub(super) async fn send(&self, framed: Bytes) -> hyper::Result<CallAnswer> {
         let request = Request::from_parts(self.parts.clone(), full(framed));
-        Answer::collect(self.upstream.clone().send_request(request).await?).await
+        CallAnswer::collect(self.upstream.clone().send_request(request).await?).await
     }
 
     /// The same for another method, with nothing of the kubelet's own deadline.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::{
     fault::CriFault,
-    grpc::{Answer, frame, unframe},
+    grpc::{CallAnswer, frame, unframe},
     proxy::{Outgoing, Proxy},
     wire::Message,
 };
@@ -34,9 +34,17 @@ impl Replacements {
     }
 
     /// Keeps the request that made a container.
-    pub(super) fn remember(&self, answer: &Answer, framed: Bytes) {
+    pub(super) fn remember(&self, answer: &CallAnswer, framed: Bytes) {
         let Some(response) = answer.message().and_then(|bytes| Message::parse(&bytes).ok()) else { return };
         self.ledger().created.insert(response.text(1), framed);
+    }
+
+    /// Forgets a container that the kubelet has removed. If it was replaced, the runtime has removed the new instance, and
+    /// the old one shows again until the kubelet removes it, too.
+    pub(super) fn forget(&self, id: &str) {
+        let mut ledger = self.ledger();
+        ledger.created.remove(id);
+        ledger.behind.remove(id);
     }
 
     /// A framed request of the kubelet as the runtime must get it.
@@ -46,7 +54,7 @@ impl Replacements {
     }
 
     /// An answer of the runtime as the kubelet must get it: the old instance is gone, the new one has its id.
-    pub(super) fn to_kubelet(&self, answer: Answer) -> Answer {
+    pub(super) fn to_kubelet(&self, answer: CallAnswer) -> CallAnswer {
         let ledger = self.ledger();
         if ledger.behind.is_empty() {
             return answer;
@@ -121,7 +129,7 @@ fn exchange(bytes: Bytes, from: &str, to: &str) -> Bytes {
 mod tests {
     use bytes::Bytes;
 
-    use super::{Answer, Message, Replacements, exchange};
+    use super::{CallAnswer, Message, Replacements, exchange};
 
     #[test]
     fn ids_are_exchanged_wherever_they_are() {
@@ -139,7 +147,7 @@ mod tests {
             container.set_bytes(1, id);
             list.push(1, container.encode());
         }
-        let seen = replacements.to_kubelet(Answer::success(&list.encode())).message().unwrap_or_default();
+        let seen = replacements.to_kubelet(CallAnswer::success(&list.encode())).message().unwrap_or_default();
         let ids: Vec<_> = Message::parse(&seen)
             .unwrap_or_default()
             .messages(1)

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
-use super::{Job, Outcome, RunnerOptions};
+use super::{Job, RunOutcome, RunnerOptions};
 use crate::board::Count;
 
 /// The label of the namespaces.
@@ -56,7 +56,7 @@ impl Commands {
     }
 
     /// Runs cases in a namespace, and reads what became of them.
-    pub(super) async fn probity(&self, namespace: &str, job: &Job) -> io::Result<Outcome> {
+    pub(super) async fn probity(&self, namespace: &str, job: &Job) -> io::Result<RunOutcome> {
         let out = self.options.out.join(job.name());
         empty(&out)?;
         let log = std::fs::File::create(out.with_extension("log"))?;
@@ -86,7 +86,7 @@ impl Commands {
         let report = std::fs::read_to_string(out.join("report.json")).map_err(|_| {
             io::Error::other(format!("there is no report ({status}); see {}.log", out.display()))
         })?;
-        Outcome::read(&report)
+        RunOutcome::read(&report)
     }
 }
 

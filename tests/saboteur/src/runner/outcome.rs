@@ -12,7 +12,7 @@ use super::Job;
 
 /// What one run of the harness said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The clauses that were violated, with what was found.
     pub violated: BTreeMap<String, String>,
     /// The clauses that could not be decided.
@@ -21,7 +21,7 @@ pub struct Outcome {
     pub failed: Option<String>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// A run that came to nothing.
     #[must_use]
     pub fn failed(why: String) -> Self {
@@ -57,7 +57,7 @@ pub struct Trial {
     /// What was tried.
     pub job: Job,
     /// What the harness said.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// How often each defect struck.
     pub strikes: Vec<u32>,
     /// How long it took.
@@ -124,32 +124,45 @@ impl fmt::Display for Trial {
 
 /// The head of the file of what was noticed.
 const HEAD: &str = "\
-# Which clauses were violated by each defective kubelet of defects.yaml, on a real cluster. Written by ci/saboteur.
+# Each defect of a real kubelet that tests/saboteur makes, and the clauses that call it a violation. Written by ci/saboteur.
 ";
 
-/// The file of what was noticed, with the lines of these trials renewed. Rows that are not in the table any more go.
+/// The file of what was noticed, with the paragraphs of these trials renewed: a row at the beginning of a line, the
+/// clauses that noticed it indented below it. Rows that are not in the table any more go.
 #[must_use]
 pub fn merge_noticed(before: &str, trials: &[Trial], rows: &BTreeSet<String>) -> String {
-    let known = before.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "));
-    let mut lines: BTreeMap<String, String> =
-        known.map(|(row, clauses)| (row.to_owned(), clauses.to_owned())).collect();
+    let mut noticed = read_noticed(before);
     for trial in trials.iter().filter(|trial| !trial.is_plain() && trial.outcome.failed.is_none()) {
-        let violated: Vec<_> = trial.outcome.violated.keys().map(String::as_str).collect();
-        lines.insert(
-            trial.job.name(),
-            if violated.is_empty() { "nothing".to_owned() } else { violated.join(" ") },
-        );
+        noticed.insert(trial.job.name(), trial.outcome.violated.keys().cloned().collect());
     }
-    lines.retain(|row, _| rows.contains(row));
-    let lines = lines.into_iter().map(|(row, clauses)| format!("{row}: {clauses}\n"));
-    std::iter::once(HEAD.to_owned()).chain(lines).collect()
+    noticed.retain(|row, _| rows.contains(row));
+    let paragraph = |(row, clauses): (String, Vec<String>)| {
+        let clauses: String = clauses.iter().map(|clause| format!("    {clause}\n")).collect();
+        format!("\n{row}\n{clauses}")
+    };
+    std::iter::once(HEAD.to_owned()).chain(noticed.into_iter().map(paragraph)).collect()
+}
+
+fn read_noticed(text: &str) -> BTreeMap<String, Vec<String>> {
+    let mut noticed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut row = String::new();
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        match line.strip_prefix(' ') {
+            Some(clause) => noticed.entry(row.clone()).or_default().push(clause.trim().to_owned()),
+            None => {
+                row = line.trim().to_owned();
+                noticed.entry(row.clone()).or_default();
+            }
+        }
+    }
+    noticed
 }
 
 #[cfg(test)]
 mod tests {
     use std::{collections::BTreeSet, time::Duration};
 
-    use super::{Job, Outcome, Trial, merge_noticed};
+    use super::{Job, RunOutcome, Trial, merge_noticed};
 
     const REPORT: &str = r#"{"clauses": [
         {"id": "a.b", "verdict": "violated", "finding": "too late"},
@@ -164,7 +177,7 @@ mod tests {
     }
 
     fn trial(job: Job) -> Trial {
-        let outcome = Outcome::read(REPORT).unwrap_or_default();
+        let outcome = RunOutcome::read(REPORT).unwrap_or_default();
         Trial { job, outcome, strikes: vec![3], took: Duration::from_secs(20) }
     }
 
@@ -182,9 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noticed_replaces_the_line_of_its_row_and_keeps_the_others() {
+    fn what_was_noticed_replaces_the_paragraph_of_its_row_and_keeps_the_others() {
         let rows = BTreeSet::from(["r".to_owned(), "s".to_owned()]);
-        let text = merge_noticed("# head\nr: old\ns: kept\ngone: x\n", &[trial(row("a.b"))], &rows);
-        assert!(text.ends_with("r: a.b\ns: kept\n"), "{text}");
+        let text =
+            merge_noticed("# head\n\nr\n    old\n\ns\n    kept\n\ngone\n", &[trial(row("a.b"))], &rows);
+        assert!(text.ends_with("\n\nr\n    a.b\n\ns\n    kept\n"), "{text}");
     }
 }

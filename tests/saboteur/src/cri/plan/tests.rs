@@ -6,7 +6,7 @@ use probity_script::Span;
 use super::{Plan, concerns, ended_with};
 use crate::cri::{
     fault::{CallEffect, CreateEffect, CriFault, ExecEffect, ExitCodes, GraceEffect, Method},
-    grpc::{Answer, DEADLINE_EXCEEDED},
+    grpc::{CallAnswer, DEADLINE_EXCEEDED},
     wire::Message,
 };
 
@@ -36,7 +36,7 @@ fn sent(plan: &Plan) -> Message {
 
 /// The exit code that the kubelet sees of a command that ended with `code`.
 fn seen_exit(effect: ExecEffect, code: i32) -> i64 {
-    let answer = Plan::of(vec![exec(effect)], &exec_request()).answer(Answer::success(&ended_with(code)));
+    let answer = Plan::of(vec![exec(effect)], &exec_request()).answer(CallAnswer::success(&ended_with(code)));
     answer.message().and_then(|bytes| Message::parse(&bytes).ok()).unwrap_or_default().integer(3)
 }
 
@@ -65,8 +65,8 @@ fn an_exit_code_changes_only_if_it_is_meant() {
 #[test]
 fn a_timeout_is_reported_as_success() {
     let plan = Plan::of(vec![exec(ExecEffect::TimedOutAs(0))], &exec_request());
-    assert!(plan.answer(Answer::failure(DEADLINE_EXCEEDED)).message().is_some());
-    assert!(plan.answer(Answer::failure(2)).message().is_none());
+    assert!(plan.answer(CallAnswer::failure(DEADLINE_EXCEEDED)).message().is_some());
+    assert!(plan.answer(CallAnswer::failure(2)).message().is_none());
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_output_is_replaced_and_the_exit_code_stays() {
     response.set_bytes(1, "out");
     response.set_bytes(2, "err");
     response.set_integer(3, 4);
-    let seen = plan.answer(Answer::success(&response.encode())).message().unwrap_or_default();
+    let seen = plan.answer(CallAnswer::success(&response.encode())).message().unwrap_or_default();
     let seen = Message::parse(&seen).unwrap_or_default();
     assert_eq!((seen.text(1).as_str(), seen.text(2).as_str(), seen.integer(3)), ("other", "", 4));
 }
