@@ -4,7 +4,7 @@
 //! be mistaken for those of others. Revisions can be coalesced, so a turn counts against a cluster only if the probes
 //! stayed the same for longer than the clause allows.
 
-use probity_model::clocks::Stamp;
+use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Fit, seconds};
 use probity_model::mechanisms::{OFF_BEAT, PERIODS_TO_COME, PROMPT, QUICK};
 use probity_model::timeline::{
@@ -135,7 +135,11 @@ fn follows<'t, 'h>(
     let mut measured = life.run.measure(quantity, &life.node, &turn.due, revision, clause.in_time())?;
     measured.events = [turn.first.id, turn.due.id, revision.id].into();
     let met = measured.fit() == Fit::Met;
-    if met || lasted > slack {
+    // A status that came, with no other answer in between, is that of this turn, however short it was.
+    let other = life.probes.iter().any(|probe| {
+        probe.at.at.lo > turn.last.at.at.lo && life.run.clocks.order(&probe.at, &revision.at) != Order::After
+    });
+    if met || lasted > slack || !other {
         seen.measure(measured);
     }
     met.then_some(revision)
