@@ -42,11 +42,11 @@ fn a_kill_for_a_good_status_is_a_violation() {
 #[test]
 fn a_port_that_closes_ends_what_its_answers_meant() {
     let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
-    scene.probes(2..6, &[Told::get("/r", 200)]).ready(2.4, true);
+    scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.4, true);
     let (listener, address) = ("web".to_owned(), String::new());
     let closed = Listening { listener, address, state: "closed".to_owned() };
-    scene.run.fact(6.5, Fact::Listening(closed));
-    scene.ready(7.2, false);
+    scene.run.fact(5.5, Fact::Listening(closed));
+    scene.ready(6.2, false);
     assert_eq!(scene.at(20.0), "inconclusive");
 }
 
