@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use probity_model::history::{Did, Source};
-use probity_model::mechanisms::{CROWD, TO_STOP, YOUNG};
+use probity_model::mechanisms::{CROWD, NEAR, TO_STOP, YOUNG};
 use probity_model::timeline::{ContainerSeen, KubeEvent, ProbeKind, ProbeOutcome, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
@@ -184,11 +184,10 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// Whether so many warnings were recorded that others may have been dropped.
+    /// Whether so many events of the pod were recorded that others may have been dropped, of whatever kind they are.
     pub(crate) fn crowded(&self) -> bool {
-        let warnings = self.course.pod.events.iter().filter(|event| event.kind == "Warning");
         let mut most: BTreeMap<_, u64> = BTreeMap::new();
-        for event in warnings {
+        for event in &self.course.pod.events {
             let count = most.entry((event.reason, event.message, event.container)).or_default();
             *count = event.count.max(*count);
         }
@@ -285,7 +284,9 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         let ends = [
             next,
             course.stop().map(|stop| stop.at.clone()),
-            course.ended.as_ref().map(|ended| ended.stamp.clone()),
+            // A probe that meets a process which is about to end fails for that.
+            course.exiting().map(|line| line.at.earlier(NEAR)),
+            course.ended.as_ref().map(|ended| ended.stamp.earlier(NEAR)),
             later.map(|next| next.began.stamp.clone()),
             course.pod.deleted.map(|deed| run.heard(deed)),
             self.leaving().map(|revision| revision.at.clone()),
@@ -308,7 +309,9 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         // A kubelet may not have looked yet at what has only just begun.
         let known = clocks.on_harness(&self.course.began)?.hi.saturating_add(YOUNG);
         let from_then = clocks.on_harness(from)?.hi.max(known);
-        let due = from_then.saturating_add(self.lag + self.course.noise(from, until));
+        // What shows is a revision, which the harness hears: what holds up its way counts, too.
+        let noise = self.course.noise(&Stamp::harness(from_then), until);
+        let due = from_then.saturating_add(self.lag + noise);
         let end = clocks.on_harness(until)?.lo;
         (due <= end).then_some(Interval { lo: due, hi: end })
     }
