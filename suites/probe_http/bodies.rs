@@ -40,8 +40,16 @@ fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         });
         for (instead, range) in unanswered {
             let what = format!("got no answer that is HTTP (`{instead}`)");
+            let known = seen.count_fine();
             reaction.decide(&range, CountsAs::Failure, &what, seen);
+            if seen.count_fine() > known {
+                seen.facet("instead", instead);
+            }
         }
+        let known = seen.count_fine();
         refusals_fail(clause, &course, seen);
+        if seen.count_fine() > known {
+            seen.facet("instead", "closed");
+        }
     }
 }

@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use probity_composer::Told;
 use probity_script::witness::{Fact, Listening, Request};
 use serde_json::json;
@@ -22,6 +24,34 @@ fn below_four_hundred_is_success_and_above_is_not() {
     for status in [400, 500, 599] {
         assert_eq!(answered(status, false), "holds", "{status}");
         assert_eq!(answered(status, true), "violated", "{status}");
+    }
+}
+
+/// Four seconds of a status between times of the opposite, and whether the container turns with it.
+fn between(status: u16, turns: bool) -> &'static str {
+    let (good, other) = (status < 400, if status < 400 { 500 } else { 200 });
+    let steps =
+        json!([{ "answer": other, "times": 8 }, { "answer": status, "times": 4 }, { "answer": other }]);
+    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": steps }));
+    scene.ready(2.2, !good);
+    let told = |step, status: u16| Told { step, ..Told::get("/r", status) };
+    scene.probes(2..10, &[told(0, other)]).probes(10..14, &[told(1, status)]);
+    if turns {
+        scene.ready(10.2, good);
+    }
+    scene.probes(14..20, &[told(2, other)]).ready(14.2, !good);
+    scene.at(20.0)
+}
+
+#[test]
+fn each_status_of_the_list_is_judged_by_itself() {
+    let book = crate::catalogue().unwrap();
+    let clause = book.iter().find(|clause| clause.id.as_str() == STATUS).unwrap();
+    let statuses: Vec<u16> = clause.facets["status"].iter().map(|status| status.parse().unwrap()).collect();
+    assert!(statuses.contains(&204) && statuses.contains(&429));
+    for status in statuses {
+        assert_eq!(between(status, true), "holds", "{status}");
+        assert_eq!(between(status, false), "violated", "{status}");
     }
 }
 
