@@ -1,5 +1,6 @@
 //! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts.
 
+mod after_restart;
 mod counters;
 mod ending;
 mod execution;
@@ -27,6 +28,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         results::JUDGES,
         execution::JUDGES,
         kubelet_restart::JUDGES,
+        after_restart::JUDGES,
         counters::JUDGES,
         &[TEMPLATES],
     ]

@@ -9,7 +9,8 @@ mod tests;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::http::closed_port::refusals_fail;
-use crate::reading::http::exchange::{HttpOutcome, exchanges};
+use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
+use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -20,14 +21,35 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.refused-fails", judge: no_answer_is_a_failure },
 ];
 
+/// What the target did instead of an answer: each way is a run of its own, since one can be taken for a success alone.
+fn instead<'h>(course: &Exchanges<'_, 'h>, exchange: &Exchange<'_, 'h>) -> Option<&'h str> {
+    let Some(last) = exchange.last() else {
+        let connection = course.connections.iter().find(|connection| connection.id == exchange.id)?;
+        return Some(connection.accepted.answer.as_str());
+    };
+    Some(last.asked.answer.as_ref()?.record.answer.as_str())
+}
+
 /// Connection refused, reset before headers or malformed answers are probe failures.
 fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let reaction = Reaction::new(run, clause, &course);
-        let unanswered = course.runs(|exchange| (exchange.outcome() == HttpOutcome::Nothing).then_some(()));
-        for (_, range) in unanswered {
-            reaction.decide(&range, CountsAs::Failure, "got no answer that is HTTP", seen);
+        let unanswered = course.runs(|exchange| {
+            let nothing = exchange.outcome() == HttpOutcome::Nothing;
+            nothing.then(|| instead(&course, exchange)).flatten()
+        });
+        for (instead, range) in unanswered {
+            let what = format!("got no answer that is HTTP (`{instead}`)");
+            let known = seen.count_fine();
+            reaction.decide(&range, CountsAs::Failure, &what, seen);
+            if seen.count_fine() > known {
+                seen.facet("instead", instead);
+            }
         }
+        let known = seen.count_fine();
         refusals_fail(clause, &course, seen);
+        if seen.count_fine() > known {
+            seen.facet("instead", "closed");
+        }
     }
 }

@@ -63,7 +63,8 @@ fn no_failure_is_recorded(
         format!("every {kind} probe of {name} passed, and one was recorded as failed: {}", event.message);
     let events = [first.id, event.id, last.id];
     // The target never saw a probe that timed out on its way.
-    let busy = Reaction::new(course.run, clause, course).held_up(range);
+    let reaction = Reaction::new(course.run, clause, course);
+    let busy = range.clone().any(|at| reaction.is_excused(at, CountsAs::Success));
     if busy || exchanges.windows(2).any(|pair| missed_one(pair, course.spec.period)) {
         seen.doubt(Doubt::Ambiguous, finding, events);
     } else {
@@ -101,11 +102,14 @@ fn keeps_the_state(clause: &Clause, course: &Exchanges<'_, '_>, range: &Range<us
     let Some(taken) = reaction.taken(range, seen) else { return };
     let events: Vec<EventId> = course.events(range).into_iter().chain(taken.events.iter().copied()).collect();
     let of = format!("{} {} probes of {}", range.len(), course.spec.kind.word(), course.container.name);
-    if !taken.nothing && (reaction.held_up(range) || course.run.node_was_touched()) {
-        seen.doubt(Doubt::Ambiguous, format!("{of} broke off, and the node was busy meanwhile"), events);
-    } else if !taken.nothing {
-        let word = if taken.failure { "failures" } else { "successes" };
-        seen.violated(format!("{of} broke off, and were taken for {word}"), events);
+    if !taken.nothing {
+        let untouched = Some(range).filter(|_| !course.run.node_was_touched());
+        if let Some((_, taken)) = untouched.and_then(|of| reaction.without_excuse(of, CountsAs::Nothing)) {
+            let word = if taken.failure { "failures" } else { "successes" };
+            seen.violated(format!("{of} broke off, and were taken for {word}"), events);
+        } else {
+            seen.doubt(Doubt::Ambiguous, format!("{of} broke off, and the node was busy meanwhile"), events);
+        }
     } else if !taken.failure || outlives(course.spec, range.len()) {
         seen.fine(events);
     }

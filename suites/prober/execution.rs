@@ -105,7 +105,10 @@ fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
         tries.len()
     );
     match (first, i64::try_from(tries.len()).unwrap_or(i64::MAX)) {
-        (TryResult::Error, TRIES) | (TryResult::Failure, 1) => seen.fine(events),
+        (TryResult::Error, TRIES) | (TryResult::Failure, 1) => {
+            seen.facet("result", if *first == TryResult::Failure { "failure" } else { "error" });
+            seen.fine(events);
+        }
         // The kubelet may have begun to stop the container between two tries.
         _ if course.stop().is_some_and(|stop| is_soon(course, tries, stop)) => {
             seen.doubt(Doubt::Ambiguous, format!("{facts}, shortly before the stop signal"), events);

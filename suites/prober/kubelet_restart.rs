@@ -1,31 +1,52 @@
 //! A restart of the kubelet: the containers that ran before it go on, and the status shows them as before.
 
 use probity_model::clocks::Stamp;
-use probity_model::history::Did;
+use probity_model::history::{Did, NodeProof, RESTART_KUBELET};
 use probity_model::timeline::{
     At, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
 };
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
 
-/// The restarts of kubelets that succeeded, with the node and the time at which each began.
-pub(super) fn restarts<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'h str, At)> + use<'t, 'h> {
-    run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::NodeVerb { node, verb, exit: Some(0) } if verb == "restart-kubelet" => {
-            Some((node.as_str(), At::new(*id, Stamp::harness(deed.began_us))))
+/// A restart of a kubelet that was proven by what its node showed.
+pub(super) struct Restart<'h> {
+    /// The node.
+    pub(super) node: &'h str,
+    /// When it began.
+    pub(super) began: At,
+    /// When the new kubelet ran for sure: at the end of the command that started it.
+    pub(super) over: Stamp,
+}
+
+/// The restarts of kubelets that were proven. One that was not is a doubt: a command that ended with 0 proves nothing.
+pub(super) fn restarts<'h>(run: &Timeline<'h>, seen: &mut Seen) -> Vec<Restart<'h>> {
+    let mut proven = Vec::new();
+    for (id, deed) in &run.deeds {
+        let Did::NodeVerb { node, verb, proof, .. } = &deed.did else { continue };
+        if verb != RESTART_KUBELET {
+            continue;
         }
-        _ => None,
-    })
+        let Some(NodeProof { ended_us, .. }) = proof.as_ref().filter(|_| deed.did.unproven().is_none())
+        else {
+            let why = deed.did.unproven().unwrap_or_default();
+            seen.doubt(Doubt::StepFailed, format!("{verb}: {why}"), [*id]);
+            continue;
+        };
+        let began = At::new(*id, Stamp::harness(deed.began_us));
+        proven.push(Restart { node, began, over: Stamp::harness(*ended_us) });
+    }
+    proven
 }
 
 /// A container that ran and was ready before its kubelet restarted is shown so afterwards while its probes succeed.
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (node, restart) in restarts(run) {
-        for (pod, container) in run.containers().filter(|(pod, _)| pod.node == node) {
-            if container.stays() && run.before_deletion(pod, &restart) {
-                Kept { run, clause, restart: &restart, pod, container }.judge(seen);
+    for Restart { node, began: restart, .. } in &restarts(run, seen) {
+        for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
+            if container.stays() && run.before_deletion(pod, restart) {
+                Kept { run, clause, restart, pod, container }.judge(seen);
             }
         }
     }
@@ -55,6 +76,11 @@ impl<'t, 'h> Kept<'t, 'h> {
     fn judge(&self, seen: &mut Seen) {
         let (run, name) = (self.run, &self.container.name);
         let Some((before, was)) = self.shown_before() else { return };
+        let of_life = self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
+        // What had ended just before was not shown yet.
+        if of_life.filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at)) {
+            return;
+        }
         let trouble = self.trouble();
         let counts = |at: &Stamp| {
             let quiet = trouble.as_ref().is_none_or(|trouble| run.before(at, trouble));
@@ -64,7 +90,12 @@ impl<'t, 'h> Kept<'t, 'h> {
         let mut changes = shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?)?, shown)));
         if let Some((what, shown)) = changes.next() {
             let finding = format!("the container {name} was {what} because its kubelet was restarted");
-            seen.violated(finding, [before.id, self.restart.id, shown.id]);
+            let events = [before.id, self.restart.id, shown.id];
+            if what == UNREADY && self.follows_the_pod(before, shown) {
+                seen.diverges(format!("{finding}, and its pod was not ready as a whole"), events);
+            } else {
+                seen.violated(finding, events);
+            }
             return;
         }
         let watch = self.clause.tolerance_us("watched");
@@ -75,6 +106,16 @@ impl<'t, 'h> Kept<'t, 'h> {
             let lines = lines.filter(|line| run.before(self.restart, &line.at)).map(|line| line.id);
             seen.fine([before.id, self.restart.id].into_iter().chain(lines));
         }
+    }
+
+    /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before it was
+    /// asked again.
+    fn follows_the_pod(&self, before: &Revision<'_>, shown: &Revision<'_>) -> bool {
+        let kind = ProbeKind::Readiness;
+        let after = |at: &Stamp| self.run.before(self.restart, at) && self.run.before(at, &shown.at);
+        let mut probes = self.container.attempts.iter().flat_map(|attempt| attempt.probes_of(kind));
+        let asked = probes.any(|probe| after(&probe.at));
+        self.container.probe(kind).is_some() && before.is("Ready") != Some(true) && !asked
     }
 
     /// The first sign after the restart that the container itself changed: an answer that is not a success, or an end by
@@ -97,6 +138,9 @@ impl<'t, 'h> Kept<'t, 'h> {
     }
 }
 
+/// A container that was ready is shown so no more.
+const UNREADY: &str = "shown as not ready";
+
 /// How a container is shown otherwise than before.
 fn changed(was: &ContainerSeen<'_>, now: &ContainerSeen<'_>) -> Option<&'static str> {
     if now.restarts != was.restarts || now.id != was.id {
@@ -104,7 +148,7 @@ fn changed(was: &ContainerSeen<'_>, now: &ContainerSeen<'_>) -> Option<&'static 
     } else if now.started != Some(true) {
         Some("shown as not started")
     } else if !now.ready {
-        Some("shown as not ready")
+        Some(UNREADY)
     } else {
         None
     }

@@ -1,7 +1,8 @@
 //! Results: a changed result goes to the API at once, and an unchanged one writes nothing.
 
 use probity_model::clocks::Stamp;
-use probity_model::timeline::{ProbeOutcome, ProbedLife, Revision};
+use probity_model::mechanisms::TO_SETTLE;
+use probity_model::timeline::{ContainerSeen, ProbeKind, ProbeOutcome, ProbedLife, Revision};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
@@ -12,15 +13,51 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.sync.readiness-status-path", judge: change_is_written_at_once },
 ];
 
-/// The status shows each change of readiness in time.
+/// The status shows each change of readiness in time, and the success of a startup probe.
 fn change_is_written_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run) {
         for turn in falls(&life) {
             goes_down(clause, seen, &life, &turn);
         }
-        for turn in rises(&life) {
+        // At first the results of a later life may be about what the kubelet still took for the life before.
+        let anew = |turn: &Turn<'_, '_>| {
+            life.number > 0 && turn.first.at.at.lo < life.began.at.hi.saturating_add(TO_SETTLE)
+        };
+        for turn in rises(&life).into_iter().filter(|turn| !anew(turn)) {
             comes_up(clause, seen, &life, &turn);
         }
+    }
+    let lives = run.lives().of(ProbeKind::Startup).undisturbed().staying().asked_alone().whole();
+    for life in lives.only(|life| life.number == 0 && life.is_unmistaken()) {
+        judge_started(clause, &life, seen);
+    }
+}
+
+/// The status shows the success of a startup probe in time. In a later life the probe may have met what the kubelet took
+/// for the one before, which other clauses judge.
+fn judge_started(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let mut probes = life.probes.iter().copied();
+    let passed = probes.find(|probe| life.surely(probe) == ProbeOutcome::Success);
+    let Some(passed) = passed.filter(|probe| probe.at.at.lo >= life.known_from()) else { return };
+    let Some(due) = passed.settled.clone().filter(|_| life.spec.successes == 1) else { return };
+    let started = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.started == Some(true);
+    match life.first_shown(&passed.at, started) {
+        Some(shown) => {
+            life.within(
+                seen,
+                "from the success of the startup probe to started=true",
+                (&due, shown),
+                clause.in_time(),
+            );
+        }
+        None if life.watched_for(&due, clause.slack_us()) && life.lives_on() => {
+            let last = life.pod.last().map(|revision| revision.id);
+            seen.violated(
+                "a startup probe succeeded, and the container was never shown as started",
+                passed.events().into_iter().chain(last),
+            );
+        }
+        None => {}
     }
 }
 

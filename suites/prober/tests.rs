@@ -7,7 +7,7 @@ use probity_composer::Composer;
 use probity_model::history::{Did, ProbeCount};
 use serde_json::{Value, json};
 
-use crate::tests::verdict;
+use crate::tests::{judgement, verdict};
 
 fn http(path: &str, port: u16, period: u64) -> Value {
     json!({ "httpGet": { "path": path, "port": port }, "periodSeconds": period, "failureThreshold": 2 })

@@ -11,7 +11,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::kubelet_restart::restarts;
+use super::kubelet_restart::{Restart, restarts};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.one-per-kind", judge: each_on_its_own },
@@ -100,9 +100,8 @@ fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>
 
 /// After a restart of the kubelet the first probes of many containers are spread over their period.
 fn restart_spreads(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (node, restart) in restarts(run) {
-        let done = run.heard(restart.id);
-        let after = |probe: &&Probe<'_>| run.before(&restart, &probe.at) && run.before(&done, &probe.at);
+    for Restart { node, began: restart, over } in restarts(run, seen) {
+        let after = |probe: &&Probe<'_>| run.before(&over, &probe.at);
         let mut firsts: Vec<(i64, EventId, i64)> = Vec::new();
         for (_, container, spec) in run.probes().filter(|(pod, ..)| pod.node == node) {
             let mut probes = container.attempts.iter().flat_map(|attempt| attempt.probes_of(spec.kind));

@@ -3,6 +3,7 @@
 pub(crate) mod closed_port;
 pub(crate) mod exchange;
 pub(crate) mod exchanges;
+mod excuse;
 pub(crate) mod location;
 pub(crate) mod reaction;
 pub(crate) mod response;

@@ -3,7 +3,7 @@
 //! A budget limits evictions. A container whose liveness probe failed too often is stopped whatever the budget of its pod
 //! allows, and so are all others at the same time.
 
-use probity_model::history::Sighting;
+use probity_model::history::{Did, Sighting};
 use probity_model::timeline::{Line, PodLife, ProbeKind};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
@@ -20,10 +20,30 @@ fn selects(budget: &Sighting, pod: &PodLife<'_>) -> bool {
     wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
+/// The evictions of pods under a budget that were asked for, and whether each was refused.
+fn evictions(run: &Timeline<'_>, budget: &Sighting) -> Vec<(EventId, bool)> {
+    let asked = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
+        Did::Evicted { pod, refused } => Some((*id, pod, refused.is_some())),
+        _ => None,
+    });
+    let under = |name: &str| run.pods.iter().any(|pod| pod.name == name && selects(budget, pod));
+    asked.filter(|(_, pod, _)| under(pod)).map(|(id, _, refused)| (id, refused)).collect()
+}
+
 /// All replicas are restarted at once by their liveness probes although the budget allows no disruption.
 fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for revisions in objects(run, "PodDisruptionBudget") {
         let Some((_, _, latest)) = revisions.last() else { continue };
+        // Had the budget no force, to ignore it would show nothing.
+        for (passed, _) in evictions(run, latest).into_iter().filter(|(_, refused)| !refused) {
+            let at = run.heard(passed).at.lo;
+            let of_its_time = revisions.iter().rfind(|(_, us, _)| *us < at);
+            if let Some((id, _, budget)) = of_its_time
+                && budget.object["status"]["disruptionsAllowed"] == 0
+            {
+                seen.violated("a pod was evicted under a budget that allowed no disruption", [*id, passed]);
+            }
+        }
         let forbidden = |spent: &Exhausted<'_, '_>| {
             let used_up = run.clocks.on_harness(&spent.at)?.lo;
             let (id, _, budget) = revisions.iter().rfind(|(_, us, _)| *us < used_up)?;
@@ -45,7 +65,12 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let first = stops.iter().zip(of).min_by_key(|(stop, _)| stop.at.at.lo);
         if let (Some((_, (node, budget))), true) = (first, stops.len() > 1) {
             note_spread(run, seen, "from the first restart under the budget to the last", (node, &stops));
-            seen.fine(stops.iter().map(|stop| stop.id).chain([budget]));
+            let refused = evictions(run, latest);
+            if refused.iter().any(|(_, refused)| *refused) {
+                seen.facet("eviction", "refused");
+            }
+            let tried = refused.iter().map(|(id, _)| *id);
+            seen.fine(stops.iter().map(|stop| stop.id).chain([budget]).chain(tried));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The trouble begins with the change of the plan, which the target itself records. Without exactly one change nothing is
 //! judged.
 
-use probity_model::measure::{Bound, SECOND};
+use probity_model::measure::{Bound, Fit, SECOND};
 use probity_model::mechanisms::NEAR;
 use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbeSpec};
 use probity_model::{Clause, Judge, Seen, Timeline};
@@ -35,6 +35,13 @@ fn window(spec: &ProbeSpec, hangs: bool, (allowed, words): (i64, &str)) -> Bound
     )
 }
 
+/// Which trouble was noticed within its window: a bad status, or none at all.
+fn note_trouble(seen: &mut Seen, fit: Option<Fit>, hangs: bool) {
+    if fit == Some(Fit::Met) {
+        seen.facet("trouble", if hangs { "hang" } else { "status" });
+    }
+}
+
 /// With default settings a pod that fails its readiness probe is unavailable after about thirty seconds.
 fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run).only(|life| by_default(life.spec)) {
@@ -46,7 +53,8 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let hangs = life.result(turn.first).timed_out();
             let bound = window(life.spec, hangs, (slack, "the clause's slack"));
             if let Some(shown) = shown_unready(&life, &turn.first.at) {
-                life.within(seen, "from the trouble to Ready=False", (trouble, shown), bound);
+                let fit = life.within(seen, "from the trouble to Ready=False", (trouble, shown), bound);
+                note_trouble(seen, fit, hangs);
             } else if turn.lasted(&life) > slack {
                 let finding = "three failures of a readiness probe, and the pod stayed ready";
                 seen.violated(finding, [trouble.id, turn.first.id, turn.due.id, turn.last.id]);
@@ -67,8 +75,10 @@ fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let (allowed, words) = spent.allowance(clause);
         match spent.stop(clause) {
             Stop::Came(stop) => {
-                let bound = window(life.spec, life.result(first).timed_out(), (allowed, &words));
-                life.within(seen, "from the trouble to the stop signal", (trouble, stop), bound);
+                let hangs = life.result(first).timed_out();
+                let bound = window(life.spec, hangs, (allowed, &words));
+                let fit = life.within(seen, "from the trouble to the stop signal", (trouble, stop), bound);
+                note_trouble(seen, fit, hangs);
             }
             Stop::Missing(last) => {
                 let events = spent.events().into_iter().chain([trouble.id, last.id]);

@@ -1,14 +1,19 @@
 //! Overload: a liveness probe that waits in the same queue as the requests removes capacity when it is scarce.
 //!
 //! Two services get the same load; the containers of one have a liveness probe, those of the other have none. The effect
-//! is counted, not promised: a cluster is accused only if it stopped a container without a probe.
+//! is counted, not promised: a cluster is accused if it stopped a container without a probe, or one whose probe passed, and
+//! if it let one live on whose probe failed.
 
 use probity_model::measure::{Bound, Measurement};
-use probity_model::timeline::{ContainerLife, Life, Line, PodLife, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::mechanisms::OFF_BEAT;
+use probity_model::timeline::{
+    ContainerLife, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{ClientRequest, listener, requests};
 use crate::reading::services::{Service, services};
+use crate::reading::termination::Exhausted;
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.overload-cascade", judge: overload_cascade }];
@@ -60,6 +65,9 @@ fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         seen.violated("a container without a probe was stopped under load", [stopped]);
         return;
     }
+    for life in with.lives(run).filter_map(|life| life.probed(ProbeKind::Liveness)) {
+        judge_life(clause, &life, seen);
+    }
     with.note_rate(seen, "answered well, of a thousand, with liveness");
     without.note_rate(seen, "answered well, of a thousand, without");
     let restarted = restarts(run, with);
@@ -89,6 +97,26 @@ fn loaded<'t, 'h>(
     let requests: Vec<_> = requests(run).filter(|one| service.was_called(first, one.call)).collect();
     let enough = requests.len() >= clause.tolerance_times("requests");
     (pods.len() > 1 && enough).then_some(LoadedService { pods, requests })
+}
+
+/// A container whose probe failed as often as it may is stopped, and one whose probe passed is not.
+fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut Seen) {
+    if let Some(spent) = Exhausted::of(life.clone()) {
+        spent.judge_stop(clause, seen);
+    }
+    let Some(stop) = life.stopped_undeleted() else { return };
+    let before = |probe: &&Probe<'_>| probe.at.at.lo < stop.at.at.lo;
+    let good = |probe: &&'t Probe<'h>| life.surely(probe) == ProbeOutcome::Success;
+    let passed = life.probes.iter().copied().filter(before).filter(good).next_back();
+    // A probe that found no room in the queue may have left no trace, but it came no sooner than its turn.
+    let Some(passed) = passed else { return };
+    let least = life.spec.failures * life.spec.period - OFF_BEAT.of(life.spec.period);
+    let after = life.run.clocks.between(&passed.at, &stop.at);
+    if after.is_some_and(|after| after.hi + life.noise(&passed.at, &stop.at) < least) {
+        let finding =
+            "a container was stopped under load, and its liveness probe had passed too short a time before";
+        seen.violated(finding, passed.events().into_iter().chain([stop.id]));
+    }
 }
 
 /// The stop signals that follow as many late answers as `failureThreshold` says.

@@ -3,11 +3,14 @@
 //! Judged from the revisions of the Deployment, of its ReplicaSets and of its pods. The label of the Deployment's controller
 //! says which pods are new; the answers of their targets say why they fail.
 
+use std::collections::BTreeSet;
+
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::history::Sighting;
 use probity_model::measure::{Bound, Interval, seconds, whole_seconds};
 use probity_model::mechanisms::CUT_TO_SECONDS;
-use probity_model::timeline::{At, ContainerKind, PodLife, ProbeKind, ProbeOutcome, Revision};
+use probity_model::timeline::{At, ContainerKind, Line, PodLife, ProbeKind, ProbeOutcome, Revision};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
@@ -101,7 +104,7 @@ fn blocked_by_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         });
         let failing: Vec<EventId> = failing.collect();
         if failing.len() == update.new.len() && update.killed().is_empty() {
-            update.stalls(clause, seen, &failing);
+            update.stalls(clause, seen, &failing, &[]);
         }
     }
 }
@@ -113,16 +116,25 @@ fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if killed.len() < update.new.len() {
             continue;
         }
-        if let Some((shown, counted)) = update.counted() {
-            seen.diverges(
-                "a pod of the new version stayed ready while its liveness probe had it restarted, for minReadySeconds \
-                 and longer: it counts as available",
-                killed.iter().copied().chain([update.began.id, shown, counted]),
-            );
-        } else {
-            update.stalls(clause, seen, &killed);
+        let early = update.early();
+        if let Some(counted) = update.counted() {
+            update.judge_counted(seen, &killed, &early, counted);
         }
+        update.stalls(clause, seen, &killed, &early);
     }
+}
+
+/// A pod of a version that fails its liveness probe, which stayed ready for `minReadySeconds` by what it shows, before its
+/// first back-off.
+struct Early {
+    /// The pod.
+    pod: String,
+    /// The revision from which on it was ready.
+    shown: EventId,
+    /// From when on it may count as available, in the harness's time.
+    from: i64,
+    /// The stop signal that came meanwhile, and did not show; none if it was not stopped for so long.
+    stop: Option<EventId>,
 }
 
 /// When a pod became ready by its own status, in the harness's time: the status may have reached us late.
@@ -143,6 +155,12 @@ fn gone(pod: &PodLife<'_>) -> bool {
     pod.revisions.iter().any(|revision| revision.gone || revision.terminating())
 }
 
+/// Whether a container of the pod waits for its back-off.
+fn backs_off(revision: &Revision<'_>) -> bool {
+    let statuses = revision.object["status"]["containerStatuses"].as_array();
+    statuses.into_iter().flatten().any(|of| of["state"]["waiting"]["reason"] == "CrashLoopBackOff")
+}
+
 fn is_ready(revision: &Revision<'_>) -> bool {
     revision.is("Ready") == Some(true)
 }
@@ -160,40 +178,83 @@ impl Update<'_, '_> {
         self.new.iter().filter_map(|pod| of_pod(pod)).collect()
     }
 
-    /// The revision that first counted the new version as available, if one of its pods stayed ready for
-    /// `minReadySeconds` although it was stopped meanwhile; after the revision that showed that pod ready.
-    fn counted(&self) -> Option<(EventId, EventId)> {
-        let run = self.run;
-        let (_, _, deployment) = self.revisions.last()?;
-        // The controllers compute with times that are cut to seconds.
-        let wanted = whole_seconds(number(deployment, "spec", "minReadySeconds", 0)) - CUT_TO_SECONDS;
+    /// The revision that first counted the new version as available, and its time.
+    fn counted(&self) -> Option<(EventId, i64)> {
         let version = label(self.new.first()?, VERSION)?;
-        let (counted, at, _) = sightings(run, "ReplicaSet").find(|(_, _, set)| {
+        let counts = |set: &Sighting| {
             let same = set.object["metadata"]["labels"][VERSION] == *version;
             same && number(set, "status", "availableReplicas", 0) > 0
-        })?;
-        let shown = self.new.iter().filter(|pod| !probed(pod)).find_map(|pod| {
-            let before = pod.revisions.iter().take_while(|revision| revision.id < counted);
-            let ready: Vec<_> = before.skip_while(|revision| !is_ready(revision)).collect();
-            let first = *ready.first()?;
+        };
+        sightings(self.run, "ReplicaSet").find(|(_, _, set)| counts(set)).map(|(id, us, _)| (id, us))
+    }
+
+    /// The new version was counted as available: by what its pods showed it may have been, or not.
+    fn judge_counted(
+        &self,
+        seen: &mut Seen,
+        killed: &[EventId],
+        early: &[Early],
+        (counted, at): (EventId, i64),
+    ) {
+        let of_its_time: Vec<_> = early.iter().filter(|early| early.from <= at).collect();
+        let stopped = of_its_time.iter().any(|early| early.stop.is_some());
+        if let Some(unstopped) = of_its_time.first().filter(|_| !stopped) {
+            let why = "a pod of the new version was ready for minReadySeconds before its liveness probe had it stopped";
+            seen.doubt(Doubt::Ambiguous, why, [unstopped.shown, counted]);
+        } else if stopped {
+            let stayed = of_its_time.iter().flat_map(|early| [Some(early.shown), early.stop]).flatten();
+            seen.diverges(
+                "a pod of the new version stayed ready while its liveness probe had it restarted, for minReadySeconds \
+                 and longer: it counts as available",
+                killed.iter().copied().chain(stayed).chain([self.began.id, counted]),
+            );
+        } else if !self.new.iter().any(|pod| probed(pod)) {
+            let finding = "a pod of the new version counted as available, and none had been ready for minReadySeconds \
+                           before its first back-off";
+            seen.violated(finding, [self.began.id, counted]);
+        }
+    }
+
+    /// The new pods that stayed ready for `minReadySeconds`, each with the stop that came meanwhile.
+    fn early(&self) -> Vec<Early> {
+        let Some((_, _, deployment)) = self.revisions.last() else { return Vec::new() };
+        // The controllers compute with times that are cut to seconds.
+        let wanted = whole_seconds(number(deployment, "spec", "minReadySeconds", 0)) - CUT_TO_SECONDS;
+        self.new.iter().filter(|pod| !probed(pod)).flat_map(|pod| self.early_pod(pod, wanted)).collect()
+    }
+
+    fn early_pod(&self, pod: &PodLife<'_>, wanted: i64) -> Vec<Early> {
+        let run = self.run;
+        let calm: Vec<&Revision<'_>> =
+            pod.revisions.iter().take_while(|revision| !backs_off(revision) && !revision.gone).collect();
+        let end_of_all = pod.revisions.get(calm.len()).map_or(run.ended_us, |next| next.at.at.hi);
+        let main = run
+            .lives()
+            .of(ProbeKind::Liveness)
+            .only(|life| life.container.kind == ContainerKind::Main && std::ptr::eq(life.pod, pod));
+        let (mut end, mut found) = (end_of_all, Vec::new());
+        // From the last stretch to the first: the end of each is the beginning of the next.
+        for stretch in calm.chunk_by(|one, next| is_ready(one) == is_ready(next)).rev() {
+            let Some(first) = stretch.first() else { continue };
             let since = ready_since(run, pod, first);
-            let main = run
-                .lives()
-                .of(ProbeKind::Liveness)
-                .only(|life| life.container.kind == ContainerKind::Main && std::ptr::eq(life.pod, *pod));
-            let stopped = main.iter().filter_map(|life| life.stop()).any(|stop| {
-                stop.id < counted && run.clocks.on_harness(&stop.at).is_some_and(|at| since <= at.hi)
-            });
-            let unbroken = ready.iter().all(|revision| is_ready(revision));
-            (unbroken && stopped && at - since >= wanted).then_some(first.id)
-        })?;
-        Some((shown, counted))
+            if is_ready(first) && end - since >= wanted {
+                let inside = |stop: &&Line<'_>| {
+                    run.clocks.on_harness(&stop.at).is_some_and(|at| since <= at.hi && at.lo <= end)
+                };
+                let stop = main.iter().filter_map(|life| life.stop()).find(inside).map(|stop| stop.id);
+                found.push(Early { pod: pod.name.clone(), shown: first.id, from: since + wanted, stop });
+            }
+            end = first.at.at.hi;
+        }
+        found
     }
 
     /// No new pod is available, enough old ones are, and the rollout does not finish.
-    fn stalls(&self, clause: &Clause, seen: &mut Seen, failing: &[EventId]) {
+    ///
+    /// So many new pods were rightly counted for a while by what they showed: as many old ones may be missing.
+    fn stalls(&self, clause: &Clause, seen: &mut Seen, failing: &[EventId], early: &[Early]) {
         let Some((last, last_us, deployment)) = self.revisions.last() else { return };
-        if let Some((finding, event)) = self.went_on((*last, deployment)) {
+        if let Some((finding, event)) = self.went_on((*last, deployment), early) {
             seen.violated(finding, [self.began.id, event]);
             return;
         }
@@ -211,7 +272,11 @@ impl Update<'_, '_> {
     }
 
     /// What shows that the rollout went on with pods that never became available.
-    fn went_on(&self, (last, deployment): (EventId, &Sighting)) -> Option<(String, EventId)> {
+    fn went_on(
+        &self,
+        (last, deployment): (EventId, &Sighting),
+        early: &[Early],
+    ) -> Option<(String, EventId)> {
         let ready = |pod: &&PodLife<'_>| {
             pod.revisions.iter().find(|revision| is_ready(revision)).map(|revision| revision.id)
         };
@@ -219,8 +284,11 @@ impl Update<'_, '_> {
             let finding = "a pod of the new version was shown ready though its probes failed";
             return Some((finding.to_owned(), early));
         }
-        for (id, _, deployment) in &self.revisions {
-            let wanted = wanted(deployment)?;
+        let pods = |us: i64| early.iter().filter(move |early| early.from <= us).map(|early| &early.pod);
+        let early_by = |us: i64| pods(us).collect::<BTreeSet<_>>().len();
+        let early_by = |us: i64| i64::try_from(early_by(us)).unwrap_or(i64::MAX);
+        for (id, us, deployment) in &self.revisions {
+            let wanted = wanted(deployment)? - early_by(*us);
             let available = number(deployment, "status", "availableReplicas", 0);
             if available < wanted && self.old_are_well() {
                 let finding = format!(
@@ -232,6 +300,7 @@ impl Update<'_, '_> {
         let replaced = number(deployment, "status", "updatedReplicas", 0);
         let replaced = replaced >= number(deployment, "spec", "replicas", 1);
         let finding = "the rollout finished with pods that never became available";
+        let replaced = replaced && early_by(i64::MAX) < number(deployment, "spec", "replicas", 1);
         (replaced && self.old.iter().all(|pod| gone(pod))).then(|| (finding.to_owned(), last))
     }
 

@@ -125,8 +125,6 @@ mechanisms! {
     TIMED_OUT = Share(9, 10);
     /// An answer that takes this share of the timeout by its plan is too late, though pauses of a plan are not exact.
     FAR_TOO_LATE = Share(3, 2);
-    /// A node that is busy for this share of the timeout may make a probe time out by itself.
-    HELD_UP = Share(1, 4);
     /// Between two probes that are further apart than this share of the period, one may have been lost on its way.
     ONE_MISSED = Share(3, 2);
     /// Two tries of one probe are closer together than this share of the period, and two probes are not.

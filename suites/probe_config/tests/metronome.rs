@@ -17,7 +17,7 @@ fn judged(touched: bool, noise: &[(Listener, f64, f64)]) -> &'static str {
     }
     if touched {
         let (node, verb) = ("node1".to_owned(), "restart-kubelet".to_owned());
-        run.deed(8.5, Did::NodeVerb { node, verb, exit: Some(0) });
+        run.deed(8.5, Did::NodeVerb { node, verb, exit: Some(0), proof: None });
     }
     verdict(&run.done(), PERIOD)
 }

@@ -36,6 +36,29 @@ fn serving_is_success_and_nothing_else_is() {
     assert_eq!(answered(SERVING, "half-frame", true), "inconclusive");
 }
 
+/// Four seconds of an answer after eight of SERVING, or of SERVING after it, and whether the container turns.
+fn between(answer: &str, falls: bool, rises: bool) -> &'static str {
+    let mut scene = scene(SERVING, &json!({ "port": 9090, "protocol": "grpc" }));
+    scene.run.running(2.2, true, true, 0);
+    for second in 2..18 {
+        let answer = if (10..14).contains(&second) { answer } else { "status 1" };
+        scene.run.grpc(f64::from(second), "", answer);
+        if (second == 10 && falls) || (second == 14 && falls && rises) {
+            scene.run.running(f64::from(second) + 0.2, second == 14, true, 0);
+        }
+    }
+    scene.at(18.0)
+}
+
+#[test]
+fn each_answer_is_judged_by_itself() {
+    for answer in ["status 0", "status 2", "status 3", "status 77", "code 14", "not-found"] {
+        assert_eq!(between(answer, true, true), "holds", "{answer}");
+        assert_eq!(between(answer, false, true), "violated", "{answer}");
+    }
+    assert_eq!(between("status 2", true, false), "violated", "SERVING after NOT_SERVING");
+}
+
 #[test]
 fn errors_are_failures() {
     for (clause, word) in [(SERVICE, "not-found"), (NONE, "unimplemented")] {

@@ -59,7 +59,7 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
         if taken.denies(promise) {
             seen.fine(events);
         }
-    } else if reaction.held_up(range) {
+    } else if reaction.is_held_up(range) {
         seen.doubt(Doubt::Ambiguous, format!("{facts}; the node was held up meanwhile"), events);
     } else {
         let word = match (taken.success, taken.failure) {

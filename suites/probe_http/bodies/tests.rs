@@ -239,7 +239,7 @@ fn event(message: &str) -> &'static str {
     if !message.is_empty() {
         scene.run.event(2.1, "Warning", "Unhealthy", message);
     }
-    scene.at(6.0)
+    scene.at(8.0)
 }
 
 #[test]

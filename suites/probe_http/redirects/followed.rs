@@ -10,7 +10,7 @@ use super::limit::MOST_REQUESTS;
 use crate::reading::http::exchange::{Exchange, Leads, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::Url;
-use crate::reading::http::reaction::Reaction;
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
 /// Redirects to the same host are followed and the final answer decides.
 pub(super) fn same_host_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -64,7 +64,7 @@ fn each_is_followed(
         return;
     }
     let events = exchange.events.iter().copied();
-    if exchange.late || reaction.held_up(&(at..at + 1)) {
+    if exchange.late || reaction.is_excused(at, CountsAs::Success) {
         let why = "a redirect was not followed, but the probe may have timed out before";
         seen.doubt(Doubt::Ambiguous, why, events);
     } else if !reaction.doubt_if_hidden(&(at..at + 1), seen) && reaction.settled(at) {

@@ -54,7 +54,7 @@ fn judge(chain: Chain, reaction: &Reaction<'_, '_, '_>, range: &Range<usize>, se
         {
             seen.diverges(format!("{facts}, and the probe failed"), events());
         }
-        _ if reaction.held_up(range) => {
+        _ if reaction.is_held_up(range) => {
             seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
         }
         Some(result) => {

@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use probity_composer::Told;
 use probity_script::witness::{Fact, Listening, Request};
 use serde_json::json;
@@ -25,6 +27,34 @@ fn below_four_hundred_is_success_and_above_is_not() {
     }
 }
 
+/// Four seconds of a status between times of the opposite, and whether the container turns with it.
+fn between(status: u16, turns: bool) -> &'static str {
+    let (good, other) = (status < 400, if status < 400 { 500 } else { 200 });
+    let steps =
+        json!([{ "answer": other, "times": 8 }, { "answer": status, "times": 4 }, { "answer": other }]);
+    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": steps }));
+    scene.ready(2.2, !good);
+    let told = |step, status: u16| Told { step, ..Told::get("/r", status) };
+    scene.probes(2..10, &[told(0, other)]).probes(10..14, &[told(1, status)]);
+    if turns {
+        scene.ready(10.2, good);
+    }
+    scene.probes(14..20, &[told(2, other)]).ready(14.2, !good);
+    scene.at(20.0)
+}
+
+#[test]
+fn each_status_of_the_list_is_judged_by_itself() {
+    let book = crate::catalogue().unwrap();
+    let clause = book.iter().find(|clause| clause.id.as_str() == STATUS).unwrap();
+    let statuses: Vec<u16> = clause.facets["status"].iter().map(|status| status.parse().unwrap()).collect();
+    assert!(statuses.contains(&204) && statuses.contains(&429));
+    for status in statuses {
+        assert_eq!(between(status, true), "holds", "{status}");
+        assert_eq!(between(status, false), "violated", "{status}");
+    }
+}
+
 #[test]
 fn a_status_that_is_too_new_is_doubt() {
     let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
@@ -42,11 +72,11 @@ fn a_kill_for_a_good_status_is_a_violation() {
 #[test]
 fn a_port_that_closes_ends_what_its_answers_meant() {
     let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
-    scene.probes(2..6, &[Told::get("/r", 200)]).ready(2.4, true);
+    scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.4, true);
     let (listener, address) = ("web".to_owned(), String::new());
     let closed = Listening { listener, address, state: "closed".to_owned() };
-    scene.run.fact(6.5, Fact::Listening(closed));
-    scene.ready(7.2, false);
+    scene.run.fact(5.5, Fact::Listening(closed));
+    scene.ready(6.2, false);
     assert_eq!(scene.at(20.0), "inconclusive");
 }
 

@@ -1,7 +1,7 @@
 //! Workers, lives and endings.
 
 use probity_composer::Told;
-use probity_model::history::Change;
+use probity_model::history::{Change, KubeletSigns, NodeProof};
 use probity_script::witness::{Exiting, Fact};
 
 use super::*;
@@ -52,6 +52,12 @@ fn a_delay_that_the_node_shares_is_a_doubt() {
     assert_eq!(verdict(&run.done(), ALONE), "inconclusive");
 }
 
+/// What a node shows of a restart of its kubelet that was over at this second.
+fn proof(over: f64, starts: u64) -> Option<NodeProof> {
+    let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
+    Some(NodeProof { ended_us: probity_composer::us(over), before: shown(1), after: shown(starts) })
+}
+
 /// Ten containers with readiness every 20 s; the kubelet is restarted at 30 s and asks them again at these times.
 fn restarted(firsts: impl Fn(f64) -> f64) -> Composer {
     let mut run = Composer::new(&[JITTER]);
@@ -65,7 +71,7 @@ fn restarted(firsts: impl Fn(f64) -> f64) -> Composer {
         run.of("pod", name).start(1.0, 0);
     }
     let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
-    run.deed(30.0, Did::NodeVerb { node, verb, exit: Some(0) });
+    run.deed(30.0, Did::NodeVerb { node, verb, exit: Some(0), proof: proof(31.0, 2) });
     for (n, name) in (0_u16..).zip(&names) {
         run.of("pod", name);
         run.http(firsts(f64::from(n)), &Told { port: 9000 + n, ..Told::get("/r", 200) });
@@ -287,6 +293,11 @@ fn a_sidecar_is_not_started_again_in_a_deleted_pod() {
 
 /// A container that is ready from 2 s on; its kubelet is restarted at this second.
 fn kubelet_restarted(at: f64, ready: bool) -> Composer {
+    restarted_by(at, ready, proof(at + 1.0, 2))
+}
+
+/// The same, with what the node showed of the restart.
+fn restarted_by(at: f64, ready: bool, proof: Option<NodeProof>) -> Composer {
     let mut run = one(KEPT, &json!({ "readinessProbe": http("/ready", 8080, 5) }));
     run.running(2.0, true, true, 0);
     let status = |ready| {
@@ -295,7 +306,7 @@ fn kubelet_restarted(at: f64, ready: bool) -> Composer {
         status
     };
     let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
-    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0) });
+    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0), proof });
     run.status(at + 2.0, &status(ready));
     run.probe(at + 4.0, "/ready", 200);
     run.status(at + 4.2, &status(true));
@@ -309,6 +320,43 @@ fn a_restart_of_the_kubelet_leaves_what_is_shown_alone() {
     assert_eq!(verdict(&kubelet_restarted(20.0, true).done(), KEPT), "holds");
     assert_eq!(verdict(&kubelet_restarted(20.0, false).done(), KEPT), "violated");
     assert_eq!(verdict(&kubelet_restarted(6.0, false).done(), KEPT), "inconclusive");
+}
+
+#[test]
+fn what_a_pod_that_is_not_ready_takes_from_its_containers_diverges() {
+    let half = |at: f64, ready: bool, whole: bool| {
+        let mut status = probity_composer::running_status("target", 2.0, ready, true, 0);
+        let conditions = status["conditions"].as_array_mut().into_iter().flatten();
+        for condition in conditions.filter(|of| of["type"] == "Ready" && !whole) {
+            condition["status"] = json!("False");
+        }
+        (at, status)
+    };
+    for (whole, word) in [(false, "diverges"), (true, "violated")] {
+        let mut run = one(KEPT, &json!({ "readinessProbe": http("/ready", 8080, 5) }));
+        for (at, status) in [half(2.0, true, whole), half(22.0, false, whole), half(26.0, true, whole)] {
+            if at > 20.0 && at < 25.0 {
+                let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
+                run.deed(20.0, Did::NodeVerb { node, verb, exit: Some(0), proof: proof(21.0, 2) });
+            }
+            run.status(at, &status);
+        }
+        run.probe(25.5, "/ready", 200);
+        run.probe(40.0, "/ready", 200);
+        assert_eq!(verdict(&run.done(), KEPT), word, "{whole}");
+    }
+}
+
+#[test]
+fn a_command_that_ended_well_proves_no_restart() {
+    for proof in [None, proof(21.0, 1), Some(NodeProof::default())] {
+        for clause in [KEPT, JITTER] {
+            let run = restarted_by(20.0, true, proof.clone()).done();
+            let judged = judgement(&run, clause).map(|of| of.verdict);
+            let told = judged.map(|of| (of.word(), of.sentence().contains("restart-kubelet")));
+            assert_eq!(told, Some(("inconclusive", true)), "{proof:?}");
+        }
+    }
 }
 
 #[test]

@@ -55,6 +55,13 @@ pub(crate) struct Hop<'t, 'h> {
     pub(crate) leads: Option<Leads>,
 }
 
+impl Hop<'_, '_> {
+    /// Whether its answer is a redirect: another container of the pod may have what follows.
+    pub(crate) fn leads_on(&self) -> bool {
+        self.leads.is_some()
+    }
+}
+
 /// Where a redirect leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Leads {

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use probity_model::history::{Did, Source};
-use probity_model::mechanisms::{CROWD, HELD_UP};
+use probity_model::mechanisms::{CROWD, NEAR, TO_STOP, YOUNG};
 use probity_model::timeline::{ContainerSeen, KubeEvent, ProbeKind, ProbeOutcome, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
 
-use crate::reading::http::exchange::Exchange;
+use crate::reading::http::exchange::{Exchange, Hop};
 use crate::reading::http::exchanges::Exchanges;
 
 /// What a probe, or a run of probes, should count as.
@@ -100,40 +100,45 @@ impl PossibleResults {
 pub(crate) struct Reaction<'a, 't, 'h> {
     pub(crate) run: &'t Timeline<'h>,
     pub(crate) course: &'a Exchanges<'t, 'h>,
-    /// How late a result may show.
+    /// How late a result may show: the clause's tolerance `shown` or, without one, its slack.
     pub(crate) lag: i64,
 }
 
 impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     pub(crate) fn new(run: &'t Timeline<'h>, clause: &Clause, course: &'a Exchanges<'t, 'h>) -> Self {
-        Self { run, course, lag: clause.slack_us() }
+        let own = clause.tolerances.contains_key("shown").then(|| clause.tolerance_us("shown"));
+        Self { run, course, lag: own.unwrap_or_else(|| clause.slack_us()) }
     }
 
     /// Judges whether a run of probes counted as it should.
     pub(crate) fn decide(&self, range: &Range<usize>, promise: CountsAs, what: &str, seen: &mut Seen) {
         let Some(taken) = self.taken(range, seen) else { return };
-        let events = self.course.events(range).into_iter().chain(taken.events.iter().copied());
-        if !taken.allows(promise) && self.held_up(range) {
-            let why = format!("{} probes {what}, but the node was held up meanwhile", range.len());
-            seen.doubt(Doubt::Ambiguous, why, events);
-        } else if !taken.allows(promise) {
-            let (many, kind, promise) = (range.len(), self.course.spec.kind.word(), promise.word());
+        let cited = |range: &Range<usize>, taken: &PossibleResults| {
+            let probes = self.course.events(range).into_iter();
+            probes.chain(taken.events.iter().copied()).collect::<Vec<_>>()
+        };
+        if taken.allows(promise) {
+            if taken.denies(promise) {
+                seen.fine(cited(range, &taken));
+            }
+        } else if let Some((part, taken)) = self.without_excuse(range, promise) {
+            let (many, kind, promise) = (part.len(), self.course.spec.kind.word(), promise.word());
             let of = &self.course.container.name;
-            seen.violated(
-                format!("{many} {kind} probes of {of} {what}, and were not taken for {promise}"),
-                events,
-            );
-        } else if taken.denies(promise) {
-            seen.fine(events);
+            let finding = format!("{many} {kind} probes of {of} {what}, and were not taken for {promise}");
+            seen.violated(finding, cited(&part, &taken));
+        } else {
+            let why = format!("{} probes {what}, but the node was held up meanwhile", range.len());
+            seen.doubt(Doubt::Ambiguous, why, cited(range, &taken));
         }
     }
 
     /// What a run of probes can have been taken for; none if too little followed to know, or if something may have been
     /// missed, which is a doubt.
     pub(crate) fn taken(&self, range: &Range<usize>, seen: &mut Seen) -> Option<PossibleResults> {
-        if self.doubt_if_hidden(range, seen) {
-            return None;
-        }
+        if self.doubt_if_hidden(range, seen) { None } else { self.by_kind(range) }
+    }
+
+    pub(super) fn by_kind(&self, range: &Range<usize>) -> Option<PossibleResults> {
         match self.course.spec.kind {
             ProbeKind::Readiness => self.by_readiness(range),
             ProbeKind::Liveness => self.by_life(range),
@@ -179,11 +184,10 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// Whether so many warnings were recorded that others may have been dropped.
+    /// Whether so many events of the pod were recorded that others may have been dropped, of whatever kind they are.
     pub(crate) fn crowded(&self) -> bool {
-        let warnings = self.course.pod.events.iter().filter(|event| event.kind == "Warning");
         let mut most: BTreeMap<_, u64> = BTreeMap::new();
-        for event in warnings {
+        for event in &self.course.pod.events {
             let count = most.entry((event.reason, event.message, event.container)).or_default();
             *count = event.count.max(*count);
         }
@@ -199,18 +203,17 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         Some((&self.first(range)?.at, self.until(range)?))
     }
 
-    /// Whether the node was held up in a run of probes for so long that one may have timed out for that alone.
-    pub(crate) fn held_up(&self, range: &Range<usize>) -> bool {
-        let timeout = self.course.spec.timeout;
-        self.span(range).is_some_and(|(from, to)| self.course.noise(from, &to) >= HELD_UP.of(timeout))
-    }
-
     /// Whether something may have been missed between two instants.
     pub(crate) fn hidden(&self, from: &Stamp, until: &Stamp) -> bool {
         let clocks = &self.run.clocks;
         let Some((from, until)) = clocks.on_harness(from).zip(clocks.on_harness(until)) else { return true };
+        // Another container's lines matter only where a redirect can have led to it.
+        let led_away =
+            self.course.exchanges.iter().any(|exchange| exchange.last().is_some_and(Hop::leads_on));
         let concerns = |of: &Source| match of {
-            Source::Witness { pod, .. } => *pod == self.course.pod.name,
+            Source::Witness { pod, container } => {
+                *pod == self.course.pod.name && (led_away || *container == self.course.container.name)
+            }
             Source::Watch(_) | Source::Recorder => true,
         };
         let mut gaps = self.run.gaps.iter().map(|(_, gap)| gap);
@@ -281,7 +284,9 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         let ends = [
             next,
             course.stop().map(|stop| stop.at.clone()),
-            course.ended.as_ref().map(|ended| ended.stamp.clone()),
+            // A probe that meets a process which is about to end fails for that.
+            course.exiting().map(|line| line.at.earlier(NEAR)),
+            course.ended.as_ref().map(|ended| ended.stamp.earlier(NEAR)),
             later.map(|next| next.began.stamp.clone()),
             course.pod.deleted.map(|deed| run.heard(deed)),
             self.leaving().map(|revision| revision.at.clone()),
@@ -301,7 +306,12 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     /// The span of the harness's clock in which a result must show that was due at `from`, if it is long enough.
     pub(crate) fn window(&self, from: &Stamp, until: &Stamp) -> Option<Interval> {
         let clocks = &self.run.clocks;
-        let due = clocks.on_harness(from)?.hi.saturating_add(self.lag + self.course.noise(from, until));
+        // A kubelet may not have looked yet at what has only just begun.
+        let known = clocks.on_harness(&self.course.began)?.hi.saturating_add(YOUNG);
+        let from_then = clocks.on_harness(from)?.hi.max(known);
+        // What shows is a revision, which the harness hears: what holds up its way counts, too.
+        let noise = self.course.noise(&Stamp::harness(from_then), until);
+        let due = from_then.saturating_add(self.lag + noise);
         let end = clocks.on_harness(until)?.lo;
         (due <= end).then_some(Interval { lo: due, hi: end })
     }
@@ -312,10 +322,11 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         shown.filter_map(|(revision, seen)| Some((revision.id, revision.at.at.hi, flag(&seen)?))).collect()
     }
 
-    /// The revisions that show whether the container is ready in this life. Before it has started it is not, whatever
-    /// its readiness probe says.
+    /// The revisions that show whether the container is ready in this life. Before it has started, and once it has ended,
+    /// it is not, whatever its readiness probe says.
     pub(crate) fn shown_ready(&self) -> Vec<(EventId, i64, bool)> {
-        self.shown(|status| (status.started != Some(false)).then_some(status.ready))
+        let counts = |status: &ContainerSeen<'h>| status.is_running() && status.started != Some(false);
+        self.shown(|status| counts(status).then_some(status.ready))
     }
 
     fn by_readiness(&self, range: &Range<usize>) -> Option<PossibleResults> {
@@ -324,7 +335,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         let window = self.window(from, &self.until(range)?)?;
         let shown = self.shown_ready();
         let began = self.run.clocks.on_harness(&self.first(range)?.at)?.lo;
-        let before = shown.iter().rfind(|(_, at, _)| *at <= began).map(|(_, _, ready)| *ready);
+        let last = shown.iter().rfind(|(_, at, _)| *at <= began);
+        let (before_id, before) = (last.map(|(id, ..)| *id), last.map(|(_, _, ready)| *ready));
         let settled = shown.iter().rfind(|(_, at, _)| *at <= window.lo)?;
         let later = shown.iter().filter(|(_, at, _)| window.lo < *at && *at <= window.hi);
         let states: Vec<_> = std::iter::once(settled).chain(later).collect();
@@ -334,7 +346,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             success: always(true),
             failure: always(false),
             nothing: (always(true) && kept(true)) || (always(false) && kept(false)),
-            events: states.iter().map(|(id, ..)| *id).collect(),
+            // What it was before shows which way it went.
+            events: before_id.into_iter().chain(states.iter().map(|(id, ..)| *id)).collect(),
         })
     }
 
@@ -355,9 +368,17 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             return Some(PossibleResults::of(&[Failure], [stop.id, blamed]));
         }
         let from = self.over(range, course.spec.failures)?;
-        self.window(from, &self.until(range)?)?;
+        self.window(&from.later(TO_STOP + self.others_to_end(from)), &self.until(range)?)?;
         let last = course.pod.last().map(|revision| revision.id);
         Some(PossibleResults::of(&[Success, Nothing], last))
+    }
+
+    /// How long the pod's worker may be at the end of another container, before it comes to this one.
+    fn others_to_end(&self, from: &Stamp) -> i64 {
+        let (course, grace) = (self.course, self.course.pod.grace());
+        let others = course.pod.containers.iter().filter(|other| other.name != course.container.name);
+        let mut stops = others.flat_map(|other| &other.attempts).filter_map(|attempt| attempt.stop());
+        if stops.any(|stop| stop.at.at.hi >= from.at.lo - grace) { grace } else { 0 }
     }
 
     fn by_start(&self, range: &Range<usize>) -> Option<PossibleResults> {

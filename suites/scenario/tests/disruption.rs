@@ -39,6 +39,23 @@ mod ignores_budget {
     }
 
     #[test]
+    fn an_eviction_is_refused_at_the_same_time() {
+        let evicted = |refused: Option<&str>| {
+            let mut run = under(0, [true, true]);
+            run.deed(
+                4.5,
+                probity_model::history::Did::Evicted {
+                    pod: "b".to_owned(),
+                    refused: refused.map(str::to_owned),
+                },
+            );
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(evicted(Some("429 TooManyRequests")), "holds");
+        assert_eq!(evicted(None), "violated");
+    }
+
+    #[test]
     fn a_restart_that_waits_for_the_budget_is_a_violation() {
         assert_eq!(verdict(&under(0, [true, false]).done(), CLAUSE), "violated");
     }
@@ -195,6 +212,54 @@ mod rollout {
     #[test]
     fn restarts_too_quick_to_be_seen_diverge() {
         assert_eq!(verdict(&counted(3).done(), CRASHES), "diverges");
+    }
+
+    #[test]
+    fn a_restart_that_shows_starts_the_seconds_anew() {
+        let mut run = updated(CRASHES, &json!({ "livenessProbe": http("/live", 1, 2) }));
+        run.running(6.5, true, true, 0);
+        probes(&mut run, 7, 4, "/live", 500);
+        run.signal(10.1, "SIGTERM");
+        run.left(10.2).running(10.3, false, true, 0);
+        run.start(11.0, 1);
+        run.running(11.2, true, true, 1);
+        let labels = json!({ "pod-template-hash": "two" });
+        let set = object("web-two", &labels, &json!({}), &json!({ "availableReplicas": 1 }));
+        // The controller's word comes after the pod has shown that it is away.
+        run.sighting(10.4, "ReplicaSet", "web-two", Change::Modified, set);
+        let mut short = deployed(2, 1, "");
+        short["spec"]["minReadySeconds"] = json!(3);
+        run.sighting(20.0, "Deployment", "web", Change::Modified, short);
+        assert_eq!(verdict(&run.done(), CRASHES), "diverges");
+    }
+
+    #[test]
+    fn more_old_pods_away_than_new_ones_were_counted_is_a_violation() {
+        let mut run = counted(3);
+        let mut none = deployed(2, 0, "");
+        none["spec"]["minReadySeconds"] = json!(3);
+        run.sighting(21.0, "Deployment", "web", Change::Modified, none);
+        assert_eq!(verdict(&run.done(), CRASHES), "violated");
+    }
+
+    #[test]
+    fn after_the_first_back_off_nothing_is_excused() {
+        let mut run = updated(CRASHES, &json!({ "livenessProbe": http("/live", 1, 2) }));
+        run.running(6.5, true, true, 0);
+        probes(&mut run, 7, 2, "/live", 500);
+        run.signal(8.1, "SIGTERM");
+        let mut waits = probity_composer::running_status("target", 8.3, false, false, 1);
+        waits["containerStatuses"][0]["state"] = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
+        run.left(8.2).status(8.3, &waits);
+        run.start(18.0, 1);
+        run.running(18.2, true, true, 1);
+        let labels = json!({ "pod-template-hash": "two" });
+        let set = object("web-two", &labels, &json!({}), &json!({ "availableReplicas": 1 }));
+        run.sighting(23.0, "ReplicaSet", "web-two", Change::Modified, set);
+        let mut short = deployed(2, 2, "");
+        short["spec"]["minReadySeconds"] = json!(3);
+        run.sighting(24.0, "Deployment", "web", Change::Modified, short);
+        assert_eq!(verdict(&run.done(), CRASHES), "violated");
     }
 
     #[test]

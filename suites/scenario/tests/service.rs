@@ -173,6 +173,34 @@ mod overload {
         assert_eq!(verdict(&loaded(true, true).done(), CLAUSE), "violated");
     }
 
+    /// Two probes of `a` with these answers, and a stop signal if it comes.
+    fn probed(status: u16, stop: Option<f64>) -> &'static str {
+        let mut run = loaded(false, false);
+        run.of("a", "target");
+        probes(&mut run, 5, 2, "/live", status);
+        match stop {
+            Some(at) => {
+                run.signal(at, "SIGTERM");
+                run.left(at + 0.1);
+            }
+            None => {
+                run.running(40.0, true, true, 0);
+            }
+        }
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn a_container_whose_probe_passes_is_not_stopped() {
+        assert_eq!(probed(200, Some(7.1)), "violated");
+    }
+
+    #[test]
+    fn a_container_whose_probe_fails_is_stopped() {
+        assert_eq!(probed(503, Some(6.2)), "holds");
+        assert_eq!(probed(503, None), "violated");
+    }
+
     #[test]
     fn load_that_is_borne_shows_nothing() {
         assert_eq!(verdict(&loaded(false, false).done(), CLAUSE), "inconclusive");

@@ -6,7 +6,6 @@
 #[macro_use]
 mod list;
 defects! {
-    // Startup, liveness, readiness: the workers.
     /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).
     LivenessIgnoresStartup,
     /// Readiness probes do not wait for startup (`probe.startup.gates-readiness`).
@@ -85,7 +84,6 @@ defects! {
     OneReadyContainerIsEnough,
     /// A pod of several containers is never ready, although all of them are (`probe.scope.pod-ready-iff-all-containers`).
     PodNeverReady,
-    // Services.
     /// The endpoint of an unready pod stays ready (`probe.readiness.endpoint-removed`).
     SliceKeepsReady,
     /// The endpoint of a pod that is unready says nothing about serving (`probe.readiness.endpoint-removed`).
@@ -319,7 +317,6 @@ defects! {
     EmptyHeaderKeepsDefault,
     /// Connections are used again (`probe.http.new-connection-each`).
     ReusesConnections,
-    // The HTTP prober: TLS.
     /// The server's certificate is verified (`probe.http.https-skips-verification`).
     VerifiesCertificates,
     /// Expired certificates alone are refused (`probe.http.https-skips-verification`).
@@ -420,6 +417,10 @@ defects! {
     RestartForgetsReady,
     /// A restart of the kubelet restarts containers (`prober.kubelet-restart.status-kept`).
     RestartRestartsContainers,
+    /// A restarted kubelet takes old containers for ready (`prober.kubelet-restart.nothing-gained`).
+    RestartMakesReady,
+    /// A restarted kubelet probes nothing that ran before (`prober.kubelet-restart.probing-resumes`).
+    RestartStopsProbing,
     /// A container is probed while its hook after the start runs (`prober.worker.waits-for-container`).
     ProbesDuringPostStart,
     /// Liveness and startup probes go on while a pod terminates (`prober.termination.liveness-startup-stop`).
@@ -436,7 +437,6 @@ defects! {
     ApiRefusesSleepOfAllGrace,
     /// A hook may not sleep for no time (`validation.prestop-sleep-range`).
     ApiRefusesSleepOfNothing,
-    // Scenarios: what follows when something goes wrong.
     /// Readiness waits for all ports of a container (`scenario.readiness.mgmt-port-decoupled`).
     ReadinessNeedsAllPorts,
     /// Of two pods with containers of one name the wrong one is killed (`scenario.liveness.overload-cascade`).

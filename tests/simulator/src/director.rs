@@ -139,7 +139,7 @@ impl World<'_> {
                 let key = deletion.pod.as_deref().unwrap_or(ONLY);
                 self.delete(key, deletion.grace, false);
             }
-            Step::Evict(of) => self.evict(of.pod.as_deref().unwrap_or(ONLY), step),
+            Step::Evict(of) => self.evict(of.pod.as_deref().unwrap_or(ONLY)),
             Step::Try(trial) => {
                 let manifest = manifest::trial(self.case, &trial.name, &trial.manifest, &self.setting);
                 let (code, message, stored) = self.try_out(&manifest);
@@ -218,7 +218,7 @@ impl World<'_> {
     fn delete(&mut self, key: &str, grace: Option<u64>, evict: bool) {
         let name = pod_name(self.case, key);
         match evict {
-            true => self.did(Did::Evicted { pod: name.clone() }),
+            true => self.did(Did::Evicted { pod: name.clone(), refused: None }),
             false => self.did(Did::Deleted { kind: "Pod".to_owned(), name: name.clone(), grace }),
         };
         if let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) {
@@ -227,12 +227,12 @@ impl World<'_> {
         }
     }
 
-    fn evict(&mut self, key: &str, step: &Step) {
+    fn evict(&mut self, key: &str) {
         let name = pod_name(self.case, key);
         let pod = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone);
         if let Some(budget) = pod.and_then(|pod| self.forbidding(pod)) {
             let why = format!("429 TooManyRequests: the disruption budget {budget} allows no disruption now");
-            self.did(Did::Failed { what: step.in_words(), why });
+            self.did(Did::Evicted { pod: name, refused: Some(why) });
         } else {
             self.delete(key, None, true);
         }

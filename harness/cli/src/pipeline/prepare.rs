@@ -68,6 +68,12 @@ impl PreparedRun {
             if let Some(missing) = proxy {
                 lacking.insert(case.name.clone(), format!("it needs nodes-proxy, and you may not {missing}"));
             }
+            // Either of the two shows that a kubelet was restarted; without both nothing would.
+            let proofs = ["events", "nodes/proxy"].map(|resource| self.rights.lacking(resource));
+            if let (true, [Some(events), Some(_)]) = (needs(case, Need::NodeVerbs), proofs) {
+                let why = format!("it needs node-verbs, what they do must be seen, and you may not {events}");
+                lacking.insert(case.name.clone(), why);
+            }
         }
         // Where nodes may not be read their number is unknown, so cases that need several are left out as well.
         let multi_node = cases.iter().filter(|case| needs(case, Need::MultiNode));

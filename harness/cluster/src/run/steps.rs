@@ -1,6 +1,7 @@
 //! How each step of a case is done.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use bytes::Bytes;
 use probity_case::manifest::{self, control_port, object_name, pod_name};
@@ -8,7 +9,7 @@ use probity_case::wait;
 use probity_case::{
     ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
 };
-use probity_model::history::{Did, Tried};
+use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET, Tried};
 use probity_model::{EventId, Timeline};
 use probity_script::Changed;
 use serde_json::{Value, json};
@@ -16,6 +17,12 @@ use serde_json::{Value, json};
 use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::run::director::{Director, EarlyEnd};
+
+/// The status code of an eviction that a disruption budget forbids.
+const TOO_MANY_REQUESTS: u16 = 429;
+/// A kubelet records its start after it has registered, and its sender of events may have to wait.
+const PROVEN_WITHIN: Duration = Duration::from_secs(30);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +66,10 @@ impl Director<'_> {
         };
         let failed = |error: StepError| Did::Failed { what: step.in_words(), why: error.to_string() };
         if let Some(did) = done.unwrap_or_else(|error| Some(failed(error))) {
+            // A deed without its effect is a fault of the run.
+            let unproven = did.unproven().map(|why| Did::Failed { what: step.in_words(), why });
             self.history.deed(began_us, did);
+            unproven.into_iter().for_each(|failed| self.history.deed(began_us, failed));
         }
         Ok(())
     }
@@ -85,8 +95,13 @@ impl Director<'_> {
             }
             Step::Evict(of) => {
                 let pod = pod_of(&of.pod);
-                cluster.evict(&namespace, &pod).await?;
-                Did::Evicted { pod }
+                let refused = match cluster.evict(&namespace, &pod).await {
+                    Ok(()) => None,
+                    // What a budget forbids is an answer, and no fault.
+                    Err(error) if error.code() == TOO_MANY_REQUESTS => Some(error.to_string()),
+                    Err(error) => return Err(error.into()),
+                };
+                Did::Evicted { pod, refused }
             }
             Step::Patch(PatchStep { pod, kind, name, subresource, patch }) => {
                 let (kind, name) = match (kind, name) {
@@ -181,6 +196,8 @@ impl Director<'_> {
         let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
         let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
         let node = self.node_of(&of.pod)?;
+        let proves = of.verb == RESTART_KUBELET;
+        let before = if proves { Some(self.run.cluster.kubelet_signs(&node).await) } else { None };
         let status = tokio::process::Command::new(program)
             .args(arguments)
             .args([of.verb.as_str(), node.as_str()])
@@ -190,7 +207,27 @@ impl Director<'_> {
             .status()
             .await
             .map_err(|error| StepError::NodeCommand { program: program.clone(), error })?;
-        Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code() })
+        let ended_us = self.run.clock.us();
+        let proof = match before {
+            Some(before) => Some(self.proof(&node, ended_us, before).await),
+            None => None,
+        };
+        Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code(), proof })
+    }
+
+    /// What a node shows after its kubelet was restarted, as soon as it shows it.
+    async fn proof(&self, node: &str, ended_us: i64, before: KubeletSigns) -> NodeProof {
+        let deadline = tokio::time::Instant::now() + PROVEN_WITHIN;
+        loop {
+            let after = self.run.cluster.kubelet_signs(node).await;
+            let proof = NodeProof { ended_us, before, after };
+            // Where nothing may be read there is nothing to wait for.
+            let unreadable = before == KubeletSigns::default();
+            if proof.restarted() == Some(true) || unreadable || tokio::time::Instant::now() >= deadline {
+                return proof;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
     }
 
     /// The node that a pod of the case was bound to.

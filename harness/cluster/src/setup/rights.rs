@@ -85,8 +85,9 @@ const POLICIES: &str = "to run cases about network policies";
 const OWN_NAMESPACE: &str =
     "to make a namespace for the run and to remove it (else give one with --namespace)";
 const NODES: &str = "to know the kubelets' versions and to run a metronome on each node";
-const COUNTERS: &str = "to run cases that read a kubelet's own counters of probes (it opens the kubelet's whole API, \
-                        commands in pods included)";
+const STARTS: &str = "to prove that a kubelet was restarted, by the event that it records for its node";
+const COUNTERS: &str = "to run cases that read a kubelet's own counters of probes, and to prove that one was restarted (it \
+                        opens the kubelet's whole API, commands in pods included)";
 
 /// All rights that a run may use.
 pub const RULES: &[Rule] = &[
@@ -114,6 +115,7 @@ pub const RULES: &[Rule] = &[
     optional("networking.k8s.io", "networkpolicies", MANAGE, POLICIES),
     in_cluster("namespaces", &["create", "delete", "get", "list"], Need::ToMakeNamespaces, OWN_NAMESPACE),
     in_cluster("nodes", &["get", "list"], Need::Optional, NODES),
+    in_cluster("events", &["list"], Need::ByHand, STARTS),
     in_cluster("nodes/proxy", &["get"], Need::ByHand, COUNTERS),
 ];
 

@@ -6,4 +6,5 @@ mod removing;
 mod requests;
 mod rights;
 mod server;
+mod signs;
 mod watches;

@@ -4,6 +4,8 @@ use probity_script::Endpoint;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::measure::SECOND;
+
 /// Something that the harness did. The event's own time is when it was done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,10 +54,13 @@ pub enum Did {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grace: Option<u64>,
     },
-    /// A pod was evicted.
+    /// The API server was asked to evict a pod.
     Evicted {
         /// The pod.
         pod: String,
+        /// Why the API server refused it, if a disruption budget forbade it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
     },
     /// A target's plan was changed over its control port. The instant is on its node's clock.
     Changed {
@@ -105,6 +110,9 @@ pub enum Did {
         verb: String,
         /// The command's exit status.
         exit: Option<i32>,
+        /// What the node showed of it. A command that ended with 0 proves nothing by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<NodeProof>,
     },
     /// A kubelet was asked what it has counted of the case's probes. It counted between the deed's beginning and its
     /// end. What it no longer counts is not in the list.
@@ -133,6 +141,75 @@ pub enum Did {
         /// Why: `done`, `interrupted`, `out of time`.
         why: String,
     },
+}
+
+/// The verb that starts a node's kubelet anew.
+pub const RESTART_KUBELET: &str = "restart-kubelet";
+
+/// What a node showed before a verb was done to it, and after.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NodeProof {
+    /// When the user's command ended, on the harness's clock. The deed ends when its effect was seen.
+    pub ended_us: i64,
+    /// Before.
+    pub before: KubeletSigns,
+    /// After.
+    pub after: KubeletSigns,
+}
+
+/// What a node shows of its kubelet's start. What the harness may not read is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KubeletSigns {
+    /// How often a kubelet recorded for the node that it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<u64>,
+    /// When its process was started, on the node's wall clock, to within a second or two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_us: Option<i64>,
+}
+
+impl NodeProof {
+    /// Whether the kubelet was started anew in between; none if nothing was readable both times.
+    #[must_use]
+    pub fn restarted(&self) -> Option<bool> {
+        let (before, after) = (self.before, self.after);
+        let said = before.starts.zip(after.starts).map(|(before, after)| after > before);
+        // The instant is computed from the time since the machine's start, which is known to the second.
+        let apart = |(before, after): (i64, i64)| (after - before).abs() > PROCESS_START_APART;
+        let process = before.process_us.zip(after.process_us).map(apart);
+        match (said, process) {
+            (None, None) => None,
+            (said, process) => Some(said == Some(true) || process == Some(true)),
+        }
+    }
+}
+
+/// Two times of a process's start that are further apart are those of two processes.
+const PROCESS_START_APART: i64 = 2 * SECOND;
+
+impl Did {
+    /// What is missing to take the deed for done, in words; none if nothing is.
+    #[must_use]
+    pub fn unproven(&self) -> Option<String> {
+        let Self::NodeVerb { node, verb, exit, proof } = self else { return None };
+        match exit {
+            Some(0) if verb != RESTART_KUBELET => None,
+            Some(0) => match proof.as_ref().and_then(NodeProof::restarted) {
+                Some(true) => None,
+                Some(false) => {
+                    Some(format!("the command ended with 0, and {node} shows no new start of its kubelet"))
+                }
+                None => Some(format!(
+                    "the command ended with 0, and nothing that can be read shows whether the kubelet of {node} was started \
+                     anew: that takes the right to list events of nodes, or to get nodes/proxy"
+                )),
+            },
+            Some(status) => Some(format!("the command ended with {status}")),
+            None => Some("the command was ended by a signal".to_owned()),
+        }
+    }
 }
 
 /// A counter `prober_probe_total` of a kubelet.

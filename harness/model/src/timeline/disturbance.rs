@@ -26,7 +26,10 @@ impl<'h> Timeline<'h> {
         let touched = |did: &Did| {
             matches!(
                 did,
-                Did::Patched { .. } | Did::NodeVerb { .. } | Did::Evicted { .. } | Did::Executed { .. }
+                Did::Patched { .. }
+                    | Did::NodeVerb { .. }
+                    | Did::Evicted { refused: None, .. }
+                    | Did::Executed { .. }
             )
         };
         self.deeds.iter().any(|(_, deed)| touched(&deed.did))

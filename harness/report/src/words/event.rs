@@ -43,7 +43,8 @@ fn deed_in_words(did: &Did) -> String {
             format!("we deleted {kind} {name} with {grace} s of grace")
         }
         Did::Deleted { kind, name, grace: None } => format!("we deleted {kind} {name}"),
-        Did::Evicted { pod } => format!("we evicted {pod}"),
+        Did::Evicted { pod, refused: None } => format!("we evicted {pod}"),
+        Did::Evicted { pod, refused: Some(why) } => format!("the eviction of {pod} was refused: {why}"),
         Did::Changed { pod, container, endpoints, .. } => {
             let endpoints: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
             format!("we changed the plan of {pod}/{container}: {}", endpoints.join(", "))
@@ -53,7 +54,10 @@ fn deed_in_words(did: &Did) -> String {
             format!("`{}` in {pod}/{container} ended {}", command.join(" "), ended(exit))
         }
         Did::Scaled { kind, name, replicas } => format!("we scaled {kind} {name} to {replicas}"),
-        Did::NodeVerb { node, verb, exit } => format!("{verb} of {node} ended {}", ended(exit)),
+        Did::NodeVerb { node, verb, exit, .. } => match did.unproven() {
+            Some(why) => format!("{verb} of {node}: {why}"),
+            None => format!("{verb} of {node} ended {}", ended(exit)),
+        },
         Did::Measured { node, probes } => {
             format!("the kubelet of {node} had {} counters of probes of the case", probes.len())
         }

@@ -4,7 +4,7 @@
 //! its probes say otherwise; a younger one is taken for a new one. Each worker waits for a random part of its period.
 
 use probity_composer::NODE;
-use probity_model::history::Did;
+use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET};
 use probity_model::timeline::ProbeKind;
 
 use crate::Defect;
@@ -17,10 +17,13 @@ const OLD: i64 = 10 * SECOND;
 impl World<'_> {
     /// A verb is done to the node.
     pub(crate) fn do_to_node(&mut self, verb: &str) -> Result<(), String> {
-        if verb != "restart-kubelet" {
+        if verb != RESTART_KUBELET {
             return Err("the simulated cluster has no such verb".to_owned());
         }
-        self.did(Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0) });
+        let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
+        let (before, after) = (shown(1), shown(2));
+        let proof = Some(NodeProof { ended_us: self.now, before, after });
+        self.did(Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0), proof });
         self.flights.clear();
         for pod in 0..self.pods.len() {
             let down = self.between(300 * MS, 1_500 * MS);
@@ -38,7 +41,9 @@ impl World<'_> {
         let now = self.now;
         let (unstarted, unready) =
             (self.has(Defect::RestartForgetsStarted), self.has(Defect::RestartForgetsReady));
+        let made_ready = self.has(Defect::RestartMakesReady);
         let container = &mut self.pods[at.pod].containers[at.container];
+        container.view.ready |= made_ready && container.is_running();
         container.results = crate::pod::Results::default();
         let old = matches!(container.state, State::Running(since) if now - since > OLD);
         container.survived = old.then(|| container.view.id.clone()).filter(|_| !unready);
@@ -54,7 +59,9 @@ impl World<'_> {
     }
 
     fn work_anew(&mut self, at: At, which: usize, down: i64) {
+        let silent = self.has(Defect::RestartStopsProbing);
         let worker = &mut self.pods[at.pod].containers[at.container].workers[which];
+        worker.stopped |= silent;
         if worker.stopped {
             return;
         }

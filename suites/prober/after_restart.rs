@@ -1,0 +1,243 @@
+//! After a restart of the kubelet: what it must not give, and what must go on, whatever a container was at just then.
+//!
+//! What a kubelet knew of its probes is lost, and it begins again with what the API and the runtime show. So a result of
+//! before counts for nothing, and everything else goes on: probes, kills, back-offs, and the count of lives.
+
+use probity_model::clocks::{Order, Stamp};
+use probity_model::measure::{Bound, seconds};
+use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
+use probity_model::timeline::{
+    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+    Revision,
+};
+use probity_model::{Clause, Judge, Seen, Timeline};
+
+use super::kubelet_restart::{Restart, restarts};
+use crate::reading::termination::Exhausted;
+
+pub(super) const JUDGES: &[Judge] = &[
+    Judge { clause: "prober.kubelet-restart.nothing-gained", judge: nothing_is_gained },
+    Judge { clause: "prober.kubelet-restart.probing-resumes", judge: probing_resumes },
+    Judge { clause: "prober.kubelet-restart.failures-still-kill", judge: failures_still_kill },
+    Judge { clause: "prober.kubelet-restart.ends-count-once", judge: ends_count_once },
+];
+
+/// A container of a node whose kubelet was restarted.
+struct Outlived<'t, 'h> {
+    run: &'t Timeline<'h>,
+    restart: &'t Restart<'h>,
+    pod: &'t PodLife<'h>,
+    container: &'t ContainerLife<'h>,
+}
+
+/// The containers that were there when their kubelet was restarted, and not about to go.
+fn outlived<'t, 'h>(run: &'t Timeline<'h>, restart: &'t Restart<'h>) -> Vec<Outlived<'t, 'h>> {
+    let there = run.containers().filter(|(pod, container)| {
+        pod.node == restart.node && container.stays() && run.before_deletion(pod, &restart.began)
+    });
+    there.map(|(pod, container)| Outlived { run, restart, pod, container }).collect()
+}
+
+impl<'t, 'h> Outlived<'t, 'h> {
+    /// The last revision before the restart.
+    fn before(&self) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
+        let before = |revision: &&Revision<'_>| self.run.before(&revision.at, &self.restart.began);
+        let last = self.pod.revisions.iter().take_while(before).last()?;
+        Some((last, last.container(&self.container.name)?))
+    }
+
+    /// The life in which the restart fell.
+    fn life(&self) -> Option<Life<'t, 'h>> {
+        let began = |attempt: &&Attempt<'_>| self.run.before(&attempt.began, &self.restart.began);
+        let attempt = self.container.attempts.iter().rfind(began)?;
+        Some(Life { run: self.run, pod: self.pod, container: self.container, attempt })
+    }
+}
+
+/// Nothing that was not ready, or not started, is so by the restart alone.
+fn nothing_is_gained(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for restart in &restarts(run, seen) {
+        for of in outlived(run, restart) {
+            let Some((before, was)) = of.before() else { continue };
+            let life = of.life().filter(|life| life.number == was.restarts && was.is_running());
+            for kind in [ProbeKind::Readiness, ProbeKind::Startup] {
+                let has = if kind == ProbeKind::Readiness { was.ready } else { was.started == Some(true) };
+                let probed = life.as_ref().and_then(|life| life.probed(kind)).filter(|_| !has);
+                if let Some(probed) = probed.filter(|life| life.is_unmistaken() && life.is_seen()) {
+                    judge_gain(clause, &probed, &of, before, seen);
+                }
+            }
+        }
+    }
+}
+
+fn judge_gain<'h>(
+    clause: &Clause,
+    life: &ProbedLife<'_, 'h>,
+    of: &Outlived<'_, 'h>,
+    before: &Revision<'h>,
+    seen: &mut Seen,
+) {
+    let (run, restart, kind) = (life.run, of.restart, life.spec.kind);
+    let has = |_: &Revision<'_>, seen: &ContainerSeen<'_>| match kind {
+        ProbeKind::Readiness => seen.ready,
+        _ => seen.started == Some(true),
+    };
+    let gained = life.first_shown(&restart.began, has);
+    // What came shortly before the last revision may not have been in it yet.
+    let since = before.at.earlier(clause.slack_us());
+    let earns = |probe: &&Probe<'_>| {
+        let by_then = gained.is_none_or(|gained| run.clocks.order(&probe.at, &gained.at) != Order::After);
+        run.clocks.order(&probe.at, &since) != Order::Before && by_then
+    };
+    let earned =
+        life.probes.iter().copied().filter(earns).find(|of| life.outcome(of) != ProbeOutcome::Failure);
+    let word = if kind == ProbeKind::Readiness { "ready" } else { "started" };
+    match (gained, earned) {
+        (Some(gained), Some(probe)) => {
+            seen.fine([before.id, restart.began.id, gained.id].into_iter().chain(probe.events()));
+        }
+        (Some(gained), None) if life.holes.is_empty() => {
+            let finding = format!(
+                "{} was shown as {word} after a restart of its kubelet, and no probe of it succeeded",
+                life.name()
+            );
+            seen.violated(finding, [before.id, restart.began.id, gained.id]);
+        }
+        (None, _) if life.watched_for(&restart.over, clause.tolerance_us("watched")) => {
+            let failed = life.probes.iter().rfind(|probe| run.before(&restart.over, &probe.at));
+            let failed = failed.into_iter().flat_map(|probe| probe.events());
+            seen.fine([before.id, restart.began.id].into_iter().chain(failed));
+        }
+        _ => {}
+    }
+}
+
+/// Each probe of a container that runs comes again.
+fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for restart in &restarts(run, seen) {
+        for of in outlived(run, restart) {
+            let Some((_, was)) = of.before() else { continue };
+            let Some(life) = of.life().filter(|life| life.number == was.restarts && was.is_running()) else {
+                continue;
+            };
+            let started = was.started == Some(true);
+            for probed in ProbeKind::ALL.into_iter().filter_map(|kind| life.probed(kind)) {
+                let due = (probed.spec.kind == ProbeKind::Startup) != started;
+                // A liveness probe that had failed for good waits for the end of its container.
+                let early = |probe: &&Probe<'_>| !run.before(&restart.over, &probe.at);
+                let known = probed.probes.iter().copied().filter(early).collect();
+                let known = ProbedLife { probes: known, ..probed.clone() };
+                let spent = probed.spec.kind != ProbeKind::Readiness && Exhausted::of(known).is_some();
+                // A startup probe that just succeeded had not been shown yet.
+                let done = probed.spec.kind == ProbeKind::Startup && passed_by(&probed, &restart.over);
+                if due && !spent && !done && probed.is_seen() && probed.is_unmistaken() {
+                    judge_resumed(clause, &probed, restart, seen);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a probe came by then that was no failure.
+fn passed_by(life: &ProbedLife<'_, '_>, by: &Stamp) -> bool {
+    let mut early = life.probes.iter().copied().filter(|probe| !life.run.before(by, &probe.at));
+    early.any(|probe| life.outcome(probe) != ProbeOutcome::Failure)
+}
+
+fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
+    let spec = life.spec;
+    let most = spec.initial_delay + spec.period + clause.slack_us();
+    let over = At::new(restart.began.id, restart.over.clone());
+    let first = life.probes_of(spec.kind).find(|probe| life.run.before(&over, &probe.at));
+    if let Some(first) = first {
+        let quantity = format!("from the restart of the kubelet to the next {} probe", spec.kind.word());
+        life.within(
+            seen,
+            quantity,
+            (&over, first),
+            Bound::at_most(most, "initialDelaySeconds + periodSeconds + slack"),
+        );
+    } else if life.holes.is_empty() && life.lives_on() && life.watched_for(&over, most) {
+        let finding = format!(
+            "no {} probe of {} came within {} of a restart of its kubelet",
+            spec.kind.word(),
+            life.name(),
+            seconds(most)
+        );
+        seen.violated(finding, [over.id].into_iter().chain(life.last_line().map(|line| line.id)));
+    }
+}
+
+/// A container whose liveness probe goes on failing is stopped, though the failures of before are forgotten.
+fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for restart in &restarts(run, seen) {
+        for life in outlived(run, restart).iter().filter_map(|of| of.life()?.probed(ProbeKind::Liveness)) {
+            let after = |probe: &&Probe<'_>| run.before(&restart.over, &probe.at);
+            let probes: Vec<_> = life.probes.iter().copied().filter(after).collect();
+            let ill = probes.first().is_some_and(|first| life.outcome(first) == ProbeOutcome::Failure);
+            let later = ProbedLife { probes, ..life.clone() };
+            if let Some(spent) = Exhausted::of(later).filter(|_| ill && life.is_unmistaken()) {
+                if let Some(stop) = spent.judge_stop(clause, seen) {
+                    seen.fine([restart.began.id, stop.id]);
+                }
+            }
+        }
+    }
+}
+
+/// A container that ended while its kubelet was away is started again, and the end counts once.
+fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for restart in &restarts(run, seen) {
+        for of in outlived(run, restart) {
+            let Some(life) = of.life().filter(|life| life.policy() == "Always" && life.is_numbered()) else {
+                continue;
+            };
+            let away = |ended: &&At| {
+                run.before(&restart.began, &ended.stamp) && run.before(&ended.stamp, &restart.over)
+            };
+            if let Some(ended) = life.ended.as_ref().filter(away) {
+                judge_next_life(clause, &life, ended, restart, seen);
+            }
+        }
+    }
+}
+
+fn judge_next_life(clause: &Clause, life: &Life<'_, '_>, ended: &At, restart: &Restart<'_>, seen: &mut Seen) {
+    let allowed = FIRST_BACK_OFF + TO_START;
+    let Some(next) = life.next() else {
+        if life.lives_again().is_none() && life.watched_for(&restart.over, allowed) {
+            let finding = format!(
+                "a container that ended while its kubelet was restarted was not started again within {}",
+                seconds(allowed)
+            );
+            seen.violated(finding, [restart.began.id, ended.id]);
+        }
+        return;
+    };
+    let settled = next.began.later(clause.slack_us());
+    let shown = |at: &Stamp| run_shows(&next, at);
+    let Some((revision, status)) = shown(&settled) else { return };
+    let events = [restart.began.id, ended.id, next.began.id, revision.id];
+    if status.restarts == next.number {
+        seen.fine(events);
+    } else {
+        let finding =
+            format!("life {} of a container is shown with {} restarts", next.number + 1, status.restarts);
+        seen.violated(finding, events);
+    }
+}
+
+/// The first revision after an instant that shows the container running, if it is still this life.
+fn run_shows<'t, 'h>(life: &Life<'t, 'h>, from: &Stamp) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
+    let over = life.ended.as_ref().map(|ended| ended.stamp.clone());
+    let shown = life.pod.revisions.iter().rfind(|revision| {
+        !revision.gone && over.as_ref().is_none_or(|over| life.run.before(&revision.at, over))
+    })?;
+    let status = shown.container(&life.container.name)?;
+    let late = life.run.before(from, &shown.at) || life.watched_for(from, 0);
+    (late && status.is_running()).then_some((shown, status))
+}
+
+#[cfg(test)]
+mod tests;

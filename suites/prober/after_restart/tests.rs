@@ -1,0 +1,155 @@
+use probity_composer::{Composer, running_status};
+use probity_model::history::{Did, KubeletSigns, NodeProof};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const GAINED: &str = "prober.kubelet-restart.nothing-gained";
+const RESUMES: &str = "prober.kubelet-restart.probing-resumes";
+const KILLS: &str = "prober.kubelet-restart.failures-still-kill";
+const ENDS: &str = "prober.kubelet-restart.ends-count-once";
+
+fn http(path: &str, period: u64) -> Value {
+    json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": period, "failureThreshold": 3 })
+}
+
+/// A container with these probes that runs from 1 s on, neither ready nor (with a startup probe) started.
+fn pod(clause: &str, probes: &Value) -> Composer {
+    let mut container = probes.clone();
+    container["name"] = json!("target");
+    let mut run = Composer::new(&[clause]);
+    run.create(0.0, &json!({ "containers": [container], "terminationGracePeriodSeconds": 5 })).start(1.0, 0);
+    let started = probes.get("startupProbe").is_none();
+    run.running(1.2, false, started, 0);
+    run
+}
+
+/// The kubelet is restarted from this second on, which takes a second.
+fn restart(run: &mut Composer, at: f64) {
+    let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
+    let proof = NodeProof { ended_us: probity_composer::us(at + 1.0), before: shown(1), after: shown(2) };
+    let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
+    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0), proof: Some(proof) });
+}
+
+/// The status of the life that began at 1 s.
+fn shown(run: &mut Composer, at: f64, ready: bool, started: bool) {
+    run.status(at, &running_status("target", 1.2, ready, started, 0));
+}
+
+fn unready(status: u16, ready: Option<f64>) -> &'static str {
+    let mut run = pod(GAINED, &json!({ "readinessProbe": http("/r", 2) }));
+    for second in [3.0, 5.0, 7.0, 9.0] {
+        run.probe(second, "/r", 503);
+    }
+    restart(&mut run, 20.0);
+    run.probe(22.5, "/r", status);
+    if let Some(at) = ready {
+        shown(&mut run, at, true, true);
+    }
+    run.probe(26.0, "/r", status);
+    run.probe(36.0, "/r", status);
+    verdict(&run.done(), GAINED)
+}
+
+#[test]
+fn a_restart_makes_nothing_ready() {
+    assert_eq!(unready(503, None), "holds");
+    assert_eq!(unready(503, Some(23.0)), "violated");
+    assert_eq!(unready(200, Some(21.0)), "violated");
+    assert_eq!(unready(200, Some(23.0)), "holds");
+}
+
+#[test]
+fn a_restart_makes_nothing_started() {
+    for (at, word) in [(22.0, "violated"), (24.0, "holds")] {
+        let mut run = pod(GAINED, &json!({ "startupProbe": http("/s", 2) }));
+        run.probe(3.0, "/s", 503);
+        restart(&mut run, 20.0);
+        run.probe(23.0, "/s", 200);
+        shown(&mut run, at, true, true);
+        run.reading(40.0);
+        assert_eq!(verdict(&run.done(), GAINED), word, "{at}");
+    }
+}
+
+/// Readiness and startup probes, and whether the one that is due comes again.
+fn resumed(next: &[f64]) -> &'static str {
+    let mut run = pod(RESUMES, &json!({ "startupProbe": http("/s", 2), "readinessProbe": http("/r", 2) }));
+    run.probe(3.0, "/s", 503);
+    restart(&mut run, 20.0);
+    for at in next {
+        run.probe(*at, "/s", 503);
+    }
+    run.connection(60.0, "web", 8080);
+    verdict(&run.done(), RESUMES)
+}
+
+#[test]
+fn the_probe_that_is_due_comes_again() {
+    assert_eq!(resumed(&[22.0, 24.0]), "holds");
+    assert_eq!(resumed(&[50.0]), "violated");
+}
+
+#[test]
+fn a_probe_that_never_comes_again_is_a_violation() {
+    let mut run = pod(RESUMES, &json!({ "readinessProbe": http("/r", 2) }));
+    run.probe(3.0, "/r", 503);
+    restart(&mut run, 20.0);
+    run.signal(70.0, "SIGUSR1");
+    assert_eq!(verdict(&run.done(), RESUMES), "violated");
+}
+
+fn ill(failures: u16, stop: Option<f64>) -> &'static str {
+    let mut run = pod(KILLS, &json!({ "livenessProbe": http("/l", 1) }));
+    run.probe(18.0, "/l", 500);
+    run.probe(19.0, "/l", 500);
+    restart(&mut run, 20.0);
+    for second in 0..failures {
+        run.probe(22.0 + f64::from(second), "/l", 500);
+    }
+    match stop {
+        Some(at) => run.signal(at, "SIGTERM"),
+        None => run.probe(60.0, "/l", 500),
+    };
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn failures_after_a_restart_kill() {
+    assert_eq!(ill(3, Some(24.3)), "holds");
+    assert_eq!(ill(30, None), "violated");
+    assert_eq!(ill(2, Some(24.3)), "inconclusive", "it may have counted from an unseen probe on");
+}
+
+/// A container that ends while the kubelet is away, and how its next life is shown.
+fn ended(next: Option<u64>) -> &'static str {
+    let mut run = pod(ENDS, &json!({}));
+    shown(&mut run, 1.5, true, true);
+    // Its end is told before the deed is over.
+    run.left(20.5);
+    restart(&mut run, 20.0);
+    if let Some(restarts) = next {
+        run.start(23.0, 1);
+        run.running(23.5, true, true, restarts);
+    }
+    run.reading(90.0);
+    verdict(&run.done(), ENDS)
+}
+
+#[test]
+fn an_end_while_the_kubelet_is_away_counts_once() {
+    assert_eq!(ended(Some(1)), "holds");
+    assert_eq!(ended(Some(2)), "violated");
+    assert_eq!(ended(None), "violated");
+}
+
+#[test]
+fn without_a_restart_nothing_is_said() {
+    for clause in [GAINED, RESUMES, KILLS, ENDS] {
+        let mut run =
+            pod(clause, &json!({ "readinessProbe": http("/r", 2), "livenessProbe": http("/l", 2) }));
+        run.probe(3.0, "/r", 503);
+        assert_eq!(verdict(&run.done(), clause), "inconclusive");
+    }
+}

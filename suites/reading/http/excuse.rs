@@ -1,0 +1,67 @@
+//! What noise excuses: it counts as much as it lasts, probe by probe.
+//!
+//! A node that was held up for some milliseconds explains no answer that was seconds too late, and what it explains of one
+//! probe it does not explain of the eleven others.
+
+use std::ops::Range;
+
+use probity_model::mechanisms::{NEAR, PROMPT};
+
+use super::exchange::Exchange;
+use super::reaction::{CountsAs, PossibleResults, Reaction};
+
+impl Reaction<'_, '_, '_> {
+    /// The first stretch of a run that no noise excuses and that was not taken for what it should: what one probe lost to
+    /// the node's own lateness excuses is that probe, and not the others of the run.
+    pub(crate) fn without_excuse(
+        &self,
+        range: &Range<usize>,
+        promise: CountsAs,
+    ) -> Option<(Range<usize>, PossibleResults)> {
+        let places: Vec<usize> = range.clone().filter(|at| !self.is_excused(*at, promise)).collect();
+        let stretches = places.chunk_by(|one, next| one + 1 == *next);
+        let mut parts = stretches.filter_map(|part| Some(*part.first()?..part.last()? + 1));
+        parts.find_map(|part| {
+            let taken = self.by_kind(&part).filter(|taken| !taken.allows(promise))?;
+            Some((part, taken))
+        })
+    }
+
+    /// Whether all probes of a run can owe their results to a node that was held up.
+    pub(crate) fn is_held_up(&self, range: &Range<usize>) -> bool {
+        range.clone().all(|at| self.is_excused(at, CountsAs::Success))
+    }
+
+    /// Whether a probe can have counted as something else than it should because the node was held up: noise counts as
+    /// much as it lasts. An answer in time can have come too late if the noise around it fills what was left of the
+    /// timeout; one that was too late can have been in time if the noise is as long as the excess. A bad answer is bad
+    /// whenever it comes.
+    pub(crate) fn is_excused(&self, at: usize, promise: CountsAs) -> bool {
+        let (all, timeout) = (&self.course.exchanges, self.course.spec.timeout);
+        let Some(this) = all.get(at) else { return false };
+        let took = self.took(this);
+        let over = this.done.clone().unwrap_or_else(|| this.at.later(timeout));
+        let before = at.checked_sub(1).and_then(|before| all.get(before)?.done.clone());
+        let before = before.unwrap_or_else(|| this.at.earlier(timeout));
+        let after = all.get(at + 1).map_or_else(|| over.later(timeout), |next| next.at.clone());
+        let noise = self.course.noise(&before, &after);
+        match promise {
+            CountsAs::Success => took + noise >= timeout - NEAR,
+            // An error takes its time after the head of the answer, which is what would come too late.
+            CountsAs::Nothing => noise >= PROMPT.of(timeout),
+            CountsAs::Failure => took > timeout && took - noise <= timeout,
+        }
+    }
+
+    /// How long a probe took at the target.
+    fn took(&self, exchange: &Exchange<'_, '_>) -> i64 {
+        let mut probes = self.course.life.probes.iter().copied();
+        let own = probes.find(|probe| probe.id == exchange.id);
+        let own = own.and_then(|probe| self.course.life.result(probe).took()).map(|took| took.hi);
+        let whole = exchange.done.as_ref().map(|done| done.at.hi - exchange.at.at.lo);
+        own.into_iter().chain(whole).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
