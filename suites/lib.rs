@@ -224,4 +224,12 @@ mod tests {
             panic!("{problem}");
         }
     }
+
+    #[test]
+    fn each_divergence_names_where_it_is_discussed_and_each_clause_its_stage() {
+        for clause in catalogue().unwrap().iter().filter(|clause| clause.untestable.is_none()) {
+            assert_eq!(clause.actual.is_some(), clause.actual_issue.is_some(), "{}", clause.id);
+            assert!(clause.stage.is_some(), "{} has no stage", clause.id);
+        }
+    }
 }
