@@ -4,7 +4,7 @@ mod api_scene;
 
 use std::time::{Duration, Instant};
 
-use api_scene::{Scene, patch_of, wait_for};
+use api_scene::{ApiScene, patch_of, wait_for};
 use serde_json::{Value, json};
 
 const POD: &str = "/api/v1/namespaces/run-1/pods/probe";
@@ -13,14 +13,14 @@ const STATUS: &str = "/api/v1/namespaces/run-1/pods/probe/status";
 /// A moment in which nothing happens that should not.
 const MOMENT: Duration = Duration::from_millis(300);
 
-fn ready(scene: &Scene) -> Value {
+fn ready(scene: &ApiScene) -> Value {
     scene.pod()["status"]["containerStatuses"][0]["ready"].clone()
 }
 
 #[test]
 #[expect(clippy::print_stdout, reason = "who runs it wants to see the figures")]
 fn without_a_defect_requests_and_answers_are_the_same() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     let measure = |direct: bool| {
         let mut times: Vec<Duration> = (0..200)
             .map(|_| {
@@ -44,7 +44,7 @@ fn without_a_defect_requests_and_answers_are_the_same() {
 
 #[test]
 fn a_late_status_is_taken_for_written_and_written_late() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     scene.defect("{ status: { does: { late: { by: 600ms } } } }");
     let began = Instant::now();
     let (status, answer) = scene.ask("PATCH", STATUS, &patch_of(true).to_string());
@@ -62,7 +62,7 @@ fn a_late_status_is_taken_for_written_and_written_late() {
 
 #[test]
 fn a_lost_status_is_never_written() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     scene.defect("{ status: { if: { container: { ready: true } }, does: lost } }");
     assert_eq!(scene.ask("PATCH", STATUS, &patch_of(true).to_string()).0, 200);
     std::thread::sleep(MOMENT);
@@ -71,7 +71,7 @@ fn a_lost_status_is_never_written() {
 
 #[test]
 fn a_field_is_written_otherwise_and_conditions_of_others_stay() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     scene.defect("{ status: { does: { alter: { containers: [{ set: { restartCount: 7 } }], conditions: [{ type: Ready, change: { set: { reason: Made } } }] } } } }");
     scene.ask("PATCH", STATUS, &patch_of(true).to_string());
     wait_for("the status", || ready(&scene) == true);
@@ -85,7 +85,7 @@ fn a_field_is_written_otherwise_and_conditions_of_others_stay() {
 
 #[test]
 fn a_late_status_is_written_before_the_pod_is_removed() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     scene.defect("{ status: { does: { late: { by: 400ms } } } }");
     scene.ask("PATCH", STATUS, &patch_of(true).to_string());
     assert_eq!(scene.ask("DELETE", POD, "{}").0, 200);
@@ -101,7 +101,7 @@ fn a_late_status_is_written_before_the_pod_is_removed() {
 
 #[test]
 fn an_event_is_lost_with_its_later_changes() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     scene.defect("{ event: { reason: Killing, does: lost } }");
     let event = |reason: &str| {
         let subject = json!({"kind": "Pod", "namespace": "run-1", "name": "probe"});
@@ -118,7 +118,7 @@ fn an_event_is_lost_with_its_later_changes() {
 
 #[test]
 fn news_of_a_pod_are_heard_late_and_other_news_are_not() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     scene.defect("{ heard: { news: [modified], does: { late: { by: 500ms } } } }");
     let began = Instant::now();
     let lines = scene.watch(3);
@@ -131,7 +131,7 @@ fn news_of_a_pod_are_heard_late_and_other_news_are_not() {
 
 #[test]
 fn a_lease_is_refused() {
-    let scene = Scene::new();
+    let scene = ApiScene::new();
     scene.defect("{ other: { method: PUT, resource: leases, does: { refused: { status: 503 } } } }");
     let lease = "/apis/coordination.k8s.io/v1/namespaces/run-1/leases/node1";
     assert_eq!(scene.ask("PUT", lease, "{}").0, 503);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use probity_tests::grpc;
 use probity_tests::h2::H2;
 use probity_tests::tls::{self, Wish};
-use scene::{Got, PATIENCE, Scene, at, http, http_in, raw, request};
+use scene::{Got, NodeScene, PATIENCE, at, http, http_in, raw, request};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -23,7 +23,7 @@ fn health(service: &str) -> Result<Option<i32>, Option<i32>> {
 
 #[test]
 fn statuses_are_judged_otherwise() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { judge: { statuses: [{ from: 204, to: 500 }, { from: 429, to: 200 }, { from: 500, up_to: 599, to: 204 }] } } }");
     let got: Vec<_> = ["/n204", "/e429", "/e500", "/ok"].map(|path| http(8080, path)).into();
     assert_eq!(got, [500, 200, 204, 200].map(Got::Status));
@@ -31,7 +31,7 @@ fn statuses_are_judged_otherwise() {
 
 #[test]
 fn the_request_is_another_one() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { request: { method: HEAD, path: /ok, without-query: true, remove: [accept], set: [{ name: User-Agent, value: other }], add: [{ name: X-A, value: '1' }] } } }");
     assert_eq!(http(8080, "/e500?a=1"), Got::Status(200));
     let request = scene.target.request(1);
@@ -49,7 +49,7 @@ fn the_request_is_another_one() {
 
 #[test]
 fn an_answer_comes_late() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { late: { by: 700ms } } }");
     let began = Instant::now();
     assert_eq!(http(8080, "/ok"), Got::Status(200));
@@ -59,7 +59,7 @@ fn an_answer_comes_late() {
 
 #[test]
 fn a_slow_answer_is_a_success_and_the_pod_is_waited_for() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { slow: { after: 500ms, as: success } } }");
     assert_eq!(http_in(8080, "/slow", SECOND), Got::Status(200));
     assert_eq!(http_in(8080, "/e500", SECOND), Got::Status(500), "an answer in time counts");
@@ -69,7 +69,7 @@ fn a_slow_answer_is_a_success_and_the_pod_is_waited_for() {
 
 #[test]
 fn a_slow_answer_is_a_failure_too_early() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { slow: { after: 500ms, as: failure } } }");
     let began = Instant::now();
     assert_eq!(http(8080, "/slow"), Got::Status(503));
@@ -78,7 +78,7 @@ fn a_slow_answer_is_a_failure_too_early() {
 
 #[test]
 fn no_answer_is_a_success() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { judge: { silence: success } } }");
     assert_eq!(http(8099, "/ok"), Got::Status(200), "a closed port");
     assert_eq!(http(8091, "/ok"), Got::Status(200), "a port that closes");
@@ -86,7 +86,7 @@ fn no_answer_is_a_success() {
 
 #[test]
 fn redirects_are_followed_by_other_rules() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { redirects: { limit: 3, beyond: failure } } }");
     assert_eq!(http(8080, "/hop"), Got::Status(200));
     assert_eq!(http(8080, "/loop"), Got::Status(503));
@@ -103,7 +103,7 @@ fn redirects_are_followed_by_other_rules() {
 
 #[test]
 fn a_body_is_read_to_another_limit() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     let length = |path: &str| raw(8080, &request(8080, path), PATIENCE).map(|bytes| bytes.len());
     scene.fault("{ does: { body: { read: 10 } } }");
     assert!(length("/big").is_ok_and(|length| length < 1000));
@@ -121,7 +121,7 @@ fn a_body_is_read_to_another_limit() {
 
 #[test]
 fn tls_is_ended_on_both_sides_and_the_answer_judged() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { judge: { statuses: [{ from: 204, to: 500 }] } } }");
     assert_eq!(https_h2("/n204"), Ok(500));
     assert_eq!(https_h2("/ok"), Ok(200));
@@ -131,7 +131,7 @@ fn tls_is_ended_on_both_sides_and_the_answer_judged() {
 
 #[test]
 fn the_pods_certificate_is_verified() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { tls: { verify: true } } }");
     assert!(https_h1(8444, "/ok").is_err());
     scene.clear();
@@ -140,7 +140,7 @@ fn the_pods_certificate_is_verified() {
 
 #[test]
 fn the_handshake_offers_other_things() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { tls: { version: '1.2', server-name: pod.local, protocols: [http/1.1] } } }");
     assert_eq!(https_h1(8443, "/ok"), Ok(200));
     let seen = scene.target.wait_for("the handshake", |line| match &line.fact {
@@ -154,7 +154,7 @@ fn the_handshake_offers_other_things() {
 
 #[test]
 fn tls_is_taken_off_and_put_on() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ of: { port: 8080 }, does: { request: { scheme: https } } }");
     assert_eq!(http(8080, "/ok"), Got::Broken, "the pod speaks no TLS there");
     scene.fault("{ of: { port: 8444 }, does: { request: { scheme: http } } }");
@@ -163,7 +163,7 @@ fn tls_is_taken_off_and_put_on() {
 
 #[test]
 fn health_statuses_and_errors_are_judged_otherwise() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     assert_eq!((health(""), health("b"), health("none")), (Ok(Some(1)), Ok(Some(2)), Err(Some(5))));
     scene.fault("{ does: { judge: { health: [{ from: 2, to: 1 }, { from: 1, to: 2 }], errors: [{ code: 5, to: 1 }] } } }");
     assert_eq!((health(""), health("b"), health("none")), (Ok(Some(2)), Ok(Some(1)), Ok(Some(1))));
@@ -173,7 +173,7 @@ fn health_statuses_and_errors_are_judged_otherwise() {
 
 #[test]
 fn another_service_is_asked_for() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { grpc: { service: b, user-agent: other } } }");
     assert_eq!(health(""), Ok(Some(2)));
     let request = scene.target.request(1);
@@ -185,15 +185,15 @@ fn another_service_is_asked_for() {
 
 #[test]
 fn grpc_tries_tls_in_vain() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { grpc: { tls: true } } }");
     assert!(health("").is_err());
 }
 
 #[test]
 fn grpc_probes_are_doubled_skipped_and_kept_on_one_connection() {
-    let Some(scene) = Scene::plain() else { return };
-    let checked = |scene: &Scene| scene.asked("/grpc.health.v1.Health/Check");
+    let Some(scene) = NodeScene::plain() else { return };
+    let checked = |scene: &NodeScene| scene.asked("/grpc.health.v1.Health/Check");
     scene.fault("{ does: { double: { times: 1 } } }");
     assert_eq!(health(""), Ok(Some(1)));
     sleep(SECOND / 4);
@@ -208,7 +208,7 @@ fn grpc_probes_are_doubled_skipped_and_kept_on_one_connection() {
 
 #[test]
 fn a_slow_service_is_a_success() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { slow: { after: 500ms, as: success } } }");
     let began = Instant::now();
     assert_eq!(health("slow"), Ok(Some(1)));
@@ -217,7 +217,7 @@ fn a_slow_service_is_a_success() {
 
 #[test]
 fn only_one_service_is_struck() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ of: { service: b }, does: { skip: { answer: success } } }");
     assert_eq!((health(""), health("b")), (Ok(Some(1)), Ok(Some(1))));
     scene.expect_asked("/grpc.health.v1.Health/Check", 1);

@@ -5,7 +5,7 @@ mod scene;
 use std::time::{Duration, Instant};
 
 use probity_script::witness::Ending;
-use scene::{Got, NODE, PATIENCE, Scene, http, http_in, raw, request, tcp};
+use scene::{Got, NODE, NodeScene, PATIENCE, http, http_in, raw, request, tcp};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(100);
@@ -13,7 +13,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 #[test]
 #[expect(clippy::print_stdout, reason = "who runs it wants to see the figures")]
 fn without_a_defect_bytes_and_times_are_the_same() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     let measure = || {
         let mut times: Vec<Duration> = (0..200)
             .map(|_| {
@@ -40,7 +40,7 @@ fn without_a_defect_bytes_and_times_are_the_same() {
 
 #[test]
 fn a_defect_of_another_namespace_or_port_changes_nothing() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.defect("{ name: d, on: { namespace: run-2 }, fault: { pods: { does: refuse } } }");
     scene.fault("{ of: { port: 8081 }, does: refuse }");
     assert_eq!(http(8080, "/ok"), Got::Status(200));
@@ -49,7 +49,7 @@ fn a_defect_of_another_namespace_or_port_changes_nothing() {
 
 #[test]
 fn a_dropped_probe_times_out_and_the_pod_never_sees_it() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: drop }");
     assert_eq!(http_in(8080, "/ok", 3 * SECOND), Got::Timeout, "and neither do its repetitions");
     assert_eq!(scene.connected("web"), 0);
@@ -59,7 +59,7 @@ fn a_dropped_probe_times_out_and_the_pod_never_sees_it() {
 
 #[test]
 fn a_probe_dropped_by_its_path_never_reaches_the_pod() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ of: { path: /ok }, does: drop }");
     assert_eq!(http_in(8080, "/ok", SECOND), Got::Timeout);
     assert_eq!(scene.connected("web"), 0);
@@ -69,7 +69,7 @@ fn a_probe_dropped_by_its_path_never_reaches_the_pod() {
 
 #[test]
 fn a_refused_probe_is_refused_at_once() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: refuse }");
     let began = Instant::now();
     assert_eq!(http(8080, "/ok"), Got::Refused);
@@ -78,7 +78,7 @@ fn a_refused_probe_is_refused_at_once() {
 
 #[test]
 fn a_closed_port_stays_closed() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { judge: { statuses: [{ from: 200, to: 500 }] } } }");
     assert_eq!(http(8099, "/ok"), Got::Refused);
     scene.fault("{ does: { tcp: open-anyway } }");
@@ -87,7 +87,7 @@ fn a_closed_port_stays_closed() {
 
 #[test]
 fn a_delayed_probe_comes_late() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { delay: { by: 500ms } } }");
     let began = Instant::now();
     assert_eq!(http(8080, "/ok"), Got::Status(200));
@@ -97,7 +97,7 @@ fn a_delayed_probe_comes_late() {
 
 #[test]
 fn a_doubled_probe_comes_twice() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { double: { times: 1 } } }");
     assert_eq!(http(8080, "/ok"), Got::Status(200));
     scene.expect_asked("/ok", 2);
@@ -108,7 +108,7 @@ fn a_doubled_probe_comes_twice() {
 
 #[test]
 fn one_probe_in_three_reaches_the_pod_and_the_others_get_its_last_answer() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { skip: { pass: 3, answer: last } } }");
     let got: Vec<_> = (0..7).map(|_| http(8080, "/flip")).collect();
     let status = |number| Got::Status(number);
@@ -119,7 +119,7 @@ fn one_probe_in_three_reaches_the_pod_and_the_others_get_its_last_answer() {
 
 #[test]
 fn a_probe_that_never_reaches_the_pod_is_a_success_or_a_failure() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { skip: { answer: success } } }");
     assert_eq!(http(8080, "/e500"), Got::Status(200));
     assert_eq!(tcp(8099, SECOND), Got::Status(0));
@@ -132,7 +132,7 @@ fn a_probe_that_never_reaches_the_pod_is_a_success_or_a_failure() {
 #[test]
 fn tcp_probes_are_skipped_before_their_handshake() {
     let spec = "{ containers: [{ name: c, readinessProbe: { tcpSocket: { port: 8090 } } }] }";
-    let Some(scene) = Scene::with_spec(spec) else { return };
+    let Some(scene) = NodeScene::with_spec(spec) else { return };
     scene.fault("{ does: { skip: { answer: failure } } }");
     assert_eq!(tcp(8090, SECOND), Got::Refused);
     scene.fault("{ does: { skip: { pass: 2, answer: last } } }");
@@ -144,7 +144,7 @@ fn tcp_probes_are_skipped_before_their_handshake() {
 
 #[test]
 fn a_pod_is_probed_at_a_pace_of_its_own() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { pace: { period: 200ms, burst: 2 } } }");
     for _ in 0..4 {
         assert_eq!(http(8080, "/ok"), Got::Status(200));
@@ -156,7 +156,7 @@ fn a_pod_is_probed_at_a_pace_of_its_own() {
 
 #[test]
 fn a_probe_goes_to_another_port() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ of: { port: 8080 }, does: { elsewhere: { port: 8081 } } }");
     assert_eq!(http(8080, "/ok"), Got::Status(503));
     scene.fault("{ of: { port: 8080 }, does: { elsewhere: { port: 8099 } } }");
@@ -166,7 +166,7 @@ fn a_probe_goes_to_another_port() {
 
 #[test]
 fn one_connection_serves_all_probes() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: keep-alive }");
     for _ in 0..4 {
         assert_eq!(http(8080, "/ok"), Got::Status(200));
@@ -177,7 +177,7 @@ fn one_connection_serves_all_probes() {
 
 #[test]
 fn a_connection_lingers() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { linger: { for: 600ms } } }");
     assert_eq!(tcp(8090, SECOND), Got::Status(0));
     std::thread::sleep(3 * MOMENT);
@@ -188,7 +188,7 @@ fn a_connection_lingers() {
 
 #[test]
 fn a_tcp_probe_says_something() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ of: { by: tcp }, does: { tcp: { send: hello } } }");
     assert_eq!(tcp(8090, SECOND), Got::Status(0));
     std::thread::sleep(2 * MOMENT);
@@ -198,7 +198,7 @@ fn a_tcp_probe_says_something() {
 
 #[test]
 fn a_tcp_probe_ends_with_a_reset() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { tcp: reset } }");
     assert_eq!(tcp(8090, SECOND), Got::Status(0));
     std::thread::sleep(2 * MOMENT);
@@ -207,7 +207,7 @@ fn a_tcp_probe_ends_with_a_reset() {
 
 #[test]
 fn a_tcp_probe_wants_more_than_an_open_port() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.fault("{ does: { tcp: { needs-open: { for: 200ms } } } }");
     assert_eq!(tcp(8091, SECOND), Got::Refused, "it closes at once");
     assert_eq!(tcp(8090, SECOND), Got::Status(0));
@@ -218,7 +218,7 @@ fn a_tcp_probe_wants_more_than_an_open_port() {
 
 #[test]
 fn one_probe_in_two_is_struck() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     scene.defect(
         "{ name: d, on: { namespace: run-1 }, when: { every: 2 }, fault: { pods: { does: refuse } } }",
     );
@@ -229,7 +229,7 @@ fn one_probe_in_two_is_struck() {
 #[test]
 fn only_the_liveness_probe_is_struck() {
     let spec = "{ containers: [{ name: c, livenessProbe: { httpGet: { path: /ok, port: 8080 } }, readinessProbe: { httpGet: { path: /n204, port: 8080 } } }] }";
-    let Some(scene) = Scene::with_spec(spec) else { return };
+    let Some(scene) = NodeScene::with_spec(spec) else { return };
     scene.fault("{ of: { probe: liveness }, does: { skip: { answer: failure } } }");
     assert_eq!(http(8080, "/ok"), Got::Status(503));
     assert_eq!(http(8080, "/n204"), Got::Status(204));
@@ -239,7 +239,7 @@ fn only_the_liveness_probe_is_struck() {
 
 #[test]
 fn a_probe_comes_from_inside_the_pod() {
-    let Some(scene) = Scene::plain() else { return };
+    let Some(scene) = NodeScene::plain() else { return };
     let name = format!("saboteur-test-{}", scene.target.pid());
     scene::run(&format!("ip netns attach {name} {}", scene.target.pid()));
     scene.fault("{ does: from-inside }");

@@ -17,7 +17,7 @@ use super::route::{Route, route};
 use super::shadow::Shadow;
 use super::status::{self, Case};
 use super::stream;
-use super::upstream::{Body, Sender, Upstream, full};
+use super::upstream::{AnyBody, Sender, Upstream, full};
 use super::writer::{self, Deed, Write};
 use crate::board::Board;
 use crate::defect::{Fault, Target};
@@ -36,7 +36,7 @@ pub(super) struct Proxy {
 }
 
 /// An answer of the proxy's own.
-fn answer(status: StatusCode, body: &Value) -> Response<Body> {
+fn answer(status: StatusCode, body: &Value) -> Response<AnyBody> {
     let mut response = Response::new(full(body.to_string()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
@@ -44,7 +44,7 @@ fn answer(status: StatusCode, body: &Value) -> Response<Body> {
 }
 
 /// What the API server says when something was done that has no object to show.
-fn done() -> Response<Body> {
+fn done() -> Response<AnyBody> {
     answer(
         StatusCode::OK,
         &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
@@ -61,7 +61,7 @@ impl Proxy {
         &self,
         sender: Sender,
         request: Request<Incoming>,
-    ) -> io::Result<Response<Body>> {
+    ) -> io::Result<Response<AnyBody>> {
         let path = request.uri().path().to_owned();
         match route(request.method().as_str(), &path, request.uri().query().unwrap_or_default()) {
             Route::WriteStatus { namespace, pod } => {
@@ -87,7 +87,7 @@ impl Proxy {
         request: Request<Incoming>,
         namespace: &str,
         pod: &str,
-    ) -> io::Result<Response<Body>> {
+    ) -> io::Result<Response<AnyBody>> {
         let faults = status::faults(&self.board, namespace, pod);
         let shadows = &self.ear.shadows;
         let is_merge = content_type(&request).starts_with("application/strategic-merge-patch+json");
@@ -144,7 +144,7 @@ impl Proxy {
         sender: Sender,
         mut request: Request<Incoming>,
         show: impl Fn(&[u8]) -> Option<Vec<u8>>,
-    ) -> io::Result<Response<Body>> {
+    ) -> io::Result<Response<AnyBody>> {
         // A compressed answer would have to be unpacked to be understood.
         request.headers_mut().remove(ACCEPT_ENCODING);
         let (mut head, body) = send(&sender, request.map(BodyExt::boxed)).await?.into_parts();
@@ -158,7 +158,7 @@ impl Proxy {
         })
     }
 
-    async fn watch(&self, sender: Sender, mut request: Request<Incoming>) -> io::Result<Response<Body>> {
+    async fn watch(&self, sender: Sender, mut request: Request<Incoming>) -> io::Result<Response<AnyBody>> {
         request.headers_mut().remove(ACCEPT_ENCODING);
         let response = send(&sender, request.map(BodyExt::boxed)).await?;
         let is_json = response
@@ -178,7 +178,7 @@ impl Proxy {
         request: Request<Incoming>,
         namespace: &str,
         pod: &str,
-    ) -> io::Result<Response<Body>> {
+    ) -> io::Result<Response<AnyBody>> {
         let pick = |fault: &Fault| match fault {
             Fault::Api(ApiFault::Delete(fate)) => Some(fate.clone()),
             _ => None,
@@ -205,7 +205,7 @@ impl Proxy {
         sender: Sender,
         request: Request<Incoming>,
         namespace: &str,
-    ) -> io::Result<Response<Body>> {
+    ) -> io::Result<Response<AnyBody>> {
         let is_mine = |fault: &Fault| matches!(fault, Fault::Api(ApiFault::Event(_))).then_some(());
         let mut active = self.board.all(is_mine).into_iter();
         if !active.any(|(active, ())| active.defect().on.namespace == namespace) {
@@ -252,7 +252,7 @@ impl Proxy {
         request: Request<Incoming>,
         target: &Target,
         resource: &str,
-    ) -> io::Result<Response<Body>> {
+    ) -> io::Result<Response<AnyBody>> {
         let method = request.method().as_str().to_owned();
         let pick = |fault: &Fault| match fault {
             Fault::Api(ApiFault::Other(fault))
@@ -286,7 +286,7 @@ fn content_type(request: &Request<Incoming>) -> &str {
     request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default()
 }
 
-async fn send(sender: &Sender, mut request: Request<Body>) -> io::Result<Response<Incoming>> {
+async fn send(sender: &Sender, mut request: Request<AnyBody>) -> io::Result<Response<Incoming>> {
     if matches!(sender, Sender::Http2(_)) {
         // In HTTP/2 the authority is a part of the address.
         request.headers_mut().remove(HOST);
@@ -294,6 +294,6 @@ async fn send(sender: &Sender, mut request: Request<Body>) -> io::Result<Respons
     sender.send(request).await.map_err(io::Error::other)
 }
 
-async fn pass(sender: &Sender, request: Request<Body>) -> io::Result<Response<Body>> {
+async fn pass(sender: &Sender, request: Request<AnyBody>) -> io::Result<Response<AnyBody>> {
     Ok(send(sender, request).await?.map(BodyExt::boxed))
 }

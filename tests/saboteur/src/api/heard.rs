@@ -28,7 +28,7 @@ type Pod = (String, String);
 
 /// What becomes of a line.
 #[derive(Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct HeardLine {
     /// The pod that it is about.
     pub(super) pod: Option<(String, String)>,
     /// What is passed on; nothing if the kubelet never hears of it.
@@ -51,8 +51,8 @@ fn news_of(kind: &str, pod: &Value) -> Option<News> {
 impl Ear {
     /// Decides about one line, which ends with its line feed.
     #[must_use]
-    pub(super) fn hear(&self, bytes: Bytes) -> Line {
-        let untouched = |bytes| Line { pod: None, bytes: Some(bytes), late: Duration::ZERO };
+    pub(super) fn hear(&self, bytes: Bytes) -> HeardLine {
+        let untouched = |bytes| HeardLine { pod: None, bytes: Some(bytes), late: Duration::ZERO };
         let Ok(mut event) = serde_json::from_slice::<Value>(&bytes) else { return untouched(bytes) };
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let Some(news) = event.get("object").and_then(|pod| news_of(&kind, pod)) else {
@@ -82,7 +82,7 @@ impl Ear {
         } else {
             Some(bytes)
         };
-        Line { pod: Some((namespace, name)), bytes, late: late.unwrap_or_default() }
+        HeardLine { pod: Some((namespace, name)), bytes, late: late.unwrap_or_default() }
     }
 
     fn fates(&self, news: News, namespace: &str, pod: &str) -> Vec<Fate> {
@@ -147,7 +147,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Takes a line, and gives it back if it need not wait.
-    pub(super) fn add(&mut self, line: Line, now: Instant) -> Option<Bytes> {
+    pub(super) fn add(&mut self, line: HeardLine, now: Instant) -> Option<Bytes> {
         let bytes = line.bytes?;
         let behind = line.pod.as_ref().and_then(|pod| self.last.get(pod)).copied();
         let due = behind.unwrap_or(now).max(now + line.late);

@@ -3,7 +3,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Ear, Line, Lines, Waiting};
+use super::{Ear, HeardLine, Lines, Waiting};
 use crate::api::shadow::Shadows;
 use crate::board::Board;
 
@@ -31,7 +31,10 @@ fn a_line_that_nothing_strikes_passes_byte_for_byte() {
     let other = line("ADDED", "run-2", false);
     assert_eq!(ear.hear(other.clone()).bytes, Some(other));
     let bookmark = Bytes::from("{\"type\":\"BOOKMARK\",\"object\":{}}\n");
-    assert_eq!(ear.hear(bookmark.clone()), Line { pod: None, bytes: Some(bookmark), late: Duration::ZERO });
+    assert_eq!(
+        ear.hear(bookmark.clone()),
+        HeardLine { pod: None, bytes: Some(bookmark), late: Duration::ZERO }
+    );
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn a_pod_that_is_never_heard_of_is_not_in_the_list_either() {
 #[test]
 fn later_news_of_a_pod_wait_behind_those_that_are_late() {
     let now = Instant::now();
-    let news = |pod: &str, text: &'static str, late: u64| Line {
+    let news = |pod: &str, text: &'static str, late: u64| HeardLine {
         pod: Some(("run-1".to_owned(), pod.to_owned())),
         bytes: Some(Bytes::from_static(text.as_bytes())),
         late: Duration::from_secs(late),

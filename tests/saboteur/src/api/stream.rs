@@ -9,11 +9,11 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, sleep_until};
 
 use super::heard::{Ear, Lines, Waiting};
-use super::upstream::Body;
+use super::upstream::AnyBody;
 
 /// The stream as the kubelet hears it. It ends when the API server ends it, and with its reader.
 #[must_use]
-pub(super) fn altered(body: Incoming, ear: Ear) -> Body {
+pub(super) fn altered(body: Incoming, ear: Ear) -> AnyBody {
     let (sender, receiver) = channel(64);
     tokio::spawn(async move { copy(body, &ear, &sender).await.ok() });
     StreamBody::new(futures_util::stream::unfold(receiver, next)).boxed()

@@ -23,7 +23,7 @@ use tokio_rustls::TlsConnector;
 use super::tls;
 
 /// The body of any message that passes.
-pub(super) type Body = BoxBody<Bytes, hyper::Error>;
+pub(super) type AnyBody = BoxBody<Bytes, hyper::Error>;
 
 /// Windows as large as the API server's own: a long list must not wait for acknowledgements.
 pub(super) const STREAM_WINDOW: u32 = 1 << 20;
@@ -31,7 +31,7 @@ pub(super) const STREAM_WINDOW: u32 = 1 << 20;
 pub(super) const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// A body of known bytes.
-pub(super) fn full(bytes: impl Into<Bytes>) -> Body {
+pub(super) fn full(bytes: impl Into<Bytes>) -> AnyBody {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed()
 }
 
@@ -39,9 +39,9 @@ pub(super) fn full(bytes: impl Into<Bytes>) -> Body {
 #[derive(Clone)]
 pub(super) enum Sender {
     /// One request after the other.
-    Http1(Arc<Mutex<http1::SendRequest<Body>>>),
+    Http1(Arc<Mutex<http1::SendRequest<AnyBody>>>),
     /// All at once.
-    Http2(http2::SendRequest<Body>),
+    Http2(http2::SendRequest<AnyBody>),
 }
 
 impl Sender {
@@ -50,7 +50,7 @@ impl Sender {
     /// # Errors
     ///
     /// When the connection breaks.
-    pub(super) async fn send(&self, request: Request<Body>) -> hyper::Result<Response<Incoming>> {
+    pub(super) async fn send(&self, request: Request<AnyBody>) -> hyper::Result<Response<Incoming>> {
         match self {
             Self::Http1(sender) => {
                 let mut sender = sender.lock().await;
@@ -142,7 +142,7 @@ impl Upstream {
         Err(io::Error::other("unreachable: the second attempt returns"))
     }
 
-    fn request(&self, method: &Method, path: &str, kind: &str, body: Bytes) -> io::Result<Request<Body>> {
+    fn request(&self, method: &Method, path: &str, kind: &str, body: Bytes) -> io::Result<Request<AnyBody>> {
         Request::builder()
             .method(method)
             .uri(format!("https://{}{path}", self.address))

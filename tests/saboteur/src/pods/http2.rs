@@ -21,7 +21,7 @@ use super::effects::Effects;
 use super::fault::{Instead, Outcome};
 use super::health;
 use super::memory::{Key, Last};
-use super::messages::{Answer, Body, altered, judged, last_of, remembered, synthetic};
+use super::messages::{Answer, AnswerBody, altered, judged, last_of, remembered, synthetic};
 use super::pace;
 use super::probes::{Mechanism, Seen};
 use super::session::Session;
@@ -94,7 +94,7 @@ async fn secured(session: &Session, stream: Stream) -> io::Result<Sender> {
 }
 
 impl Probe {
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<Body>> {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<AnswerBody>> {
         let (head, body) = request.into_parts();
         let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let is_grpc = head

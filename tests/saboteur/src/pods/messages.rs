@@ -14,7 +14,7 @@ use super::health;
 use super::memory::Last;
 
 /// The body of an answer to the kubelet.
-pub(super) type Body = BoxBody<Bytes, std::convert::Infallible>;
+pub(super) type AnswerBody = BoxBody<Bytes, std::convert::Infallible>;
 
 /// A whole answer.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ const UNAVAILABLE: u32 = 14;
 impl Answer {
     /// As it is sent.
     #[must_use]
-    pub(super) fn into_response(self) -> Response<Body> {
+    pub(super) fn into_response(self) -> Response<AnswerBody> {
         if self.body.is_empty() && self.trailers.is_none() {
             // An error in gRPC is a head and its end.
             return Response::from_parts(self.head, Empty::new().boxed());

@@ -185,12 +185,22 @@ pub fn probes_of(pod: &Value) -> Vec<Probe> {
         ("readinessProbe", ProbeKind::Readiness),
     ];
     let containers = containers_of(pod).into_iter();
-    let of_container = |(container, kind)| {
-        kinds
-            .iter()
-            .filter_map(move |(name, probe)| read_probe(container, kind, container.get(name)?, *probe))
+    let of_container = |(container, kind): (&Value, ContainerKind)| {
+        let attempt = container.get("name").and_then(|name| restarts(pod, name));
+        let read = |(name, probe): &(&str, ProbeKind)| {
+            Some(Probe { attempt, ..read_probe(container, kind, container.get(name)?, *probe)? })
+        };
+        kinds.iter().filter_map(read).collect::<Vec<_>>()
     };
     containers.flat_map(of_container).collect()
+}
+
+/// How often a container was restarted, as the pod's status says.
+fn restarts(pod: &Value, name: &Value) -> Option<u32> {
+    let lists = ["/status/containerStatuses", "/status/initContainerStatuses"];
+    let mut statuses = lists.iter().filter_map(|list| pod.pointer(list)?.as_array()).flatten();
+    let status = statuses.find(|status| status.get("name") == Some(name))?;
+    status.get("restartCount")?.as_u64()?.try_into().ok()
 }
 
 fn read_probe(container: &Value, kind: ContainerKind, value: &Value, probe: ProbeKind) -> Option<Probe> {

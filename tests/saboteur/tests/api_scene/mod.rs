@@ -22,7 +22,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-type Body = BoxBody<Bytes, std::convert::Infallible>;
+type ServerBody = BoxBody<Bytes, std::convert::Infallible>;
 
 /// Longer than anything takes but a failure.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ struct Server {
 }
 
 /// All of it.
-pub(crate) struct Scene {
+pub(crate) struct ApiScene {
     board: Board,
     runtime: tokio::runtime::Runtime,
     server: Arc<Mutex<Server>>,
@@ -65,7 +65,7 @@ fn good<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
 }
 
-impl Scene {
+impl ApiScene {
     pub(crate) fn new() -> Self {
         let folder = good(tempfile::tempdir());
         make_certificates(folder.path());
@@ -241,7 +241,7 @@ async fn serve(listener: TcpListener, server: Arc<Mutex<Server>>, acceptor: toki
 async fn answer(
     server: Arc<Mutex<Server>>,
     request: Request<Incoming>,
-) -> Result<Response<Body>, hyper::Error> {
+) -> Result<Response<ServerBody>, hyper::Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     if head.uri.query().is_some_and(|query| query.contains("watch")) {
@@ -265,7 +265,7 @@ async fn answer(
 }
 
 /// Three lines at once, and then nothing for ever.
-fn watch() -> Body {
+fn watch() -> ServerBody {
     let line = |kind: &str, object: Value| format!("{}\n", json!({"type": kind, "object": object}));
     let lines = [line("ADDED", pod()), line("MODIFIED", pod()), line("BOOKMARK", json!({}))].concat();
     let frames = futures_util::stream::unfold(Some(lines), |lines| async {

@@ -52,7 +52,7 @@ listeners:
 "#;
 
 /// All of it.
-pub struct Scene {
+pub struct NodeScene {
     /// The target in the pod.
     pub target: Target,
     /// The defects.
@@ -76,7 +76,7 @@ pub enum Got {
 
 static SCENES: AtomicU32 = AtomicU32::new(0);
 
-impl Scene {
+impl NodeScene {
     /// Sets the scene with a plan and the pod's specification. None without the rights to do so: then there is nothing to
     /// be proven here.
     #[must_use]
