@@ -4,7 +4,7 @@ use probity_model::timeline::Asked;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::answers::of_http;
-use crate::reading::arrivals::{arrivals, astray, gets};
+use crate::reading::arrivals::{Get, arrivals, gets, strays};
 use crate::reading::http::exchange::HttpOutcome;
 use crate::reading::http::reaction::CountsAs;
 
@@ -34,10 +34,12 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.fine([asked.id]);
         }
     }
-    for arrival in astray(run).into_iter().filter(|arrival| is_plain(arrival.get.path)) {
-        let asked = arrival.hit.asked;
-        let finding = format!("{} asked for {}", arrival.get.words(), asked.request.target);
-        seen.violated(finding, [asked.id]);
+    for (hit, gets) in strays(run) {
+        if gets.iter().all(|get| is_plain(get.path)) {
+            let words: Vec<String> = gets.iter().map(Get::words).collect();
+            let finding = format!("{} asked for {}", words.join(", or "), hit.asked.request.target);
+            seen.violated(finding, [hit.asked.id]);
+        }
     }
     let gets = gets(run);
     for asked in run.lives().iter().flat_map(|life| &life.attempt.requests) {

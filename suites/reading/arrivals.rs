@@ -163,6 +163,18 @@ pub(crate) fn astray<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     attributed(run, unasked, Hit::has_port_of)
 }
 
+/// Requests for a path that no probe asks for, each with the probes that go to its port.
+pub(crate) fn strays<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Hit<'t, 'h>, Vec<Get<'t, 'h>>)> {
+    let gets = gets(run);
+    let unasked = |hit: &Hit<'_, '_>| hit.asked.from_prober() && !gets.iter().any(|get| hit.has_path_of(get));
+    let at_port = |hit: Hit<'t, 'h>| {
+        let fits = gets.iter().filter(|get| hit.has_port_of(get) && get.can_reach(run, hit.pod));
+        (hit, fits.copied().collect::<Vec<_>>())
+    };
+    let found = hits(run).into_iter().filter(unasked).map(at_port);
+    found.filter(|(_, gets)| !gets.is_empty()).collect()
+}
+
 /// Requests for a path that only one probe asks for, on a port that it should not go to.
 pub(crate) fn elsewhere<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     let wrong = |hit: &Hit<'_, '_>, gets: &[Get<'_, '_>]| {

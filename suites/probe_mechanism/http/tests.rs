@@ -81,7 +81,10 @@ fn a_port_that_closes_ends_what_its_answers_meant() {
 }
 
 fn asked(method: &str, target: &str, body: u64) -> &'static str {
-    let mut scene = Scene::new(GET, "readinessProbe", &json!({ "/r": 200 }));
+    asked_of(Scene::new(GET, "readinessProbe", &json!({ "/r": 200 })), method, target, body)
+}
+
+fn asked_of(mut scene: Scene, method: &str, target: &str, body: u64) -> &'static str {
     let told = Told::get(target, 200);
     scene.run.connection(2.0, "web", 8080);
     scene.run.fact(
@@ -110,6 +113,17 @@ fn a_get_for_the_path_holds_and_anything_else_does_not() {
     assert_eq!(asked("HEAD", "/r", 0), "violated");
     assert_eq!(asked("GET", "/r", 5), "violated");
     assert_eq!(asked("GET", "/other", 0), "violated");
+}
+
+#[test]
+fn another_path_is_nobodys_though_several_probes_share_the_port() {
+    let probe = |path: &str| json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1 });
+    let fields = json!({ "readinessProbe": probe("/r"), "livenessProbe": probe("/l") });
+    let scene = || Scene::with(GET, &fields, &json!({ "/r": 200, "/l": 200 }));
+    assert_eq!(asked_of(scene(), "GET", "/l", 0), "holds");
+    assert_eq!(asked_of(scene(), "GET", "/other", 0), "violated");
+    let odd = json!({ "readinessProbe": probe("/r"), "livenessProbe": probe("/l#part") });
+    assert_eq!(asked_of(Scene::with(GET, &odd, &json!({})), "GET", "/other", 0), "inconclusive");
 }
 
 #[test]
