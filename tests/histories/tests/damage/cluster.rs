@@ -1,7 +1,7 @@
 //! What the rest of the cluster shows: events, endpoints, the kubelet's counters.
 
 use probity_model::history::{Deed, Did, Happening, ProbeCount};
-use probity_model::timeline::{ContainerLife, KubeEvent, PodLife};
+use probity_model::timeline::{ContainerKind, ContainerLife, EndpointSeen, KubeEvent, PodLife, ProbeKind};
 use probity_model::{EventId, History, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 use serde_json::Value;
@@ -54,7 +54,11 @@ pub(crate) const ALL: &[Damage] = &[
         "a pod that may not restart is said to be restarted",
         &["probe.startup.failure-never-policy"],
         |run| {
-            let never = |pod: &PodLife<'_>| pod.restart_policy() == "Never";
+            let gated =
+                |pod: &PodLife<'_>| pod.containers.iter().any(|of| of.probe(ProbeKind::Startup).is_some());
+            let sidecar =
+                |pod: &PodLife<'_>| pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
+            let never = |pod: &PodLife<'_>| pod.restart_policy() == "Never" && gated(pod) && !sidecar(pod);
             of_pod(
                 run,
                 never,
@@ -174,19 +178,15 @@ enum EndpointIs {
 
 /// Changes `ready` of endpoints, of Services that do not publish all addresses.
 fn endpoints(run: &Timeline<'_>, which: EndpointIs, ready: bool) -> Option<History> {
+    let fit = |of: &EndpointSeen<'_>| fits(which, of.ready, of.terminating) && tells(run, which, of.pod);
     let service = run.services.iter().find(|service| {
         let all = service.object.and_then(|object| object.pointer("/spec/publishNotReadyAddresses"));
         let publishes = all.and_then(Value::as_bool).unwrap_or(false);
-        !publishes
-            && service
-                .slices
-                .iter()
-                .flat_map(|slice| &slice.endpoints)
-                .any(|of| fits(which, of.ready, of.terminating))
+        !publishes && service.slices.iter().flat_map(|slice| &slice.endpoints).any(fit)
     })?;
     let mut copy = Copy::of(run);
     for slice in &service.slices {
-        let any = slice.endpoints.iter().any(|of| fits(which, of.ready, of.terminating));
+        let any = slice.endpoints.iter().any(fit);
         copy = copy.object(slice.id, |object| {
             for endpoint in object["endpoints"].as_array_mut().into_iter().flatten() {
                 let is = |name: &str| endpoint["conditions"][name].as_bool();
@@ -201,6 +201,21 @@ fn endpoints(run: &Timeline<'_>, which: EndpointIs, ready: bool) -> Option<Histo
         }
     }
     copy.done()
+}
+
+/// Whether an endpoint of a pod says something: of readiness, if it has a readiness probe; of its going, if that took a while.
+fn tells(run: &Timeline<'_>, which: EndpointIs, name: &str) -> bool {
+    let Some(pod) = run.pods.iter().find(|pod| pod.name == name) else { return false };
+    match which {
+        EndpointIs::First | EndpointIs::NotReady => {
+            pod.containers.iter().any(|of| of.probe(ProbeKind::Readiness).is_some())
+        }
+        EndpointIs::Terminating => {
+            let going = pod.revisions.iter().find(|revision| revision.terminating());
+            let gone = going.zip(pod.revisions.last());
+            gone.is_some_and(|(going, gone)| gone.at.at.lo - going.at.at.lo > 4_000_000)
+        }
+    }
 }
 
 fn fits(which: EndpointIs, ready: Option<bool>, terminating: Option<bool>) -> bool {

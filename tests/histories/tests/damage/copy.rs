@@ -126,26 +126,12 @@ impl Copy {
 
     /// Changes the status of a container in one revision of its pod.
     pub(crate) fn status(self, id: EventId, container: &str, change: impl FnOnce(&mut Value)) -> Self {
-        self.object(id, |object| {
-            let lists = ["containerStatuses", "initContainerStatuses"];
-            let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) else { return };
-            let all = status.iter_mut().filter(|(list, _)| lists.contains(&list.as_str()));
-            let mut all = all.flat_map(|(_, list)| list.as_array_mut().into_iter().flatten());
-            if let Some(status) = all.find(|status| status["name"] == container) {
-                change(status);
-            }
-        })
+        self.event(id, |event| write_status(event, container, change))
     }
 
     /// Changes a condition of a pod in one revision.
     pub(crate) fn condition(self, id: EventId, kind: &str, to: bool) -> Self {
-        self.object(id, |object| {
-            let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
-            let found = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
-            if let Some(condition) = found {
-                condition["status"] = if to { "True".into() } else { "False".into() };
-            }
-        })
+        self.event(id, |event| write_condition(event, kind, to))
     }
 
     /// The damaged history.
@@ -184,6 +170,27 @@ fn renumber(events: &mut [Event], boot: &str) {
     }
 }
 
+/// Changes the status of a container in a revision of its pod.
+pub(crate) fn write_status(event: &mut Event, container: &str, change: impl FnOnce(&mut Value)) {
+    let Happening::Sighting(sighting) = &mut event.what else { return };
+    let lists = ["containerStatuses", "initContainerStatuses"];
+    let Some(status) = sighting.object.get_mut("status").and_then(Value::as_object_mut) else { return };
+    let all = status.iter_mut().filter(|(list, _)| lists.contains(&list.as_str()));
+    let mut all = all.flat_map(|(_, list)| list.as_array_mut().into_iter().flatten());
+    if let Some(status) = all.find(|status| status["name"] == container) {
+        change(status);
+    }
+}
+
+/// Changes a condition of a pod in a revision.
+pub(crate) fn write_condition(event: &mut Event, kind: &str, to: bool) {
+    let Happening::Sighting(sighting) = &mut event.what else { return };
+    let conditions = sighting.object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    if let Some(found) = conditions.into_iter().flatten().find(|condition| condition["type"] == kind) {
+        found["status"] = if to { "True".into() } else { "False".into() };
+    }
+}
+
 fn line(event: &Event) -> Option<&WitnessLine> {
     match &event.what {
         Happening::Witness(heard) => match &heard.entry {
@@ -209,6 +216,9 @@ pub(crate) fn shift(event: &mut Event, by_us: i64) {
     event.us += by_us;
     if let Happening::Witness(heard) = &mut event.what {
         heard.received_us = heard.received_us.map(|us| us.saturating_add_signed(by_us));
+        if let Entry::Left { last_mono_us, .. } = &mut heard.entry {
+            *last_mono_us = last_mono_us.saturating_add_signed(by_us);
+        }
     }
     if let Some(line) = line_mut(event) {
         line.mono_us = line.mono_us.saturating_add_signed(by_us);

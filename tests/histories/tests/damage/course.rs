@@ -109,6 +109,44 @@ impl<'t, 'h> Course<'t, 'h> {
         matches!(&self.spec.handler, Handler::Http { scheme, host: None, .. } if scheme == "HTTP")
     }
 
+    /// Whether the startup probe of its container holds it back.
+    pub(crate) fn is_gated(&self) -> bool {
+        self.spec.kind != ProbeKind::Startup && self.container.probe(ProbeKind::Startup).is_some()
+    }
+
+    /// When its port was opened; none if it runs a command.
+    pub(crate) fn opened(&self) -> Option<i64> {
+        let port = format!(":{}", self.spec.handler.port()?);
+        let opened = self.attempt.lines.iter().find(|line| match &line.line.fact {
+            Fact::Listening(of) => of.state == "open" && of.address.ends_with(&port),
+            _ => false,
+        });
+        opened.map(|line| line.at.at.lo)
+    }
+
+    /// Whether it goes to a port that stayed open, and whoever came there said what for.
+    pub(crate) fn always_open(&self) -> bool {
+        let shut = |fact: &Fact| matches!(fact, Fact::Listening(of) if of.state != "open");
+        let port = self.spec.handler.port();
+        let bare = self.attempt.connections.iter().any(|of| of.port() == port && of.requests == 0);
+        let tcp = matches!(self.spec.handler, Handler::Tcp { .. });
+        port.is_some() && self.lines(shut).is_empty() && (tcp || !bare)
+    }
+
+    /// Whether each of its probes was answered at once.
+    pub(crate) fn is_quick(&self) -> bool {
+        let took = |probe: &&Probe<'_>| probe.settled.as_ref().map(|settled| settled.at.lo - probe.at.at.lo);
+        self.probes.iter().all(|probe| took(probe).is_some_and(|took| took < self.spec.period / 2))
+    }
+
+    /// Whether its life went on after an instant of its node for so long, and its pod was left alone meanwhile.
+    pub(crate) fn goes_on(&self, run: &Timeline<'_>, from: i64, long: i64) -> bool {
+        let lives = self.attempt.last_line().is_some_and(|last| last.at.at.lo > from + long);
+        let stopped = self.attempt.stop().is_some_and(|stop| stop.at.at.lo < from + long);
+        let after = Stamp::node(&self.attempt.node, from + long);
+        lives && !stopped && run.before_deletion(self.pod, &after)
+    }
+
     /// Whether it runs a command.
     pub(crate) fn is_command(&self) -> bool {
         matches!(self.spec.handler, Handler::Exec { .. })
@@ -118,7 +156,8 @@ impl<'t, 'h> Course<'t, 'h> {
     pub(crate) fn given_up(&self, probe: &Probe<'_>) -> Option<(EventId, i64)> {
         let answer = self.attempt.request(probe)?.answer.as_ref()?;
         let gave_up = answer.error.as_ref().is_some_and(|error| error.contains("gave up"));
-        gave_up.then(|| (answer.at.id, answer.at.at.lo - probe.at.at.lo))
+        // Whoever waits for the rest of an answer has already counted it, or never will.
+        (gave_up && answer.written == 0).then(|| (answer.at.id, answer.at.at.lo - probe.at.at.lo))
     }
 
     /// The probes before an instant of the same node.

@@ -2,7 +2,7 @@
 
 use probity_model::history::Happening;
 use probity_model::timeline::{ContainerSeen, Probe, ProbeKind, Revision, State};
-use probity_model::{EventId, History, Timeline};
+use probity_model::{EventId, History, Stamp, Timeline};
 use probity_script::witness::{Entry, Fact};
 use serde_json::{Value, json};
 
@@ -35,10 +35,7 @@ pub(crate) const ALL: &[Damage] = &[
         ],
         again_under_never,
     ),
-    violated("the grace period is cut to a half", GRACE, |run| forced_end(run, |grace| -grace / 2)),
-    violated("the forced end comes four seconds after the grace period", GRACE, |run| {
-        forced_end(run, |_| 4_000_000)
-    }),
+    violated("the grace period is cut to a half", GRACE, half_of_grace),
     violated(
         "a liveness probe goes on after the failure that counts",
         &["probe.failure-threshold.exact-count", "prober.worker.onhold-after-liveness-failure"],
@@ -55,7 +52,7 @@ const GRACE: &[&str] =
     &["probe.tgps.default-inherits", "probe.tgps.liveness-override", "probe.tgps.startup-override"];
 
 /// A liveness or startup probe that failed as often as its threshold says, with the failures and the stop signal after.
-fn spent<'t, 'h>(
+pub(crate) fn spent<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (Course<'t, 'h>, Vec<&'t Probe<'h>>, EventId, i64)> {
     courses(run).filter(|course| course.spec.kind != ProbeKind::Readiness && !course.is_command()).filter_map(
@@ -95,7 +92,13 @@ fn one_more(run: &Timeline<'_>) -> Option<History> {
 }
 
 /// Moves the rest of a life from an event on.
-fn rest_later(copy: Copy, run: &Timeline<'_>, course: &Course<'_, '_>, from: EventId, by: i64) -> Copy {
+pub(crate) fn rest_later(
+    copy: Copy,
+    run: &Timeline<'_>,
+    course: &Course<'_, '_>,
+    from: EventId,
+    by: i64,
+) -> Copy {
     let rest = course.attempt.lines.iter().map(|line| line.id).filter(|id| *id >= from);
     let left = left(run, course);
     copy.moved(rest.chain(left), by)
@@ -113,7 +116,11 @@ fn left(run: &Timeline<'_>, course: &Course<'_, '_>) -> Option<EventId> {
 }
 
 fn late_stop(run: &Timeline<'_>) -> Option<History> {
-    let (course, _, stop, _) = spent(run).find(|(course, ..)| course.pod.containers.len() == 1)?;
+    let (course, _, stop, _) = spent(run).find(|(course, _, _, at)| {
+        let late = Stamp::node(&course.attempt.node, at + 12 * SECOND);
+        let in_time = run.clocks.on_harness(&late).is_some_and(|late| late.hi < run.ended_us);
+        course.pod.containers.len() == 1 && in_time && run.before_deletion(course.pod, &late)
+    })?;
     rest_later(Copy::of(run), run, &course, stop, 10 * SECOND).done()
 }
 
@@ -161,18 +168,28 @@ fn no_signal(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// Moves the end of a life that was killed when its grace period was over.
-fn forced_end(run: &Timeline<'_>, by: impl Fn(i64) -> i64) -> Option<History> {
+/// What is heard of a container and its pod after an end: it comes later if that does.
+pub(crate) fn what_follows(run: &Timeline<'_>, course: &Course<'_, '_>, end: EventId) -> Vec<EventId> {
+    let heard = run.history.events().filter(|(id, event)| match &event.what {
+        Happening::Witness(heard) => {
+            *id > end && heard.uid == course.pod.uid && heard.container == course.container.name
+        }
+        _ => false,
+    });
+    let shown = course.pod.revisions.iter().map(|shown| shown.id).filter(|id| *id > end);
+    heard.map(|(id, _)| id).chain(shown).collect()
+}
+
+/// Moves the end of a life that was killed when its grace period was over: half of that earlier.
+fn half_of_grace(run: &Timeline<'_>) -> Option<History> {
     let (course, .., at) = spent(run).find(|(course, .., at)| {
         let lasted = course.attempt.last_line().is_some_and(|line| line.at.at.lo > at + SECOND);
         let exits = !course.lines(|fact| matches!(fact, Fact::Exiting(_))).is_empty();
         lasted && !exits && course.attempt.ended.is_some()
     })?;
-    let grace = course.spec.grace.unwrap_or_else(|| course.pod.grace());
-    let by = by(grace);
-    let cut = at + grace + by;
-    let gone = course.attempt.lines.iter().filter(|line| line.at.at.lo > cut).map(|line| line.id);
-    Copy::of(run).without(gone).moved(left(run, &course), by).done()
+    let half = course.spec.grace.unwrap_or_else(|| course.pod.grace()) / 2;
+    let gone = course.attempt.lines.iter().filter(|line| line.at.at.lo > at + half).map(|line| line.id);
+    Copy::of(run).without(gone).moved(left(run, &course), -half).done()
 }
 
 fn goes_on(run: &Timeline<'_>) -> Option<History> {

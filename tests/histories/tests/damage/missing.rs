@@ -6,6 +6,8 @@ use probity_model::{EventId, History, Timeline};
 
 use super::copy::Copy;
 use super::course::{Course, SECOND, courses, of_kind};
+use super::lives::what_follows;
+use super::statuses::down;
 use super::{Damage, violated};
 
 pub(crate) const ALL: &[Damage] = &[
@@ -41,7 +43,7 @@ pub(crate) const ALL: &[Damage] = &[
         |run| no_probes(run, ProbeKind::Readiness, |_| true),
     ),
     violated(
-        "every turn of readiness is shown two seconds late",
+        "every turn of readiness is shown three seconds late",
         &[
             "probe.readiness.failure-marks-unready",
             "probe.readiness.recovers",
@@ -75,9 +77,12 @@ pub(crate) const ALL: &[Damage] = &[
 fn no_probes(run: &Timeline<'_>, kind: ProbeKind, of: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let long = |course: &Course<'_, '_>| {
         let last = course.probes.last().map_or(0, |probe| probe.at.at.lo);
-        let first = course.attempt.began.at.hi + course.spec.initial_delay;
+        let success = course.attempt.first_success(ProbeKind::Startup);
+        let through = success.map_or(course.attempt.began.at.hi, |success| success.at.at.hi);
+        let first = through + course.spec.initial_delay;
         let lives_on = course.attempt.stop().is_none() && course.attempt.ended.is_none();
-        lives_on && course.attempt.number == 0 && last - first > 2 * course.spec.period + 8 * SECOND
+        let free = !course.is_gated() || success.is_some();
+        lives_on && free && course.attempt.number == 0 && last - first > 2 * course.spec.period + 8 * SECOND
     };
     let alone = |course: &Course<'_, '_>| {
         let listens = course.spec.handler.port();
@@ -97,19 +102,15 @@ fn no_probes(run: &Timeline<'_>, kind: ProbeKind, of: impl Fn(&Course<'_, '_>) -
     Copy::of(run).without(course.exchanges(&course.probes)).without(told).done()
 }
 
-/// All revisions of all pods that show a turn of readiness, and those after them, two seconds later.
+/// All revisions of all pods come three seconds later, and one of them shows that a container is no longer ready.
 fn late_statuses(run: &Timeline<'_>) -> Option<History> {
-    let turns = run.pods.iter().any(|pod| pod.changes_of_condition("Ready").count() > 2);
-    let probed = of_kind(run, ProbeKind::Readiness).any(|course| course.spec.period > 0);
-    if !turns || !probed {
-        return None;
-    }
+    down(run)?;
     let revisions: Vec<EventId> =
         run.pods.iter().flat_map(|pod| pod.revisions.iter().map(|revision| revision.id)).collect();
-    Copy::of(run).moved(revisions, 2 * SECOND).done()
+    Copy::of(run).moved(revisions, 3 * SECOND).done()
 }
 
-/// A process that ignored its stop signal ends at another time, and whatever is heard of it after that with it.
+/// A process that ignored its stop signal ends at another time: too late by as much more as somebody was held up meanwhile.
 fn forced_end(run: &Timeline<'_>, by: i64) -> Option<History> {
     let ignored = |course: &Course<'_, '_>| {
         let waited = course.attempt.stop().zip(course.attempt.ended.as_ref());
@@ -122,7 +123,15 @@ fn forced_end(run: &Timeline<'_>, by: i64) -> Option<History> {
                 run.clocks.between(&stop.at, ended).is_some_and(|span| (span.lo - grace).abs() < SECOND / 2)
             })
     };
-    let course = courses(run).find(ignored)?;
-    let ended = course.attempt.ended.as_ref()?;
-    Copy::of(run).moved([ended.id], by).done()
+    let moved = |course: Course<'_, '_>| {
+        let (stop, ended) = (course.attempt.stop()?, course.attempt.ended.as_ref()?);
+        let noise = run.noise_between(&course.attempt.node, &stop.at, &ended.later(2 * by.max(0)));
+        let by = if by > 0 { by + noise } else { by };
+        let after = if by > 0 { what_follows(run, &course, ended.id) } else { Vec::new() };
+        let in_time = run.history.get(ended.id).is_some_and(|event| event.us + by < run.ended_us);
+        let undeleted = run.before_deletion(course.pod, &ended.later(by));
+        (in_time && undeleted).then_some((ended.id, after, by))
+    };
+    let (id, after, by) = courses(run).filter(ignored).find_map(moved)?;
+    Copy::of(run).moved([id], by).moved(after, by).done()
 }

@@ -1,6 +1,6 @@
 //! Probes in the wrong order with something else: with startup, with a deletion, with a probe that hangs.
 
-use probity_model::timeline::{Handler, Probe, ProbeKind};
+use probity_model::timeline::{ContainerKind, Handler, Probe, ProbeKind};
 use probity_model::{History, Timeline};
 
 use super::copy::Copy;
@@ -84,10 +84,11 @@ fn no_second_startup(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&course.probes)).done()
 }
 
-/// The last liveness probe before a deletion comes once more, three seconds after the stop signal.
+/// The last liveness probe before a deletion comes once more, three seconds after the stop signal. Sidecars live on while the
+/// others end, and so do their probes.
 fn after_deletion(run: &Timeline<'_>) -> Option<History> {
     let (course, by) = of_kind(run, ProbeKind::Liveness)
-        .filter(|course| course.pod.deleted.is_some())
+        .filter(|course| course.pod.deleted.is_some() && course.container.kind == ContainerKind::Main)
         .find_map(|course| {
             let (_, stop) = course.attempt.stop_signal()?;
             let lasts = course.attempt.last_line()?.at.at.lo > stop.at.lo + 4 * SECOND;
@@ -120,7 +121,7 @@ fn readiness_waits(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&gone)).done()
 }
 
-/// All probes of another kind are left out while one hangs.
+/// All probes of another kind are left out while one hangs: three and more each time.
 fn waits_for_another(run: &Timeline<'_>) -> Option<History> {
     let (course, gone) = courses(run).find_map(|hanging| {
         let hangs = hanging.probes.iter().filter(|probe| hanging.given_up(probe).is_some());
@@ -133,7 +134,8 @@ fn waits_for_another(run: &Timeline<'_>) -> Option<History> {
             spans.iter().any(|from| (*from..from + hanging.spec.timeout).contains(&at))
         };
         let gone: Vec<_> = other.probes.iter().filter(within).copied().collect();
-        (gone.len() > 3).then_some((other, gone))
+        let long = hanging.spec.timeout > 3 * other.spec.period;
+        (gone.len() > 3 && long && other.always_open()).then_some((other, gone))
     })?;
     Copy::of(run).without(course.exchanges(&gone)).done()
 }
@@ -153,7 +155,8 @@ fn give_up_later(run: &Timeline<'_>, least: i64, which: impl Fn(&Course<'_, '_>)
         let (probe, answer) = course.probes.iter().find_map(|probe| {
             let (answer, took) = course.given_up(probe)?;
             let timeout = course.spec.timeout;
-            let lasts = probe.at.at.lo + timeout + timeout.max(least) + SECOND < end;
+            let long = timeout + timeout.max(least) + SECOND;
+            let lasts = probe.at.at.lo + long < end && course.goes_on(run, probe.at.at.lo, long);
             (lasts && (took - timeout).abs() < SECOND / 4).then_some((*probe, answer))
         })?;
         Some((course, probe, answer))

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::copy::Copy;
 use super::course::{SECOND, courses, of_kind};
+use super::lives::spent;
 use super::{Damage, violated};
 
 pub(crate) const ALL: &[Damage] = &[
@@ -27,15 +28,16 @@ pub(crate) const ALL: &[Damage] = &[
     violated("a default is another one", &["probe.config.defaults"], other_default),
 ];
 
-/// The containers of a pod whose container was killed by its probe, beside that one.
-fn beside_killed(run: &Timeline<'_>) -> Option<(Vec<EventId>, String)> {
-    of_kind(run, ProbeKind::Liveness).find_map(|course| {
-        let other = course.pod.containers.iter().find(|other| other.name != course.container.name)?;
+/// The revisions of a pod after its liveness probe had a container killed and started again.
+fn after_kill(run: &Timeline<'_>) -> Option<Vec<EventId>> {
+    let killed = spent(run).filter(|(course, ..)| course.spec.kind == ProbeKind::Liveness);
+    killed.map(|(course, ..)| course).find_map(|course| {
         let again = |revision: &&Revision<'_>| {
-            revision.container(&course.container.name).is_some_and(|status| status.restarts > 0)
+            let status = revision.container(&course.container.name);
+            status.is_some_and(|status| status.restarts > course.attempt.number)
         };
         let ids: Vec<_> = course.pod.revisions.iter().filter(again).map(|revision| revision.id).collect();
-        (!ids.is_empty()).then(|| (ids, other.name.clone()))
+        (!ids.is_empty()).then_some(ids)
     })
 }
 
@@ -68,7 +70,7 @@ fn sibling_too(run: &Timeline<'_>) -> Option<History> {
 }
 
 fn moved_pod(run: &Timeline<'_>) -> Option<History> {
-    let (ids, _) = beside_killed(run)?;
+    let ids = after_kill(run)?;
     let moved = |object: &mut Value| object["status"]["podIP"] = "10.9.9.9".into();
     ids.iter().fold(Copy::of(run), |copy, id| copy.object(*id, moved)).done()
 }

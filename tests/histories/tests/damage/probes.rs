@@ -36,7 +36,8 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// The quietest stretch of a liveness or startup probe whose period is at least so long.
+/// The quietest stretch of a liveness or startup probe whose period is at least so long. A kubelet that was restarted on purpose
+/// owes no schedule.
 fn steady(
     run: &Timeline<'_>,
     period: i64,
@@ -44,6 +45,7 @@ fn steady(
     make: impl Fn(&Course<'_, '_>, &[&Probe<'_>]) -> Option<History>,
 ) -> Option<History> {
     let courses: Vec<_> = courses(run)
+        .filter(|_| !run.node_was_touched())
         .filter(|course| course.spec.kind != ProbeKind::Readiness && !course.is_command())
         .filter(|course| course.spec.period >= period)
         .collect();
@@ -126,25 +128,43 @@ fn impatient(run: &Timeline<'_>) -> Option<History> {
 
 fn no_first(run: &Timeline<'_>) -> Option<History> {
     let course = courses(run).find(|course| {
-        let kept = course.spec.kind != ProbeKind::Readiness && !course.is_command();
-        kept && course.spec.initial_delay == 0 && course.attempt.number == 0 && left(course).is_some()
+        let kept = course.spec.kind != ProbeKind::Readiness && !course.is_gated();
+        kept && course.spec.initial_delay == 0
+            && course.attempt.number == 0
+            && left(course).is_some()
+            && lasts(run, course)
     })?;
     Copy::of(run).without(course.exchanges(left(&course)?)).done()
 }
 
-/// The first probes of a course, those of a period and four seconds.
+/// Whether a life went on for a while after its first probes.
+fn lasts(run: &Timeline<'_>, course: &Course<'_, '_>) -> bool {
+    course.opened().is_some_and(|opened| course.goes_on(run, opened, course.spec.period + 8 * SECOND))
+}
+
+/// The first probes of a course, those of a period and four seconds, if the one after them passes.
 fn left<'c, 'h>(course: &'c Course<'_, 'h>) -> Option<&'c [&'c Probe<'h>]> {
-    let until = course.attempt.began.at.hi + course.spec.period + 4 * SECOND;
+    let until = course.opened()? + course.spec.period + 4 * SECOND;
     let many = course.probes.iter().take_while(|probe| probe.at.at.lo < until).count();
-    (many > 0 && many < course.probes.len()).then(|| &course.probes[..many])
+    let next = course.probes.get(many)?;
+    let told_apart = course.probes.iter().all(|probe| probe.is(course.spec.kind)) && course.always_open();
+    (many > 0 && next.passed == Some(true) && told_apart).then(|| &course.probes[..many])
 }
 
 fn readiness_stops(run: &Timeline<'_>) -> Option<History> {
     let long = |course: &Course<'_, '_>| {
         let many = course.probes.len();
-        many >= 12 && course.gap(course.probes[many / 2], course.probes[many - 1]) > 6 * SECOND
+        let pace = course.spec.period.max(course.spec.timeout);
+        many >= 12 && course.gap(course.probes[many / 2], course.probes[many - 1]) > 4 * SECOND + 2 * pace
     };
-    let course = of_kind(run, ProbeKind::Readiness).find(long)?;
+    // What a shut port hides, and what another probe of the same endpoint may have been, ends for no one to see.
+    let told_apart = |course: &Course<'_, '_>| {
+        let readiness = course.probes.iter().all(|probe| probe.is(ProbeKind::Readiness));
+        let plain = course.attempt.requests.iter().all(|asked| !asked.followed());
+        let known = course.probes.iter().all(|probe| probe.passed.is_some());
+        readiness && course.always_open() && course.is_quick() && plain && known
+    };
+    let course = of_kind(run, ProbeKind::Readiness).find(|course| long(course) && told_apart(course))?;
     Copy::of(run).without(course.exchanges(&course.probes[course.probes.len() / 2..])).done()
 }
 

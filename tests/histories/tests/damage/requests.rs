@@ -51,7 +51,11 @@ pub(crate) const ALL: &[Damage] = &[
         plain(run, |request| request.body = 7)
     }),
     violated("all probes ask for another path", &["probe.http.method-get"], other_path),
-    violated("without a path the probe asks for /healthz", &["probe.http.default-path"], other_default_path),
+    violated(
+        "without a path the probe asks for /index.html",
+        &["probe.http.default-path"],
+        other_default_path,
+    ),
     violated(
         "a probe comes on the connection of the one before",
         &["probe.http.new-connection-each"],
@@ -184,7 +188,7 @@ fn other_default_path(run: &Timeline<'_>) -> Option<History> {
         let root = written.and_then(|http| http.get("path")?.as_str()).is_some_and(|path| path == "/");
         root && course.probes.len() > 1 && course.is_http()
     };
-    asks_for(run, &courses(run).find(unwritten)?, "/healthz")
+    asks_for(run, &courses(run).find(unwritten)?, "/index.html")
 }
 
 fn reused(run: &Timeline<'_>) -> Option<History> {

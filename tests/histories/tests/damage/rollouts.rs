@@ -30,6 +30,19 @@ fn is(what: &Happening, kind: &str) -> bool {
     matches!(what, Happening::Sighting(Sighting { kind: of, .. }) if of == kind)
 }
 
+/// All revisions of Deployments.
+pub(crate) fn deployments(run: &Timeline<'_>) -> Vec<EventId> {
+    run.history.events().filter(|(_, event)| is(&event.what, "Deployment")).map(|(id, _)| id).collect()
+}
+
+/// The object of a sighting.
+pub(crate) fn object<'h>(run: &Timeline<'h>, id: EventId) -> Option<&'h Value> {
+    match &run.history.get(id)?.what {
+        Happening::Sighting(sighting) => Some(&sighting.object),
+        _ => None,
+    }
+}
+
 /// The revisions of Deployments that say that their rollout stalls.
 fn stalled(run: &Timeline<'_>) -> Vec<EventId> {
     let says = |what: &Happening| match what {

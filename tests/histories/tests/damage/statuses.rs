@@ -1,7 +1,7 @@
 //! Statuses of pods that say something else than what the targets saw.
 
 use probity_model::clocks::Order;
-use probity_model::timeline::{ContainerKind, ContainerSeen, ProbeKind, Revision, State};
+use probity_model::timeline::{ContainerKind, ContainerSeen, Probe, ProbeKind, Revision, State};
 use probity_model::{EventId, History, Timeline};
 
 use super::copy::Copy;
@@ -24,7 +24,7 @@ pub(crate) const ALL: &[Damage] = &[
         &["prober.sync.readiness-status-path"],
         never_ready,
     ),
-    violated("ready is shown five seconds late", &["prober.sync.readiness-status-path"], ready_late),
+    violated("ready is shown seven seconds late", &["prober.sync.readiness-status-path"], ready_late),
     violated(
         "ready stays, though readiness probes fail",
         &["probe.readiness.failure-marks-unready"],
@@ -83,7 +83,7 @@ pub(crate) const ALL: &[Damage] = &[
 ];
 
 /// The revisions of a course's pod that show its life running.
-fn shown<'t, 'h>(
+pub(crate) fn shown<'t, 'h>(
     course: &Course<'t, 'h>,
 ) -> impl DoubleEndedIterator<Item = (&'t Revision<'h>, ContainerSeen<'h>)> {
     let (name, number) = (course.container.name.clone(), course.attempt.number);
@@ -105,7 +105,8 @@ fn all_say(run: &Timeline<'_>, container: &str, ids: &[EventId], field: &str, to
 
 /// The first revision that shows a life running before its first readiness probe came.
 fn before_readiness<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, EventId)> {
-    of_kind(run, ProbeKind::Readiness).filter(|course| course.attempt.number == 0).find_map(|course| {
+    let own = |course: &Course<'_, '_>| course.attempt.number == 0 && course.spec.handler.host().is_none();
+    of_kind(run, ProbeKind::Readiness).filter(own).find_map(|course| {
         let first = course.probes.first()?;
         let early = |(revision, status): &(&Revision<'_>, ContainerSeen<'_>)| {
             !status.ready && run.clocks.order(&revision.at, &first.at) == Order::Before
@@ -143,24 +144,42 @@ fn never_ready(run: &Timeline<'_>) -> Option<History> {
 }
 
 fn ready_late(run: &Timeline<'_>) -> Option<History> {
-    let course = passing(run, 8 * SECOND).filter(|course| course.pod.containers.len() == 1)?;
-    let from = shown(&course).find(|(_, status)| status.ready)?.0.id;
-    let late = course.pod.revisions.iter().map(|revision| revision.id).filter(|id| *id >= from);
-    Copy::of(run).moved(late, 5 * SECOND).done()
+    let course = passing(run, 10 * SECOND).filter(|course| course.pod.containers.len() == 1)?;
+    // Who was never shown as not ready may be ready at once.
+    let (first, unready) = shown(&course).next()?;
+    let known = run.clocks.order(&first.at, &course.probes.first()?.at) == Order::Before;
+    if unready.ready || !known {
+        return None;
+    }
+    let from = shown(&course).find(|(_, status)| status.ready)?.0;
+    if !run.before_deletion(course.pod, &from.at.later(8 * SECOND)) {
+        return None;
+    }
+    let late = course.pod.revisions.iter().map(|revision| revision.id).filter(|id| *id >= from.id);
+    Copy::of(run).moved(late, 7 * SECOND).done()
 }
 
-/// The revision at which a container became not ready by its probe, and those after it that say so too.
-fn down<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, Vec<EventId>)> {
-    of_kind(run, ProbeKind::Readiness).find_map(|course| {
+/// The revision at which a container became not ready by its probe, which goes on to fail for five seconds, and those after it
+/// that say so too.
+pub(crate) fn downs<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Course<'t, 'h>, Vec<EventId>)> {
+    of_kind(run, ProbeKind::Readiness).filter_map(|course| {
         let states: Vec<_> = shown(&course).collect();
         let at = states.windows(2).position(|pair| pair[0].1.ready && !pair[1].1.ready)? + 1;
         let down = states[at..].iter().take_while(|(_, status)| !status.ready);
         let ids: Vec<_> = down.map(|(revision, _)| revision.id).collect();
-        let until = states[at].0.at.at.lo + 5 * SECOND;
-        let lasts = ids.last().and_then(|id| run.history.get(*id)).is_some() && run.ended_us > until;
-        let failing = course.probes.iter().rev().take(3).all(|probe| probe.passed == Some(false));
-        (lasts && failing).then_some((course, ids))
+        let shown = states[at].0;
+        let later = |probe: &&&Probe<'_>| run.clocks.order(&shown.at, &probe.at) == Order::Before;
+        let failing = course.probes.iter().filter(later).take_while(|probe| probe.passed == Some(false));
+        let lasts = failing.last().is_some_and(|last| run.at_least(&shown.at, &last.at) > 5 * SECOND);
+        let own = course.spec.handler.host().is_none() && !run.node_was_touched();
+        (lasts && own && run.before_deletion(course.pod, &shown.at.later(6 * SECOND)))
+            .then_some((course, ids))
     })
+}
+
+/// The first of them whose probes were all answered at once.
+pub(crate) fn down<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, Vec<EventId>)> {
+    downs(run).find(|(course, _)| course.is_quick())
 }
 
 /// Becoming not ready is not shown, or shown later.
@@ -199,7 +218,10 @@ fn unprobed(run: &Timeline<'_>, kind: ProbeKind) -> Option<(String, Vec<EventId>
             };
             let ids: Vec<_> = pod.revisions.iter().filter(runs).map(|revision| revision.id).collect();
             let first = run.history.get(*ids.first()?)?.us;
-            let long = run.ended_us - first > 10 * SECOND;
+            let other = |revision: &&Revision<'_>| Some(&revision.id) > ids.last();
+            let until = pod.revisions.iter().find(other).map_or(run.ended_us, |other| other.at.at.lo);
+            let asked = pod.deleted.and_then(|id| run.history.get(id)).map_or(i64::MAX, |event| event.us);
+            let long = until.min(asked) - first > 10 * SECOND;
             (container.probe(kind).is_none() && long).then(|| (container.name.clone(), ids))
         },
     )
@@ -231,7 +253,9 @@ fn never_started(run: &Timeline<'_>) -> Option<History> {
     let course = of_kind(run, ProbeKind::Startup).find(|course| {
         let success = course.attempt.first_success(ProbeKind::Startup);
         let at = success.and_then(|success| run.clocks.on_harness(&success.at));
-        at.is_some_and(|at| run.ended_us - at.hi > 6 * SECOND)
+        let inherited = course.attempt.number > 0;
+        let lasts = success.is_some_and(|of| course.goes_on(run, of.at.at.lo, 4 * SECOND));
+        lasts && !inherited && at.is_some_and(|at| run.ended_us - at.hi > 6 * SECOND)
     })?;
     let ids: Vec<_> = shown(&course).map(|(revision, _)| revision.id).collect();
     all_say(run, &course.container.name, &ids, "started", false)
@@ -285,7 +309,7 @@ fn ready_dead(run: &Timeline<'_>) -> Option<History> {
 
 /// A revision comes after each probe that differs from the one before in its number only.
 fn chatty(run: &Timeline<'_>) -> Option<History> {
-    let course = passing(run, 7 * SECOND).filter(|course| course.probes.len() > 8)?;
+    let course = passing(run, 15 * SECOND).filter(|course| course.probes.len() > 12)?;
     let model = shown(&course).rfind(|(_, status)| status.ready)?.0.id;
     let event = run.history.get(model)?;
     let later = course
@@ -293,7 +317,12 @@ fn chatty(run: &Timeline<'_>) -> Option<History> {
         .iter()
         .filter_map(|probe| run.history.get(probe.id))
         .filter(|heard| heard.us > event.us);
+    let later: Vec<_> = later.collect();
+    if later.len() < 10 {
+        return None;
+    }
     later
+        .into_iter()
         .fold(Copy::of(run), |copy, heard| copy.with(super::copy::revised(event, heard.us + SECOND / 10)))
         .done()
 }

@@ -2,7 +2,7 @@
 
 use probity_model::timeline::{Connection, Handler, Through};
 use probity_model::{EventId, History, Timeline};
-use probity_script::witness::{Accepted, Fact, Request};
+use probity_script::witness::{Accepted, Ending, Fact, Request};
 
 use super::copy::Copy;
 use super::course::{Course, courses};
@@ -139,7 +139,7 @@ fn to(run: &Timeline<'_>, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<His
         .done()
 }
 
-fn accepted(copy: Copy, id: EventId, change: impl FnOnce(&mut Accepted)) -> Copy {
+pub(crate) fn accepted(copy: Copy, id: EventId, change: impl FnOnce(&mut Accepted)) -> Copy {
     copy.line(id, |line| {
         if let Fact::Accepted(accepted) = &mut line.fact {
             change(accepted);
@@ -187,10 +187,18 @@ fn command(run: &Timeline<'_>, change: impl Fn(&mut Fact)) -> Option<History> {
 }
 
 fn held_open(run: &Timeline<'_>) -> Option<History> {
-    let (course, closed) = courses(run).filter(is_tcp).find_map(|course| {
-        let closed = connection(&course, 1)?.closed.as_ref()?.at.id;
-        Some((course, closed))
-    })?;
+    let alone = |course: &Course<'_, '_>| {
+        let port = course.spec.handler.port();
+        course.container.probes.iter().filter(|other| other.handler.port() == port).count() == 1
+    };
+    let (course, closed) =
+        courses(run).filter(|course| is_tcp(course) && alone(course)).find_map(|course| {
+            let connection = connection(&course, 1)?;
+            let closed = connection.closed.as_ref()?;
+            // What the target itself ends, or does not take, is not the kubelet's to close.
+            let by_peer = matches!(closed.how, Ending::PeerClosed | Ending::PeerReset);
+            (by_peer && connection.accepted.answer == "serve").then_some((course, closed.at.id))
+        })?;
     let end = course.attempt.last_line()?.at.at.lo;
     (course.probes[1].at.at.lo + 5_000_000 < end).then(|| Copy::of(run).moved([closed], 5_000_000).done())?
 }

@@ -1,0 +1,51 @@
+//! Places where a damage goes unnoticed, each with the reason: what the judges lack there, or why they are right to be silent.
+
+/// A damage, the case, and why nobody notices it there.
+pub(crate) const ALL: &[(&str, &str, &str)] = &[
+    (
+        "no replica is available while new ones crash",
+        "scenario/rollout-crashloop/settle=3",
+        "a new pod counted as available there, which is the known divergence; after that the judge asks no more",
+    ),
+    (
+        "an HTTP probe that hangs is waited for twice as long",
+        "probe_types/liveness-catches-hang",
+        "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",
+    ),
+    (
+        "started is never shown, though the startup probe passed",
+        "probe_types/startup-reruns-after-kill",
+        "the judge asks only those lives for `started: true` that were not ended, and here the life is killed",
+    ),
+    (
+        "an event of a failed probe names another status",
+        "probe_http/answer-failures",
+        "a pod with twenty warnings and more: the kubelet may have dropped the one that names the status",
+    ),
+    (
+        "an error of the prober is told as a failure",
+        "probe_http/body-short",
+        "the judge takes a body that breaks off by what it changes in the pod, and reads no event about it",
+    ),
+    (
+        "an error of the prober is told as a failure",
+        "prober/retry-on-error",
+        "the judge takes a body that breaks off by what it changes in the pod, and reads no event about it",
+    ),
+    (
+        "a connection that is refused is told as an error of the prober",
+        "probe_http/address-loopback-of-the-node",
+        "the judge of the loopback address takes any event that says failed, and misses none that says errored",
+    ),
+    (
+        "a connection that is refused is told as an error of the prober",
+        "probe_types/startup-slow-boot",
+        "the port opens later: only where it never does is a refusal told from a probe that found nobody yet",
+    ),
+];
+
+/// Why a damage may go unnoticed in a case.
+pub(crate) fn why(what: &str, case: &str) -> Option<&'static str> {
+    let of = |(damage, place, _): &&(&str, &str, &str)| *damage == what && *place == case;
+    ALL.iter().find(of).map(|(.., why)| *why)
+}

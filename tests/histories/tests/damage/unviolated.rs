@@ -1,0 +1,80 @@
+//! The clauses that no damage makes `violated`, and no defect of a real kubelet is meant to, each with the reason.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A clause, and why nothing in the tables breaks it.
+const KNOWN: &[(&str, &str)] = &[
+    (
+        "probe.grpc.naming-advice",
+        "advice to whoever writes a service's name; that the name arrives as written is probe.grpc.service-field",
+    ),
+    (
+        "probe.grpc.uses-same-endpoint-three-kinds",
+        "the judge is silent where a state stays too long or `started` comes too early: probe.startup.started-field and \
+         probe.readiness.failure-marks-unready notice those, and a recorded check with another effect would have to be made up",
+    ),
+    (
+        "probe.tcp.blind-to-app",
+        "in the only recorded lives with such probes somebody was held up, and a run of probes that was held up leaves a doubt",
+    ),
+    (
+        "probe.tcp.host-service-name-unusable",
+        "no damage is written yet: such a probe arrives nowhere, so only the status of its pod could be changed",
+    ),
+    (
+        "probe.exec.fork-then-exit-fails",
+        "no damage is written yet: a command that leaves a child behind was recorded in one case, with one outcome",
+    ),
+    (
+        "prober.worker.restart-jitter",
+        "no damage is written yet: the first probes of all containers of a node would have to move together",
+    ),
+    (
+        "scenario.dependency.peer-pods",
+        "no damage is written yet: it must strike a pod in the midst of a chain, for of the last one the clause does not speak",
+    ),
+    (
+        "scenario.exec.zombies",
+        "no damage is written yet: the list of the processes of a container would have to be changed",
+    ),
+    (
+        "scenario.liveness.overload-cascade",
+        "the effect is counted and not promised: accused is only who stops a container without a probe under load",
+    ),
+    (
+        "scenario.readiness.mgmt-port-hides-saturation",
+        "no damage is written yet: the requests of a client would have to be changed together with the readiness of a pod",
+    ),
+];
+
+/// The clauses that the rows of `tests/saboteur` name in `notices`.
+fn by_real_defects() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../saboteur");
+    let tables = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let tables = tables.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+    let texts: Vec<String> = tables.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let lists = texts.iter().flat_map(|text| text.split("notices: [").skip(1));
+    let lists = lists.map(|rest| rest.split(']').next().unwrap_or_default());
+    lists.flat_map(|list| list.split(',').map(|clause| clause.trim().to_owned())).collect()
+}
+
+#[test]
+fn each_testable_clause_is_violated_by_a_damage_or_a_real_defect_or_says_why_not() {
+    let damages = super::FOUND.iter().filter(|(_, damage, _)| damage.word == "violated");
+    let mut broken: BTreeSet<String> =
+        damages.flat_map(|(.., found)| found.iter().flat_map(|found| found.by.clone())).collect();
+    let real = by_real_defects();
+    assert!(real.len() > 50, "the tables of real defects name {} clauses", real.len());
+    broken.extend(real);
+    let testable = super::REGISTRY.catalogue.iter().filter(|clause| clause.untestable.is_none());
+    let whole: BTreeSet<&str> = testable.map(|clause| clause.id.as_str()).collect();
+    let known: BTreeSet<&str> = KNOWN.iter().map(|(clause, _)| *clause).collect();
+    let left = whole.iter().filter(|clause| !broken.contains(**clause) && !known.contains(**clause));
+    let stale = known.iter().filter(|clause| broken.contains(**clause) || !whole.contains(**clause));
+    let wrong: Vec<String> = left
+        .map(|clause| format!("nothing violates {clause}"))
+        .chain(stale.map(|clause| format!("{clause} is violated, or is no clause, and still has a reason")))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
