@@ -1,22 +1,15 @@
-//! What a restart of the kubelet or a deletion must leave as it is, and a command as it is written.
+//! What a deletion must leave as it is, and a command as it is written.
 
-use probity_model::history::Did;
-use probity_model::timeline::{ContainerKind, ProbeKind, Revision};
+use probity_model::timeline::{ContainerKind, ProbeKind};
 use probity_model::{EventId, History, Timeline};
 use probity_script::witness::Fact;
 use serde_json::json;
 
-use super::copy::{Copy, revised, write_condition, write_status};
+use super::copy::Copy;
 use super::course::{SECOND, courses, of_kind};
-use super::statuses::shown;
 use super::{Damage, violated};
 
 pub(crate) const ALL: &[Damage] = &[
-    violated(
-        "a restart of the kubelet makes a container not ready",
-        &["prober.kubelet-restart.status-kept"],
-        unready_by_restart,
-    ),
     violated(
         "a sidecar is started again while its pod is being deleted",
         &["prober.termination.sidecar-liveness"],
@@ -33,27 +26,6 @@ pub(crate) const ALL: &[Damage] = &[
         deletion_hurries,
     ),
 ];
-
-/// A second after the kubelet was restarted a revision shows a container as not ready, though its probes pass.
-fn unready_by_restart(run: &Timeline<'_>) -> Option<History> {
-    let restarted = run.deeds.iter().find_map(|(id, deed)| {
-        let verb = |verb: &str| verb == "restart-kubelet";
-        let did = matches!(&deed.did, Did::NodeVerb { verb: of, exit: Some(0), .. } if verb(of));
-        did.then(|| run.history.get(*id).map(|event| event.us))?
-    })?;
-    let (course, model) = of_kind(run, ProbeKind::Readiness).find_map(|course| {
-        let ready = |shown: &(&Revision<'_>, _)| shown.0.at.at.lo < restarted;
-        let (model, status) = shown(&course).filter(ready).last()?;
-        let passes = course.probes.iter().all(|probe| probe.passed == Some(true));
-        let id = model.id;
-        (status.ready && passes).then_some((course, id))
-    })?;
-    let mut event = revised(run.history.get(model)?, restarted + SECOND);
-    write_status(&mut event, &course.container.name, |status| status["ready"] = false.into());
-    write_condition(&mut event, "Ready", false);
-    write_condition(&mut event, "ContainersReady", false);
-    Copy::of(run).with(event).done()
-}
 
 /// The last revision of a pod that is being deleted counts one more restart of its sidecar, which runs.
 fn sidecar_again(run: &Timeline<'_>) -> Option<History> {
