@@ -61,7 +61,7 @@ fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> 
 }
 
 /// Over neighbours in a row, the time is that of so many periods. Each turn has its instant, so only what holds up the last
-/// of them can excuse it, and not what held up others on the way.
+/// of them can excuse it, and not stalls that held up others on the way. On a saturated node turns are left out altogether.
 fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
     let chains = pairs.chunk_by(|(_, b), (next, _)| b.id == next.id).filter(|chain| chain.len() > 1);
     let drift = |chain: &[Pair<'_, '_>]| {
@@ -69,7 +69,8 @@ fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) ->
         let bound = around(count * life.spec.period, &format!("{count} × periodSeconds"), clause.slack_us());
         let quantity = format!("the whole time between {count} neighbours of {}", life.words());
         let mut measured = measure(life, quantity, (first.0, last.1), bound)?;
-        measured.noise = measured.noise.min(life.run.stalled_at(&last.1.at));
+        let saturated = life.run.saturated_between(&life.node, &first.0.at, &last.1.at);
+        measured.noise = measured.noise.min(life.run.stalled_at(&last.1.at)).max(saturated);
         Some(measured)
     };
     chains.filter_map(drift).collect()

@@ -45,7 +45,8 @@ pub(crate) enum Stop<'t, 'h> {
 
 /// Every life in which a probe of this kind failed as often as it may.
 pub(crate) fn exhausted<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Vec<Exhausted<'t, 'h>> {
-    run.lives().of(kind).into_iter().filter_map(Exhausted::of).collect()
+    // A kubelet that starts afresh counts afresh.
+    run.lives().of(kind).undisturbed().into_iter().filter_map(Exhausted::of).collect()
 }
 
 impl<'t, 'h> Exhausted<'t, 'h> {

@@ -179,11 +179,16 @@ impl<'h> Timeline<'h> {
     /// For how long a node was saturated just before an instant. What a kubelet began then arrived so much later, and its own
     /// clock ran: the time since seems shorter than it was to the kubelet.
     fn saturated_before(&self, node: &str, at: &Stamp) -> i64 {
+        self.saturated_between(node, &at.earlier(SATURATION_DELAYS), at)
+    }
+
+    /// For how long a node was saturated between two instants.
+    #[must_use]
+    pub fn saturated_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let spans = self.noise.iter().filter_map(|(_, noise)| match &noise.clock {
             Clock::Node(of) if of == node && noise.by == Listener::Node => {
-                let before = self.bring(at, &noise.clock)?;
-                let window = Interval::new(before.lo.saturating_sub(SATURATION_DELAYS), before.hi);
-                Interval::new(noise.from_us, noise.to_us).meet(window)
+                let (from, to) = (self.bring(from, &noise.clock)?, self.bring(to, &noise.clock)?);
+                Interval::new(noise.from_us, noise.to_us).meet(Interval::new(from.lo, to.hi))
             }
             _ => None,
         });
