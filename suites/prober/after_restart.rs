@@ -102,7 +102,12 @@ fn judge_gain<'h>(
                 "{} was shown as {word} after a restart of its kubelet, and no probe of it succeeded",
                 life.name()
             );
-            seen.violated(finding, [before.id, restart.began.id, gained.id]);
+            let events = [before.id, restart.began.id, gained.id];
+            if kind == ProbeKind::Startup {
+                seen.diverges(finding, events)
+            } else {
+                seen.violated(finding, events)
+            }
         }
         (None, _) if life.watched_for(&restart.over, clause.tolerance_us("watched")) => {
             let failed = life.probes.iter().rfind(|probe| run.before(&restart.over, &probe.at));

@@ -73,8 +73,9 @@ pub(super) fn restart_shuts_the_gate(run: &Timeline<'_>, clause: &Clause, seen: 
 }
 
 /// The lives of all containers with a startup probe and one of this kind.
+/// What a kubelet that starts afresh takes for started is a clause of its own, `prober.kubelet-restart.nothing-gained`.
 fn with_both<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Lives<ProbedLife<'t, 'h>> {
-    run.lives().of(ProbeKind::Startup).only(|startup| startup.container.probe(kind).is_some())
+    run.lives().of(ProbeKind::Startup).undisturbed().only(|startup| startup.container.probe(kind).is_some())
 }
 
 /// Holds each probe of a kind against the opening of the gate.

@@ -53,7 +53,7 @@ fn shows<'t, 'h>(
 
 /// `started` in the status is false until the startup probe has succeeded, and true soon after.
 pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for startup in run.lives().of(ProbeKind::Startup) {
+    for startup in run.lives().of(ProbeKind::Startup).undisturbed() {
         let success = opening(&startup);
         for (revision, status) in shows(startup.pod, &startup.container.name, startup.number) {
             let early = is_before(&startup, revision, success.as_ref());

@@ -62,7 +62,7 @@ fn a_restart_makes_nothing_ready() {
 
 #[test]
 fn a_restart_makes_nothing_started() {
-    for (at, word) in [(22.0, "violated"), (24.0, "holds")] {
+    for (at, word) in [(22.0, "diverges"), (24.0, "holds")] {
         let mut run = pod(GAINED, &json!({ "startupProbe": http("/s", 2) }));
         run.probe(3.0, "/s", 503);
         restart(&mut run, 20.0);
