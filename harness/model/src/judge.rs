@@ -178,7 +178,24 @@ fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &Fa
     let mut facets = facets::joined(&clause.facets, &sights);
     facets.retain(|one| one.seen != Sight::Unseen);
     let (verdict, measured) = seen.verdict()?;
+    let verdict = acquitted_by_no_loss(verdict, timeline);
     Some((without_excuse(verdict, clause, timeline), measured, facets))
+}
+
+/// What held where it was seen may have been broken where lines are missing: then the history does not show that it holds. A
+/// container without probes is a helper, whose lines no clause of probes rests on.
+fn acquitted_by_no_loss(verdict: Verdict, timeline: &Timeline<'_>) -> Verdict {
+    let Verdict::Holds { evidence } = &verdict else { return verdict };
+    let probed = |gap: &Gap| match &gap.of {
+        Source::Witness { pod, container } => timeline
+            .containers()
+            .any(|(of, one)| of.name == *pod && one.name == *container && !one.probes.is_empty()),
+        _ => false,
+    };
+    let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| probed(gap)) else { return verdict };
+    let why = format!("it held where it was seen, and {} ({})", what_was_missed(gap), gap.why);
+    let events = evidence.events().iter().copied().chain([*id]).collect();
+    Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
 }
 
 /// What some kubelets are known to do is a violation of the others.

@@ -6,6 +6,7 @@ use probity_case::{CaseName, Profile};
 use probity_model::clause::{ClauseId, Level, Source};
 use probity_model::expect::Expected;
 use probity_model::facets::FacetSeen;
+use probity_model::verdict::Doubt;
 use probity_model::{EventId, Judgement, Measurement};
 use serde::{Deserialize, Serialize};
 
@@ -318,6 +319,14 @@ pub struct HistoryRef {
     pub sha256: String,
     /// How many events it has.
     pub events: usize,
+}
+
+impl ClauseReport {
+    /// Whether it held wherever it was seen, and was not seen in all that it speaks of.
+    #[must_use]
+    pub fn is_half_seen(&self) -> bool {
+        self.reason == Some(Reason::Doubt(Doubt::HalfSeen))
+    }
 }
 
 impl Report {

@@ -144,7 +144,9 @@ impl Report {
             facts.add(case.verdict, true);
         }
         for clause in &self.clauses {
-            facts.add(clause.verdict, clause.judged_in.iter().any(|judged| judged.intended));
+            // What was left out of a run is no doubt about the cluster.
+            let word = if clause.is_half_seen() { Word::Holds } else { clause.verdict };
+            facts.add(word, clause.judged_in.iter().any(|judged| judged.intended));
         }
         facts
     }

@@ -66,7 +66,8 @@ pub(super) fn profile(
     stalled_percent: i64,
 ) -> ProfileReport {
     let counts = Counts::of(clauses.iter().map(|clause| clause.verdict));
-    let (result, why) = outcome(counts, modified, stalled_percent);
+    let half_seen = clauses.iter().any(|clause| clause.is_half_seen());
+    let (result, why) = outcome(counts, half_seen, modified, stalled_percent);
     let mut names: BTreeMap<Word, Vec<ClauseId>> = BTreeMap::new();
     for clause in clauses {
         names.entry(clause.verdict).or_default().push(clause.id.clone());
@@ -74,7 +75,12 @@ pub(super) fn profile(
     ProfileReport { profile, result, why, counts, clauses: names }
 }
 
-fn outcome(counts: Counts, modified: bool, stalled_percent: i64) -> (ProfileOutcome, String) {
+fn outcome(
+    counts: Counts,
+    half_seen: bool,
+    modified: bool,
+    stalled_percent: i64,
+) -> (ProfileOutcome, String) {
     if stalled_percent > TOO_NOISY_PERCENT {
         let why = format!(
             "the nodes are too noisy: processes were stalled for {stalled_percent} % of the time, more than {TOO_NOISY_PERCENT} %"
@@ -85,7 +91,7 @@ fn outcome(counts: Counts, modified: bool, stalled_percent: i64) -> (ProfileOutc
         (ProfileOutcome::Failure, "a clause was violated")
     } else if counts.error > 0 {
         (ProfileOutcome::Invalid, "the harness or its surroundings failed")
-    } else if counts.decided() == 0 {
+    } else if counts.decided() == 0 && !half_seen {
         (ProfileOutcome::Invalid, "nothing was decided")
     } else if modified {
         (ProfileOutcome::Invalid, "the program was built from sources that differ from its commit")

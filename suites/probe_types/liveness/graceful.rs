@@ -154,7 +154,8 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     let left = grace - if hooked { stop.at.at.hi - spent.at.at.lo } else { 0 };
     // What a hook takes is counted in whole seconds.
     let exact = if hooked { WHOLE_SECOND } else { NEAR };
-    let least = (left - exact).max(LEAST_GRACE - exact);
+    // The kubelet gives no less than two seconds, but the document promises no more than the grace period.
+    let least = (left - exact).max(LEAST_GRACE.min(grace) - exact);
     let most = (left + exact).max(LEAST_GRACE) + clause.slack_us();
     let (slack, exact) = (seconds(clause.slack_us()), seconds(exact));
     let bound = Bound::at_most(most, format!("what is left of the grace period + {exact} + {slack}"))
