@@ -136,12 +136,19 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 let spent = probed.spec.kind != ProbeKind::Readiness && Exhausted::of(known).is_some();
                 // A startup probe that just succeeded had not been shown yet.
                 let done = probed.spec.kind == ProbeKind::Startup && passed_by(&probed, &restart.over);
-                if due && !spent && !done && probed.is_seen() && probed.is_unmistaken() {
+                // One that is taken for started by mistake gets none: that is what `nothing-gained` speaks of.
+                let taken = probed.spec.kind == ProbeKind::Startup && shown_started(&probed, restart);
+                if due && !spent && !done && !taken && probed.is_seen() && probed.is_unmistaken() {
                     judge_resumed(clause, &probed, restart, seen);
                 }
             }
         }
     }
+}
+
+/// Whether the container was shown as started after a restart of its kubelet.
+fn shown_started(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> bool {
+    life.first_shown(&restart.began, |_, seen| seen.started == Some(true)).is_some()
 }
 
 /// Whether a probe came by then that was no failure.

@@ -104,6 +104,14 @@ pub struct Blur {
     pub from: i64,
     /// The end: the time may be so much shorter.
     pub to: i64,
+    /// The beginning as the kubelet knows it, whose node was saturated: to the kubelet the time may be so much longer, which
+    /// matters to lower bounds only.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub begun: i64,
+}
+
+fn is_no_time(time: &i64) -> bool {
+    *time == 0
 }
 
 impl Blur {
@@ -149,20 +157,23 @@ impl Measurement {
     #[must_use]
     pub fn fit(&self) -> Fit {
         let Interval { lo, hi } = self.observed;
-        self.fit_of(Interval { lo: lo.saturating_sub(self.blur.to), hi: hi.saturating_add(self.blur.from) })
+        let Blur { from, to, begun } = self.blur;
+        let (lo, latest) = (lo.saturating_sub(to), hi.saturating_add(from));
+        self.fit_of(Interval { lo, hi: latest }, hi.saturating_add(from.max(begun)))
     }
 
     /// Whether it would be met but for its blurred ends: such a measurement says nothing, neither for nor against.
     #[must_use]
     pub fn is_blurred(&self) -> bool {
-        self.fit() == Fit::Undecided && self.fit_of(self.observed) == Fit::Met
+        self.fit() == Fit::Undecided && self.fit_of(self.observed, self.observed.hi) == Fit::Met
     }
 
-    fn fit_of(&self, observed: Interval) -> Fit {
+    /// How an interval lies to the bound; `longest` is the longest that it can have been to the kubelet.
+    fn fit_of(&self, observed: Interval, longest: i64) -> Fit {
         let lower = self.bound.lower.as_ref().map_or(Fit::Met, |limit| {
             if observed.lo >= limit.value {
                 Fit::Met
-            } else if observed.hi < limit.value {
+            } else if longest < limit.value {
                 Fit::Missed
             } else {
                 Fit::Undecided
@@ -202,7 +213,7 @@ impl Measurement {
                 words += &format!(", {name} {} ({formula})", show(*value));
             }
         }
-        for (name, by) in [("beginning", self.blur.from), ("end", self.blur.to)] {
+        for (name, by) in [("beginning", self.blur.from.max(self.blur.begun)), ("end", self.blur.to)] {
             if by > 0 {
                 words += &format!("; its {name} may be {} earlier, for a stall", seconds(by));
             }

@@ -144,8 +144,9 @@ impl<'h> Timeline<'h> {
             bound,
             noise: self.noise_between(node, from, to),
             blur: Blur {
-                from: self.stalled_at(from).max(self.saturated_before(node, from)),
+                from: self.stalled_at(from),
                 to: self.stalled_at(to),
+                begun: self.saturated_before(node, from),
             },
             events: vec![from_id, to_id],
         })

@@ -64,7 +64,7 @@ fn at_once(course: &Exchanges<'_, '_>, hop: &Hop<'_, '_>, seen: &mut Seen) {
         observed: Interval::point(i64::try_from(answer.took_us).unwrap_or(i64::MAX)),
         bound: Bound::at_most(PROMPT.of(course.spec.timeout), "timeoutSeconds / 2"),
         noise: course.noise(&hop.asked.at, &answer.at),
-        blur: Blur { from: 0, to: course.run.stalled_at(&answer.at) },
+        blur: Blur { to: course.run.stalled_at(&answer.at), ..Blur::default() },
         events: vec![hop.asked.id, answer.at.id],
     });
 }

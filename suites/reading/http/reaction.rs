@@ -161,6 +161,9 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             seen.doubt(Doubt::Gap, format!("a warning about the {of} may have been missed"), events);
         } else if waited < self.lag {
             seen.doubt(Doubt::TooShort, format!("the case ended before a warning about the {of}"), events);
+        } else if self.course.stop().is_some_and(|stop| stop.at.at.lo <= first.at.at.hi) {
+            let why = format!("the container was being stopped, and a kubelet may forget its {of} then");
+            seen.doubt(Doubt::Ambiguous, why, events);
         } else if self.crowded() {
             let why = format!("so many events were recorded that one about the {of} may have been dropped");
             seen.doubt(Doubt::Ambiguous, why, events);
