@@ -189,10 +189,10 @@ fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let probes: Vec<_> = life.probes.iter().copied().filter(after).collect();
             let ill = probes.first().is_some_and(|first| life.outcome(first) == ProbeOutcome::Failure);
             let later = ProbedLife { probes, ..life.clone() };
-            if let Some(spent) = Exhausted::of(later).filter(|_| ill && life.is_unmistaken()) {
-                if let Some(stop) = spent.judge_stop(clause, seen) {
-                    seen.fine([restart.began.id, stop.id]);
-                }
+            if let Some(spent) = Exhausted::of(later).filter(|_| ill && life.is_unmistaken())
+                && let Some(stop) = spent.judge_stop(clause, seen)
+            {
+                seen.fine([restart.began.id, stop.id]);
             }
         }
     }

@@ -107,7 +107,7 @@ fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut See
     let Some(stop) = life.stopped_undeleted() else { return };
     let before = |probe: &&Probe<'_>| probe.at.at.lo < stop.at.at.lo;
     let good = |probe: &&'t Probe<'h>| life.surely(probe) == ProbeOutcome::Success;
-    let passed = life.probes.iter().copied().filter(before).filter(good).next_back();
+    let passed = life.probes.iter().copied().filter(before).rfind(good);
     // A probe that found no room in the queue may have left no trace, but it came no sooner than its turn.
     let Some(passed) = passed else { return };
     let least = life.spec.failures * life.spec.period - OFF_BEAT.of(life.spec.period);

@@ -62,8 +62,8 @@ fn times(event: &Value) -> u64 {
 /// The start in a text of the Prometheus exposition format, in microseconds.
 #[expect(clippy::cast_possible_truncation, reason = "checked before")]
 fn process_start(text: &str) -> Option<i64> {
-    let values = text.lines().filter_map(|line| line.strip_prefix(PROCESS)?.strip_prefix(' '));
-    let seconds: f64 = values.last()?.trim().parse().ok()?;
+    let mut values = text.lines().filter_map(|line| line.strip_prefix(PROCESS)?.strip_prefix(' '));
+    let seconds: f64 = values.next_back()?.trim().parse().ok()?;
     (0.0..9e9).contains(&seconds).then_some((seconds * 1e6) as i64)
 }
 

@@ -127,7 +127,7 @@ fn short_fault_counts(run: &Timeline<'_>) -> Option<History> {
         let own = course.probes.iter().all(|probe| probe.is(ProbeKind::Readiness));
         let room = course.gap(failed, next) > SECOND * 7 / 10 && course.spec.failures > 1 && own;
         let us = run.history.get(failed.id)?.us;
-        let model = shown(&course).filter(|(shown, status)| status.ready && shown.at.at.lo < us).last()?;
+        let model = shown(&course).rfind(|(shown, status)| status.ready && shown.at.at.lo < us)?;
         let model = model.0.id;
         room.then_some((course, model, us))
     })?;
