@@ -136,9 +136,7 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 let spent = probed.spec.kind != ProbeKind::Readiness && Exhausted::of(known).is_some();
                 // A startup probe that just succeeded had not been shown yet.
                 let done = probed.spec.kind == ProbeKind::Startup && passed_by(&probed, &restart.over);
-                // One that is taken for started by mistake gets none: that is what `nothing-gained` speaks of.
-                let taken = probed.spec.kind == ProbeKind::Startup && shown_started(&probed, restart);
-                if due && !spent && !done && !taken && probed.is_seen() && probed.is_unmistaken() {
+                if due && !spent && !done && probed.is_seen() && probed.is_unmistaken() {
                     judge_resumed(clause, &probed, restart, seen);
                 }
             }
@@ -146,9 +144,11 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the container was shown as started after a restart of its kubelet.
-fn shown_started(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> bool {
-    life.first_shown(&restart.began, |_, seen| seen.started == Some(true)).is_some()
+/// Whether the kubelet takes the container for started since it was restarted: then no startup probe is due, and how it came
+/// to be started is what `nothing-gained` speaks of.
+fn taken_for_started(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> bool {
+    let started = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.started == Some(true);
+    life.spec.kind == ProbeKind::Startup && life.first_shown(&restart.began, started).is_some()
 }
 
 /// Whether a probe came by then that was no failure.
@@ -170,7 +170,11 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
             (&over, first),
             Bound::at_most(most, "initialDelaySeconds + periodSeconds + slack"),
         );
-    } else if life.holes.is_empty() && life.lives_on() && life.watched_for(&over, most) {
+    } else if life.holes.is_empty()
+        && life.lives_on()
+        && life.watched_for(&over, most)
+        && !taken_for_started(life, restart)
+    {
         let finding = format!(
             "no {} probe of {} came within {} of a restart of its kubelet",
             spec.kind.word(),

@@ -213,9 +213,12 @@ impl Measurement {
                 words += &format!(", {name} {} ({formula})", show(*value));
             }
         }
-        for (name, by) in [("beginning", self.blur.from.max(self.blur.begun)), ("end", self.blur.to)] {
+        let Blur { from, to, begun } = self.blur;
+        for (end, by, cause) in
+            [("beginning", from, "a stall"), ("end", to, "a stall"), ("beginning", begun, "a busy node")]
+        {
             if by > 0 {
-                words += &format!("; its {name} may be {} earlier, for a stall", seconds(by));
+                words += &format!("; its {end} may be {} earlier because of {cause}", seconds(by));
             }
         }
         if self.noise > 0 {
