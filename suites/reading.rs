@@ -11,6 +11,7 @@ pub(crate) mod endpoints;
 pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod kinds;
+pub(crate) mod misspoken;
 pub(crate) mod origin;
 pub(crate) mod readiness;
 #[cfg(test)]

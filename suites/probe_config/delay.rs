@@ -2,7 +2,8 @@
 //! once for a readiness probe.
 //!
 //! A kubelet counts the delay in whole seconds from `startedAt`, which is cut to the second, so that is what the least
-//! is counted from. The most is counted from the opening of the port: before, no probe is seen.
+//! is counted from, and beside it the start of the process itself. The most is counted from the opening of the port:
+//! before, no probe is seen.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds};
@@ -18,6 +19,21 @@ pub(super) fn is_honoured(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     for life in delayed(run) {
         judge_delay(clause, &life, seen);
     }
+    judge_all_absent(run, clause, seen, |_| true);
+}
+
+/// Probes with a delay that never came did not come within a period after it.
+fn judge_all_absent(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    such: impl Fn(&ProbedLife<'_, '_>) -> bool,
+) {
+    for life in run.lives().of_each(&ProbeKind::ALL) {
+        if life.spec.initial_delay > 0 && such(&life) {
+            judge_absence(clause, &life, seen);
+        }
+    }
 }
 
 /// The same where the period is longer than the delay.
@@ -25,11 +41,13 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
     for life in delayed(run).filter(|life| life.spec.period > life.spec.initial_delay) {
         judge_delay(clause, &life, seen);
     }
+    judge_all_absent(run, clause, seen, |life| life.spec.period > life.spec.initial_delay);
 }
 
 /// The same in each life after the first. A kubelet that has not looked at the container since its restart goes on by
 /// the life before, whose delay is over: that is known of readiness after a kill, for as long as it takes to look.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge_all_absent(run, clause, seen, |life| life.number > 0);
     for life in delayed(run).filter(|life| life.number > 0) {
         judge_delay(clause, &life, seen);
         let Some(straggler) = life.probes.first().filter(|probe| is_old(&life, probe)) else { continue };
@@ -67,6 +85,11 @@ fn judge_delay(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let bound = Bound::at_least(delay - CLOCKS_APART, "initialDelaySeconds - 10 ms");
         seen.within(life.run, &life.pod.node, quantity, (&started, *first), bound);
     }
+    // The start that the API shows is the kubelet's own word; the process has another.
+    let own = clause.tolerance_us("process");
+    let quantity = format!("from the start of the process to the first arrival of {words}");
+    let formula = format!("initialDelaySeconds - {}", seconds(own));
+    life.within(seen, quantity, (&life.began, *first), Bound::at_least(delay - own, formula));
     if let Some(open) = ungated(life, first) {
         let most = delay + life.spec.period + clause.slack_us();
         let formula = format!("initialDelaySeconds + periodSeconds + {}", seconds(clause.slack_us()));

@@ -12,7 +12,8 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::schedule::{
-    countable, countable_of_all, distribution, is_command, listening, only_its_probe, shown_ready, watched,
+    countable, countable_of_all, distribution, is_command, listening, only_its_probe, open, shown_ready,
+    watched,
 };
 use crate::reading::readiness::{falls, goes_down, readiness_lives, turns};
 use crate::reading::termination::{Exhausted, exhausted};
@@ -121,8 +122,11 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     for life in countable(run, ProbeKind::Liveness) {
         not_before(&life, seen);
         if let Some(stop) = life.stop().filter(|_| only_its_probe(&life)) {
-            enough_before(&life, ("stopped", &At::of(stop)), seen);
+            enough_before(&life, ("stopped", &At::of(stop), 0), seen);
         }
+    }
+    for life in [ProbeKind::Liveness, ProbeKind::Startup].into_iter().flat_map(|kind| countable(run, kind)) {
+        enough_from_the_start(&life, seen);
     }
     for life in countable(run, ProbeKind::Readiness) {
         let turns = shown_ready(&life);
@@ -133,7 +137,7 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 && down.container(&life.container.name).is_some_and(|of| of.started != Some(false))
                 && serves_until(&life, down)
             {
-                enough_before(&life, ("shown as not ready", &At::of(*down)), seen);
+                enough_before(&life, ("shown as not ready", &At::of(*down), clause.slack_us()), seen);
             }
         }
     }
@@ -151,6 +155,19 @@ fn is_earned(life: &ProbedLife<'_, '_>, up: &Revision<'_>) -> bool {
     !inherited && started
 }
 
+/// Whether failures were enough at some instant from which the news of it can have been under way until now.
+fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way): (&At, i64)) -> bool {
+    let late = |probe: &&&Probe<'_>| {
+        let most = under_way + life.noise(&probe.at, now);
+        life.run.clocks.between(&probe.at, now).is_some_and(|span| span.lo <= most)
+    };
+    let recent = before.iter().rev().take_while(late).count();
+    let failed =
+        |end: usize| before[..end].iter().rev().take_while(|probe| may_be_missed(life, probe)).count();
+    let most = (before.len() - recent..=before.len()).map(failed).max().unwrap_or(0);
+    i64::try_from(most).is_ok_and(|most| most >= life.spec.failures)
+}
+
 /// Whether the process was there, and not told to stop, until a revision was shown: whoever asks one that is gone is refused, and
 /// nobody sees that.
 fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>) -> bool {
@@ -159,16 +176,20 @@ fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>) -> bool {
     ends.all(|end| life.run.clocks.order(&shown.at, &end) == Order::Before)
 }
 
-/// What failures bring about does not come after fewer of them, counted from the last success.
-fn enough_before(life: &ProbedLife<'_, '_>, (what, at): (&str, &At), seen: &mut Seen) {
+/// What failures bring about does not come after fewer of them, counted from the last success. It may have been under way for
+/// so long, while another probe succeeded.
+fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i64), seen: &mut Seen) {
     // A port that was not open all the time has refused probes that nobody saw.
     let open = listening(life).all(|(state, _)| state == "open");
     if is_command(life) || !open || matches!(life.spec.handler, Handler::Tcp { .. }) {
         return;
     }
     let clocks = &life.run.clocks;
-    let before: Vec<_> =
-        life.probes.iter().take_while(|probe| clocks.order(&probe.at, at) != Order::After).collect();
+    let before: Vec<&Probe<'_>> =
+        life.probes.iter().copied().take_while(|probe| clocks.order(&probe.at, at) != Order::After).collect();
+    if under_way > 0 && were_enough(life, &before, (at, under_way)) {
+        return;
+    }
     let Some(from) = before.iter().rposition(|probe| !may_be_missed(life, probe)) else { return };
     let (Some(well), Some(line)) = (before.get(from), life.last_line()) else { return };
     // What a new life is shown as at first may still be what the one before it earned.
@@ -183,6 +204,27 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at): (&str, &At), seen: &mut 
     let count = since.len();
     let events = since.iter().flat_map(|probe| probe.events()).chain(well.events()).chain([at.id]);
     seen.violated(format!("{}: {what} after {count} of {wanted} failures in a row", life.words()), events);
+}
+
+/// A container that never passed is not stopped after fewer failures either. One may have been refused before the port opened;
+/// and failures of a life that crashed may count in the next one.
+fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let (Some(stop), Some(open)) = (life.stop(), open(life)) else { return };
+    let failed = life.probes.iter().all(|probe| life.surely(probe) == ProbeOutcome::Failure);
+    let count = life.probes.len();
+    let few = i64::try_from(count + 1).is_ok_and(|count| count < life.spec.failures);
+    if life.number > 0
+        || !failed
+        || !few
+        || is_command(life)
+        || !only_its_probe(life)
+        || !watched(life, &open, &stop.at)
+    {
+        return;
+    }
+    let events = life.probes.iter().flat_map(|probe| probe.events()).chain([open.id, stop.id]);
+    let finding = format!("{}: stopped after {count} of {} failures", life.words(), life.spec.failures);
+    seen.violated(finding, events);
 }
 
 /// After a success, a stop signal takes as many periods as it takes failures.

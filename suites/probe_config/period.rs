@@ -19,7 +19,7 @@ type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]).countable();
     let mut all = Vec::new();
-    for life in lives.only(|life| !is_command(life)) {
+    for life in lives {
         let pairs = neighbours(&life);
         all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, pair)));
         all.extend(drifts(clause, &life, &pairs));
@@ -57,20 +57,27 @@ fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// The distance of two neighbours: a period, give or take the slack.
 fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> Option<Measurement> {
     let quantity = format!("the time between neighbours of {}", life.words());
-    measure(life, quantity, *pair, around(life.spec.period, "periodSeconds", clause.slack_us()))
+    measure(life, quantity, *pair, around(life.spec.period, "periodSeconds", slack(clause, life)))
+}
+
+/// A command is seen once the runtime has started it, and that takes its time.
+fn slack(clause: &Clause, life: &ProbedLife<'_, '_>) -> i64 {
+    if is_command(life) { clause.tolerance_us("command") } else { clause.slack_us() }
 }
 
 /// Over neighbours in a row, the time is that of so many periods. Each turn has its instant, so only what holds up the last
-/// of them can excuse it, and not stalls that held up others on the way. On a saturated node turns are left out altogether.
+/// of them can excuse it, and not what held up others on the way. On an overloaded node turns are left out altogether.
 fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
     let chains = pairs.chunk_by(|(_, b), (next, _)| b.id == next.id).filter(|chain| chain.len() > 1);
     let drift = |chain: &[Pair<'_, '_>]| {
         let (first, last, count) = (chain.first()?, chain.last()?, i64::try_from(chain.len()).ok()?);
-        let bound = around(count * life.spec.period, &format!("{count} × periodSeconds"), clause.slack_us());
+        let bound =
+            around(count * life.spec.period, &format!("{count} × periodSeconds"), slack(clause, life));
         let quantity = format!("the whole time between {count} neighbours of {}", life.words());
         let mut measured = measure(life, quantity, (first.0, last.1), bound)?;
-        let saturated = life.run.saturated_between(&life.node, &first.0.at, &last.1.at);
-        measured.noise = measured.noise.min(life.run.stalled_at(&last.1.at)).max(saturated);
+        let late = life.run.stalled_at(&last.1.at).max(life.run.saturated_before(&life.node, &last.1.at));
+        let left_out = life.run.overloaded_between(&life.node, &first.0.at, &last.1.at);
+        measured.noise = measured.noise.min(late).max(left_out);
         Some(measured)
     };
     chains.filter_map(drift).collect()
@@ -96,7 +103,7 @@ fn measure(
 /// While a container is not ready its readiness probe may come early, and never later than after a period.
 pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slack = clause.slack_us();
-    for life in countable(run, ProbeKind::Readiness).iter().filter(|life| !is_command(life)) {
+    for life in &countable(run, ProbeKind::Readiness) {
         // What was sent by the life before is followed by nothing until the new life's turn has come.
         let failed: Vec<Pair<'_, '_>> = neighbours(life)
             .into_iter()

@@ -3,13 +3,14 @@
 //! Which protocols a target offers, and whether it asks for a certificate, is in its plan, which is in the pod's spec. A pod
 //! without a plan is judged by what was agreed on alone.
 
-use probity_model::timeline::{Connection, ProbeKind};
+use probity_model::timeline::{Connection, Handler, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::{ClientCertificate, Listener};
 
 use super::address::counted_as_success;
 use crate::reading::arrivals::{Arrival, Get, arrivals, gets};
+use crate::reading::misspoken::judge_misspoken;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.https-skips-verification", judge: certificates_are_not_verified },
@@ -28,6 +29,11 @@ const ALERTS: [&str; 6] = [
 
 /// No target has a certificate that could be verified, so a request after the handshake shows that it was not.
 fn certificates_are_not_verified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_misspoken(
+        run,
+        seen,
+        |handler| matches!(handler, Handler::Http { scheme, .. } if scheme == "HTTPS"),
+    );
     for get in https(run) {
         for connection in connections(&get) {
             let Some((id, tls)) = connection.tls else { continue };

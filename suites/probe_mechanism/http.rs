@@ -1,12 +1,13 @@
 //! HTTP probes as a mechanism: a GET for the path, and the status decides.
 
-use probity_model::timeline::Asked;
+use probity_model::timeline::{Asked, Handler};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::answers::of_http;
 use crate::reading::arrivals::{Get, arrivals, gets, strays};
 use crate::reading::http::exchange::HttpOutcome;
 use crate::reading::http::reaction::CountsAs;
+use crate::reading::misspoken::judge_misspoken;
 
 /// A status from 200 to 399 is a success, and any above a failure. Redirects count if they are not to be followed.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -41,6 +42,11 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.violated(finding, [hit.asked.id]);
         }
     }
+    judge_misspoken(
+        run,
+        seen,
+        |handler| matches!(handler, Handler::Http { scheme, .. } if scheme != "HTTPS"),
+    );
     let gets = gets(run);
     for asked in run.lives().iter().flat_map(|life| &life.attempt.requests) {
         if is_other_method(asked) && gets.iter().any(|get| get.asks_for(&asked.request.target)) {

@@ -67,7 +67,8 @@ fn ready(revision: &Revision<'_>, name: &str) -> bool {
     revision.container(name).is_some_and(|seen| seen.ready)
 }
 
-/// Once all containers of a running pod are ready, `ContainersReady` does not stay behind for longer than the slack.
+/// Once all containers of a running pod are ready, `ContainersReady` does not stay behind for longer than the slack, nor does
+/// `Ready` where the pod has no gates of its own.
 fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod: &PodLife<'_>) {
     let every = |revision: &Revision<'_>| {
         pod.containers.iter().all(|container| match container.kind {
@@ -75,10 +76,12 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
             ContainerKind::Main | ContainerKind::Sidecar => ready(revision, &container.name),
         })
     };
+    let gated = pod.spec.get("readinessGates").is_some();
     let behind = |revision: &Revision<'_>| {
         let stays = revision.phase() == "Running" && !revision.terminating() && !revision.gone;
         let stays = stays && !past_deadline(run, pod, revision);
-        stays && revision.is("ContainersReady") == Some(false) && every(revision)
+        let unready = |condition| revision.is(condition) == Some(false);
+        stays && (unready("ContainersReady") || (!gated && unready("Ready"))) && every(revision)
     };
     let mut rest = pod.revisions.iter().peekable();
     while let Some(first) = rest.next() {
@@ -92,7 +95,7 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
         let noise = run.noise_between(&pod.node, &first.at, &Stamp::harness(until));
         if until - first.at.at.hi - noise > clause.slack_us() {
             let late = seconds(until - first.at.at.hi);
-            let finding = format!("all containers were ready, and ContainersReady was False for {late} more");
+            let finding = format!("all containers were ready, and the pod was not ready for {late} more");
             let next = rest.peek().map(|next| next.id).or_else(|| run.last_event());
             seen.violated(finding, [Some(first.id), next].into_iter().flatten());
         }

@@ -108,11 +108,14 @@ impl<'t, 'h> Kept<'t, 'h> {
         }
     }
 
-    /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before it was
-    /// asked again.
+    /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
+    /// result of it can have been shown.
     fn follows_the_pod(&self, before: &Revision<'_>, shown: &Revision<'_>) -> bool {
         let kind = ProbeKind::Readiness;
-        let after = |at: &Stamp| self.run.before(self.restart, at) && self.run.before(at, &shown.at);
+        let after = |at: &Stamp| {
+            let told = at.later(self.clause.slack_us());
+            self.run.before(self.restart, at) && self.run.before(&told, &shown.at)
+        };
         let mut probes = self.container.attempts.iter().flat_map(|attempt| attempt.probes_of(kind));
         let asked = probes.any(|probe| after(&probe.at));
         self.container.probe(kind).is_some() && before.is("Ready") != Some(true) && !asked

@@ -79,24 +79,13 @@ fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
         let bare = life.connections.iter().any(|of| of.port() == port && of.requests == 0);
         bare && !matches!(spec.handler, Handler::Tcp { .. })
     };
-    let told = life.event("Unhealthy", &format!("{} probe", capital(spec.kind)));
     container.stays()
         && life.holes.is_empty()
         && !life.run.node_was_touched()
         && life.is_seen()
         && life.is_asked_alone()
         && !mute(life)
-        && told.is_none()
         && starts_a_command(life)
-}
-
-/// As events write it.
-fn capital(kind: ProbeKind) -> &'static str {
-    match kind {
-        ProbeKind::Startup => "Startup",
-        ProbeKind::Liveness => "Liveness",
-        ProbeKind::Readiness => "Readiness",
-    }
 }
 
 /// Whether a command, if the probe is one, exists in the image: the target's own program, asked for an answer of its plan.

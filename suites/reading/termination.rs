@@ -6,7 +6,7 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{
-    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, YOUNG,
+    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, TO_START_AGAIN, YOUNG,
 };
 use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, Happened, Life, Line, Probe, ProbeKind, ProbeOutcome,
@@ -218,29 +218,33 @@ impl<'t, 'h> Exhausted<'t, 'h> {
 /// Judges that a life that ended is followed by another.
 pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
     let (pod, number) = (life.pod, life.number);
-    let doubled = u32::try_from(number).map_or(i64::MAX, |number| 1 << number.min(10));
-    let back_off = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
-    let allowed = pod.grace() + back_off + TO_START;
+    let (wait, words) = back_off(number);
     if let Some(again) = life.lives_again() {
         seen.fine([ended.id(), again]);
         seen.facet("policy", life.policy());
         if let Some(next) = life.next() {
-            let words = format!("{} of back-off + {}", seconds(back_off), seconds(TO_START));
+            judge_count(&next, seen);
             let quantity = format!("from the end of life {} to the next", number + 1);
             // Where the end itself was seen, nothing waits for a grace period any more.
             match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {
                 Some(end) => {
-                    let bound = Bound::at_most(back_off + TO_START, words);
-                    life.within(seen, quantity, (&end, &next.began), bound)
+                    let busy = busy_with_others(life, &end, &next.began);
+                    let words = if busy > 0 {
+                        format!("{words} + {} for other containers", seconds(busy))
+                    } else {
+                        words
+                    };
+                    life.within(seen, quantity, (&end, &next.began), Bound::at_most(wait + busy, words))
                 }
                 None => {
-                    let bound = Bound::at_most(allowed, format!("the grace period + {words}"));
+                    let bound = Bound::at_most(pod.grace() + wait, format!("the grace period + {words}"));
                     life.within(seen, quantity, (ended, &next.began), bound)
                 }
             };
         }
         return;
     }
+    let allowed = pod.grace() + back_off(number.max(1)).0;
     let policy = life.policy();
     // A start that waits for its back-off is decided anew by the exit status, which a kill may leave at 0.
     if policy == "OnFailure" && number > 0 {
@@ -259,6 +263,53 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
         }
         _ => {}
     }
+}
+
+/// The API counts each restart once: the last life is shown with as many as there were.
+pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
+    if !last.is_numbered() || last.ended.is_some() || !last.watched_for(&last.began, TO_SETTLE) {
+        return;
+    }
+    let Some(revision) = last.pod.revisions.iter().rfind(|revision| !revision.gone) else { return };
+    let Some(status) = revision.container(&last.container.name).filter(|status| status.is_running()) else {
+        return;
+    };
+    if status.restarts != last.number {
+        let finding = format!(
+            "{} was started again {} times, and is shown with {} restarts",
+            last.name(),
+            last.number,
+            status.restarts
+        );
+        seen.violated(finding, [last.began.id, revision.id]);
+    }
+}
+
+/// How long after the end of a life the next may begin, and the words for it. The first restart waits for nothing; the delay
+/// before the second is the first of the back-off.
+fn back_off(number: u64) -> (i64, String) {
+    if number == 0 {
+        return (TO_START_AGAIN, format!("{}, without back-off", seconds(TO_START_AGAIN)));
+    }
+    let doubled = u32::try_from(number - 1).map_or(i64::MAX, |number| 1 << number.min(10));
+    let delay = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
+    (delay + TO_START, format!("{} of back-off + {}", seconds(delay), seconds(TO_START)))
+}
+
+/// For how long after the end of a life the worker of its pod was busy with other containers, before it came to the next: it ends
+/// them one after the other, and waits for their hooks.
+fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
+    let run = life.run;
+    if life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some()) {
+        return TO_START;
+    }
+    let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
+    let until = |attempt: &Attempt<'_>| {
+        let stop = attempt.stop().filter(|stop| run.clocks.order(&stop.at, next) != Order::After)?;
+        let over = attempt.ended.as_ref().map_or(&stop.at, |ended| &ended.stamp);
+        run.clocks.between(end, over).map(|span| span.hi.max(0))
+    };
+    others.flat_map(|other| &other.attempts).filter_map(until).max().unwrap_or(0)
 }
 
 /// Judges that a life that ended is the container's last, and that the pod is over if it was its only container.

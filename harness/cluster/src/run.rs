@@ -159,8 +159,12 @@ impl RunInProgress {
         if !cases.iter().any(needs_privileged) {
             return (cases, None);
         }
-        let why = if self.options.namespace.is_some() {
-            "a namespace was given, and this case needs one at the privileged Pod Security level".to_owned()
+        let why = if let Some(given) = &self.options.namespace {
+            if Namespace::is_privileged(&self.cluster, given).await {
+                return (cases, Some(given.clone()));
+            }
+            "a namespace was given, and this case needs one that says it is at the privileged Pod Security level"
+                .to_owned()
         } else {
             let name = format!("{}-privileged", self.options.run);
             match Namespace::create(&self.cluster, &name, &self.options.run, "privileged").await {

@@ -158,6 +158,9 @@ pub struct Clause {
     /// Why it notices no planted defect: a clause that notices one says nothing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_defect: Option<String>,
+    /// Why no defect of a real kubelet breaks it: a clause that one breaks says nothing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_real_defect: Option<String>,
 }
 
 impl Clause {

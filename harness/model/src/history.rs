@@ -194,6 +194,8 @@ pub enum Listener {
     Metronome,
     /// The node: all its processors were busy, by the kernel's own count.
     Node,
+    /// The node: its processors were busy, and many tasks were waiting for each.
+    Overload,
     /// The way to the watch: what the harness itself wrote to the API server came back late.
     Echo,
 }
@@ -204,6 +206,18 @@ impl Listener {
     #[must_use]
     pub fn is_excuse(self) -> bool {
         self != Self::Metronome
+    }
+
+    /// Whether the processors of a node were busy.
+    #[must_use]
+    pub fn is_saturation(self) -> bool {
+        matches!(self, Self::Node | Self::Overload)
+    }
+
+    /// Whether nobody on a node got a turn in time, so that lateness cannot be told from a fault.
+    #[must_use]
+    pub fn is_overload(self) -> bool {
+        matches!(self, Self::Target | Self::Overload)
     }
 
     /// Whether a process was stalled that writes things down: what it wrote then may have happened earlier.

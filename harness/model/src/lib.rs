@@ -18,6 +18,7 @@ pub mod judge;
 pub mod measure;
 pub mod mechanisms;
 pub mod metronome;
+mod overload;
 pub mod stage;
 pub mod stamp;
 pub mod timeline;

@@ -96,7 +96,7 @@ impl MetronomeReader {
 fn saturation(heard: &Heard, line: &WitnessLine, saturated: &Saturated) -> Noise {
     let us = |us: u64| i64::try_from(us).unwrap_or(i64::MAX);
     Noise {
-        by: Listener::Node,
+        by: if saturated.overloaded { Listener::Overload } else { Listener::Node },
         clock: Clock::Node(heard.node.clone()),
         from_us: us(line.mono_us.saturating_sub(saturated.for_us)),
         to_us: us(line.mono_us),

@@ -16,14 +16,12 @@ mod probes;
 mod result;
 mod spec;
 
-use std::collections::BTreeMap;
-
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
 use crate::measure::{Blur, Bound, Interval, Measurement, Unit};
-use crate::mechanisms::{SATURATION_DELAYS, STALL_LINGERS};
+use crate::mechanisms::{MERELY_BUSY, SATURATION_DELAYS, STALL_LINGERS};
 
 pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
@@ -91,26 +89,32 @@ impl<'h> Timeline<'h> {
     }
 
     /// How much of the time between two stamps the node, the harness or the way to the watch was held up. The harness and
-    /// that way count only where one of the stamps is of the harness's clock.
+    /// that way count only where one of the stamps is of the harness's clock. What is seen there comes late by a part only
+    /// of the time in which the node's processors were merely busy.
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
-        let spans: Vec<Interval> = self
-            .noise
-            .iter()
-            .filter(|(_, noise)| match &noise.clock {
-                Clock::Node(of) | Clock::Wall(of) => of == node,
+        let held_up = |merely_busy: bool| {
+            let spans = self.noise.iter().filter(|(_, noise)| match &noise.clock {
+                Clock::Node(of) | Clock::Wall(of) => {
+                    of == node && (merely_busy || noise.by != Listener::Node)
+                }
                 Clock::Harness => of_harness,
-            })
-            .filter_map(|(_, noise)| {
-                let at = Interval::new(noise.from_us, noise.to_us);
-                let held = Stamp { clock: noise.clock.clone(), at };
-                let (start, end) = (self.bring(from, &noise.clock)?, self.bring(to, &noise.clock)?);
-                let window = Interval::new(start.lo, end.hi);
-                held.at.meet(window)
-            })
-            .collect();
-        covered(spans)
+            });
+            covered(spans.filter_map(|(_, noise)| self.part_between(noise, from, to)).collect())
+        };
+        let all = held_up(true);
+        if !of_harness {
+            return all;
+        }
+        let hard = held_up(false);
+        hard + MERELY_BUSY.of(all - hard)
+    }
+
+    /// The part of a noise that lies between two stamps.
+    fn part_between(&self, noise: &Noise, from: &Stamp, to: &Stamp) -> Option<Interval> {
+        let (start, end) = (self.bring(from, &noise.clock)?, self.bring(to, &noise.clock)?);
+        Interval::new(noise.from_us, noise.to_us).meet(Interval::new(start.lo, end.hi))
     }
 
     /// A stamp on another clock, if both offsets are known.
@@ -152,19 +156,6 @@ impl<'h> Timeline<'h> {
         })
     }
 
-    /// For how long targets were stalled in this history, on the node that had most of it, and how long it is.
-    #[must_use]
-    pub fn stalled(&self) -> (i64, i64) {
-        let mut nodes: BTreeMap<&str, Vec<Interval>> = BTreeMap::new();
-        for (_, stall) in self.noise.iter().filter(|(_, noise)| noise.by.is_stall()) {
-            if let Clock::Node(node) = &stall.clock {
-                nodes.entry(node).or_default().push(Interval::new(stall.from_us, stall.to_us));
-            }
-        }
-        let began = self.history.events().map(|(_, event)| event.us).min().unwrap_or(self.ended_us);
-        (nodes.into_values().map(covered).max().unwrap_or(0), self.ended_us - began)
-    }
-
     /// How much earlier something may have happened than it was written down, since whoever wrote it down was stalled: as
     /// much as it is later than the beginning of a stall that was not long over.
     #[must_use]
@@ -179,21 +170,23 @@ impl<'h> Timeline<'h> {
 
     /// For how long a node was saturated just before an instant. What a kubelet began then arrived so much later, and its own
     /// clock ran: the time since seems shorter than it was to the kubelet.
-    fn saturated_before(&self, node: &str, at: &Stamp) -> i64 {
-        self.saturated_between(node, &at.earlier(SATURATION_DELAYS), at)
+    #[must_use]
+    pub fn saturated_before(&self, node: &str, at: &Stamp) -> i64 {
+        self.busy_between(node, (&at.earlier(SATURATION_DELAYS), at), Listener::is_saturation)
     }
 
-    /// For how long a node was saturated between two instants.
+    /// For how long a node was overloaded between two instants, the time included that it took to catch up.
     #[must_use]
-    pub fn saturated_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
-        let spans = self.noise.iter().filter_map(|(_, noise)| match &noise.clock {
-            Clock::Node(of) if of == node && noise.by == Listener::Node => {
-                let (from, to) = (self.bring(from, &noise.clock)?, self.bring(to, &noise.clock)?);
-                Interval::new(noise.from_us, noise.to_us).meet(Interval::new(from.lo, to.hi))
-            }
-            _ => None,
-        });
-        covered(spans.collect())
+    pub fn overloaded_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
+        self.busy_between(node, (from, to), |by| by == Listener::Overload)
+    }
+
+    fn busy_between(&self, node: &str, (from, to): (&Stamp, &Stamp), is: impl Fn(Listener) -> bool) -> i64 {
+        let of_node = self
+            .noise
+            .iter()
+            .filter(|(_, noise)| is(noise.by) && matches!(&noise.clock, Clock::Node(of) if of == node));
+        covered(of_node.filter_map(|(_, noise)| self.part_between(noise, from, to)).collect())
     }
 
     /// The stamp of an event on the harness's clock: when it was heard.
@@ -216,7 +209,7 @@ impl<'h> Timeline<'h> {
 }
 
 /// How much time these spans cover together.
-fn covered(mut spans: Vec<Interval>) -> i64 {
+pub(crate) fn covered(mut spans: Vec<Interval>) -> i64 {
     spans.sort_unstable_by_key(|span| span.lo);
     let (mut total, mut reached) = (0, i64::MIN);
     for span in spans {

@@ -67,6 +67,28 @@ fn the_way_to_the_watch_excuses_only_what_came_that_way() {
     assert_eq!(timeline.noise_between(NODE, &from, &to), 3_500_000);
 }
 
+/// How much noise counts between 2 s and 10 s of the harness's clock.
+fn counted(by: Listener, from: f64, to: f64) -> i64 {
+    let mut run = Composer::new(&[]);
+    run.create(0.1, &json!({ "containers": [{ "name": "target" }] })).start(0.5, 0);
+    run.reading(1.0).noise_by(by, from, to).reading(12.0);
+    let history = run.done();
+    let timeline = Timeline::of(&history);
+    timeline.noise_between(NODE, &Stamp::harness(2_000_000), &Stamp::harness(10_000_000)) / 100_000
+}
+
+#[test]
+fn what_is_seen_comes_late_by_half_the_time_in_which_a_node_is_merely_busy() {
+    assert_eq!(counted(Listener::Target, 3.0, 6.0), 30);
+    assert_eq!(counted(Listener::Node, 3.0, 6.0), 15);
+}
+
+#[test]
+fn an_overloaded_node_has_to_catch_up() {
+    assert_eq!(counted(Listener::Overload, 3.0, 6.0), 60);
+    assert_eq!(counted(Listener::Overload, 0.0, 1.5), 10, "what was before counts for as long as it lasted");
+}
+
 #[test]
 fn a_lower_bound_that_a_stall_has_touched_does_not_hold() {
     assert_eq!(word(measured((2.0, 6.0), None, at_least(3))), "holds");

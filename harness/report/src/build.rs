@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_case::{CaseName, Profile};
 use probity_model::verdict::{Doubt, Skip, Verdict};
-use probity_model::{History, Registry, Timeline, expect};
+use probity_model::{History, Registry, expect};
 
 use crate::causes;
 use crate::clauses::of_clause;
@@ -63,7 +63,7 @@ impl Report {
             .map(|clause| of_clause(registry, clause, &runs, environment.as_ref()))
             .collect();
         causes::name(registry, &mut clauses, &runs);
-        let stalled_percent = stalled_percent(&runs);
+        let overloaded_percent = overloaded_percent(&runs);
         let cases: Vec<CaseReport> = runs.into_iter().map(|case_run| case_run.report).collect();
         Ok(Self {
             api_version: API_VERSION.to_owned(),
@@ -79,7 +79,7 @@ impl Report {
             suite: facts.suite.clone(),
             judged_by: None,
             environment,
-            result: sum(facts, &clauses, &cases, stalled_percent),
+            result: sum(facts, &clauses, &cases, overloaded_percent),
             clauses,
             cases,
             warnings: warnings(log, histories, usage.is_some()),
@@ -270,7 +270,12 @@ fn conclude(report: &mut CaseReport) {
     (report.verdict, report.reason, report.finding) = (Word::of(verdict), Reason::of(verdict), finding);
 }
 
-fn sum(facts: &RunFacts, clauses: &[ClauseReport], cases: &[CaseReport], stalled_percent: i64) -> RunResult {
+fn sum(
+    facts: &RunFacts,
+    clauses: &[ClauseReport],
+    cases: &[CaseReport],
+    overloaded_percent: i64,
+) -> RunResult {
     let of_profile = |profile: &Profile| {
         let planned = || facts.cases.iter().filter(|planned| planned.profile == *profile);
         let meant = |clause: &ClauseReport| planned().any(|planned| planned.judges.contains(&clause.id));
@@ -280,21 +285,21 @@ fn sum(facts: &RunFacts, clauses: &[ClauseReport], cases: &[CaseReport], stalled
         };
         let clauses: Vec<&ClauseReport> =
             clauses.iter().filter(|clause| meant(clause) || broken(clause)).collect();
-        result::profile(*profile, &clauses, facts.tool.modified, stalled_percent)
+        result::profile(*profile, &clauses, facts.tool.modified, overloaded_percent)
     };
     RunResult {
         clauses: Counts::of(clauses.iter().map(|clause| clause.verdict)),
         cases: Counts::of(cases.iter().map(|case| case.verdict)),
         profiles: facts.profiles.iter().map(of_profile).collect(),
-        stalled_percent,
+        overloaded_percent,
     }
 }
 
-/// The part of all cases' time in which targets were stalled.
-fn stalled_percent(runs: &[CaseRun<'_>]) -> i64 {
-    let each = runs.iter().filter_map(|run| run.history).map(|history| Timeline::of(history).stalled());
-    let (stalled, all) = each.fold((0, 0), |(stalled, all), (more, of)| (stalled + more, all + of));
-    if all > 0 { stalled * 100 / all } else { 0 }
+/// The part of all cases' time in which their node was overloaded.
+fn overloaded_percent(runs: &[CaseRun<'_>]) -> i64 {
+    let each = runs.iter().filter_map(|run| run.history).map(History::overloaded);
+    let (overloaded, all) = each.fold((0, 0), |(overloaded, all), (more, of)| (overloaded + more, all + of));
+    if all > 0 { overloaded * 100 / all } else { 0 }
 }
 
 fn warnings(log: &[LogLine], histories: &[StoredHistory], ended: bool) -> Vec<String> {

@@ -81,9 +81,10 @@ pub struct RunResult {
     pub cases: Counts,
     /// Each profile that was asked for.
     pub profiles: Vec<ProfileReport>,
-    /// How many parts in a hundred of the cases' time the targets were stalled.
+    /// How many parts in a hundred of the cases' time their node was overloaded: targets were stalled, or many tasks waited for each
+    /// processor.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
-    pub stalled_percent: i64,
+    pub overloaded_percent: i64,
 }
 
 /// How many there are of each verdict. The parts add up to the total.

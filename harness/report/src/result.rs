@@ -55,7 +55,7 @@ impl Counts {
     }
 }
 
-/// With more stalls than this, lateness cannot be told from a fault any more, whatever the verdicts say.
+/// On a node that is overloaded for longer than this, lateness cannot be told from a fault any more, whatever the verdicts say.
 const TOO_NOISY_PERCENT: i64 = 50;
 
 /// What became of a profile whose cases were written for these clauses.
@@ -63,11 +63,11 @@ pub(super) fn profile(
     profile: Profile,
     clauses: &[&ClauseReport],
     modified: bool,
-    stalled_percent: i64,
+    overloaded_percent: i64,
 ) -> ProfileReport {
     let counts = Counts::of(clauses.iter().map(|clause| clause.verdict));
     let half_seen = clauses.iter().any(|clause| clause.is_half_seen());
-    let (result, why) = outcome(counts, half_seen, modified, stalled_percent);
+    let (result, why) = outcome(counts, half_seen, modified, overloaded_percent);
     let mut names: BTreeMap<Word, Vec<ClauseId>> = BTreeMap::new();
     for clause in clauses {
         names.entry(clause.verdict).or_default().push(clause.id.clone());
@@ -79,11 +79,11 @@ fn outcome(
     counts: Counts,
     half_seen: bool,
     modified: bool,
-    stalled_percent: i64,
+    overloaded_percent: i64,
 ) -> (ProfileOutcome, String) {
-    if stalled_percent > TOO_NOISY_PERCENT {
+    if overloaded_percent > TOO_NOISY_PERCENT {
         let why = format!(
-            "the nodes are too noisy: processes were stalled for {stalled_percent} % of the time, more than {TOO_NOISY_PERCENT} %"
+            "the nodes are too noisy: they were overloaded for {overloaded_percent} % of the time, more than {TOO_NOISY_PERCENT} %"
         );
         return (ProfileOutcome::Invalid, why);
     }

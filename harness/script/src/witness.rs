@@ -175,6 +175,9 @@ pub struct Stall {
 pub struct Saturated {
     /// For how long, in microseconds.
     pub for_us: u64,
+    /// Many tasks were waiting for each of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overloaded: bool,
 }
 
 /// Lines that did not get through.

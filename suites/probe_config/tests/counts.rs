@@ -170,6 +170,12 @@ fn readiness(statuses: &[u16], down: f64, stall: Option<(f64, f64)>) -> &'static
 }
 
 #[test]
+fn a_status_may_be_under_way_while_the_next_probe_succeeds() {
+    assert_eq!(readiness(&[200, 200, 500, 500, 500, 200, 200], 7.4, None), "holds");
+    assert_eq!(readiness(&[200, 200, 500, 500, 200, 200, 200], 6.4, None), "violated");
+}
+
+#[test]
 fn not_ready_after_fewer_failures_is_a_violation_whatever_stalls_there_were() {
     let failing = [200, 200, 500, 500, 500, 500, 500];
     assert_eq!(readiness(&failing, 6.2, None), "holds");

@@ -1,10 +1,10 @@
 //! When probes come.
 
-use probity_composer::{Composer, Told};
+use probity_composer::{Composer, Told, running_status};
 use probity_script::witness::{Call, Fact, Listening};
 use serde_json::json;
 
-use super::{answers, begin, http, pod, verdict};
+use super::{answers, begin, http, pod, spec, verdict};
 
 const DELAY: &str = "probe.timing.initial-delay-honoured";
 const LARGER: &str = "probe.timing.initial-delay-with-larger-period";
@@ -180,6 +180,35 @@ fn turns_that_are_short_and_long_by_turns_are_no_period() {
 fn a_drift_of_three_in_a_hundred_is_noticed_though_no_turn_is_late() {
     assert_eq!(off_beat(|turn| 0.03 * f64::from(turn)), "violated");
     assert_eq!(off_beat(|turn| -0.03 * f64::from(turn)), "violated");
+}
+
+/// A command every second, at these instants.
+fn commands(times: &[f64]) -> &'static str {
+    let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "live"] }, "periodSeconds": 1 });
+    let mut run = pod(PERIOD, json!({ "livenessProbe": probe }));
+    for at in times {
+        run.exec(*at, "live", Some(0));
+    }
+    verdict(&run.done(), PERIOD)
+}
+
+#[test]
+fn commands_keep_their_period_though_each_takes_its_time_to_start() {
+    assert_eq!(commands(&[2.1, 3.4, 4.1, 5.6, 6.1, 7.3]), "holds");
+    assert_eq!(commands(&[2.1, 3.1, 5.1, 6.1, 8.1, 9.1]), "violated", "a third of them is missing");
+    assert_eq!(commands(&[2.0, 2.2, 3.0, 3.2, 4.0, 4.2, 5.0]), "violated", "each comes twice");
+}
+
+#[test]
+fn a_start_that_is_shown_too_early_shortens_no_delay() {
+    let mut run = Composer::new(&[DELAY]);
+    let probe = http(json!({ "initialDelaySeconds": 10 }));
+    run.create(0.0, &spec(json!({ "livenessProbe": probe })));
+    run.start(20.0, 0);
+    let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+    run.fact(20.01, Fact::Listening(Listening { listener, address, state: "open".to_owned() }));
+    run.status(20.5, &running_status("target", 1.0, false, true, 0)).probe(22.0, "/p", 200);
+    assert_eq!(verdict(&run.done(), DELAY), "violated");
 }
 
 #[test]

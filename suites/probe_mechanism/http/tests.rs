@@ -56,6 +56,18 @@ fn each_status_of_the_list_is_judged_by_itself() {
 }
 
 #[test]
+fn noise_excuses_who_would_be_accused_and_hides_nothing_that_shows() {
+    let judged = |ready: bool| {
+        let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 404 }));
+        scene.probes(2..8, &[Told::get("/r", 404)]).ready(2.4, ready);
+        scene.run.noise(2.5, 7.5);
+        scene.at(8.0)
+    };
+    assert_eq!(judged(false), "holds");
+    assert_eq!(judged(true), "inconclusive");
+}
+
+#[test]
 fn a_status_that_is_too_new_is_doubt() {
     let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
     scene.probe(2.0, &[Told::get("/r", 200)]);

@@ -6,7 +6,7 @@ use probity_model::timeline::{ContainerLife, Life, Line, ProbeKind, ProbeOutcome
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::absence::judge_absence;
-use crate::reading::termination::{exhausted, judge_no_restart, judge_restart};
+use crate::reading::termination::{exhausted, judge_count, judge_no_restart, judge_restart};
 
 /// A container whose liveness probe failed as often as it may is killed and started again, and it alone. A probe that never came
 /// has no failure to be counted, and protects nobody.
@@ -20,6 +20,10 @@ pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             judge_restart(&spent.life, stop, seen);
             judge_rest_of_pod(&spent.life, &spent.at, stop, seen);
         }
+    }
+    // Whoever was not started again is shown with no restart.
+    for life in run.lives().staying().only(|life| life.number == 0) {
+        judge_count(&life, seen);
     }
 }
 

@@ -51,10 +51,24 @@ fn shows<'t, 'h>(
     changes.filter(|(_, status)| status.restarts == number && status.is_running()).collect()
 }
 
+/// A life that was shown as started for its success is never shown otherwise again.
+fn judge_taken_back(startup: &ProbedLife<'_, '_>, success: Option<&Opening<'_, '_>>, seen: &mut Seen) {
+    let shown = shows(startup.pod, &startup.container.name, startup.number);
+    let earned = |(revision, status): &&(&Revision<'_>, ContainerSeen<'_>)| {
+        status.started == Some(true) && !is_before(startup, revision, success)
+    };
+    let mut later = shown.iter().skip_while(|shown| !earned(shown));
+    let Some((first, _)) = later.next() else { return };
+    if let Some((back, _)) = later.find(|(_, status)| status.started == Some(false)) {
+        seen.violated("`started` was true, and false again in the same life", [first.id, back.id]);
+    }
+}
+
 /// `started` in the status is false until the startup probe has succeeded, and true soon after.
 pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for startup in run.lives().of(ProbeKind::Startup).undisturbed() {
         let success = opening(&startup);
+        judge_taken_back(&startup, success.as_ref(), seen);
         for (revision, status) in shows(startup.pod, &startup.container.name, startup.number) {
             let early = is_before(&startup, revision, success.as_ref());
             match status.started {

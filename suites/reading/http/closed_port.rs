@@ -6,7 +6,7 @@ use probity_model::{Clause, Seen};
 use probity_script::Fact;
 
 use crate::reading::http::exchanges::Exchanges;
-use crate::reading::http::reaction::Reaction;
+use crate::reading::http::reaction::{Noise, Reaction};
 
 /// A time in which the probed port was closed.
 struct ClosedTime {
@@ -58,7 +58,9 @@ impl ClosedTime {
         let Some(until) = reaction.end_of_life(self.until.as_ref().map(|at| at.stamp.clone())) else {
             return;
         };
-        let Some(window) = reaction.window(&self.from.later(wait), &until) else { return };
+        let due = self.from.later(wait);
+        let Some(window) = reaction.window(&due, &until, Noise::Ignored) else { return };
+        let accused = reaction.window(&due, &until, Noise::Allowed).is_some();
         let of = format!("the {} probe of {}", course.spec.kind.word(), course.container.name);
         if reaction.hidden(&self.from, &until) {
             let why = format!("what became of {of} may have been missed");
@@ -66,7 +68,7 @@ impl ClosedTime {
         }
         let ends = [Some(self.from.id), self.until.as_ref().map(|until| until.id)].into_iter().flatten();
         match course.spec.kind {
-            ProbeKind::Liveness => {
+            ProbeKind::Liveness if accused => {
                 seen.violated(format!("{of} was refused, and the container lives on"), ends);
             }
             ProbeKind::Readiness => {
@@ -75,13 +77,13 @@ impl ClosedTime {
                 let before = shown.iter().rfind(|(_, at, _)| *at <= began);
                 let Some((id, _, ready)) = shown.iter().rfind(|(_, at, _)| *at <= window.hi) else { return };
                 let events = ends.chain([*id]).chain(before.map(|(id, ..)| *id));
-                if *ready {
+                if *ready && accused {
                     seen.violated(format!("{of} was refused, and the container stays ready"), events);
-                } else if before.is_some_and(|(_, _, ready)| *ready) {
+                } else if !*ready && before.is_some_and(|(_, _, ready)| *ready) {
                     seen.fine(events);
                 }
             }
-            ProbeKind::Startup => {}
+            ProbeKind::Liveness | ProbeKind::Startup => {}
         }
     }
 }

@@ -134,7 +134,7 @@ impl Composer {
     pub fn noise_by(&mut self, by: Listener, from: f64, to: f64) -> &mut Self {
         let (clock, ahead_us) = match by {
             Listener::Harness | Listener::Echo => (Clock::Harness, 0),
-            Listener::Target | Listener::Metronome | Listener::Node => {
+            Listener::Target | Listener::Metronome | Listener::Node | Listener::Overload => {
                 (Clock::Node(NODE.to_owned()), AHEAD_US)
             }
         };

@@ -85,6 +85,8 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     if !facts.real_defects.is_empty() {
         let names: Vec<String> = facts.real_defects.iter().map(|name| format!("`{name}`")).collect();
         part("Defects of a real kubelet that it notices:", &names.join(", "));
+    } else if let Some(why) = &facts.clause.without_real_defect {
+        part("Defects of a real kubelet that it notices:", &format!("None. {}", context.sentences(why)));
     }
     part("Upstream's own specs:", &upstream_of(context, facts));
     text

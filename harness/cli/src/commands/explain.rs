@@ -88,6 +88,8 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     }
     if !facts.real_defects.is_empty() {
         part("for real", &facts.real_defects.join(", "));
+    } else if let Some(why) = &clause.without_real_defect {
+        part("for real", &format!("no defect of a real kubelet: {why}"));
     }
     for (at, (_, _, check)) in facts.upstream.iter().enumerate() {
         let said = format!("{}: {}", check.arranges, check.asserts);

@@ -55,6 +55,7 @@ struct WriterState {
     /// Gaps without an end, such as a kind that may not be watched: they are in every history.
     endless: Vec<(i64, Gap)>,
     last_noise_us: i64,
+    last_busy_us: i64,
     strays: u64,
 }
 
@@ -90,6 +91,7 @@ impl HistoryWriter {
             away: Vec::new(),
             endless: Vec::new(),
             last_noise_us: i64::MIN / 2,
+            last_busy_us: i64::MIN / 2,
             strays: 0,
         };
         Self { clock, state: Arc::new(Mutex::new(state)) }
@@ -117,6 +119,11 @@ impl HistoryWriter {
     /// When the last noise was learned.
     pub(super) fn last_noise_us(&self) -> i64 {
         self.lock().last_noise_us
+    }
+
+    /// When it was last heard that all processors of a node were busy.
+    pub(super) fn last_busy_us(&self) -> i64 {
+        self.lock().last_busy_us
     }
 
     /// Writes everything that comes in, until the senders are gone.
@@ -181,9 +188,10 @@ impl WriterState {
                 self.write_for_all(us, &what);
             }
             Happening::Noise(noise) => {
-                // The starts of our own pods keep a small node busy; to wait until it is idle would take for ever.
-                if !matches!(noise.by, Listener::Node | Listener::Echo) {
-                    self.last_noise_us = us;
+                match noise.by {
+                    Listener::Node | Listener::Overload => self.last_busy_us = us,
+                    Listener::Echo => {}
+                    Listener::Harness | Listener::Target | Listener::Metronome => self.last_noise_us = us,
                 }
                 self.write_for_all(us, &what);
             }

@@ -2,10 +2,12 @@
 //!
 //! Cases wait most of their time, so their number does not limit a run. Two things do: how many pods the nodes take, and
 //! how many containers can start at the same time before they delay each other. Cases that must be alone run after all
-//! others, one by one.
+//! others, one by one. A case begins only while the nodes have processors left, for on a busy node nobody can be accused;
+//! but no run waits for that for long.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use probity_case::Case;
@@ -16,10 +18,17 @@ use crate::run::history_writer::HistoryWriter;
 use crate::run::start_slots::{StartPriority, StartSlot, StartSlots};
 use crate::run_clock::RunClock;
 
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Noise delays new pods no longer than this: a noisy machine must not stop a run.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Noise delays new pods if it is more recent than this.
 const RECENT_US: i64 = 400_000;
+/// A node tells once a second that it is busy; one that was so longer ago has a processor left.
+const BUSY_US: i64 = 1_500_000;
+/// A busy node delays a case that has not begun by this much at most.
+const BUSY_PATIENCE: Duration = Duration::from_secs(5);
+/// In a whole run, so much is waited for busy nodes: who keeps them busy may be somebody else.
+const BUSY_BUDGET: Duration = Duration::from_secs(90);
 
 /// How many pods a run may have, and how many may start at the same time.
 #[derive(Clone)]
@@ -30,13 +39,16 @@ pub(super) struct RunCapacity {
     all_starts: u32,
     histories: HistoryWriter,
     clock: RunClock,
+    /// How often cases have looked whether a node is still busy.
+    looks: Arc<AtomicU32>,
 }
 
 impl RunCapacity {
     pub(super) fn new(pods: u32, starts: u32, histories: HistoryWriter, clock: RunClock) -> Self {
         let (all_pods, all_starts) = (pods.max(1), starts.max(1));
         let pods = Arc::new(Semaphore::new(all_pods as usize));
-        Self { pods, all_pods, starts: StartSlots::new(all_starts), all_starts, histories, clock }
+        let looks = Arc::default();
+        Self { pods, all_pods, starts: StartSlots::new(all_starts), all_starts, histories, clock, looks }
     }
 
     /// Waits for room for the pods of a case, which has it until the permit is dropped. A case that needs more than the
@@ -54,9 +66,22 @@ impl RunCapacity {
         let slot = self.starts.take(wanted, priority).await?;
         let began = tokio::time::Instant::now();
         while began.elapsed() < PATIENCE && self.clock.us() - self.histories.last_noise_us() < RECENT_US {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        if fresh {
+            self.wait_for_a_processor().await;
         }
         Some(slot)
+    }
+
+    async fn wait_for_a_processor(&self) {
+        let began = tokio::time::Instant::now();
+        while began.elapsed() < BUSY_PATIENCE && self.clock.us() - self.histories.last_busy_us() < BUSY_US {
+            if LOOK_AGAIN * self.looks.fetch_add(1, Ordering::Relaxed) >= BUSY_BUDGET {
+                return;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 }
 

@@ -103,6 +103,14 @@ impl Namespace {
         }
     }
 
+    /// Whether a namespace says that its pods may have every privilege.
+    pub async fn is_privileged(cluster: &ClusterClient, name: &str) -> bool {
+        let seen = cluster.get("", "Namespace", name).await.ok().flatten();
+        let labels = seen.as_ref().and_then(|seen| seen.pointer("/metadata/labels"));
+        let level = labels.and_then(|labels| labels.get("pod-security.kubernetes.io/enforce"));
+        level.is_some_and(|level| level == "privileged")
+    }
+
     /// Pods are refused until the namespace has its default service account.
     async fn wait_for_account(&self, cluster: &ClusterClient) -> Result<(), ClusterError> {
         let began = Instant::now();

@@ -76,7 +76,7 @@ fn a_restart_is_no_noise() {
 #[test]
 fn a_saturated_node_is_noise_of_its_own() {
     let Entry::Line(mut line) = beat("a", 5_000_000).entry else { panic!("no line") };
-    line.fact = Fact::Saturated(Saturated { for_us: 750_000 });
+    line.fact = Fact::Saturated(Saturated { for_us: 750_000, overloaded: false });
     let told = MetronomeReader::new(1_000_000).hear(0, &heard(Entry::Line(line))).unwrap();
     assert_eq!((told.by, told.from_us, told.to_us), (Listener::Node, 4_250_000, 5_000_000));
 }

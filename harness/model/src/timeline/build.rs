@@ -18,6 +18,7 @@ use crate::history::{
     Change, Did, Event, EventId, Gap, Happening, Heard, History, Listener, Noise, Sighting, Source,
 };
 use crate::measure::{Interval, SECOND};
+use crate::mechanisms::CATCH_UP;
 
 /// The label that holds a pod's key in its case.
 const KEY: &str = "probity.dev/pod";
@@ -61,7 +62,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
             Happening::Sighting(sighting) => sight(&mut timeline, id, event.us, sighting),
             Happening::Witness(heard) => hear(&mut lives, &mut order, id, event.us, heard),
             Happening::Gap(gap) => timeline.gaps.push((id, gap.clone())),
-            Happening::Noise(noise) if noise.by.is_excuse() => timeline.noise.push((id, noise.clone())),
+            Happening::Noise(noise) if noise.by.is_excuse() => timeline.noise.push((id, with_backlog(noise))),
             Happening::Noise(noise) => timeline.late_kubelet.push((id, noise.clone())),
             Happening::Reading(_) => {}
         }
@@ -410,4 +411,11 @@ fn containers(spec: &Value) -> Vec<ContainerLife<'_>> {
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// An overloaded node goes on being late until it has caught up.
+fn with_backlog(noise: &Noise) -> Noise {
+    let lasted = noise.to_us.saturating_sub(noise.from_us);
+    let backlog = if noise.by == Listener::Overload { CATCH_UP.of(lasted) } else { 0 };
+    Noise { to_us: noise.to_us.saturating_add(backlog), ..noise.clone() }
 }

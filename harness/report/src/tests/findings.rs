@@ -27,7 +27,7 @@ fn what_is_violated_without_the_other_is_no_effect_of_it() {
 fn a_run_on_a_node_that_was_stalled_most_of_the_time_is_invalid() {
     let run = Run::new().ended("demo/calm", &[RESTARTS], ON_TIME, 0).stalled(9_000_000);
     let result = run.report().result;
-    assert!(result.stalled_percent > 50, "{result:?}");
+    assert!(result.overloaded_percent > 50, "{result:?}");
     assert_eq!(result.profiles[0].result, ProfileOutcome::Invalid);
     assert!(result.profiles[0].why.contains("too noisy"), "{}", result.profiles[0].why);
 }

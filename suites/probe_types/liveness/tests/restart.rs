@@ -38,6 +38,19 @@ mod failure_restarts {
     }
 
     #[test]
+    fn the_first_restart_waits_for_no_back_off() {
+        let judged = |again: f64| {
+            let mut run = one(CLAUSE, "Always", 1);
+            run.probe(4.0, "/live", 500);
+            run.signal(4.1, "SIGTERM");
+            run.left(4.2).start(again, 1).running(again + 0.5, true, true, 1);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(6.0), "holds");
+        assert_eq!(judged(12.0), "violated");
+    }
+
+    #[test]
     fn no_stop_signal_is_a_violation() {
         let mut run = one(CLAUSE, "Always", 2);
         run.probe(3.0, "/live", 500);

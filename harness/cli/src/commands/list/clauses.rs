@@ -107,6 +107,8 @@ fn as_entry(facts: &ClauseFacts<'_>) -> String {
     let defects = facts.defects;
     if !facts.real_defects.is_empty() {
         part("real", &facts.real_defects.join(", "));
+    } else if clause.without_real_defect.is_some() {
+        part("real", &none(&clause.without_real_defect));
     }
     part("defects", &if defects.is_empty() { none(&clause.without_defect) } else { defects.join(", ") });
     text

@@ -1,0 +1,66 @@
+//! Probes that came in another protocol than their listener speaks and their spec asks for: TLS where it should be plain, or
+//! the other way round.
+//!
+//! The target breaks such connections off before there is any request, so nothing else of the probe is seen.
+
+use probity_model::timeline::{Connection, Handler, ProbeKind, ProbedLife};
+use probity_model::{EventId, Seen, Timeline};
+use probity_script::witness::Ending;
+use probity_script::{ClientCertificate, Listener, Protocol};
+
+use super::arrivals::from_a_pod;
+
+/// Accuses probes with handlers of this kind none of which was understood, though the listener speaks what the spec asks for.
+pub(crate) fn judge_misspoken(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
+    for life in run.lives().of_each(&ProbeKind::ALL).whole() {
+        if !of(&life.spec.handler) || !life.probes.is_empty() || !life.is_asked_alone() || !is_matched(&life)
+        {
+            continue;
+        }
+        let broken: Vec<EventId> =
+            life.connections.iter().filter(|one| is_broken_off(&life, one)).map(|one| one.id).collect();
+        if let [_, _, ..] = broken.as_slice() {
+            let finding = format!(
+                "{} connections came to the port of {}, and each spoke another protocol than the probe's",
+                broken.len(),
+                life.words()
+            );
+            seen.violated(finding, broken);
+        }
+    }
+}
+
+/// Whether the target broke off a connection of the node because of what it received.
+fn is_broken_off(life: &ProbedLife<'_, '_>, connection: &Connection<'_>) -> bool {
+    let told = |closed: &str, tls: bool| tls || !closed.is_empty();
+    let by_us = connection.closed.as_ref().is_some_and(|closed| {
+        let tls = connection.tls.is_some_and(|(_, tls)| tls.error.is_some());
+        closed.how == Ending::WeClosed
+            && closed.received > 0
+            && told(closed.error.as_deref().unwrap_or_default(), tls)
+    });
+    connection.port() == life.spec.handler.port()
+        && connection.requests == 0
+        && connection.accepted.answer == "serve"
+        && by_us
+        && !from_a_pod(life.run, connection)
+}
+
+/// Whether the listener at the port speaks what the spec asks for.
+fn is_matched(life: &ProbedLife<'_, '_>) -> bool {
+    let port = life.spec.handler.port();
+    let plan = life.container.plan().filter(|_| !life.was_changed()).unwrap_or_default();
+    let Some(listener) = plan.listeners.into_values().find(|listener| Some(listener.port) == port) else {
+        return false;
+    };
+    let Listener { protocol, tls, .. } = listener;
+    match &life.spec.handler {
+        Handler::Http { scheme, .. } if scheme == "HTTPS" => {
+            protocol == Protocol::Http
+                && tls.is_some_and(|tls| tls.client_certificate != ClientCertificate::Required)
+        }
+        Handler::Http { .. } => protocol == Protocol::Http && tls.is_none(),
+        Handler::Grpc { .. } => protocol == Protocol::Grpc && tls.is_none(),
+        Handler::Tcp { .. } | Handler::Exec { .. } => false,
+    }
+}
