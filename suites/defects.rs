@@ -36,6 +36,8 @@ fn read(text: &str) -> BTreeMap<&str, Vec<&str>> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use probity_model::clause::Level;
+
     use super::*;
 
     #[test]
@@ -52,5 +54,24 @@ mod tests {
         let noticing = defects().into_keys().chain(real_defects().into_keys());
         let unknown: Vec<&str> = noticing.filter(|clause| !known.contains(clause)).collect();
         assert!(defects().len() > 60 && unknown.is_empty(), "{unknown:?}");
+    }
+
+    #[test]
+    fn each_must_clause_is_violated_by_a_real_defect_or_says_why_none_can_do_it() {
+        let (catalogue, broken) = (crate::catalogue().unwrap(), real_defects());
+        let musts =
+            catalogue.iter().filter(|clause| clause.level == Level::Must && clause.untestable.is_none());
+        let wrong: Vec<String> = musts
+            .filter_map(|clause| {
+                match (broken.contains_key(clause.id.as_str()), &clause.without_real_defect) {
+                    (false, None) => {
+                        Some(format!("no real defect violates {}, and no reason is given", clause.id))
+                    }
+                    (true, Some(_)) => Some(format!("{} is violated, and still has a reason", clause.id)),
+                    _ => None,
+                }
+            })
+            .collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -1,11 +1,14 @@
-//! The table of defects, `defects.yaml`: what each is, what it is modelled after, which cases to run with it, and which
+//! The table of defects, the files of `defects/`: what each is, what it is modelled after, which cases to run with it, and which
 //! clauses must notice it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::{
+    collections::{BTreeSet, HashSet},
+    io,
+    path::Path,
+};
 
 use serde::Deserialize;
 
-use crate::cri::fault::{CriFault, Method};
 use crate::defect::{Defect, Fault, Scope, When};
 
 /// One row: a defective kubelet.
@@ -58,24 +61,22 @@ pub struct Also {
 const LONGEST_NAME: usize = 45;
 
 impl Row {
-    /// The defects of the row, for one namespace.
+    /// The defects of the row, for the pods of one namespace that have this mark in their names.
     #[must_use]
-    pub fn defects(&self, namespace: &str) -> Vec<Defect> {
+    pub fn defects(&self, namespace: &str, mark: &str) -> Vec<Defect> {
         let own = Also { on: self.on.clone(), when: self.when, fault: self.fault.clone() };
         let parts = std::iter::once(&own).chain(&self.also).enumerate();
         let place = |(number, part): (usize, &Also)| Defect {
-            name: format!("{namespace}-{number}"),
-            on: scope(namespace, &part.on),
+            name: format!("{mark}{number}"),
+            on: scope(namespace, mark, &part.on),
             when: part.when,
             fault: part.fault.clone(),
         };
         parts.map(place).collect()
     }
 
-    /// Whether its cases run commands in containers.
-    #[must_use]
-    pub fn execs(&self) -> bool {
-        matches!(self.fault, Fault::Cri(CriFault::Exec { .. } | CriFault::Call { method: Method::Exec, .. }))
+    fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        std::iter::once(&self.on).chain(self.also.iter().map(|also| &also.on))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -87,10 +88,8 @@ impl Row {
                 "it names no case"
             } else if self.notices.is_empty() == self.unnoticed.is_none() {
                 "it needs either `notices` or `unnoticed`"
-            } else if !self.on.namespace.is_empty()
-                || self.also.iter().any(|also| !also.on.namespace.is_empty())
-            {
-                "it names a namespace: each row gets its own"
+            } else if self.scopes().any(|on| !on.namespace.is_empty() || on.pod.is_some()) {
+                "it names a namespace or a pod: each row gets its own"
             } else if matches!(self.fault, Fault::Process(_)) && !self.alone {
                 "a fault of the process needs `alone: true`"
             } else {
@@ -100,31 +99,52 @@ impl Row {
     }
 }
 
-/// The pods that the harness adds to a run: a defect that strikes its witness would hide itself.
-const HARNESS: &str = "probity-";
-
-fn scope(namespace: &str, on: &Scope) -> Scope {
-    let except = on.except.clone().or_else(|| Some(HARNESS.to_owned()));
-    Scope { namespace: namespace.to_owned(), except, ..on.clone() }
+fn scope(namespace: &str, mark: &str, on: &Scope) -> Scope {
+    Scope { namespace: namespace.to_owned(), pod: Some(mark.to_owned()), ..on.clone() }
 }
 
-/// Reads the table, which may be in several files.
+/// Reads all files of a folder as one table, in the order of their names.
+///
+/// # Errors
+///
+/// When a file cannot be read, or is not a valid part of the table; the message says which, where and why.
+pub fn read(folder: &Path) -> io::Result<Vec<Row>> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| io::Error::other(format!("{}: {error}", folder.display())))?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    files.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
+    files.sort();
+    let mut rows = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(&path)?;
+        let of_file = serde_saphyr::from_str::<Vec<Row>>(&text)
+            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        rows.extend(of_file);
+    }
+    check(&rows).map_err(io::Error::other)?;
+    Ok(rows)
+}
+
+/// Reads one text as a table.
 ///
 /// # Errors
 ///
 /// When it is not a valid table; the message says where and why.
-pub fn parse<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Row>, String> {
-    let read =
-        |text: &T| serde_saphyr::from_str::<Vec<Row>>(text.as_ref()).map_err(|error| error.to_string());
-    let rows = texts.iter().map(read).collect::<Result<Vec<_>, _>>()?.concat();
+pub fn parse(text: &str) -> Result<Vec<Row>, String> {
+    let rows = serde_saphyr::from_str::<Vec<Row>>(text).map_err(|error| error.to_string())?;
+    check(&rows)?;
+    Ok(rows)
+}
+
+fn check(rows: &[Row]) -> Result<(), String> {
     let mut names = HashSet::new();
-    for row in &rows {
+    for row in rows {
         row.check()?;
         if !names.insert(&row.name) {
             return Err(format!("two rows are called {}", row.name));
         }
     }
-    Ok(rows)
+    Ok(())
 }
 
 /// All cases that the rows name.
@@ -135,7 +155,9 @@ pub fn cases<'r>(rows: impl IntoIterator<Item = &'r Row>) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use std::path::Path;
+
+    use super::{parse, read};
 
     const ROW: &str = "
 - name: exec-never-fails
@@ -151,31 +173,30 @@ mod tests {
 
     #[test]
     fn a_row_becomes_the_defects_of_one_namespace() {
-        let rows = parse(&[ROW]).unwrap_or_default();
-        let defects = rows[0].defects("row-1");
+        let rows = parse(ROW).unwrap_or_default();
+        let defects = rows[0].defects("saboteur", "row-001-");
         let names: Vec<_> = defects.iter().map(|defect| defect.name.as_str()).collect();
-        assert_eq!(names, ["row-1-0", "row-1-1"]);
-        assert!(defects.iter().all(|defect| defect.on.namespace == "row-1"));
+        assert_eq!(names, ["row-001-0", "row-001-1"]);
+        assert!(defects.iter().all(|defect| defect.on.namespace == "saboteur"));
+        assert!(defects.iter().all(|defect| defect.on.pod.as_deref() == Some("row-001-")));
         assert_eq!(defects[0].when.every, Some(5));
     }
 
     #[test]
     fn a_row_that_nobody_must_notice_says_why() {
         let without = ROW.replace("  notices: [probe.exec.exit-zero]\n", "");
-        assert!(parse(&[&without]).is_err_and(|error| error.contains("unnoticed")));
-        assert!(parse(&[format!("{without}  unnoticed: no case shows it\n")]).is_ok());
+        assert!(parse(&without).is_err_and(|error| error.contains("unnoticed")));
+        assert!(parse(&format!("{without}  unnoticed: no case shows it\n")).is_ok());
     }
 
     #[test]
     fn two_rows_of_one_name_are_refused() {
-        assert!(parse(&[ROW, ROW]).is_err_and(|error| error.contains("two rows")));
+        assert!(parse(&ROW.repeat(2)).is_err_and(|error| error.contains("two rows")));
     }
 
     #[test]
     fn the_table_of_this_repository_is_valid() {
-        assert_eq!(
-            parse(&[include_str!("../defects.yaml"), include_str!("../defects-pods-api.yaml")]).err(),
-            None
-        );
+        let rows = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("defects")).map(|rows| rows.len());
+        assert!(rows.as_ref().is_ok_and(|rows| *rows >= 150), "{rows:?}");
     }
 }

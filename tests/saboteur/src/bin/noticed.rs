@@ -20,15 +20,19 @@ use probity_saboteur::{
 struct Arguments {
     /// Only rows whose name contains one of these texts.
     filter: Vec<String>,
-    /// The table; repeatable, since it is in several files.
-    #[arg(long, default_values = ["tests/saboteur/defects.yaml", "tests/saboteur/defects-pods-api.yaml"])]
-    table: Vec<PathBuf>,
+    /// The folder of the table.
+    #[arg(long, default_value = "tests/saboteur/defects")]
+    table: PathBuf,
     /// The file of what was noticed.
     #[arg(long, default_value = "suites/real-defects.txt")]
     noticed: PathBuf,
     /// Only a third of the rows: another one each day.
     #[arg(long)]
     third: bool,
+    /// So many rows in a hundred may not be as the table says: a busy machine leaves some undecided. An accusation without a
+    /// defect never may be.
+    #[arg(long, default_value_t = 0)]
+    tolerate: usize,
     #[command(flatten)]
     runner: RunnerOptions,
 }
@@ -48,8 +52,7 @@ async fn main() -> ExitCode {
 
 /// Whether all is as the table says.
 async fn compare(arguments: Arguments) -> io::Result<bool> {
-    let texts = arguments.table.iter().map(std::fs::read_to_string).collect::<Result<Vec<_>, _>>()?;
-    let all = table::parse(&texts).map_err(io::Error::other)?;
+    let all = table::read(&arguments.table)?;
     let names: BTreeSet<String> = all.iter().map(|row| row.name.clone()).collect();
     let rows = chosen(all, &arguments);
     if rows.is_empty() {
@@ -57,10 +60,11 @@ async fn compare(arguments: Arguments) -> io::Result<bool> {
     }
     let began = Instant::now();
     let mut trials = runner::run(&arguments.runner, &rows).await?;
-    trials.sort_by_key(|trial| trial.job.name());
+    trials.sort_by(|one, other| one.job.name().cmp(other.job.name()));
     let before = std::fs::read_to_string(&arguments.noticed).unwrap_or_default();
     std::fs::write(&arguments.noticed, merge_noticed(&before, &trials, &names))?;
-    summarize(&trials, rows.len(), began)
+    summarize(&trials, rows.len(), began)?;
+    Ok(is_as_the_table_says(&trials, arguments.tolerate))
 }
 
 fn chosen(rows: Vec<Row>, arguments: &Arguments) -> Vec<Row> {
@@ -73,7 +77,7 @@ fn chosen(rows: Vec<Row>, arguments: &Arguments) -> Vec<Row> {
     numbered.filter(|(number, row)| today(*number) && named(row)).map(|(_, row)| row).collect()
 }
 
-fn summarize(trials: &[Trial], rows: usize, began: Instant) -> io::Result<bool> {
+fn summarize(trials: &[Trial], rows: usize, began: Instant) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let failed: Vec<_> =
         trials.iter().filter_map(|trial| Some((trial.job.name(), trial.complaint()?))).collect();
@@ -88,5 +92,10 @@ fn summarize(trials: &[Trial], rows: usize, began: Instant) -> io::Result<bool> 
     for (name, complaint) in &failed {
         writeln!(out, "  {name}: {complaint}")?;
     }
-    Ok(failed.is_empty())
+    Ok(())
+}
+
+fn is_as_the_table_says(trials: &[Trial], tolerate: usize) -> bool {
+    let failed = || trials.iter().filter(|trial| trial.complaint().is_some());
+    failed().all(Trial::is_row) && failed().count() * 100 <= trials.len() * tolerate
 }

@@ -1,15 +1,17 @@
 //! The programs that the runner calls: the cluster's script, and the harness.
 
 use std::{
-    io,
+    collections::BTreeMap,
+    fs, io,
     path::{Path, PathBuf},
     process::{Output, Stdio},
 };
 
+use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
-use super::{Job, RunOutcome, RunnerOptions};
-use crate::board::Count;
+use super::{RunnerOptions, copies};
+use crate::{board::Count, defect::Defect};
 
 /// The label of the namespaces.
 pub(super) const LABEL: &str = "probity.dev/saboteur";
@@ -47,56 +49,87 @@ impl Commands {
         self.cluster(&[&["node", "saboteur", &self.options.node], arguments].concat(), input).await
     }
 
-    /// Takes the defects of a namespace back, and the namespace with them. Returns how often they struck.
-    pub(super) async fn clean(&self, namespace: &str) -> io::Result<Vec<u32>> {
+    /// Makes a namespace, and has these defects strike in it.
+    pub(super) async fn prepare(&self, namespace: &str, defects: &[Defect]) -> io::Result<()> {
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": { "name": namespace, "labels": { LABEL: "rows", "pod-security.kubernetes.io/enforce": "privileged" } },
+        });
+        self.kubectl(&["create", "--filename=-"], &object.to_string()).await?;
+        if !defects.is_empty() {
+            self.saboteur(&["set"], &serde_json::to_string(defects)?).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the defects of a namespace back, and the namespace with them. Returns how often each struck.
+    pub(super) async fn clean(&self, namespace: &str) -> io::Result<BTreeMap<String, u32>> {
         let counts = self.saboteur(&["clear", "--namespace", namespace], "").await?;
         self.kubectl(&["delete", "namespace", namespace, "--wait=false"], "").await?;
         let counts = counts.lines().map(serde_json::from_str).collect::<Result<Vec<Count>, _>>()?;
-        Ok(counts.into_iter().map(|count| count.strikes).collect())
+        Ok(counts.into_iter().map(|count| (count.name, count.strikes)).collect())
     }
 
-    /// Runs cases in a namespace, and reads what became of them.
-    pub(super) async fn probity(&self, namespace: &str, job: &Job) -> io::Result<RunOutcome> {
-        let out = self.options.out.join(job.name());
+    /// Runs copies of cases in a namespace, and gives back the report. What the harness says goes to a log, and its progress
+    /// to people.
+    pub(super) async fn probity(
+        &self,
+        name: &str,
+        namespace: &str,
+        cases: &[(&str, String)],
+        pods: u32,
+    ) -> io::Result<Value> {
+        let options = &self.options;
+        let (out, suite) = (options.out.join(name), options.out.join(format!("{name}.cases")));
         empty(&out)?;
-        let log = std::fs::File::create(out.with_extension("log"))?;
-        let status = Command::new(&self.options.probity)
-            .arg("run")
-            .args([
-                "--quiet",
-                "--color",
-                "never",
-                "--exact",
-                "--namespace",
-                namespace,
-                "--node",
-                &self.options.node,
-            ])
+        empty(&suite)?;
+        fs::create_dir_all(&suite)?;
+        for (number, (case, copy)) in cases.iter().enumerate().filter(|(_, (case, copy))| case != copy) {
+            fs::write(suite.join(format!("{number:03}.yaml")), copies::copy(&options.book, case, copy)?)?;
+        }
+        let log = fs::File::create(out.with_extension("log"))?;
+        let node_command = format!("{} node", fs::canonicalize(&options.cluster)?.display());
+        let status = Command::new(&options.probity)
+            .args(["run", "--color", "never", "--exact", "--namespace", namespace, "--node", &options.node])
+            // Starts of containers are what loads a node: one at a time leaves it a processor.
+            .args(["--node-command", &node_command, "--starts", "1", "--pods", &pods.to_string()])
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
+            .arg("--suite")
+            .arg(&suite)
             .arg("--out")
             .arg(&out)
-            .args(job.cases())
+            .args(cases.iter().map(|(_, name)| name))
             .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
+            .stdout(log)
             .kill_on_drop(true)
             .status()
             .await?;
-        let report = std::fs::read_to_string(out.join("report.json")).map_err(|_| {
+        let report = fs::read_to_string(out.join("report.json")).map_err(|_| {
             io::Error::other(format!("there is no report ({status}); see {}.log", out.display()))
         })?;
-        RunOutcome::read(&report)
+        Ok(serde_json::from_str(&report)?)
     }
+}
+
+/// The report of an earlier run, judged once more.
+pub(super) async fn judge_again(options: &RunnerOptions, name: &str) -> io::Result<Value> {
+    let out = options.out.join(name);
+    let status =
+        Command::new(&options.probity).arg("report").arg(&out).stdout(Stdio::null()).status().await?;
+    let report = fs::read_to_string(out.join("report.json"))
+        .map_err(|_| io::Error::other(format!("there is no report in {} ({status})", out.display())))?;
+    Ok(serde_json::from_str(&report)?)
 }
 
 /// The harness wants a folder that is not there.
 fn empty(out: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(out) {
+    match fs::remove_dir_all(out) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    out.parent().map_or(Ok(()), std::fs::create_dir_all)
+    out.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
 async fn run(command: &mut Command, input: &str) -> io::Result<String> {

@@ -2,8 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt, io,
-    time::Duration,
+    fmt,
 };
 
 use serde_json::Value;
@@ -22,33 +21,38 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// A run that came to nothing.
+    /// Reads what a report says of these cases, which are named without the numbers of their rows.
     #[must_use]
-    pub fn failed(why: String) -> Self {
-        Self { failed: Some(why), ..Self::default() }
-    }
-
-    /// Reads a report.
-    ///
-    /// # Errors
-    ///
-    /// When it is not a report.
-    pub fn read(report: &str) -> io::Result<Self> {
-        let report: Value = serde_json::from_str(report)?;
-        let clauses =
-            report["clauses"].as_array().ok_or_else(|| io::Error::other("the report has no clauses"))?;
+    pub fn of(report: &Value, names: &BTreeSet<String>) -> Self {
         let mut outcome = Self::default();
-        for clause in clauses {
-            let text = |field: &str| clause[field].as_str().unwrap_or_default().to_owned();
-            match clause["verdict"].as_str() {
-                Some("violated") => drop(outcome.violated.insert(text("id"), text("finding"))),
-                Some("inconclusive") => drop(outcome.undecided.insert(text("id"))),
-                Some("error") => outcome.failed = Some(text("finding")),
-                _ => {}
+        let cases = report["cases"].as_array().into_iter().flatten();
+        let own =
+            |case: &&Value| case["case"].as_str().is_some_and(|name| names.contains(without_number(name)));
+        let mut ended = 0;
+        for case in cases.filter(own) {
+            ended += 1;
+            if matches!(case["verdict"].as_str(), Some("error" | "skipped")) {
+                outcome.failed = Some(case["finding"].as_str().unwrap_or("it did not run").to_owned());
+            }
+            for judgement in case["judgements"].as_array().into_iter().flatten() {
+                let text = |field: &str| judgement[field].as_str().unwrap_or_default().to_owned();
+                match judgement["verdict"].as_str() {
+                    Some("violated") => drop(outcome.violated.insert(text("clause"), text("finding"))),
+                    Some("inconclusive") => drop(outcome.undecided.insert(text("clause"))),
+                    _ => {}
+                }
             }
         }
-        Ok(outcome)
+        if ended < names.len() {
+            outcome.failed = Some("a case is not in the report".to_owned());
+        }
+        outcome
     }
+}
+
+/// The name of a copy without the number of its row, which changes with the table. Other names stay.
+pub(super) fn without_number(name: &str) -> &str {
+    name.strip_prefix("row/").and_then(|name| name.split_once('-')).map_or(name, |(_, name)| name)
 }
 
 /// One job and what came of it.
@@ -60,8 +64,6 @@ pub struct Trial {
     pub outcome: RunOutcome,
     /// How often each defect struck.
     pub strikes: Vec<u32>,
-    /// How long it took.
-    pub took: Duration,
 }
 
 impl Trial {
@@ -77,7 +79,7 @@ impl Trial {
                 failed => failed.clone(),
             };
         }
-        let Job::Row(row) = &self.job else { return None };
+        let Job::Row(_, row) = &self.job else { return None };
         if row.unnoticed.is_some() {
             let violated: Vec<_> = self.outcome.violated.keys().collect();
             return (!violated.is_empty()).then(|| format!("noticed after all, by {}", names(violated)));
@@ -99,6 +101,12 @@ impl Trial {
         matches!(self.job, Job::Plain(_))
     }
 
+    /// Whether it had defects.
+    #[must_use]
+    pub fn is_row(&self) -> bool {
+        !self.is_plain()
+    }
+
     /// Whether another try may end otherwise: an accusation without a defect is never tried away.
     #[must_use]
     pub fn is_worth_another(&self) -> bool {
@@ -109,7 +117,7 @@ impl Trial {
 impl fmt::Display for Trial {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = if self.complaint().is_some() { "FAILED" } else { "ok" };
-        write!(formatter, "{word:6} {:44} {:3} s", self.job.name(), self.took.as_secs())?;
+        write!(formatter, "{word:6} {:44}", self.job.name())?;
         if let Some(complaint) = self.complaint() {
             write!(formatter, "  {complaint}")?;
         }
@@ -133,7 +141,7 @@ const HEAD: &str = "\
 pub fn merge_noticed(before: &str, trials: &[Trial], rows: &BTreeSet<String>) -> String {
     let mut noticed = read_noticed(before);
     for trial in trials.iter().filter(|trial| !trial.is_plain() && trial.outcome.failed.is_none()) {
-        noticed.insert(trial.job.name(), trial.outcome.violated.keys().cloned().collect());
+        noticed.insert(trial.job.name().to_owned(), trial.outcome.violated.keys().cloned().collect());
     }
     noticed.retain(|row, _| rows.contains(row));
     let paragraph = |(row, clauses): (String, Vec<String>)| {
@@ -160,31 +168,45 @@ fn read_noticed(text: &str) -> BTreeMap<String, Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, time::Duration};
+    use std::collections::BTreeSet;
+
+    use serde_json::{Value, json};
 
     use super::{Job, RunOutcome, Trial, merge_noticed};
 
-    const REPORT: &str = r#"{"clauses": [
-        {"id": "a.b", "verdict": "violated", "finding": "too late"},
-        {"id": "a.c", "verdict": "inconclusive"},
-        {"id": "a.d", "verdict": "holds"}]}"#;
+    fn report() -> Value {
+        json!({ "cases": [
+            { "case": "row/007-0-one", "verdict": "violated", "judgements": [
+                { "clause": "a.b", "verdict": "violated", "finding": "too late" },
+                { "clause": "a.c", "verdict": "inconclusive" },
+                { "clause": "a.d", "verdict": "holds" },
+            ]},
+            { "case": "row/008-0-two", "judgements": [{ "clause": "a.e", "verdict": "violated" }] },
+        ]})
+    }
 
     fn row(notices: &str) -> Job {
         let text = format!(
             "[{{name: r, like: x, fault: {{cri: {{grace: {{seconds: 1}}}}}}, cases: [a/b], notices: [{notices}]}}]"
         );
-        Job::Row(Box::new(crate::table::parse(&[text]).unwrap_or_default().remove(0)))
+        Job::Row(1, Box::new(crate::table::parse(&text).unwrap_or_default().remove(0)))
     }
 
     fn trial(job: Job) -> Trial {
-        let outcome = RunOutcome::read(REPORT).unwrap_or_default();
-        Trial { job, outcome, strikes: vec![3], took: Duration::from_secs(20) }
+        let outcome = RunOutcome::of(&report(), &BTreeSet::from(["0-one".to_owned()]));
+        Trial { job, outcome, strikes: vec![3] }
     }
 
     #[test]
     fn a_row_is_noticed_if_all_its_clauses_are_violated() {
         assert_eq!(trial(row("a.b")).complaint(), None);
         assert_eq!(trial(row("a.b, a.c")).complaint().as_deref(), Some("not noticed by a.c"));
+    }
+
+    #[test]
+    fn a_case_that_is_not_in_the_report_has_failed() {
+        let names = BTreeSet::from(["0-one".to_owned(), "0-three".to_owned()]);
+        assert!(RunOutcome::of(&report(), &names).failed.is_some());
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! Copies of cases of the book under other names, so that a row has pods of its own.
+
+use std::{fs, io, path::Path};
+
+/// What of a case's name says which variant of its matrix it is: `/container-kind=sidecar`.
+pub(super) fn variant(case: &str) -> &str {
+    case.find('=').and_then(|equals| case[..equals].rfind('/')).map_or("", |slash| &case[slash..])
+}
+
+/// The text of a case under another name. Of its matrix, only the variant of the case's name is left.
+///
+/// # Errors
+///
+/// When the book has no such file.
+pub(super) fn copy(book: &Path, case: &str, name: &str) -> io::Result<String> {
+    let variant = variant(case);
+    let path = book.join(format!("{}.yaml", &case[..case.len() - variant.len()]));
+    let text = fs::read_to_string(&path)
+        .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+    let name = &name[..name.len() - variant.len()];
+    let mut lines: Vec<String> = Vec::new();
+    let mut in_matrix = false;
+    for line in text.lines() {
+        in_matrix = line.starts_with("matrix:") || (in_matrix && line.starts_with(' '));
+        if line.starts_with("matrix:") {
+            lines.extend(matrix(variant));
+        } else if line.starts_with("case:") {
+            lines.push(format!("case: {name}"));
+        } else if !in_matrix {
+            lines.push(line.to_owned());
+        }
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+/// The matrix with this variant alone; none for the plain case.
+fn matrix(variant: &str) -> Option<String> {
+    let (axis, value) = variant.strip_prefix('/')?.split_once('=')?;
+    Some(format!("matrix: {{ {axis}: [{value}] }}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{copy, variant};
+
+    fn book() -> &'static Path {
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites"))
+    }
+
+    #[test]
+    fn a_variant_is_what_the_matrix_adds_to_a_name() {
+        assert_eq!(variant("a/b"), "");
+        assert_eq!(variant("a/b/container-kind=sidecar"), "/container-kind=sidecar");
+    }
+
+    #[test]
+    fn a_copy_has_the_name_of_its_row_and_one_variant() {
+        let case = "probe_config/grace-of-probes";
+        let plain = copy(book(), case, "row/001-0-x").unwrap_or_default();
+        assert!(plain.starts_with("case: row/001-0-x\n") && !plain.contains("matrix:"), "{plain}");
+        let kind = "/container-kind=sidecar";
+        let sidecar =
+            copy(book(), &format!("{case}{kind}"), &format!("row/001-0-x{kind}")).unwrap_or_default();
+        assert!(sidecar.starts_with("case: row/001-0-x\n"), "{sidecar}");
+        assert!(sidecar.contains("matrix: { container-kind: [sidecar] }\n"), "{sidecar}");
+    }
+
+    #[test]
+    fn a_case_that_the_book_does_not_have_is_named() {
+        let missing = copy(book(), "probe_config/no-such", "row/x").err().map(|error| error.to_string());
+        assert!(missing.is_some_and(|error| error.contains("no-such.yaml")));
+    }
+}
