@@ -6,6 +6,7 @@
 mod badge;
 mod github;
 mod junit;
+mod page;
 mod report_yaml;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -14,16 +15,20 @@ mod summary;
 use std::fmt;
 use std::path::Path;
 
-use probity_report::Report;
+use probity_report::{Report, StoredHistory};
 
 use crate::exit_status::{Exit, Failure, Standard};
 use crate::run_folder::{self, REPORT};
 
 pub(crate) use github::Github;
 
-/// All files that are made of a report: names and texts.
+/// All files that are made of a report and its histories: names and texts.
 /// Fails if a format cannot hold what the report says, which is a bug.
-fn texts(report: &Report, standard: Standard) -> Result<Vec<(&'static str, String)>, Failure> {
+fn texts(
+    report: &Report,
+    histories: &[StoredHistory],
+    standard: Standard,
+) -> Result<Vec<(&'static str, String)>, Failure> {
     let bug = |name: &str, error: &dyn fmt::Display| {
         Failure::failed(format!("failed to write {name}: {error}; please report this with the run's folder"))
     };
@@ -32,6 +37,7 @@ fn texts(report: &Report, standard: Standard) -> Result<Vec<(&'static str, Strin
         ("report.yaml", report_yaml::yaml(report).map_err(|error| bug("report.yaml", &error))?),
         ("junit.xml", junit::xml(report, standard).map_err(|error| bug("junit.xml", &error))?),
         ("summary.md", summary::markdown(report, standard).map_err(|error| bug("summary.md", &error))?),
+        ("report.html", page::html(report, histories, standard)),
         ("badge.json", badge::json(report, standard)),
     ])
 }
@@ -40,10 +46,11 @@ fn texts(report: &Report, standard: Standard) -> Result<Vec<(&'static str, Strin
 pub(crate) fn write(
     folder: &Path,
     report: &Report,
+    histories: &[StoredHistory],
     standard: Standard,
 ) -> Result<Vec<&'static str>, Failure> {
     let mut written = Vec::new();
-    for (name, text) in texts(report, standard)? {
+    for (name, text) in texts(report, histories, standard)? {
         let path = folder.join(name);
         run_folder::store(&path, text.as_bytes()).map_err(|error| Failure::file_failed(&path, error))?;
         written.push(name);
@@ -78,7 +85,8 @@ mod tests {
     #[test]
     fn every_file_comes_out_the_same_again() {
         let standard = Standard::default();
-        assert_eq!(texts(&sample::report(), standard).unwrap(), texts(&sample::report(), standard).unwrap());
+        let all = || texts(&sample::report(), &sample::run().stored(), standard).unwrap();
+        assert_eq!(all(), all());
     }
 
     #[test]

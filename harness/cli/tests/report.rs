@@ -108,7 +108,8 @@ fn report(folder: &Path, more: &[&str]) -> probity::ProgramOutput {
     probity(&arguments)
 }
 
-const FILES: [&str; 5] = ["report.json", "report.yaml", "junit.xml", "summary.md", "badge.json"];
+const FILES: [&str; 6] =
+    ["report.json", "report.yaml", "junit.xml", "summary.md", "report.html", "badge.json"];
 
 fn files(folder: &Path) -> Vec<String> {
     FILES.iter().map(|name| fs::read_to_string(folder.join(name)).unwrap()).collect()

@@ -30,8 +30,8 @@ mod tests {
     #[test]
     fn a_new_violation_fails_and_its_end_does_not() {
         let (older, newer) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        report_files::write(older.path(), &sample::undecided_report(), Standard::default()).unwrap();
-        report_files::write(newer.path(), &sample::report(), Standard::default()).unwrap();
+        report_files::write(older.path(), &sample::undecided_report(), &[], Standard::default()).unwrap();
+        report_files::write(newer.path(), &sample::report(), &[], Standard::default()).unwrap();
         let compare = |older: &std::path::Path, newer: &std::path::Path| {
             super::compare(&DiffArgs { older: older.to_owned(), newer: newer.to_owned() }).unwrap()
         };

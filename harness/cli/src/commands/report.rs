@@ -33,7 +33,7 @@ fn generate(
     if args.check {
         return check(args, &report);
     }
-    let written = report_files::write(&args.folder, &report, standard)?;
+    let written = report_files::write(&args.folder, &report, &histories, standard)?;
     let annotations = github.publish(&report, standard)?;
     let wrote = format!("\nwrote {} to {}\n", written.join(", "), args.folder.display());
     Ok((report.exit(standard), report.in_words() + &annotations + &wrote))

@@ -33,7 +33,7 @@ impl FinishedRun {
         let (log, histories) = run_folder::load(&folder)?;
         let report = Report::build(&book.registry, &log, &histories)
             .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?;
-        report_files::write(&folder, &report, standard)?;
+        report_files::write(&folder, &report, &histories, standard)?;
         Ok(Self { folder, log, histories, report, standard, failed })
     }
 

@@ -170,12 +170,16 @@ impl Run {
 
     /// The report of it.
     pub(crate) fn report(&self) -> Report {
+        Report::build(&registry(), &self.log, &self.stored()).unwrap()
+    }
+
+    /// Its histories as they are read back.
+    pub(crate) fn stored(&self) -> Vec<StoredHistory> {
         let stored = |(file, history): &(String, History)| StoredHistory {
             file: file.clone(),
             contents: Ok(ReadHistory { sha256: digest(&history.write().unwrap()), history: history.clone() }),
         };
-        let stored: Vec<StoredHistory> = self.histories.iter().map(stored).collect();
-        Report::build(&registry(), &self.log, &stored).unwrap()
+        self.histories.iter().map(stored).collect()
     }
 
     /// Writes its log and histories as a run does.

@@ -17,8 +17,8 @@ fn a_stored_run_gives_the_report_of_the_live_one() {
     let folder = tempfile::tempdir().unwrap();
     sample::run().store(folder.path());
     assert_eq!(again(folder.path()), sample::report());
-    let names = report_files::write(folder.path(), &sample::report(), Standard::default()).unwrap();
-    assert_eq!(names, ["report.json", "report.yaml", "junit.xml", "summary.md", "badge.json"]);
+    let names = report_files::write(folder.path(), &sample::report(), &[], Standard::default()).unwrap();
+    assert_eq!(names, ["report.json", "report.yaml", "junit.xml", "summary.md", "report.html", "badge.json"]);
     assert_eq!(read_report(folder.path()).unwrap(), sample::report());
 }
 

@@ -1,0 +1,42 @@
+//! `report.html`: the report for a browser, with the timelines of its histories.
+
+use probity_page::{Page, PageChapter};
+use probity_report::{Report, Standard, StoredHistory};
+use probity_suites::CHAPTERS;
+
+/// The page.
+pub(super) fn html(report: &Report, histories: &[StoredHistory], standard: Standard) -> String {
+    Page { report, histories, chapters: &chapters(), standard }.html()
+}
+
+/// The chapters of the built-in book. One that cannot be read, which its own tests rule out, is left out: its clauses stand
+/// under the others.
+fn chapters() -> Vec<PageChapter> {
+    let read = CHAPTERS.iter().filter_map(|chapter| {
+        let clauses = chapter.catalogue().ok()?.iter().map(|clause| clause.id.clone()).collect();
+        Some(PageChapter { title: chapter.title.to_owned(), clauses })
+    });
+    read.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report_files::sample;
+
+    #[test]
+    fn every_clause_has_its_place_and_hostile_text_stays_text() {
+        let run = sample::run();
+        let page = html(&run.report(), &run.stored(), Standard::default());
+        for clause in &sample::report().clauses {
+            assert!(page.contains(&format!("id=\"{}\"", clause.id)), "{}", clause.id);
+        }
+        assert!(!page.contains("<script>alert"), "markup of an event");
+    }
+
+    #[test]
+    fn every_chapter_is_known() {
+        assert_eq!(chapters().len(), CHAPTERS.len());
+        assert!(chapters().iter().all(|chapter| !chapter.clauses.is_empty()));
+    }
+}

@@ -1,0 +1,59 @@
+//! What a hostile cluster says must stay text, wherever it stands in the page.
+
+use super::sample::{MARKUP, run};
+use super::{between, data, page_of};
+
+/// The tags that the page is made of.
+const TAGS: &[&str] = &[
+    "!doctype", "a", "b", "body", "button", "caption", "circle", "code", "dd", "defs", "details", "div",
+    "dl", "dt", "fieldset", "form", "h1", "h2", "h3", "h4", "head", "header", "html", "input", "kbd",
+    "label", "legend", "li", "main", "meta", "nav", "ol", "option", "p", "path", "pre", "rect", "script",
+    "section", "select", "span", "style", "summary", "svg", "symbol", "table", "tbody", "td", "th", "thead",
+    "title", "tr", "ul", "use",
+];
+
+/// The tags of a page, each with its attributes: whatever a browser would take for one. Style and script are left out.
+fn tags(page: &str) -> Vec<String> {
+    let (style, script) = (between(page, "<style>", "</style>"), between(page, "<script>", "</script>"));
+    let bare = page.replace(style, "").replace(script, "");
+    bare.split('<').skip(1).map(|tag| tag[..tag.find('>').unwrap()].to_owned()).collect()
+}
+
+#[test]
+fn there_is_no_tag_and_no_attribute_but_our_own() {
+    for tag in tags(&page_of(&run())) {
+        let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap().to_owned();
+        assert!(!name.is_empty() && TAGS.contains(&name.as_str()), "{tag}");
+        // Quoted values cannot hold a quote, so what is outside of them is ours.
+        let outside: String = tag.split('"').step_by(2).collect();
+        assert!(
+            !outside.contains("onclick") && !outside.contains("onerror") && !outside.contains("src="),
+            "{tag}"
+        );
+    }
+}
+
+#[test]
+fn there_are_two_scripts_and_the_data_is_no_text() {
+    let page = page_of(&run());
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script").count(), 2);
+    let packed = between(&page, "id=\"data\">", "</script>");
+    assert!(packed.chars().all(|c| c.is_ascii_alphanumeric() || "+/=".contains(c)));
+    assert!(
+        data(&page).iter().any(|(_, case)| case.to_string().contains("alert(1)")),
+        "it is in there, as data"
+    );
+}
+
+#[test]
+fn hostile_words_are_shown_as_they_are() {
+    let page = page_of(&run());
+    let shown = MARKUP
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;");
+    assert!(page.contains(&shown) && !page.contains(MARKUP));
+}

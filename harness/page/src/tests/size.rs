@@ -1,0 +1,94 @@
+//! The size of a page, which a long run must not blow up.
+
+use probity_case::CaseName;
+use probity_model::facets::{Facet, FacetSeen, Sight};
+use probity_model::{Bound, EventId, Interval, Measurement};
+use probity_report::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, Word};
+
+use super::sample::Run;
+use super::{data, page};
+
+const CLAUSES: usize = 400;
+const CASES: usize = 270;
+
+/// The measurements of a clause that is asked in many cases, about many pods.
+fn measurement(nth: usize) -> Measurement {
+    let lo = 1_000_000 + i64::try_from(nth).unwrap() * 1000;
+    let bound = Bound::at_most(3_000_000, "failureThreshold × periodSeconds + 2.000 s")
+        .and_at_least(900_000, "periodSeconds - 0.1 s");
+    Measurement {
+        quantity: format!(
+            "from the last failure of the readiness probe of pod-{nth}/target to the stop signal"
+        ),
+        unit: probity_model::measure::Unit::Us,
+        observed: Interval::new(lo, lo + 800),
+        bound,
+        noise: 17_000,
+        blur: probity_model::measure::Blur::default(),
+        events: vec![EventId(1), EventId(2)],
+    }
+}
+
+/// A clause about which much is known: as much as the report keeps for the busiest ones.
+fn busy(nth: usize, of: &ClauseReport) -> ClauseReport {
+    let case = |at: usize| CaseName(format!("demo/calm-{}", (nth + at) % CASES));
+    let event = |id: u32| Cited {
+        id: EventId(id),
+        what: format!(
+            "+{id}.206 s demo-startup-reruns-after-kill/target: GET of web:/live (attempt 1, line {id})"
+        ),
+    };
+    let evidence = (0..8).map(|at| EvidenceRef {
+        case: case(at),
+        history: format!("history/{}.jsonl.zst", case(at)),
+        events: (0..8).map(event).collect(),
+        more: 40,
+    });
+    ClauseReport {
+        id: format!("demo.clause-with-a-long-name.number-{nth}").parse().unwrap(),
+        verdict: if nth.is_multiple_of(10) { Word::Diverges } else { Word::Holds },
+        evidence: evidence.collect(),
+        facets: (0..6).map(|at| FacetSeen::new(Facet::new("status", at.to_string()), Sight::Kept)).collect(),
+        measurements: (0..8).map(|at| MeasuredIn { case: case(at), measured: measurement(at) }).collect(),
+        judged_in: (0..15)
+            .map(|at| JudgedIn { case: case(at), intended: at < 2, verdict: Word::Holds })
+            .collect(),
+        ..of.clone()
+    }
+}
+
+#[test]
+fn four_hundred_clauses_fit_into_three_megabytes_with_their_timelines() {
+    let mut run = Run::new();
+    for nth in 0..CASES {
+        run.add(&format!("calm-{nth}"), "demo.on-time", 60);
+    }
+    let mut report = run.report();
+    let of = report.clauses[0].clone();
+    report.clauses = (0..CLAUSES).map(|nth| busy(nth, &of)).collect();
+    let page = page(&report, &run.stored());
+    assert!(page.len() <= 3_000_000, "{}", page.len());
+    assert_eq!(data(&page).len(), CASES, "of {} bytes", page.len());
+}
+
+#[test]
+fn what_does_not_fit_is_left_out_and_the_worst_cases_stay() {
+    let mut run = Run::new();
+    for nth in 0..20 {
+        run.add(&format!("calm-{nth}"), "demo.on-time", 10);
+    }
+    let mut report = run.report();
+    report.cases[7].verdict = Word::Violated;
+    let of = report.clauses[0].clone();
+    report.clauses = (0..600).map(|nth| busy(nth, &of)).collect();
+    for clause in &mut report.clauses {
+        clause.text = "x".repeat(2000);
+    }
+    let page = page(&report, &run.stored());
+    let kept: Vec<u64> = data(&page).into_iter().map(|(at, _)| at).collect();
+    assert!(
+        kept.len() < 20 && kept.first().is_none_or(|first| *first == 7),
+        "{kept:?} of {} bytes",
+        page.len()
+    );
+}
