@@ -1,0 +1,30 @@
+# The checkers that the tests of the action use, in the versions that are known to work, from their registries.
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # the caller sets CACHE and uses the paths
+
+# actionlint is a Go module.
+install_actionlint() {
+    local version=1.7.12
+    ACTIONLINT=$CACHE/actionlint-$version/actionlint
+    [[ ! -x $ACTIONLINT ]] || return 0
+    if command -v actionlint >/dev/null; then
+        ACTIONLINT=actionlint
+        return
+    fi
+    need go golang-go
+    echo "installing actionlint $version"
+    GOBIN=$(dirname "$ACTIONLINT") go install "github.com/rhysd/actionlint/cmd/actionlint@v$version" >/dev/null 2>&1
+}
+
+# check-jsonschema brings the schemas of actions, workflows and GitLab's files, and a reader of YAML.
+install_check_jsonschema() {
+    local version=0.39.0
+    local folder=$CACHE/check-jsonschema-$version
+    PYTHON=$folder/bin/python CHECK_JSONSCHEMA=$folder/bin/check-jsonschema
+    [[ ! -x $CHECK_JSONSCHEMA ]] || return 0
+    echo "installing check-jsonschema $version"
+    need python3 python3
+    # Debian keeps a part of venv in a package of its own, which brings no program by which `need` could find it.
+    python3 -m venv "$folder" >/dev/null 2>&1 || { need venv-of-python python3-venv && python3 -m venv "$folder"; }
+    "$folder/bin/pip" install --quiet "check-jsonschema==$version" >/dev/null
+}
