@@ -173,6 +173,12 @@ fn judge_early(
             let why = format!("{finding}, but the node was held up, and the target may have told it late");
             seen.doubt(Doubt::TooClose, why, events);
         }
+        None if startup.before().is_some_and(|before| !before.holes.is_empty()) => {
+            let why = format!(
+                "{finding}, but lines of the life before are missing, which it may have inherited from"
+            );
+            seen.doubt(Doubt::WitnessMissing, why, events);
+        }
         Some(Fit::Missed) | None => seen.violated(finding, events),
     }
 }
