@@ -5,11 +5,13 @@
 //! planted defects they notice, what upstream's own specs check of them, and where their sources can be read. Everything
 //! is embedded into the program. Judges are pure functions over a timeline: none of them sleeps, polls or reads a clock.
 
+mod container_state;
 #[cfg(test)]
 mod coverage;
 mod defects;
 #[cfg(test)]
 mod lint;
+mod pod_phase;
 mod probe_config;
 mod probe_grpc;
 mod probe_http;
@@ -19,6 +21,7 @@ mod probe_types;
 mod prober;
 mod reading;
 mod refusals;
+mod restart;
 mod scenario;
 mod sources;
 mod upstream;
@@ -50,6 +53,9 @@ static PROBE_TCP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_tcp");
 static PROBE_GRPC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_grpc");
 static PROBER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prober");
 static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
+static CONTAINER_STATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/container_state");
+static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
+static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -81,6 +87,19 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &SCENARIO,
         judges: scenario::judges,
     },
+    Chapter {
+        name: "container_state",
+        title: "States of containers",
+        folder: &CONTAINER_STATE,
+        judges: container_state::judges,
+    },
+    Chapter {
+        name: "pod_phase",
+        title: "Phases and lifetime of pods",
+        folder: &POD_PHASE,
+        judges: pod_phase::judges,
+    },
+    Chapter { name: "restart", title: "Restarts of containers", folder: &RESTART, judges: restart::judges },
 ];
 
 /// A file of cases of the book.

@@ -41,6 +41,10 @@ impl ManifestField<'_> {
 /// with `spec.` is that of a field of the pod. A field that is not set is found too, if the object that it belongs to exists.
 pub(crate) fn fields<'m>(spec: &'m Value, path: &str) -> Vec<ManifestField<'m>> {
     if let Some(field) = path.strip_prefix("spec.") {
+        // The spec of a workload is none of a pod.
+        if spec.get("containers").is_none() {
+            return Vec::new();
+        }
         return vec![ManifestField { place: path.to_owned(), value: &spec[field], spec }];
     }
     let kinds: &[&str] = if path.contains('*') { &["startup", "liveness", "readiness"] } else { &[""] };

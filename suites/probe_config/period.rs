@@ -121,6 +121,7 @@ pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, se
 
 /// Where a probe takes longer than its period, the next one waits for it, and then comes at once.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let mut all = Vec::new();
     for life in countable_of_all(run).iter().filter(|life| life.spec.timeout > life.spec.period) {
         let pairs = life.probes.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
         for (a, b) in pairs.filter(|(a, b)| watched(life, &a.at, &b.at)) {
@@ -133,7 +134,8 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 .in_time()
                 .and_at_least(-NEAR, "not before the end of the one before it, as near as can be told");
             let quantity = format!("from the end of a slow probe to the next of {}", life.words());
-            life.within(seen, quantity, (&ended, b), bound);
+            all.extend(run.measure(quantity, &life.node, &ended, b, bound));
         }
     }
+    judge_each(seen, all);
 }

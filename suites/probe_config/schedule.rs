@@ -71,18 +71,18 @@ pub(super) fn watched(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> bo
     !bare && !turned && life.before_deletion(to)
 }
 
-/// Neighbours whose distance the schedule alone makes: seen without a gap, and no probe up to them took long enough to
-/// hold up the next one.
+/// Neighbours whose distance the schedule alone makes: seen without a gap, and neither the first nor the two before it took long
+/// enough to hold up the next. After a slow one a turn may come that was waiting, and with it the answer to a last try.
 pub(super) fn neighbours<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>, &'t Probe<'h>)> {
-    let quick = |probe: &&&'t Probe<'h>| {
+    let is_quick = |probe: &&'t Probe<'h>| {
         let took = life.result(probe).took();
         // What breaks off may be asked for once more by the client itself, out of any schedule.
         let clear = life.outcome(probe) != ProbeOutcome::Unclear;
         clear && took.is_some_and(|took| took.hi < QUICK.of(life.spec.period))
     };
-    let quick = life.probes.iter().take_while(quick).count();
-    let known = life.probes.windows(2).take(quick);
-    let pairs = known.filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
+    let on_schedule = |at: usize| life.probes.iter().take(at + 1).rev().take(3).all(&is_quick);
+    let pairs = life.probes.windows(2).enumerate().filter(|(at, _)| on_schedule(*at));
+    let pairs = pairs.filter_map(|(_, pair)| Some((*pair.first()?, *pair.get(1)?)));
     pairs.filter(|(a, b)| watched(life, &a.at, &b.at) && has_started(life, a)).collect()
 }
 

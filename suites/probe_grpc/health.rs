@@ -6,8 +6,8 @@ use probity_script::{Listener, Protocol};
 
 use crate::reading::health::{by_serving, judge_checks};
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::misspoken::judge_misspoken;
 use crate::reading::unreachable::{There, judge_unreachable};
+use crate::reading::wrong_protocol::judge_wrong_protocol;
 
 /// The error for a service that is not known (code 5 of gRPC), as the plan and as the target write it.
 const NOT_FOUND: [&str; 2] = ["not-found", "code 5"];
@@ -39,7 +39,7 @@ pub(super) fn plaintext_only(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     listeners_fail(run, clause, seen, "whose port speaks TLS", |listener| {
         listener.protocol == Protocol::Grpc && listener.tls.is_some()
     });
-    judge_misspoken(run, seen, is_check);
+    judge_wrong_protocol(run, seen, is_check);
     for (_, container, spec) in run.probes().filter(|(_, _, spec)| is_check(&spec.handler)) {
         let port = spec.handler.port();
         let of_http = |handler: &Handler| matches!(handler, Handler::Http { .. }) && handler.port() == port;

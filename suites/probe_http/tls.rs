@@ -10,7 +10,7 @@ use probity_script::{ClientCertificate, Listener};
 
 use super::address::counted_as_success;
 use crate::reading::arrivals::{Arrival, Get, arrivals, gets};
-use crate::reading::misspoken::judge_misspoken;
+use crate::reading::wrong_protocol::judge_wrong_protocol;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.https-skips-verification", judge: certificates_are_not_verified },
@@ -29,7 +29,7 @@ const ALERTS: [&str; 6] = [
 
 /// No target has a certificate that could be verified, so a request after the handshake shows that it was not.
 fn certificates_are_not_verified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    judge_misspoken(
+    judge_wrong_protocol(
         run,
         seen,
         |handler| matches!(handler, Handler::Http { scheme, .. } if scheme == "HTTPS"),

@@ -7,7 +7,7 @@ use crate::reading::answers::of_http;
 use crate::reading::arrivals::{Get, arrivals, gets, strays};
 use crate::reading::http::exchange::HttpOutcome;
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::misspoken::judge_misspoken;
+use crate::reading::wrong_protocol::judge_wrong_protocol;
 
 /// A status from 200 to 399 is a success, and any above a failure. Redirects count if they are not to be followed.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -42,7 +42,7 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.violated(finding, [hit.asked.id]);
         }
     }
-    judge_misspoken(
+    judge_wrong_protocol(
         run,
         seen,
         |handler| matches!(handler, Handler::Http { scheme, .. } if scheme != "HTTPS"),

@@ -223,7 +223,6 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
         seen.fine([ended.id(), again]);
         seen.facet("policy", life.policy());
         if let Some(next) = life.next() {
-            judge_count(&next, seen);
             let quantity = format!("from the end of life {} to the next", number + 1);
             // Where the end itself was seen, nothing waits for a grace period any more.
             match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {

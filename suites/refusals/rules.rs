@@ -64,6 +64,7 @@ const MINIMUMS: &str = "probe.config.minimums";
 const ONE_SUCCESS: &str = "probe.success-threshold.liveness-startup-must-be-1";
 const READINESS_GRACE: &str = "probe.tgps.readiness-refused";
 const SCHEME: &str = "probe.http.default-scheme";
+const POLICY: &str = "restart.policy.values-default";
 
 const SUCCESSES: &[&str] = &["livenessProbe.successThreshold", "startupProbe.successThreshold"];
 const GRACES: &[&str] =
@@ -88,6 +89,7 @@ pub(super) const DEFAULTS: &[FieldDefault] = &[
         pods_prove: false,
         ..default("probe.http.default-path", "*Probe.httpGet.path", &["\"/\""])
     },
+    FieldDefault { pods_prove: false, ..default(POLICY, "spec.restartPolicy", &["\"Always\""]) },
     FieldDefault { pods_prove: false, ..default(SCHEME, "*Probe.httpGet.scheme", &["\"HTTP\""]) },
 ];
 
@@ -129,6 +131,10 @@ pub(super) const RULES: &[FieldRule] = &[
     rule("probe.grpc.no-host", &["*Probe.grpc.host"], forbidden),
     rule("validation.exec-command-required", &["*Probe.exec.command"], |command| {
         Some(command.value.as_array().is_some_and(|words| !words.is_empty()))
+    }),
+    rule(POLICY, &["spec.restartPolicy"], |policy| {
+        let policy = policy.value.as_str().filter(|policy| !policy.is_empty())?;
+        Some(["Always", "OnFailure", "Never"].contains(&policy))
     }),
     rule("validation.prestop-sleep-range", &["lifecycle.preStop.sleep"], |sleep| {
         let grace = sleep.spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);

@@ -28,8 +28,8 @@ test_examples() {
     shell_example k3s "k3s ctr images import" "probity run --kubeconfig /etc/rancher/k3s/k3s.yaml --pull-policy Never"
     sed -i "s/^digest=0\{64\}/digest=$DIGEST/" "$EXAMPLES/air-gapped"
     shell_example air-gapped "ssh node1 sudo ctr --namespace k8s.io images import -" "ssh node2 sudo ctr" "probity run --kubeconfig kubeconfig --context internal"
-    shell_example tainted-node "kubectl --kubeconfig kubeconfig --context test-cluster taint node node2 vendor.example.com/kubelet=testing:NoSchedule-" \
-        "ssh node2 sudo ctr" "--node node2 --pull-policy Never --label product=my-kubelet" "taint node node2 vendor.example.com/kubelet=testing:NoSchedule --overwrite"
+    shell_example tainted-node "ssh node2 sudo ctr" \
+        "--node node2 --toleration vendor.example.com/kubelet=testing:NoSchedule --pull-policy Never --label product=my-kubelet"
     shell_example gitlab "curl https://github.com/OWNER/probity/releases/download/v1.2.3/probity-1.2.3-linux-amd64.tar.gz" "probity run --kubeconfig /secret/kubeconfig --context test-cluster --image registry.example.com/probity/agnhost-rs:dev --out report"
     shell_example jenkins "probity run --kubeconfig /secret/kubeconfig --context test-cluster --image registry.example.com/probity/agnhost-rs:dev --inconclusive pass --out report"
     expect "the flags of the examples are flags of probity" flags_exist

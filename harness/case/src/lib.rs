@@ -12,6 +12,7 @@ mod case;
 pub mod manifest;
 mod matrix;
 mod name;
+mod placement;
 mod role;
 mod step;
 pub mod wait;
@@ -21,6 +22,7 @@ mod workload;
 pub use case::{Case, CasePod, ONLY, WrittenCase};
 pub use matrix::masked;
 pub use name::{CaseName, Profile};
+pub use placement::{Placement, Toleration};
 pub use step::{
     ChangeStep, ContainerRef, DeleteStep, EphemeralStep, ExecStep, MarkStep, MetricsStep, NodeStep,
     PatchStep, ScaleStep, Step, TryStep,

@@ -13,6 +13,7 @@ use probity_script::Plan;
 use serde_json::{Map, Value, json};
 
 use crate::case::{Case, CasePod, ONLY};
+use crate::placement::Placement;
 use crate::workload::{UpdateStep, Workload};
 
 /// The label of everything that a run makes.
@@ -45,8 +46,8 @@ pub struct Setting {
     pub recorder: String,
     /// The token of the run.
     pub token: String,
-    /// The node to run on, if the user named one.
-    pub node: Option<String>,
+    /// Where pods may be placed.
+    pub placement: Placement,
     /// Values for placeholders: `ip:KEY` and `service-ip:NAME`.
     pub addresses: BTreeMap<String, String>,
 }
@@ -198,9 +199,7 @@ fn prepare_spec(spec: &mut Value, plans: &BTreeMap<String, Plan>, setting: &Sett
     restrict(spec);
     default(spec, "automountServiceAccountToken", json!(false));
     default(spec, "enableServiceLinks", json!(false));
-    if let Some(node) = &setting.node {
-        entry(spec, "nodeSelector")["kubernetes.io/hostname"] = json!(node);
-    }
+    setting.placement.write(spec);
     if !plans.is_empty() {
         push(spec, "volumes", json!({ "name": VOLUME.0, "emptyDir": {} }));
     }

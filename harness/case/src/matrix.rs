@@ -26,6 +26,12 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
     for (axis, values) in raw.get("matrix").and_then(Value::as_object).into_iter().flatten() {
         let values = values.as_array().filter(|values| !values.is_empty());
         let values = values.ok_or_else(|| misfit("an axis is a list of at least one value", axis))?;
+        if ["node", "run"].contains(&axis.as_str()) {
+            return Err(misfit(
+                "names of cases use this word for where and how often they run; name it otherwise",
+                axis,
+            ));
+        }
         if axis == role::AXIS {
             for (at, value) in values.iter().enumerate() {
                 let path = ["matrix", axis, &at.to_string()].map(str::to_owned);

@@ -4,13 +4,37 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// The end of the name of a case that runs a second time.
+const AGAIN: &str = "/again";
+
 /// The name of a case: `chapter/what-it-shows`, with `/axis=value` for each axis of a matrix but `container-kind=main`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CaseName(pub String);
 
+/// The part of a name before the name of a node.
+const ON_NODE: &str = "/node=";
+
 impl CaseName {
+    /// The name of this case where it runs on one node of several.
+    #[must_use]
+    pub fn on_node(&self, node: &str) -> Self {
+        Self(format!("{}{ON_NODE}{node}", self.0))
+    }
+
+    /// The node of such a name.
+    #[must_use]
+    pub fn node(&self) -> Option<&str> {
+        self.0.rsplit_once(ON_NODE).map(|(_, node)| node)
+    }
+
+    /// The name without a node.
+    #[must_use]
+    pub fn anywhere(&self) -> Self {
+        Self(self.0.rsplit_once(ON_NODE).map_or(self.0.as_str(), |(name, _)| name).to_owned())
+    }
+
     /// The name as it can stand in names and labels of objects: at most 44 characters, unique by a digest if cut.
     #[must_use]
     pub fn slug(&self) -> String {
@@ -28,6 +52,18 @@ impl CaseName {
         });
         let kept: String = plain.chars().take(35).collect();
         format!("{}-{:08x}", kept.trim_end_matches('-'), digest & 0xFFFF_FFFF)
+    }
+
+    /// Its name in the cluster where it runs a second time in the same run.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self(format!("{}{AGAIN}", self.0))
+    }
+
+    /// Its name in the cluster where it ran first.
+    #[must_use]
+    pub fn first(&self) -> Self {
+        Self(self.0.trim_end_matches(AGAIN).to_owned())
     }
 
     /// Where its history lies below a run's folder.

@@ -2,7 +2,10 @@
 //!
 //! Groups of flags that several verbs share stand beside what they choose: cases, clusters, runs.
 
+pub(crate) mod comparing;
 pub(crate) mod image;
+pub(crate) mod in_cluster;
+pub(crate) mod merge;
 pub(crate) mod on_cluster;
 
 use std::path::PathBuf;
@@ -10,7 +13,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use comparing::{ComparisonFormat, ComparisonOutput, DiffArgs, MatrixArgs};
 pub(crate) use image::ImageArgs;
+pub(crate) use in_cluster::{FetchArgs, ManifestArgs};
+pub(crate) use merge::MergeArgs;
 pub(crate) use on_cluster::{GcArgs, RbacArgs, RunArgs, TryArgs};
 
 use crate::cases::book::SuiteArgs;
@@ -42,10 +48,18 @@ pub(crate) enum Verb {
     Judge(JudgeArgs),
     /// Generates the files of a run again from its log and histories
     Report(ReportArgs),
-    /// Compares two reports
+    /// Makes one run and one report of several runs, such as the shards of one
+    Merge(MergeArgs),
+    /// Compares two reports: verdicts, measured numbers, facets
     Diff(DiffArgs),
+    /// Shows many reports side by side: versions, vendors, nodes
+    Matrix(MatrixArgs),
     /// Loads or pushes the target's image to where a cluster finds it
     Image(ImageArgs),
+    /// Prints manifests of runs inside the cluster
+    Manifest(ManifestArgs),
+    /// Gets the results of a run inside the cluster
+    Fetch(FetchArgs),
     /// Prints the rights that a run needs, as a manifest
     Rbac(RbacArgs),
     /// Removes what a run left on a cluster when it could not clean up
@@ -188,17 +202,6 @@ pub(crate) struct ReportArgs {
     pub(crate) standard: StandardArgs,
 }
 
-/// Compares two reports
-#[derive(Args, Clone, Debug)]
-pub(crate) struct DiffArgs {
-    /// The older report, or the folder of its run
-    #[arg(value_name = "OLDER")]
-    pub(crate) older: PathBuf,
-    /// The newer report, or the folder of its run
-    #[arg(value_name = "NEWER")]
-    pub(crate) newer: PathBuf,
-}
-
 /// Prints a schema
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct SchemaArgs {
@@ -228,6 +231,10 @@ pub(crate) enum Document {
     Log,
     /// The report of a run
     Report,
+    /// What changed between two reports, `probity diff --format json`
+    Diff,
+    /// Many reports side by side, `probity matrix --format json`
+    Matrix,
 }
 
 /// Prints completions

@@ -6,3 +6,4 @@ pub(crate) mod case_text;
 pub(crate) mod hints;
 pub(crate) mod pods;
 pub(crate) mod rejected_pods;
+pub(crate) mod shards;

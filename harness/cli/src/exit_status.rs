@@ -72,6 +72,7 @@ impl From<ClusterError> for Failure {
             | ClusterError::ContextNotNamed { .. }
             | ClusterError::NoSuchContext { .. }
             | ClusterError::Context { .. }
+            | ClusterError::NotInCluster(_)
             | ClusterError::Rights(_)
             | ClusterError::Namespace { .. }
             | ClusterError::UnknownKind { .. } => Self::wrong_use(error.to_string()),

@@ -8,6 +8,7 @@ mod cases;
 mod clause_facts;
 mod clause_pages;
 mod commands;
+mod comparisons;
 mod exit_status;
 mod input_files;
 mod markdown;
@@ -36,8 +37,12 @@ fn main() -> ExitCode {
         Verb::Lint(args) => commands::lint::run(&args),
         Verb::Judge(args) => commands::judge::run(&args),
         Verb::Report(args) => commands::report::run(&args),
+        Verb::Merge(args) => commands::merge::run(&args),
         Verb::Diff(args) => commands::diff::run(&args),
+        Verb::Matrix(args) => commands::matrix::run(&args),
         Verb::Image(args) => commands::image::run(&args),
+        Verb::Manifest(args) => commands::manifest::run(&args),
+        Verb::Fetch(args) => commands::fetch::run(&args),
         Verb::Rbac(args) => commands::rbac::run(&args),
         Verb::Gc(args) => commands::gc::run(&args),
         Verb::Book(args) => commands::book::run(&args),

@@ -8,6 +8,7 @@
 
 mod conclude;
 mod conduct;
+mod delivery;
 mod prepare;
 mod run_sink;
 mod signals;
@@ -17,13 +18,16 @@ pub(crate) mod libtest;
 pub(crate) mod progress;
 pub(crate) mod selection;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use probity_case::{Placement, Toleration};
 use probity_cluster::{Access, RunOptions};
 use probity_image::agnhost;
 
 pub(crate) use conduct::RunPlan;
+pub(crate) use delivery::deliver;
 pub(crate) use prepare::{prepare, runtime};
 pub(crate) use run_sink::AwaitedCase;
 
@@ -36,13 +40,48 @@ pub(crate) struct ClusterArgs {
     /// The context. Required unless the file passed with --kubeconfig has only one
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
+    /// Use the service account of the pod that this program runs in, without a kubeconfig
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    pub(crate) in_cluster: bool,
 }
 
 impl ClusterArgs {
     /// The way to the cluster.
     pub(crate) fn access(&self) -> Access {
-        Access { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+        let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
+        Access { kubeconfig, context, in_cluster: self.in_cluster }
     }
+}
+
+/// The nodes of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PlacementArgs {
+    /// Use only this node
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
+    /// Use only nodes with this label; may be repeated, and all must be there
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) node_selector: Vec<(String, String)>,
+    /// Use nodes with this taint too, such as vendor.example.com/kubelet=new:NoSchedule; may be repeated
+    #[arg(long, value_name = "KEY[=VALUE][:EFFECT]")]
+    pub(crate) toleration: Vec<Toleration>,
+}
+
+impl PlacementArgs {
+    /// Where pods may be placed.
+    pub(crate) fn placement(&self) -> Placement {
+        Placement {
+            node: self.node.clone(),
+            selector: self.node_selector.iter().cloned().collect(),
+            tolerations: self.toleration.clone(),
+        }
+    }
+}
+
+/// Reads `KEY=VALUE`.
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it like key=value")?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// The settings of every run on a cluster.
@@ -53,9 +92,8 @@ pub(crate) struct RunSettings {
     /// An existing namespace at the restricted Pod Security level; without it, one is created and deleted
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Use only this node
-    #[arg(long, value_name = "NAME")]
-    pub(crate) node: Option<String>,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
     /// Where histories, verdicts and the report go [default: probity-out/RUN]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -76,7 +114,8 @@ impl RunSettings {
         RunOptions {
             run: run_name(),
             namespace: self.namespace.clone(),
-            node: self.node.clone(),
+            placement: self.placement.placement(),
+            bound: BTreeMap::new(),
             image: self.image.clone(),
             pull_policy: self.pull_policy.clone(),
             node_command: None,

@@ -18,9 +18,10 @@ use std::path::Path;
 use probity_report::{Report, StoredHistory};
 
 use crate::exit_status::{Exit, Failure, Standard};
-use crate::run_folder::{self, REPORT};
+use crate::run_folder::{self, PAGE, REPORT};
 
 pub(crate) use github::Github;
+pub(crate) use page::chapters;
 
 /// All files that are made of a report and its histories: names and texts.
 /// Fails if a format cannot hold what the report says, which is a bug.
@@ -37,7 +38,7 @@ fn texts(
         ("report.yaml", report_yaml::yaml(report).map_err(|error| bug("report.yaml", &error))?),
         ("junit.xml", junit::xml(report, standard).map_err(|error| bug("junit.xml", &error))?),
         ("summary.md", summary::markdown(report, standard).map_err(|error| bug("summary.md", &error))?),
-        ("report.html", page::html(report, histories, standard)),
+        (PAGE, page::html(report, histories, standard)),
         ("badge.json", badge::json(report, standard)),
     ])
 }

@@ -3,6 +3,9 @@
 //! A history is one JSON object a line, plain (`.jsonl`) or compressed (`.jsonl.zst`). Files are written to a temporary name
 //! and renamed, so a file that exists is whole. A history that was cut off on its way here is still read as far as it goes.
 
+pub(crate) mod bundle;
+pub(crate) mod merging;
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -21,6 +24,9 @@ pub(crate) const LOG: &str = "events.ndjson";
 
 /// The canonical report.
 pub(crate) const REPORT: &str = "report.json";
+
+/// The page of a report.
+pub(crate) const PAGE: &str = "report.html";
 
 /// The maximum size of a history after unpacking; a real one has a few megabytes.
 const LARGEST: u64 = 1 << 30;
@@ -41,6 +47,11 @@ pub(crate) struct HistoryFile {
 /// The digest of a history's lines.
 pub(crate) fn digest(text: &str) -> String {
     hex(Sha256::new_with_prefix(text))
+}
+
+/// The digest of bytes.
+pub(crate) fn digest_of(bytes: &[u8]) -> String {
+    hex(Sha256::new_with_prefix(bytes))
 }
 
 /// Reads a history as far as it goes.
@@ -93,11 +104,7 @@ fn is_history(path: &Path) -> bool {
 /// Reads the log of a run and the histories that it names. A history that cannot be read whole is an error of its case.
 /// Fails if the folder has no log, or the log is of another kind.
 pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), Failure> {
-    let path = folder.join(LOG);
-    let text = fs::read_to_string(&path).map_err(|error| {
-        Failure::wrong_file(&path, format!("{error}; give the folder that `probity run --out` wrote"))
-    })?;
-    let log = run_log::read(&text).map_err(|error| Failure::wrong_file(&path, error))?;
+    let log = read_log(folder)?;
     let stored = |line: &LogLine| match line {
         LogLine::CaseEnded { history, .. } => {
             Some(StoredHistory { file: history.clone(), contents: read_whole(folder, history) })
@@ -106,6 +113,16 @@ pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), 
     };
     let stored = log.iter().filter_map(stored).collect();
     Ok((log, stored))
+}
+
+/// Reads the log of a run.
+/// Fails if the folder has none, or it is of another kind.
+pub(crate) fn read_log(folder: &Path) -> Result<Vec<LogLine>, Failure> {
+    let path = folder.join(LOG);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        Failure::wrong_file(&path, format!("{error}; give the folder that `probity run --out` wrote"))
+    })?;
+    run_log::read(&text).map_err(|error| Failure::wrong_file(&path, error))
 }
 
 /// Reads a history that the log names: compressed, or plain after unpacking by hand.
@@ -129,11 +146,21 @@ fn below(folder: &Path, file: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// The file of a report: the file itself, or the one in a run's folder.
+pub(crate) fn report_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(REPORT) } else { path.to_owned() }
+}
+
 /// Reads a report: the file itself, or the one in a run's folder.
 /// Fails if it cannot be read, or is not a report of a known format.
 pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
-    let path = if path.is_dir() { path.join(REPORT) } else { path.to_owned() };
-    let text = fs::read_to_string(&path).map_err(|error| Failure::wrong_file(&path, error))?;
+    let path = report_file(path);
+    let text = fs::read_to_string(&path).map_err(|error| {
+        Failure::wrong_file(
+            &path,
+            format!("{error}; give a report.json, or the folder of a run that has one"),
+        )
+    })?;
     serde_json::from_str(&text).map_err(|error| {
         Failure::wrong_file(&path, format!("this is not a report of a known format: {error}"))
     })

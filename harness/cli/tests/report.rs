@@ -1,4 +1,4 @@
-//! `probity report` and `probity diff`: what a run's folder says, again and again the same.
+//! `probity report`, `diff` and `matrix`: what the folders of runs say, again and again the same.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -33,7 +33,11 @@ fn history(live: f64) -> History {
     let container =
         json!({ "name": "target", "startupProbe": probe("/start"), "livenessProbe": probe("/live") });
     let mut run = Composer::new(&[CLAUSE]);
-    run.create(0.0, &json!({ "containers": [container], "terminationGracePeriodSeconds": 30 })).start(1.0, 0);
+    run.create(
+        0.0,
+        &json!({ "restartPolicy": "Always", "containers": [container], "terminationGracePeriodSeconds": 30 }),
+    )
+    .start(1.0, 0);
     let mut probes = [(2.0, "/start", 503), (3.0, "/start", 200), (live, "/live", 200)];
     probes.sort_by(|a, b| a.0.total_cmp(&b.0));
     for (at, path, status) in probes {
@@ -201,9 +205,42 @@ fn a_difference_fails_only_if_something_got_worse() {
         |older: &Path, newer: &Path| probity(&["diff", older.to_str().unwrap(), newer.to_str().unwrap()]);
     let said = diff(good.path(), bad.path());
     assert_eq!(said.status, 1);
-    assert!(said.out.contains(&format!("changed    {CLAUSE}: inconclusive -> violated")), "{}", said.out);
+    assert!(said.out.starts_with(&format!("violated   {CLAUSE}: inconclusive -> violated")), "{}", said.out);
     assert_eq!(diff(bad.path(), good.path()).status, 0);
     assert_eq!(diff(good.path(), good.path()).status, 0);
+}
+
+#[test]
+fn runs_stand_side_by_side_in_a_page_that_leads_to_theirs() {
+    let (good, bad) = (run(3.5), run(2.5));
+    report(good.path(), &[]);
+    report(bad.path(), &[]);
+    let page = good.path().join("pages/matrix.html");
+    let of = |name: &str, folder: &Path| format!("{name}={}", folder.display());
+    let arguments =
+        ["matrix", &of("good", good.path()), &of("bad", bad.path()), "--out", page.to_str().unwrap()];
+    let said = probity(&arguments);
+    assert_eq!((said.status, said.out), (0, format!("wrote {}\n", page.display())), "{}", said.err);
+    let text = fs::read_to_string(page).unwrap();
+    assert!(
+        text.contains("1 regression</h1>") && text.contains(&format!("href=\"../report.html#{CLAUSE}\""))
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_and_says_why() {
+    let good = run(3.5);
+    report(good.path(), &[]);
+    let path = good.path().to_str().unwrap();
+    for (arguments, why) in [
+        (vec!["matrix", path, path], "is given twice; give each report once"),
+        (vec!["matrix", path], "give at least two"),
+        (vec!["matrix", path, "/no/such/run"], "give a report.json, or the folder of a run that has one"),
+        (vec!["diff", path, path, "--format", "pdf"], "invalid value 'pdf'"),
+    ] {
+        let said = probity(&arguments);
+        assert!(said.status == 2 && said.err.contains(why), "{arguments:?}: {}", said.err);
+    }
 }
 
 #[test]

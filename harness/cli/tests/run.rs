@@ -140,3 +140,33 @@ fn an_archive_that_is_none_is_refused_before_any_tool_is_called() {
         "where to is missing"
     );
 }
+
+#[test]
+fn the_shards_of_a_list_have_each_case_once() {
+    let names = |more: &[&str]| -> Vec<String> {
+        let said = probity(&[&["run", "--list", "--profile", "core"], more].concat());
+        assert_eq!(said.status, 0, "{}", said.err);
+        said.out.lines().filter(|line| line.ends_with(": test")).map(str::to_owned).collect()
+    };
+    let mut shards = [names(&["--shard", "0/2"]), names(&["--shard", "1/2"])].concat();
+    let mut all = names(&[]);
+    shards.sort();
+    all.sort();
+    assert!(all.len() > 10 && shards == all, "{shards:?}");
+}
+
+#[test]
+fn a_shard_beyond_the_last_is_wrong_use() {
+    let said = probity(&["run", "--list", "--shard", "4/4"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("0/4 to 3/4"), "{}", said.err);
+}
+
+#[test]
+fn outside_of_a_pod_there_is_no_service_account() {
+    let said = probity(&["run", "--in-cluster", "--exact", "probe_types/startup-gates-others"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("does not run in a pod") && said.err.contains("--context"), "{}", said.err);
+    let said = probity(&["run", "--in-cluster", "--context", "x"]);
+    assert_eq!(said.status, 2, "{}", said.err);
+}

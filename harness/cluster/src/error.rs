@@ -14,7 +14,9 @@ const LONGEST_PROSE: usize = 500;
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// The kubeconfig could not be read.
-    #[error("failed to read the kubeconfig ({path}): {error}; name another with --kubeconfig")]
+    #[error(
+        "failed to read the kubeconfig ({path}): {error}; name another with --kubeconfig, or use the service account of this pod with --in-cluster"
+    )]
     Kubeconfig {
         /// The file, or the usual places.
         path: String,
@@ -43,6 +45,11 @@ pub enum ClusterError {
         /// What is wrong with it.
         error: String,
     },
+    /// There is no service account of a pod here.
+    #[error(
+        "this program does not run in a pod with a service account ({0}); leave out --in-cluster, and name a context with --context"
+    )]
+    NotInCluster(String),
     /// A request failed.
     #[error("failed to {doing}: {failure}")]
     Request {

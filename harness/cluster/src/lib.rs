@@ -11,6 +11,7 @@ mod listen;
 mod run;
 mod run_clock;
 mod setup;
+pub mod stored_run;
 
 pub use api::client::{Access, ClusterClient, connect};
 pub use api::objects::Listing;
@@ -24,4 +25,4 @@ pub use run::{conduct, schedule};
 pub use run_clock::RunClock;
 pub use setup::namespace::{Leftover, Namespace};
 pub use setup::rights::Rights;
-pub use setup::{gc, rights};
+pub use setup::{gc, job, rights};

@@ -21,6 +21,7 @@ use probity_model::clause::Need;
 use probity_model::verdict::Skip;
 use probity_report::run_log::Usage;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -112,11 +113,12 @@ impl RunInProgress {
         let setting = Setting { recorder: recorder.address.clone(), ..setting };
         let image = recorder.image_digest.clone();
         let _stream = recorder.listen(self.clock, incoming.clone());
-        let nodes = self.cluster.node_facts(self.options.node.as_deref()).await;
+        let nodes = self.cluster.node_facts(&self.options.placement).await;
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming);
         let laid_us = self.clock.us();
         self.report(Progress::Ready {
             context: self.cluster.context.clone(),
+            cluster_uid: self.cluster.uid().await,
             server: self.cluster.server_version.clone(),
             namespace,
             nodes: nodes.clone(),
@@ -126,7 +128,7 @@ impl RunInProgress {
 
         let room = match self.options.pods {
             Some(pods) => pods,
-            None => self.cluster.free_pods(self.options.node.as_deref()).await.unwrap_or(60),
+            None => self.cluster.free_pods(&self.options.placement).await.unwrap_or(60),
         };
         let starts = self.options.starts * u32::try_from(nodes.len().max(1)).unwrap_or(1);
         let context = RunContext {
@@ -141,7 +143,13 @@ impl RunInProgress {
             keep: self.options.keep,
         };
         let cases_run = cases.len() as u64;
-        let longest_us = self.direct_all(cases, &context, &setting, privileged.as_deref()).await;
+        let privileged = privileged.as_deref();
+        let mut longest_us = self.direct_all(cases.clone(), &context, &setting, privileged).await;
+        let mut again = self.undecided(cases).await;
+        while !again.is_empty() {
+            longest_us = longest_us.max(self.direct_all(again.clone(), &context, &setting, privileged).await);
+            again = self.undecided(again).await;
+        }
         let (stalls, stalled_us) = stalls.totals();
         Ok(Usage { laid_us, longest_us, cases: cases_run, stalls, stalled_us, ..Usage::default() })
     }
@@ -229,6 +237,18 @@ impl RunInProgress {
         }))
     }
 
+    /// The cases that are to run once more, under names of their own.
+    async fn undecided(&self, cases: Vec<Case>) -> Vec<Case> {
+        let (again, answer) = oneshot::channel();
+        if self.stop.is_cancelled() {
+            return Vec::new();
+        }
+        self.report(Progress::AllEnded { again });
+        let names = answer.await.unwrap_or_default();
+        let chosen = cases.into_iter().filter(|case| names.contains(&case.name));
+        chosen.map(|case| Case { name: case.name.again(), ..case }).collect()
+    }
+
     /// Runs all cases; returns the longest time that one of them took.
     async fn direct_all(
         &self,
@@ -237,9 +257,13 @@ impl RunInProgress {
         setting: &Setting,
         privileged: Option<&str>,
     ) -> i64 {
-        let setting_of = |case: &Case| match privileged.filter(|_| needs_privileged(case)) {
-            Some(namespace) => Setting { namespace: namespace.to_owned(), ..setting.clone() },
-            None => setting.clone(),
+        let setting_of = |case: &Case| {
+            let namespace = privileged.filter(|_| needs_privileged(case)).unwrap_or(&setting.namespace);
+            let placement = match self.options.bound.get(&case.name.first()) {
+                Some(node) => setting.placement.on(node),
+                None => setting.placement.clone(),
+            };
+            Setting { namespace: namespace.to_owned(), placement, ..setting.clone() }
         };
         let (together, alone) = schedule::order(cases);
         let mut running = JoinSet::new();

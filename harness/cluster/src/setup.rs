@@ -1,6 +1,7 @@
 //! What a run needs before its cases, and how it is removed: rights, a namespace, the recorder, the metronomes.
 
 pub mod gc;
+pub mod job;
 pub(crate) mod metronome;
 pub(crate) mod namespace;
 mod own_pod;

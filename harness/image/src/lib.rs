@@ -11,7 +11,8 @@
 //! version, commit ─ Facts ─── agnhost::settings ─ Settings ───────────────┘                      └─ from_tar ─┘
 //! ```
 //!
-//! - [`agnhost`] knows what the image of `agnhost-rs` holds; everything else would build any image.
+//! - [`agnhost`] knows what the image of `agnhost-rs` holds, and [`harness`] that of `probity`; everything else would build
+//!   any image.
 //! - [`Archive::from_tar`] trusts nothing: it recomputes every digest and size, unpacks every layer, and refuses an archive
 //!   whose two tables of contents disagree.
 //!
@@ -22,6 +23,7 @@ mod archive;
 mod blob;
 mod elf;
 mod error;
+pub mod harness;
 mod image;
 mod name;
 mod read;

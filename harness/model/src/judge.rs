@@ -178,13 +178,13 @@ fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &Fa
     let mut facets = facets::joined(&clause.facets, &sights);
     facets.retain(|one| one.seen != Sight::Unseen);
     let (verdict, measured) = seen.verdict()?;
-    let verdict = acquitted_by_no_loss(verdict, timeline);
+    let verdict = unless_lines_are_missing(verdict, timeline);
     Some((without_excuse(verdict, clause, timeline), measured, facets))
 }
 
 /// What held where it was seen may have been broken where lines are missing: then the history does not show that it holds. A
 /// container without probes is a helper, whose lines no clause of probes rests on.
-fn acquitted_by_no_loss(verdict: Verdict, timeline: &Timeline<'_>) -> Verdict {
+fn unless_lines_are_missing(verdict: Verdict, timeline: &Timeline<'_>) -> Verdict {
     let Verdict::Holds { evidence } = &verdict else { return verdict };
     let probed = |gap: &Gap| match &gap.of {
         Source::Witness { pod, container } => timeline

@@ -199,20 +199,36 @@ impl Measurement {
         lower.into_iter().chain(upper).min().unwrap_or(i64::MAX)
     }
 
+    /// What it was: `1.20 s`, `1.20 s to 1.30 s`.
+    #[must_use]
+    pub fn observed_in_words(&self) -> String {
+        let (lo, hi) = (self.show(self.observed.lo), self.show(self.observed.hi));
+        if lo == hi { lo } else { format!("{lo} to {hi}") }
+    }
+
+    /// What it may be: `at most 3.00 s (periodSeconds + 2 s)`. Nothing of no bound.
+    #[must_use]
+    pub fn bound_in_words(&self) -> String {
+        let ends = [("at least", &self.bound.lower), ("at most", &self.bound.upper)];
+        let words = ends.into_iter().filter_map(|(name, limit)| {
+            let Limit { value, formula } = limit.as_ref()?;
+            Some(format!("{name} {} ({formula})", self.show(*value)))
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    fn show(&self, value: i64) -> String {
+        match self.unit {
+            Unit::Us => seconds(value),
+            Unit::Count => value.to_string(),
+        }
+    }
+
     /// The measurement as a fragment of a sentence: `1.20 s, at most 3.00 s (periodSeconds + 2 s)`.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let show = |value: i64| match self.unit {
-            Unit::Us => seconds(value),
-            Unit::Count => value.to_string(),
-        };
-        let Interval { lo, hi } = self.observed;
-        let mut words = if show(lo) == show(hi) { show(lo) } else { format!("{} to {}", show(lo), show(hi)) };
-        for (name, limit) in [("at least", &self.bound.lower), ("at most", &self.bound.upper)] {
-            if let Some(Limit { value, formula }) = limit {
-                words += &format!(", {name} {} ({formula})", show(*value));
-            }
-        }
+        let bound = self.bound_in_words();
+        let mut words = self.observed_in_words() + if bound.is_empty() { "" } else { ", " } + &bound;
         let Blur { from, to, begun } = self.blur;
         for (end, by, cause) in
             [("beginning", from, "a stall"), ("end", to, "a stall"), ("beginning", begun, "a busy node")]

@@ -141,7 +141,7 @@ mechanisms! {
     OFF_BEAT = Share(1, 2);
     /// On a node whose processors are all busy, though few tasks wait for each, what comes late is late by less than this part
     /// of the time: with a load average of 30 on two processors, statuses came 3.3 s after their probes at most.
-    MERELY_BUSY = Share(1, 2);
+    ONLY_BUSY = Share(1, 2);
     /// What piled up on an overloaded node takes as long again to be done: statuses of pods came late for seconds after
     /// thirty tasks had waited for two processors.
     CATCH_UP = Share(1, 1);

@@ -21,7 +21,7 @@ use probity_script::witness::Fact;
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
 use crate::measure::{Blur, Bound, Interval, Measurement, Unit};
-use crate::mechanisms::{MERELY_BUSY, SATURATION_DELAYS, STALL_LINGERS};
+use crate::mechanisms::{ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS};
 
 pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
@@ -90,25 +90,28 @@ impl<'h> Timeline<'h> {
 
     /// How much of the time between two stamps the node, the harness or the way to the watch was held up. The harness and
     /// that way count only where one of the stamps is of the harness's clock. What is seen there comes late by a part only
-    /// of the time in which the node's processors were merely busy.
+    /// of the time in which nothing was wrong but that the node's processors were busy.
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
-        let held_up = |merely_busy: bool| {
-            let spans = self.noise.iter().filter(|(_, noise)| match &noise.clock {
-                Clock::Node(of) | Clock::Wall(of) => {
-                    of == node && (merely_busy || noise.by != Listener::Node)
-                }
-                Clock::Harness => of_harness,
-            });
-            covered(spans.filter_map(|(_, noise)| self.part_between(noise, from, to)).collect())
+        let counts = |noise: &Noise| match &noise.clock {
+            Clock::Node(of) | Clock::Wall(of) => of == node,
+            Clock::Harness => of_harness,
         };
-        let all = held_up(true);
+        let (mut all, mut stopped) = (Vec::new(), Vec::new());
+        for (_, noise) in self.noise.iter().filter(|(_, noise)| counts(noise)) {
+            let Some(part) = self.part_between(noise, from, to) else { continue };
+            all.push(part);
+            if noise.by != Listener::Node {
+                stopped.push(part);
+            }
+        }
+        let all = covered(all);
         if !of_harness {
             return all;
         }
-        let hard = held_up(false);
-        hard + MERELY_BUSY.of(all - hard)
+        let stopped = covered(stopped);
+        stopped + ONLY_BUSY.of(all - stopped)
     }
 
     /// The part of a noise that lies between two stamps.

@@ -86,6 +86,8 @@ pub enum Skip {
     Precondition,
     /// The user left it out.
     Filtered,
+    /// Another shard of the run is to run it.
+    OtherShard,
     /// There was no time or room.
     Budget,
     /// The run was interrupted.

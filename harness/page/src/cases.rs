@@ -6,7 +6,7 @@ use probity_report::{CaseReport, Word};
 use crate::clause_detail::{command, timeline};
 use crate::html::Html;
 use crate::index::{CaseEntry, Index, Marks};
-use crate::top::icon;
+use crate::shell::icon;
 use crate::words::{counted, span};
 
 /// The section with the table.

@@ -9,7 +9,7 @@ use probity_report::{ClauseReport, EvidenceRef, Word, again};
 use crate::html::Html;
 use crate::index::{Index, Marks};
 use crate::measured::{self, put_case};
-use crate::top::icon;
+use crate::shell::icon;
 use crate::words::{counted, sight};
 
 /// How many events of what holds are told in words; the others are marked in the timeline.

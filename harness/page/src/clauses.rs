@@ -1,16 +1,13 @@
 //! The table of clauses: a row for each, and under it a row with its details, which the script folds.
 
-use std::collections::BTreeSet;
-
-use probity_model::ClauseId;
 use probity_model::facets::Sight;
-use probity_report::{ClauseReport, Word};
+use probity_report::{BookChapter, ClauseReport, Word};
 
 use crate::clause_detail;
 use crate::html::Html;
 use crate::index::Index;
 use crate::measured;
-use crate::top::icon;
+use crate::shell::icon;
 use crate::words::{counted, level};
 
 /// The section with the table. The filters are in the page for the script, which shows them.
@@ -18,7 +15,7 @@ pub(crate) fn html(index: &Index<'_>) -> Html {
     let mut page = Html::default();
     page.raw("<section id=\"clauses\" aria-labelledby=\"clauses-title\">\n<div class=\"head\"><h2 id=\"clauses-title\">Clauses</h2>")
         .raw("<p class=\"count\" role=\"status\"></p></div>\n");
-    let groups = grouped(index);
+    let groups = BookChapter::group(index.chapters, &index.report.clauses, |clause| &clause.id);
     filters(&mut page, index, &groups);
     page.raw("<table class=\"list\" id=\"clause-table\">\n<caption class=\"unseen\">Clauses by chapter, with their verdicts</caption>\n")
         .raw("<thead><tr><th scope=\"col\">Verdict</th><th scope=\"col\">Clause</th><th scope=\"col\">Level</th>")
@@ -42,22 +39,6 @@ pub(crate) fn html(index: &Index<'_>) -> Html {
     page.raw("</table>\n<p class=\"none\" hidden>No clause passes the filters. <button type=\"button\" class=\"reset\">")
         .raw("Show all</button></p>\n</section>\n");
     page
-}
-
-/// The clauses by chapter, in the order of the book; those of no chapter last.
-fn grouped<'r>(index: &Index<'r>) -> Vec<(String, Vec<&'r ClauseReport>)> {
-    let mut groups: Vec<(String, Vec<&ClauseReport>)> = Vec::new();
-    let mut named: BTreeSet<&ClauseId> = BTreeSet::new();
-    for chapter in index.chapters {
-        let ids: BTreeSet<&ClauseId> = chapter.clauses.iter().collect();
-        let clauses: Vec<_> = index.report.clauses.iter().filter(|clause| ids.contains(&clause.id)).collect();
-        named.extend(ids);
-        groups.push((chapter.title.clone(), clauses));
-    }
-    let others = index.report.clauses.iter().filter(|clause| !named.contains(&clause.id)).collect();
-    groups.push(("Other clauses".to_owned(), others));
-    groups.retain(|(_, clauses)| !clauses.is_empty());
-    groups
 }
 
 /// How many clauses of a chapter have each verdict.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::{EventId, History};
-use probity_report::{CaseReport, ClauseReport, Exit, Report, StoredHistory, Word};
+use probity_report::{BookChapter, CaseReport, ClauseReport, Exit, Report, StoredHistory, Word};
 
-use crate::{Page, PageChapter};
+use crate::Page;
 
 /// How many events of a case are marked for one clause: of what holds a few are enough.
 const MARKED: (usize, usize) = (200, 16);
@@ -35,7 +35,7 @@ pub(crate) struct Index<'p> {
     /// The report.
     pub(crate) report: &'p Report,
     /// The chapters.
-    pub(crate) chapters: &'p [PageChapter],
+    pub(crate) chapters: &'p [BookChapter],
     /// How the run ended.
     pub(crate) exit: Exit,
     /// The cases, in the run's order.

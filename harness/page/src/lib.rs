@@ -1,10 +1,12 @@
-//! `report.html`: the report of a run as one page.
+//! Pages that need no network: `report.html` of a run, many reports side by side, and what changed between two.
 //!
 //! ```text
 //! Report, histories  ->  Page  ->  one text: markup, style, script and data
 //! ```
 //!
-//! The page asks for nothing: its policy forbids every request, and no script but its own runs. All that a reader needs to
+//! [`MatrixPage`] and [`DiffPage`] are made of reports alone. All three share the style sheet, the script, the top and the table.
+//!
+//! A page asks for nothing: its policy forbids every request, and no script but its own runs. All that a reader needs to
 //! judge a verdict stands in the markup: verdicts, findings, evidence in words, facets, measurements, commands. The script adds
 //! filters, and draws the timeline of a case when somebody looks at it. A timeline is stored once for each case, with the
 //! manifests as they were sent, packed; the clauses name the events to mark in it.
@@ -16,18 +18,23 @@ mod case_data;
 mod cases;
 mod clause_detail;
 mod clauses;
+mod difference;
 mod html;
 mod index;
 mod lanes;
 mod measured;
 mod run_facts;
+mod shell;
+mod side_by_side;
+mod sides;
 mod top;
 mod words;
 
-use data_encoding::BASE64;
-use probity_model::ClauseId;
-use probity_report::{Report, Standard, StoredHistory};
-use sha2::{Digest, Sha256};
+pub use difference::DiffPage;
+pub use side_by_side::MatrixPage;
+pub use sides::Link;
+
+use probity_report::{BookChapter, Report, Standard, StoredHistory};
 
 use case_data::CaseData;
 use html::Html;
@@ -40,6 +47,10 @@ const STYLE: &str = concat!(include_str!("page.css"), include_str!("timeline.css
 const SCRIPT: &str =
     concat!(include_str!("page.js"), include_str!("case_data.js"), include_str!("timeline.js"));
 
+/// Pages that compare reports have the table, the filters and the keys of a report, and no timelines.
+const COMPARING_STYLE: &str = concat!(include_str!("page.css"), include_str!("comparing.css"));
+const COMPARING_SCRIPT: &str = include_str!("page.js");
+
 /// All that a page is made of.
 #[derive(Clone, Copy)]
 pub struct Page<'p> {
@@ -48,18 +59,9 @@ pub struct Page<'p> {
     /// The histories of the run, as they were read.
     pub histories: &'p [StoredHistory],
     /// The chapters of the book, in its order. Clauses of none are shown last.
-    pub chapters: &'p [PageChapter],
+    pub chapters: &'p [BookChapter],
     /// What counts as a failure.
     pub standard: Standard,
-}
-
-/// A chapter of the book: what the page needs of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageChapter {
-    /// What it is about.
-    pub title: String,
-    /// Its clauses.
-    pub clauses: Vec<ClauseId>,
 }
 
 impl Page<'_> {
@@ -68,7 +70,8 @@ impl Page<'_> {
     pub fn html(&self) -> String {
         let index = Index::of(self);
         let mut page = Html::default();
-        head(&mut page, self.report);
+        let title = format!("{}, {}", self.report.headline(), self.report.run_id);
+        shell::head(&mut page, &title, STYLE, SCRIPT);
         page.add(&top::html(&index));
         page.raw("<main id=\"main\">\n");
         page.add(&clauses::html(&index)).add(&cases::html(&index)).add(&run_facts::html(&index));
@@ -78,21 +81,6 @@ impl Page<'_> {
         page.raw("</body>\n</html>\n");
         page.into_text()
     }
-}
-
-/// The head: the policy, the style and the script. The script comes first, so that the page never shows what it hides at once.
-fn head(page: &mut Html, report: &Report) {
-    let digest = |text: &str| BASE64.encode(&Sha256::digest(text.as_bytes()));
-    page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n").put(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; form-action 'none'; \
-         style-src 'sha256-{}'; script-src 'sha256-{}'\">\n",
-        &[&digest(STYLE), &digest(SCRIPT)],
-    );
-    page.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n")
-        .raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
-    page.put("<title>Probity: {}, {}</title>\n", &[&report.headline(), &report.run_id]);
-    page.raw("<style>").raw(STYLE).raw("</style>\n<script>").raw(SCRIPT).raw("</script>\n</head>\n<body>\n");
-    page.raw(include_str!("icons.svg"));
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Measurements beside their bounds: the tightest of a clause for its row, and all of them, by kind, for its details.
 
 use probity_model::measure::{Fit, Unit, seconds};
-use probity_model::{Bound, Interval};
-use probity_report::{ClauseReport, MeasuredIn, Spread};
+use probity_model::{Bound, Interval, Measurement};
+use probity_report::{ClauseReport, MeasuredIn, Spread, likened};
 
 use crate::bars;
 use crate::html::Html;
@@ -27,15 +27,17 @@ fn tightest<'r>(all: impl IntoIterator<Item = &'r MeasuredIn>) -> Option<&'r Mea
 
 /// The cell of a clause's row.
 pub(crate) fn cell(clause: &ClauseReport) -> Html {
-    let mut cell = Html::default();
-    if let Some(MeasuredIn { measured, .. }) = tightest(&clause.measurements) {
-        cell.add(&bars::strip(&[measured.observed], &measured.bound, measured.fit()));
-        cell.put("<span class=\"measure\" title=\"{}: {}\">", &[&measured.quantity, &measured.in_words()]);
-        cell.put(
-            "{} <span class=\"bound\">{}</span></span>",
-            &[&value(measured.unit, measured.observed), &short(measured.unit, &measured.bound)],
-        );
-    }
+    clause.tightest().map(|one| beside_bound(&one.measured)).unwrap_or_default()
+}
+
+/// A measurement as a drawing and as a number beside its bound.
+pub(crate) fn beside_bound(measured: &Measurement) -> Html {
+    let mut cell = bars::strip(&[measured.observed], &measured.bound, measured.fit());
+    cell.put("<span class=\"measure\" title=\"{}: {}\">", &[&measured.quantity, &measured.in_words()]);
+    cell.put(
+        "{} <span class=\"bound\">{}</span></span>",
+        &[&value(measured.unit, measured.observed), &short(measured.unit, &measured.bound)],
+    );
     cell
 }
 
@@ -59,13 +61,18 @@ pub(crate) fn section(index: &Index<'_>, clause: &ClauseReport) -> Html {
         );
     }
     section.raw("</ul>\n");
-    if let Some(Spread { count, median, nine_in_ten, most }) = clause.spread {
-        section.put(
+    spread(&mut section, clause.spread);
+    section
+}
+
+/// How the measurements lie to their upper bounds.
+pub(crate) fn spread(page: &mut Html, spread: Option<Spread>) {
+    if let Some(Spread { count, median, nine_in_ten, most }) = spread {
+        page.put(
             "<p class=\"quiet\">In {} measurements, half take at most {} % of their bounds, nine in ten {} %, all {} %.</p>\n",
             &[&count, &median, &nine_in_ten, &most],
         );
     }
-    section
 }
 
 /// The measurements of a clause by kind, the kind with the least room first.
@@ -84,14 +91,6 @@ fn kinds(clause: &ClauseReport) -> Vec<Kind<'_>> {
     }
     kinds.sort_by_key(|kind| kind.all.iter().map(|one| one.measured.room()).min());
     kinds
-}
-
-/// A quantity without what differs from pod to pod: `from the start of pod/target` is `from the start of …`.
-fn likened(quantity: &str) -> String {
-    let is_name =
-        |word: &str| word.contains('/') || word.starts_with('`') || word.chars().any(|c| c.is_ascii_digit());
-    let words: Vec<&str> = quantity.split(' ').map(|word| if is_name(word) { "…" } else { word }).collect();
-    words.join(" ")
 }
 
 impl Kind<'_> {

@@ -103,7 +103,7 @@ function resetFilters() {
 
 /** What a search looks at: the row, and what was found. */
 function haystack(row) {
-  row.haystack ??= [row, ...all(".finding, .events", row.nextElementSibling)].map((of) => of.textContent).join(" ").toLowerCase();
+  row.haystack ??= [row, ...all(".finding, .events, .sides", row.nextElementSibling)].map((of) => of.textContent).join(" ").toLowerCase();
   return row.haystack;
 }
 
@@ -111,12 +111,14 @@ function applyFilters() {
   const chosen = new FormData(form());
   const verdicts = chosen.getAll("verdict");
   const [chapter, level] = [chosen.get("chapter"), chosen.get("level")];
+  const shows = chosen.getAll("shows");
   const words = chosen.get("text").toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   const rows = all("#clause-table tr.row");
   for (const row of rows) {
     const passes =
-      (!verdicts.length || verdicts.includes(row.dataset.verdict)) &&
+      (!verdicts.length || row.dataset.verdict.split(" ").some((verdict) => verdicts.includes(verdict))) &&
+      shows.every((what) => row.dataset.shows.split(" ").includes(what)) &&
       (!level || row.dataset.level === level) &&
       (!chapter || row.parentElement.dataset.chapter === chapter) &&
       words.every((word) => haystack(row).includes(word));
@@ -129,6 +131,7 @@ function applyFilters() {
 }
 
 function startFilters() {
+  if (!form()) return;
   form().hidden = false;
   form().addEventListener("input", applyFilters);
   form().addEventListener("reset", () => setTimeout(applyFilters));
@@ -213,7 +216,7 @@ function onKey(event) {
   if (typing) return;
   if (event.key === "/") {
     event.preventDefault();
-    one("#filters [name=text]").focus();
+    one("#filters [name=text]")?.focus();
   }
   if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
 }
@@ -223,8 +226,8 @@ function step(by) {
   const row = document.activeElement.closest("tr.row, tr.detail");
   const link = row && one(".open", row.matches(".row") ? row : row.previousElementSibling);
   const next = links[links.indexOf(link) + by] ?? links[0];
-  next.focus({ preventScroll: true });
-  next.scrollIntoView({ block: "center" });
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "center" });
 }
 
 addEventListener("DOMContentLoaded", () => {
@@ -239,7 +242,7 @@ addEventListener("DOMContentLoaded", () => {
     if (link) setTimeout(() => reveal(link.hash));
   });
   addEventListener("beforeprint", () => {
-    for (const row of all("tr.row[data-verdict=violated], tr.row[data-verdict=error], tr.row[data-verdict=inconclusive]")) fold(row, true);
+    for (const row of all("tr.row[data-verdict~=violated], tr.row[data-verdict~=error], tr.row[data-verdict~=inconclusive]")) fold(row, true);
   });
   addEventListener("hashchange", () => reveal(location.hash));
   if (location.hash) reveal(location.hash);

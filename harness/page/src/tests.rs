@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod breaking_out;
-mod sample;
+mod comparing;
 mod size;
 
 use std::collections::BTreeSet;
@@ -9,19 +9,25 @@ use std::io::Read;
 
 use data_encoding::BASE64;
 use flate2::read::DeflateDecoder;
-use probity_report::{ClauseReport, Report, Standard, StoredHistory, Word};
+use probity_report::{BookChapter, ClauseReport, Report, Standard, StoredHistory, Word};
+use probity_sample::{HOSTILE, ON_TIME, Run};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::{Page, PageChapter};
-use sample::{HOSTILE, Run, run};
+use super::Page;
+
+/// A run with every verdict, of a cluster that says what would be markup wherever it can.
+fn run() -> Run {
+    probity_sample::everything().hostile()
+}
+
+fn chapters() -> [BookChapter; 1] {
+    let clauses = vec![ON_TIME.parse().unwrap(), HOSTILE.parse().unwrap()];
+    [BookChapter { title: "Demonstrations".to_owned(), clauses }]
+}
 
 fn page(report: &Report, histories: &[StoredHistory]) -> String {
-    let chapters = [PageChapter {
-        title: "Demonstrations".to_owned(),
-        clauses: vec!["demo.on-time".parse().unwrap(), HOSTILE.parse().unwrap()],
-    }];
-    Page { report, histories, chapters: &chapters, standard: Standard::default() }.html()
+    Page { report, histories, chapters: &chapters(), standard: Standard::default() }.html()
 }
 
 fn page_of(run: &Run) -> String {
@@ -139,7 +145,7 @@ fn without_histories_all_but_the_timelines_is_there() {
     for clause in &report.clauses {
         assert!(!details(&page, clause).contains("data-marks"));
     }
-    assert!(page.contains("probity judge history/demo/calm.jsonl.zst --clause demo.hostile"));
+    assert!(page.contains("probity judge history/demo/hostile.jsonl.zst --clause demo.hostile"));
     assert!(page.contains("at most 1.500 s (periodSeconds + 0.5 s)"));
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use probity_report::{ClauseReport, Word};
+use probity_report::{ClauseReport, Word, began_in_words};
 
 use crate::bars;
 use crate::html::Html;
 use crate::index::Index;
+use crate::shell::{self, icon};
 use crate::words::{self, counted, span};
 
 /// How many findings of a verdict the top lists.
@@ -15,21 +16,13 @@ const LISTED: usize = 6;
 /// The top.
 pub(crate) fn html(index: &Index<'_>) -> Html {
     let mut top = Html::default();
-    top.raw("<a class=\"skip\" href=\"#clauses\">Skip to the clauses</a>\n<header>\n");
-    bar(&mut top, index);
+    shell::bar(&mut top, &index.report.run_id, &[("clauses", "Clauses"), ("cases", "Cases"), ("run", "Run")]);
     top.raw("<div class=\"summary\">\n");
     verdict(&mut top, index);
     facts(&mut top, index);
     findings(&mut top, index);
     top.raw("</div>\n</header>\n");
     top
-}
-
-fn bar(top: &mut Html, index: &Index<'_>) {
-    top.raw("<div class=\"bar\"><p class=\"brand\"><svg aria-hidden=\"true\"><use href=\"#i-brand\"/></svg>Probity</p>")
-        .put("<p class=\"run\">{}</p>", &[&index.report.run_id])
-        .raw("<nav aria-label=\"Parts of the page\"><a href=\"#clauses\">Clauses</a><a href=\"#cases\">Cases</a>")
-        .raw("<a href=\"#run\">Run</a></nav><span class=\"tools\"></span></div>\n");
 }
 
 fn verdict(top: &mut Html, index: &Index<'_>) {
@@ -53,11 +46,6 @@ fn verdict(top: &mut Html, index: &Index<'_>) {
 
 fn as_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// The sign of a verdict, for eyes that do not tell its colour.
-pub(crate) fn icon(page: &mut Html, word: &str) {
-    page.put("<svg class=\"icon {}\" aria-hidden=\"true\"><use href=\"#i-{}\"/></svg>", &[&word, &word]);
 }
 
 fn facts(top: &mut Html, index: &Index<'_>) {
@@ -89,7 +77,7 @@ fn facts(top: &mut Html, index: &Index<'_>) {
         icon(top, colour);
         top.put("{} <span>{}</span></dd></div>\n", &[&word, &profile.why]);
     }
-    top.put("<div><dt>Began</dt><dd>{}</dd></div>\n", &[&began(&report.began)]);
+    top.put("<div><dt>Began</dt><dd>{}</dd></div>\n", &[&began_in_words(&report.began)]);
     if report.result.overloaded_percent > 0 {
         let percent = report.result.overloaded_percent;
         top.put(
@@ -101,12 +89,6 @@ fn facts(top: &mut Html, index: &Index<'_>) {
         top.put("<div><dt>{}</dt><dd>{}</dd></div>\n", &[name, value]);
     }
     top.raw("</dl>\n");
-}
-
-/// A time without its fraction and its letters: `2026-11-22 13:42:42 UTC`.
-fn began(time: &str) -> String {
-    let whole = time.split('.').next().unwrap_or(time).trim_end_matches('Z');
-    format!("{} UTC", whole.replacen('T', " ", 1))
 }
 
 /// What is violated or failed; without any, what is undecided. Warnings and what was left behind.
@@ -162,12 +144,4 @@ fn list(top: &mut Html, index: &Index<'_>, title: &str, clauses: &[&ClauseReport
         top.put("<li><a href=\"#clauses\">and {} more</a></li>\n", &[&(clauses.len() - LISTED)]);
     }
     top.raw("</ul>\n");
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_beginning_is_told_to_the_second() {
-        assert_eq!(super::began("2026-11-22T13:42:42.404958Z"), "2026-11-22 13:42:42 UTC");
-    }
 }

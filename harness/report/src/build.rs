@@ -1,6 +1,6 @@
 //! Makes the report of a log and its histories.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::{CaseName, Profile};
 use probity_model::verdict::{Doubt, Skip, Verdict};
@@ -11,6 +11,7 @@ use crate::clauses::of_clause;
 use crate::document::{
     API_VERSION, CaseReport, ClauseReport, Counts, HistoryRef, KIND, Report, RunResult, SCHEMA_VERSION,
 };
+use crate::fleet;
 use crate::merge::{Poll, Vote};
 use crate::result;
 use crate::run_log::{LogError, LogLine, Planned, RunFacts};
@@ -64,6 +65,7 @@ impl Report {
             .collect();
         causes::name(registry, &mut clauses, &runs);
         let overloaded_percent = overloaded_percent(&runs);
+        let fleet = fleet::groups(registry, &runs, environment.as_ref());
         let cases: Vec<CaseReport> = runs.into_iter().map(|case_run| case_run.report).collect();
         Ok(Self {
             api_version: API_VERSION.to_owned(),
@@ -75,10 +77,13 @@ impl Report {
                 .unwrap_or_default(),
             command: facts.command.clone(),
             labels: facts.labels.clone(),
+            shard: facts.shard,
+            merged: facts.merged.clone(),
             tool: facts.tool.clone(),
             suite: facts.suite.clone(),
             judged_by: None,
             environment,
+            fleet,
             result: sum(facts, &clauses, &cases, overloaded_percent),
             clauses,
             cases,
@@ -99,6 +104,8 @@ impl Report {
 pub(super) struct CaseRun<'a> {
     /// What is said about it.
     pub(super) report: CaseReport,
+    /// Whether it is one of several tries of a case that was left undecided.
+    pub(super) is_a_try: bool,
     /// The verdict on each clause that it was written for, where it has no history.
     pub(super) instead: Option<Verdict>,
     /// Its history.
@@ -118,6 +125,7 @@ fn case_runs<'a>(
     histories: &'a [StoredHistory],
     interrupted: bool,
 ) -> Vec<CaseRun<'a>> {
+    let again: BTreeSet<&CaseName> = log.iter().flat_map(tried_again).collect();
     let mut fates: BTreeMap<&CaseName, Vec<Fate<'_>>> = BTreeMap::new();
     let mut strangers: Vec<Planned> = Vec::new();
     for (case, fate) in log.iter().filter_map(fate) {
@@ -135,13 +143,23 @@ fn case_runs<'a>(
         if !settled && found.len() < wanted {
             found.push(Fate::Else(never_ended(interrupted)));
         }
-        let several = found.len() > 1;
+        let times = found.len();
         for (at, fate) in found.into_iter().enumerate() {
-            let repetition = several.then(|| u32::try_from(at + 1).unwrap_or(u32::MAX));
-            case_runs.push(case_run(registry, planned, repetition, &fate, histories));
+            let repetition = (times > 1).then(|| u32::try_from(at + 1).unwrap_or(u32::MAX));
+            let mut run = case_run(registry, planned, repetition, &fate, histories);
+            run.is_a_try = again.contains(&planned.case);
+            run.report.tried_again = run.is_a_try && at + 1 < times;
+            case_runs.push(run);
         }
     }
     case_runs
+}
+
+fn tried_again(line: &LogLine) -> &[CaseName] {
+    match line {
+        LogLine::TriedAgain { cases } => cases,
+        _ => &[],
+    }
 }
 
 fn fate(line: &LogLine) -> Option<(&CaseName, Fate<'_>)> {
@@ -198,6 +216,7 @@ fn case_run<'a>(
     let mut report = CaseReport {
         case: planned.case.clone(),
         repetition,
+        tried_again: false,
         source: planned.source.clone(),
         profile: planned.profile,
         judges: planned.judges.clone(),
@@ -222,7 +241,7 @@ fn case_run<'a>(
                     report.judgements = registry.judge(&file.history);
                     report.expected = expect::judge(&file.history);
                     conclude(&mut report);
-                    return CaseRun { report, instead: None, history: Some(&file.history) };
+                    return CaseRun { report, is_a_try: false, instead: None, history: Some(&file.history) };
                 }
                 Err(why) => Verdict::Error { why },
             }
@@ -231,7 +250,7 @@ fn case_run<'a>(
     report.verdict = Word::of(&instead);
     report.reason = Reason::of(&instead);
     instead.sentence().clone_into(&mut report.finding);
-    CaseRun { report, instead: Some(instead), history: None }
+    CaseRun { report, is_a_try: false, instead: Some(instead), history: None }
 }
 
 fn read<'a>(histories: &'a [StoredHistory], file: &str, sha256: &str) -> Result<&'a ReadHistory, String> {
@@ -289,7 +308,7 @@ fn sum(
     };
     RunResult {
         clauses: Counts::of(clauses.iter().map(|clause| clause.verdict)),
-        cases: Counts::of(cases.iter().map(|case| case.verdict)),
+        cases: Counts::of(cases.iter().filter(|case| !case.tried_again).map(|case| case.verdict)),
         profiles: facts.profiles.iter().map(of_profile).collect(),
         overloaded_percent,
     }

@@ -1,5 +1,8 @@
 //! What the cases of a run together say about one clause.
 
+use std::collections::BTreeSet;
+
+use probity_case::CaseName;
 use probity_model::facets::{self, FacetSeen};
 use probity_model::measure::Unit;
 use probity_model::verdict::{Doubt, Skip, Verdict};
@@ -15,6 +18,16 @@ use crate::words::event_in_words;
 /// How many histories a clause cites, and how many events and measurements of each.
 const CITED: (usize, usize, usize) = (8, 8, 2);
 
+/// The verdict of some case_runs on a clause, in a word; none if none of them says anything.
+pub(super) fn word_of(clause: &Clause, case_runs: &[&CaseRun<'_>]) -> Option<Word> {
+    let votes = case_runs.iter().enumerate().filter_map(|(at, case_run)| vote(clause, at, case_run));
+    let outcome = votes.collect::<Poll<'_>>().outcome()?;
+    let judgements = case_runs.iter().filter_map(|case_run| judgement(clause, case_run));
+    let facets = facets::joined(&clause.facets, judgements.flat_map(|of| &of.facets));
+    let half_seen = half_seen(outcome.verdict, &facets);
+    Some(Word::of(half_seen.as_ref().unwrap_or(outcome.verdict)))
+}
+
 /// What all case_runs together say about a clause.
 pub(super) fn of_clause(
     registry: &Registry,
@@ -22,8 +35,9 @@ pub(super) fn of_clause(
     case_runs: &[CaseRun<'_>],
     ground: Option<&ClusterFacts>,
 ) -> ClauseReport {
-    let votes: Vec<Vote<'_>> =
+    let mut votes: Vec<Vote<'_>> =
         case_runs.iter().enumerate().filter_map(|(at, case_run)| vote(clause, at, case_run)).collect();
+    leave_to_other_tries(&mut votes, case_runs);
     let poll: Poll<'_> = votes.iter().copied().collect();
     let outcome = poll.outcome();
     let unasked = outcome.is_none().then(|| nobody_asked(registry, clause, ground));
@@ -73,6 +87,17 @@ fn vote<'t>(clause: &Clause, place: usize, case_run: &'t CaseRun<'_>) -> Option<
     }
     let judgement = judgement(clause, case_run)?;
     Some(Vote { place, intended: judgement.intended, verdict: &judgement.verdict })
+}
+
+/// What one try of a case left undecided and another has decided is no doubt of the case any more.
+fn leave_to_other_tries(votes: &mut [Vote<'_>], case_runs: &[CaseRun<'_>]) {
+    let of_a_try =
+        |vote: &Vote<'_>| case_runs[vote.place].is_a_try.then(|| &case_runs[vote.place].report.case);
+    let decided = |vote: &&Vote<'_>| vote.intended && Word::of(vote.verdict).decided();
+    let decided: BTreeSet<&CaseName> = votes.iter().filter(decided).filter_map(of_a_try).collect();
+    for vote in votes.iter_mut().filter(|vote| Word::of(vote.verdict) == Word::Inconclusive) {
+        vote.intended &= !of_a_try(vote).is_some_and(|case| decided.contains(case));
+    }
 }
 
 fn judgement<'t>(clause: &Clause, case_run: &'t CaseRun<'_>) -> Option<&'t Judgement> {

@@ -1,25 +1,74 @@
-//! What changed between two reports: clauses that came, went, changed their verdict, or did not.
+//! What changed between two reports: verdicts, measured numbers, and facets that were seen.
+
+mod measured;
+mod words;
 
 use probity_model::ClauseId;
+use probity_model::facets::{Facet, FacetSeen, Sight};
+use serde::{Deserialize, Serialize};
 
-use crate::document::{ClauseReport, Report};
+use crate::document::{API_VERSION, ClauseReport, Report};
+use crate::report_facts::{ReportFacts, names_of};
+use crate::turn::Turn;
 use crate::word::Word;
 
+pub use measured::MovedMeasurement;
+
+/// The kind of the document.
+const KIND: &str = "ConformanceDiff";
+
+/// The version of the format. Readers ignore unknown fields and refuse unknown verdicts.
+const SCHEMA_VERSION: &str = "1.0.0";
+
 /// What changed from one report to another.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Diff {
+    /// The name and version of the format's family.
+    pub api_version: String,
+    /// `ConformanceDiff`.
+    pub kind: String,
+    /// The version of the format.
+    pub schema_version: String,
+    /// The older report.
+    pub older: ReportFacts,
+    /// The newer report.
+    pub newer: ReportFacts,
     /// Clauses that only the newer one has.
-    pub added: Vec<(ClauseId, Word)>,
+    pub added: Vec<ClauseFound>,
     /// Clauses that only the older one has.
-    pub dropped: Vec<(ClauseId, Word)>,
-    /// Clauses whose verdict is another.
+    pub dropped: Vec<ClauseFound>,
+    /// Clauses whose verdict is another, new violations first.
     pub changed: Vec<Moved>,
-    /// How many are as they were.
+    /// How many have the same verdict.
     pub unchanged: usize,
+    /// Clauses whose measured numbers moved, the most worrying first: for each clause the measurement that moved most.
+    pub measured: Vec<MovedMeasurement>,
+    /// How many clauses have measurements in both reports that moved less than it takes to be listed.
+    pub steady: usize,
+    /// Clauses that were seen in other facets than before.
+    pub facets: Vec<MovedFacets>,
+}
+
+/// A clause that only one of two reports has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClauseFound {
+    /// The clause.
+    pub id: ClauseId,
+    /// What that report says.
+    pub verdict: Word,
+    /// What was seen; empty where it holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finding: String,
 }
 
 /// A clause whose verdict changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct Moved {
     /// The clause.
     pub id: ClauseId,
@@ -27,55 +76,131 @@ pub struct Moved {
     pub from: Word,
     /// What it is.
     pub to: Word,
+    /// What that means.
+    pub turn: Turn,
     /// What was seen that time; empty where it holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
+}
+
+/// A clause that was seen in other facets than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MovedFacets {
+    /// The clause.
+    pub id: ClauseId,
+    /// The facets of which something else was seen.
+    pub facets: Vec<MovedFacet>,
+}
+
+/// A facet of which something else was seen than before. A book that does not ask for the facet says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MovedFacet {
+    /// The facet.
+    pub facet: Facet,
+    /// What was seen of it before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Sight>,
+    /// What was seen of it now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Sight>,
 }
 
 impl Diff {
     /// Compares two reports by their clauses.
     #[must_use]
     pub fn between(older: &Report, newer: &Report) -> Self {
-        let name = |clause: &ClauseReport| (clause.id.clone(), clause.verdict);
-        let missing = |of: &Report, from: &Report| -> Vec<(ClauseId, Word)> {
-            from.clauses.iter().filter(|clause| of.clause(&clause.id).is_none()).map(name).collect()
+        let names = names_of(&[older, newer]);
+        let name = |at: usize| names.get(at).map_or("", String::as_str);
+        let mut diff = Self {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            schema_version: SCHEMA_VERSION.to_owned(),
+            older: ReportFacts::of(name(0), older),
+            newer: ReportFacts::of(name(1), newer),
+            added: missing(older, newer),
+            dropped: missing(newer, older),
+            changed: Vec::new(),
+            unchanged: 0,
+            measured: Vec::new(),
+            steady: 0,
+            facets: Vec::new(),
         };
-        let mut diff =
-            Self { added: missing(older, newer), dropped: missing(newer, older), ..Self::default() };
         for now in &newer.clauses {
-            let Some(then) = older.clause(&now.id) else { continue };
-            if then.verdict == now.verdict {
-                diff.unchanged += 1;
-            } else {
-                let (id, finding) = (now.id.clone(), now.finding.clone());
-                diff.changed.push(Moved { id, from: then.verdict, to: now.verdict, finding });
+            if let Some(then) = older.clause(&now.id) {
+                diff.compare(then, now);
             }
         }
+        diff.changed.sort_by_key(|moved| moved.turn);
+        diff.measured.sort_by_key(|moved| std::cmp::Reverse(moved.weight()));
         diff
+    }
+
+    fn compare(&mut self, then: &ClauseReport, now: &ClauseReport) {
+        match Turn::between(then.verdict, now.verdict) {
+            None => self.unchanged += 1,
+            Some(turn) => self.changed.push(Moved {
+                id: now.id.clone(),
+                from: then.verdict,
+                to: now.verdict,
+                turn,
+                finding: now.finding.clone(),
+            }),
+        }
+        match measured::moved(then, now) {
+            measured::Compared::Moved(moved) => self.measured.push(*moved),
+            measured::Compared::Steady => self.steady += 1,
+            measured::Compared::Nothing => {}
+        }
+        let facets = moved_facets(&then.facets, &now.facets);
+        if !facets.is_empty() {
+            self.facets.push(MovedFacets { id: now.id.clone(), facets });
+        }
+    }
+
+    /// The clauses that are violated now and were not, or were not in the book.
+    pub fn new_violations(&self) -> impl Iterator<Item = (&ClauseId, &str)> {
+        let changed = self.changed.iter().filter(|moved| moved.turn == Turn::NewViolation);
+        let added = self.added.iter().filter(|found| found.verdict == Word::Violated);
+        let changed = changed.map(|moved| (&moved.id, moved.finding.as_str()));
+        changed.chain(added.map(|found| (&found.id, found.finding.as_str())))
+    }
+
+    /// How many clauses turned like this.
+    #[must_use]
+    pub fn count(&self, turn: Turn) -> usize {
+        self.changed.iter().filter(|moved| moved.turn == turn).count()
     }
 
     /// Whether a clause is violated now that was not before.
     #[must_use]
     pub fn is_worse(&self) -> bool {
-        self.changed.iter().any(|moved| moved.to == Word::Violated)
-            || self.added.iter().any(|(_, word)| *word == Word::Violated)
+        self.new_violations().next().is_some()
     }
+}
 
-    /// The difference in words, a line each, the sum last.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        let mut words = String::new();
-        for (id, word) in &self.added {
-            words += &format!("added      {id}: {word}\n");
-        }
-        for (id, word) in &self.dropped {
-            words += &format!("dropped    {id}: was {word}\n");
-        }
-        for Moved { id, from, to, finding } in &self.changed {
-            let because = if finding.is_empty() { String::new() } else { format!(" ({finding})") };
-            words += &format!("changed    {id}: {from} -> {to}{because}\n");
-        }
-        let (added, dropped, changed) = (self.added.len(), self.dropped.len(), self.changed.len());
-        words
-            + &format!("{added} added, {dropped} dropped, {changed} changed, {} unchanged\n", self.unchanged)
-    }
+/// The clauses of a report that another does not have.
+fn missing(of: &Report, from: &Report) -> Vec<ClauseFound> {
+    let found = |clause: &ClauseReport| ClauseFound {
+        id: clause.id.clone(),
+        verdict: clause.verdict,
+        finding: clause.finding.clone(),
+    };
+    from.clauses.iter().filter(|clause| of.clause(&clause.id).is_none()).map(found).collect()
+}
+
+fn moved_facets(then: &[FacetSeen], now: &[FacetSeen]) -> Vec<MovedFacet> {
+    let facet = |of: &FacetSeen| Facet::new(of.of.clone(), of.value.clone());
+    let sight =
+        |all: &[FacetSeen], wanted: &Facet| all.iter().find(|of| facet(of) == *wanted).map(|of| of.seen);
+    let gone = then.iter().map(facet).filter(|of| sight(now, of).is_none());
+    let all: Vec<Facet> = now.iter().map(facet).chain(gone).collect();
+    let moved = all.into_iter().map(|facet| {
+        let (from, to) = (sight(then, &facet), sight(now, &facet));
+        MovedFacet { facet, from, to }
+    });
+    moved.filter(|moved| moved.from != moved.to).collect()
 }

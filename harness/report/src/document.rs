@@ -10,7 +10,8 @@ use probity_model::verdict::Doubt;
 use probity_model::{EventId, Judgement, Measurement};
 use serde::{Deserialize, Serialize};
 
-use crate::run_log::{ClusterFacts, Leftover, Suite, Tool, Usage};
+use crate::fleet::NodeGroup;
+use crate::run_log::{ClusterFacts, Leftover, MergedFrom, Shard, Suite, Tool, Usage};
 use crate::word::{Reason, Word};
 
 /// The name and version of the format's family.
@@ -43,6 +44,12 @@ pub struct Report {
     /// What the user wrote on the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Which part of a run this is, if the run was divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The runs that this one was merged from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedFrom>,
     /// The program that ran.
     pub tool: Tool,
     /// The book that was run.
@@ -53,6 +60,9 @@ pub struct Report {
     /// Where it took place; absent if it never came so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<ClusterFacts>,
+    /// Where cases ran on each of several nodes: the nodes, grouped by what differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fleet: Vec<NodeGroup>,
     /// The sum of it.
     pub result: RunResult,
     /// Each clause of the book that can be judged, in the book's order.
@@ -277,6 +287,9 @@ pub struct CaseReport {
     /// Which time this was, if it was to run several times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetition: Option<u32>,
+    /// Whether it left something undecided and ran once more: then the later time counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tried_again: bool,
     /// The file that it is written in.
     pub source: String,
     /// Which runs it belongs to.
@@ -327,6 +340,12 @@ impl ClauseReport {
     #[must_use]
     pub fn is_half_seen(&self) -> bool {
         self.reason == Some(Reason::Doubt(Doubt::HalfSeen))
+    }
+
+    /// The measurement that is nearest to its bound, or furthest beyond.
+    #[must_use]
+    pub fn tightest(&self) -> Option<&MeasuredIn> {
+        self.measurements.iter().min_by_key(|one| one.measured.room())
     }
 }
 

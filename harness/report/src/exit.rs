@@ -140,7 +140,7 @@ impl Report {
             failed: self.usage.is_none(),
             ..ExitFacts::default()
         };
-        for case in &self.cases {
+        for case in self.cases.iter().filter(|case| !case.tried_again) {
             facts.add(case.verdict, true);
         }
         for clause in &self.clauses {

@@ -5,27 +5,42 @@
 
 mod build;
 mod causes;
+mod chapters;
 mod clauses;
 mod diff;
 mod document;
 mod exit;
+mod fleet;
+mod matrix;
 mod merge;
+mod merged_facts;
+pub mod merged_run;
+mod quantity;
+mod report_facts;
 mod result;
 pub mod run_log;
+pub mod tries;
+mod turn;
 mod word;
 mod words;
 
 pub use build::{ReadHistory, StoredHistory};
-pub use diff::{Diff, Moved};
+pub use chapters::BookChapter;
+pub use diff::{ClauseFound, Diff, Moved, MovedFacet, MovedFacets, MovedMeasurement};
 pub use document::{
     API_VERSION, CaseReport, Cited, ClauseReport, Counts, EvidenceRef, HistoryRef, JudgedIn, KIND,
     MeasuredIn, ProfileOutcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, Spread, UndecidedIn,
 };
 pub use exit::{Exit, ExitFacts, Standard, Undecided};
+pub use fleet::NodeGroup;
+pub use matrix::{Matrix, MatrixCell, MatrixCounts, MatrixRow};
 pub use merge::{Poll, Vote};
+pub use quantity::likened;
+pub use report_facts::{ProfileFacts, ReportFacts, began_in_words, names_of};
 pub use run_log::LogLine;
+pub use turn::Turn;
 pub use word::{Reason, Word};
-pub use words::{again, event_in_words, paragraph};
+pub use words::{again, event_in_words, paragraph, sight_in_words};
 
 #[cfg(test)]
 mod tests;

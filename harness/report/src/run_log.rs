@@ -5,6 +5,7 @@
 //! holds must be in here. The log tells; it concludes nothing.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use probity_case::{Case, CaseName, Profile};
 use probity_model::ClauseId;
@@ -46,6 +47,11 @@ pub enum LogLine {
         began_us: i64,
         /// When it ended.
         us: i64,
+    },
+    /// What these cases were written for was left undecided, so they run once more.
+    TriedAgain {
+        /// The cases.
+        cases: Vec<CaseName>,
     },
     /// A case did not run.
     CaseSkipped {
@@ -101,8 +107,41 @@ pub struct RunFacts {
     /// What the user wrote on the run, such as the product under test.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Which part of a run this is, if the run was divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The runs that this one was merged from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedFrom>,
     /// The cases that were meant to run, and those left out by the user's filter.
     pub cases: Vec<Planned>,
+}
+
+/// A part of a run that was divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Shard {
+    /// Which, counted from 0.
+    pub index: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+/// A run that was merged with others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MergedFrom {
+    /// Its name.
+    pub run_id: String,
+    /// When it began, in microseconds since 1970.
+    pub began_wall_us: i64,
+    /// Its command.
+    pub command: Vec<String>,
+    /// Which shard it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 /// The program that ran.
@@ -183,6 +222,9 @@ impl Planned {
 pub struct ClusterFacts {
     /// The name of the context.
     pub context: String,
+    /// The UID of the namespace kube-system, by which clusters are told apart; empty where it may not be read.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cluster_uid: String,
     /// The version of the API server.
     pub server: String,
     /// The namespace.
@@ -253,6 +295,12 @@ pub enum LogError {
         /// What is wrong with it.
         error: serde_json::Error,
     },
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
 }
 
 impl RunFacts {

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::run_log::{ClusterFacts, Leftover, Planned, RunFacts, Suite, Tool, Usage};
 
+mod comparing;
 mod findings;
 
 const CLAUSES: &str = r"
@@ -69,7 +70,7 @@ fn on_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 fn nothing(_: &Timeline<'_>, _: &Clause, _: &mut Seen) {}
 
-fn registry() -> Registry {
+pub(crate) fn registry() -> Registry {
     let mut catalogue = Catalogue::default();
     catalogue.add_chapter("demo", CLAUSES).unwrap();
     let judge = |clause, judge| Judge { clause, judge };
@@ -95,18 +96,18 @@ fn history(judges: &[&str], probes: &[f64], restarts: u64) -> History {
 }
 
 /// A run in the making: its log and histories.
-struct Run {
+pub(crate) struct Run {
     facts: RunFacts,
     lines: Vec<LogLine>,
-    histories: Vec<StoredHistory>,
+    pub(crate) histories: Vec<StoredHistory>,
     finished: bool,
 }
 
-const ON_TIME: &[f64] = &[2.0, 3.0, 4.0];
-const LATE: &[f64] = &[2.0, 3.0, 6.0];
+pub(crate) const ON_TIME: &[f64] = &[2.0, 3.0, 4.0];
+pub(crate) const LATE: &[f64] = &[2.0, 3.0, 6.0];
 
 impl Run {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let facts = RunFacts {
             run_id: "r1".to_owned(),
             began_wall_us: ZERO_WALL_US,
@@ -145,7 +146,7 @@ impl Run {
         self
     }
 
-    fn ended(mut self, case: &str, judges: &[&str], probes: &[f64], restarts: u64) -> Self {
+    pub(crate) fn ended(mut self, case: &str, judges: &[&str], probes: &[f64], restarts: u64) -> Self {
         self = if self.facts.cases.iter().any(|planned| planned.case.0 == case) {
             self
         } else {
@@ -169,7 +170,7 @@ impl Run {
         self
     }
 
-    fn log(&self) -> Vec<LogLine> {
+    pub(crate) fn log(&self) -> Vec<LogLine> {
         let ground = ClusterFacts {
             context: "kind-x".to_owned(),
             server: "v1.36.3".to_owned(),
@@ -181,7 +182,7 @@ impl Run {
         begin.into_iter().chain(self.lines.clone()).chain(end).collect()
     }
 
-    fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> Report {
         Report::build(&registry(), &self.log(), &self.histories).unwrap()
     }
 }
@@ -190,8 +191,8 @@ fn clause<'r>(report: &'r Report, id: &str) -> &'r ClauseReport {
     report.clause(&id.parse().unwrap()).unwrap()
 }
 
-const RESTARTS: &str = "demo.never-restarts";
-const ON_TIME_ID: &str = "demo.probes-on-time";
+pub(crate) const RESTARTS: &str = "demo.never-restarts";
+pub(crate) const ON_TIME_ID: &str = "demo.probes-on-time";
 
 fn small_run() -> Run {
     Run::new()
@@ -421,16 +422,4 @@ fn another_book_is_named_only_if_it_is_another() {
     assert_eq!(report.clone().judged_by(&same).judged_by, None);
     let later = Suite { version: "9".to_owned(), ..same };
     assert_eq!(report.judged_by(&later).judged_by.unwrap().version, "9");
-}
-
-#[test]
-fn a_difference_names_what_changed() {
-    let calm = Run::new().ended("demo/calm", &[RESTARTS, ON_TIME_ID], ON_TIME, 0).report();
-    let mut late = small_run().report();
-    late.clauses.remove(2);
-    let diff = Diff::between(&calm, &late);
-    assert!(diff.is_worse());
-    assert!(!Diff::between(&late, &calm).is_worse());
-    insta::assert_snapshot!(diff.in_words());
-    assert_eq!(Diff::between(&calm, &calm).unchanged, 3);
 }

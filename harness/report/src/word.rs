@@ -66,6 +66,19 @@ impl Word {
         }
     }
 
+    /// A sign for it, which a terminal can show.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Violated => "✗",
+            Self::Error => "!",
+            Self::Inconclusive => "?",
+            Self::Diverges => "≠",
+            Self::Holds => "✓",
+            Self::Skipped => "-",
+        }
+    }
+
     /// Whether something was found out about the cluster.
     #[must_use]
     pub fn decided(self) -> bool {

@@ -14,20 +14,28 @@ use probity_model::facets::{self, Sight};
 
 pub use event::event_in_words;
 
+/// What was seen of a facet, in words.
+#[must_use]
+pub fn sight_in_words(sight: Sight) -> &'static str {
+    match sight {
+        Sight::Kept => "seen",
+        Sight::Diverged => "diverging",
+        Sight::Broken => "violated",
+        Sight::Unseen => "not seen",
+    }
+}
+
 /// The facets of a clause in a line: `seen: probe liveness, readiness; not seen: life after-crash`.
 fn facets(clause: &ClauseReport) -> Option<String> {
     let of = |sight: Sight| {
         let chosen: Vec<_> = clause.facets.iter().filter(|one| one.seen == sight).cloned().collect();
         facets::in_words(&chosen)
     };
-    let named = [
-        ("seen", Sight::Kept),
-        ("diverging", Sight::Diverged),
-        ("violated", Sight::Broken),
-        ("not seen", Sight::Unseen),
-    ];
-    let parts: Vec<String> =
-        named.into_iter().filter_map(|(name, sight)| Some(format!("{name}: {}", of(sight)?))).collect();
+    let named = [Sight::Kept, Sight::Diverged, Sight::Broken, Sight::Unseen];
+    let parts: Vec<String> = named
+        .into_iter()
+        .filter_map(|sight| Some(format!("{}: {}", sight_in_words(sight), of(sight)?)))
+        .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
@@ -89,7 +97,8 @@ pub fn paragraph(clause: &ClauseReport) -> String {
     lines.join("\n") + "\n"
 }
 
-fn counted(count: usize, one: &str, several: &str) -> String {
+/// A number of things.
+pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
@@ -160,6 +169,7 @@ impl Report {
             let result = format!("{:?}", profile.result).to_lowercase();
             words += &format!("profile {name}: {result} ({}: {})\n", profile.why, profile.counts.in_words());
         }
+        words += &self.fleet_in_words();
         for word in [Word::Violated, Word::Error, Word::Inconclusive, Word::Diverges] {
             for clause in self.causes_of(word) {
                 words += &format!("\n{}{}", paragraph(clause), self.effects(clause));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use probity_model::timeline::KubeEvent;
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
 use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
@@ -37,8 +37,15 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         let Some((_, message)) = others.first().filter(|_| !named) else { continue };
         let reaction = Reaction::new(run, clause, &course);
         let id = course.exchanges[first].id;
+        let sent = statuses(run, &course, clause);
+        let invented =
+            |(_, message): &&(EventId, &str)| told(message).is_some_and(|code| !sent.contains(&code));
+        let invented = others.iter().find(invented);
         if reaction.hidden(&course.exchanges[first].at, &run.end()) {
             seen.doubt(Doubt::Gap, "the event that names the status may have been missed", [id]);
+        } else if let Some((event, message)) = invented {
+            let finding = format!("an event says `{message}`, and no probe was answered so");
+            seen.violated(finding, [*event, id]);
         } else if reaction.shows_by_the_end(first) && !reaction.crowded() {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
             let finding = format!("no event names the status ({codes}); the first says `{message}`");
@@ -50,6 +57,22 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 /// Whether a message names this status, and not another number that begins or ends like it.
 fn says(message: &str, code: u16) -> bool {
     message.split(|c: char| !c.is_ascii_digit()).any(|number| number == code.to_string())
+}
+
+/// The status that a kubelet says a probe failed with.
+fn told(message: &str) -> Option<u16> {
+    let (_, code) = message.split_once("statuscode: ")?;
+    code.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The statuses with which probes of the same kind failed, in all lives of a container.
+fn statuses(run: &Timeline<'_>, course: &Exchanges<'_, '_>, clause: &Clause) -> BTreeSet<u16> {
+    let is_same = |other: &Exchanges<'_, '_>| {
+        (other.word(), &other.pod.name, &other.container.name)
+            == (course.word(), &course.pod.name, &course.container.name)
+    };
+    let letters = clause.tolerance_times("letters");
+    exchanges(run).into_iter().filter(is_same).flat_map(|other| Failures::of(&other, letters).codes).collect()
 }
 
 /// The statuses with which the probes of a course failed, and the bodies that can be recognised in a message.

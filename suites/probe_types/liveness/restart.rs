@@ -21,8 +21,7 @@ pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             judge_rest_of_pod(&spent.life, &spent.at, stop, seen);
         }
     }
-    // Whoever was not started again is shown with no restart.
-    for life in run.lives().staying().only(|life| life.number == 0) {
+    for life in run.lives().staying().only(|life| life.next().is_none()) {
         judge_count(&life, seen);
     }
 }

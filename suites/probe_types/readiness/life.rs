@@ -78,9 +78,16 @@ fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
     life.attempt.end().map(At::of).or_else(last_event)
 }
 
-/// Many probes together are not late either: a probe out of turn comes early, and nothing makes one late.
+/// Many probes together are not late either: a probe out of turn comes early, and nothing makes one late. They are counted from
+/// the first to the last of which it is known when they came.
 fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) {
-    let (Some(first), Some(last), Ok(count)) = (probes.first(), probes.last(), i64::try_from(probes.len()))
+    let is_exact = |probe: &&At| life.run.stalled_at(probe) == 0;
+    let exact = |(from, to): (usize, usize)| probes.get(from..=to);
+    let ends = probes.iter().position(|probe| is_exact(&probe));
+    let ends = ends.zip(probes.iter().rposition(|probe| is_exact(&probe)));
+    let counted = ends.and_then(exact).unwrap_or(probes);
+    let (Some(first), Some(last), Ok(count)) =
+        (counted.first(), counted.last(), i64::try_from(counted.len()))
     else {
         return;
     };

@@ -8,10 +8,12 @@ use probity_model::timeline::{
     At, ContainerLife, ContainerSeen, Handler, PodLife, ProbeKind, ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::gate::{Opening, is_before, judge_shown_early, opening, success};
 use crate::reading::began::began;
+
+const TAKEN_BACK: &str = "`started` was true, and false again in the same life";
 
 /// After a startup success no further startup probe comes in the same life.
 pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -51,24 +53,58 @@ fn shows<'t, 'h>(
     changes.filter(|(_, status)| status.restarts == number && status.is_running()).collect()
 }
 
-/// A life that was shown as started for its success is never shown otherwise again.
-fn judge_taken_back(startup: &ProbedLife<'_, '_>, success: Option<&Opening<'_, '_>>, seen: &mut Seen) {
+/// A life that was shown as started for its success is not shown otherwise again. Returns a turn that may have been a race: a
+/// status that was made before the success was written after it, and did not stay.
+fn taken_back(
+    clause: &Clause,
+    startup: &ProbedLife<'_, '_>,
+    success: Option<&Opening<'_, '_>>,
+    seen: &mut Seen,
+) -> Option<[EventId; 2]> {
     let shown = shows(startup.pod, &startup.container.name, startup.number);
+    let settling = |revision: &Revision<'_>| {
+        success.is_some_and(|success| {
+            let most = clause.slack_us() + startup.noise(&success.at, &revision.at);
+            startup.run.clocks.between(&success.at, &revision.at).is_some_and(|span| span.lo <= most)
+        })
+    };
     let earned = |(revision, status): &&(&Revision<'_>, ContainerSeen<'_>)| {
         status.started == Some(true) && !is_before(startup, revision, success)
     };
     let mut later = shown.iter().skip_while(|shown| !earned(shown));
-    let Some((first, _)) = later.next() else { return };
-    if let Some((back, _)) = later.find(|(_, status)| status.started == Some(false)) {
-        seen.violated("`started` was true, and false again in the same life", [first.id, back.id]);
+    let (first, _) = later.next()?;
+    let mut race = None;
+    while let Some((back, _)) = later.find(|(_, status)| status.started == Some(false)) {
+        let again = later.clone().find(|(_, status)| status.started == Some(true));
+        if race.is_some() || !again.is_some_and(|(revision, _)| settling(revision)) {
+            seen.violated(TAKEN_BACK, [first.id, back.id]);
+            return None;
+        }
+        race = Some([first.id, back.id]);
+    }
+    race
+}
+
+/// A race is rare: it may strike one life of a history.
+fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
+    let events = races.iter().copied().flatten();
+    match races {
+        [] => {}
+        [_] => {
+            let why =
+                format!("{TAKEN_BACK}, for so short a time that two statuses may have overtaken each other");
+            seen.doubt(Doubt::Ambiguous, why, events);
+        }
+        [..] => seen.violated(format!("{TAKEN_BACK}, {} times", races.len()), events),
     }
 }
 
 /// `started` in the status is false until the startup probe has succeeded, and true soon after.
 pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let mut races = Vec::new();
     for startup in run.lives().of(ProbeKind::Startup).undisturbed() {
         let success = opening(&startup);
-        judge_taken_back(&startup, success.as_ref(), seen);
+        races.extend(taken_back(clause, &startup, success.as_ref(), seen));
         for (revision, status) in shows(startup.pod, &startup.container.name, startup.number) {
             let early = is_before(&startup, revision, success.as_ref());
             match status.started {
@@ -87,6 +123,7 @@ pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &m
             judge_published(clause, &startup, &success, seen);
         }
     }
+    judge_races(&races, seen);
 }
 
 /// After the success, a revision shows `started: true` in time.

@@ -6,7 +6,7 @@ use probity_model::{Clause, Seen};
 use probity_script::Fact;
 
 use crate::reading::http::exchanges::Exchanges;
-use crate::reading::http::reaction::{Noise, Reaction};
+use crate::reading::http::reaction::{Due, Reaction};
 
 /// A time in which the probed port was closed.
 struct ClosedTime {
@@ -59,8 +59,8 @@ impl ClosedTime {
             return;
         };
         let due = self.from.later(wait);
-        let Some(window) = reaction.window(&due, &until, Noise::Ignored) else { return };
-        let accused = reaction.window(&due, &until, Noise::Allowed).is_some();
+        let Some(window) = reaction.window(&due, &until, Due::AtOnce) else { return };
+        let accused = reaction.window(&due, &until, Due::AfterNoise).is_some();
         let of = format!("the {} probe of {}", course.spec.kind.word(), course.container.name);
         if reaction.hidden(&self.from, &until) {
             let why = format!("what became of {of} may have been missed");

@@ -8,7 +8,7 @@ use std::ops::Range;
 use probity_model::mechanisms::{NEAR, PROMPT};
 
 use super::exchange::Exchange;
-use super::reaction::{CountsAs, Noise, PossibleResults, Reaction};
+use super::reaction::{CountsAs, Due, PossibleResults, Reaction};
 
 impl Reaction<'_, '_, '_> {
     /// The first stretch of a run that no noise excuses and that was not taken for what it should: what one probe lost to
@@ -22,7 +22,7 @@ impl Reaction<'_, '_, '_> {
         let stretches = places.chunk_by(|one, next| one + 1 == *next);
         let mut parts = stretches.filter_map(|part| Some(*part.first()?..part.last()? + 1));
         parts.find_map(|part| {
-            let taken = self.by_kind(&part, Noise::Allowed).filter(|taken| !taken.allows(promise))?;
+            let taken = self.by_kind(&part, Due::AfterNoise).filter(|taken| !taken.allows(promise))?;
             Some((part, taken))
         })
     }

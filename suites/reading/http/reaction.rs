@@ -96,13 +96,13 @@ impl PossibleResults {
     }
 }
 
-/// Whether noise puts off the time from which on a result must show.
+/// From when on a result must show, where the node was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Noise {
-    /// It does: so the accused has it.
-    Allowed,
-    /// It does not: a result that shows all the same is proven.
-    Ignored,
+pub(crate) enum Due {
+    /// Noise puts it off: whoever is accused gets this time.
+    AfterNoise,
+    /// Noise does not: a result that shows all the same is proven.
+    AtOnce,
 }
 
 /// The evidence about the probes of one life.
@@ -128,11 +128,11 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             let probes = self.course.events(range).into_iter();
             probes.chain(taken.events.iter().copied()).collect::<Vec<_>>()
         };
-        let shown = self.by_kind(range, Noise::Ignored);
+        let shown = self.by_kind(range, Due::AtOnce);
         if let Some(taken) = shown.filter(|taken| taken.allows(promise) && taken.denies(promise)) {
             return seen.fine(cited(range, &taken));
         }
-        let Some(taken) = self.by_kind(range, Noise::Allowed) else { return };
+        let Some(taken) = self.by_kind(range, Due::AfterNoise) else { return };
         if taken.allows(promise) {
             if taken.denies(promise) {
                 seen.fine(cited(range, &taken));
@@ -151,14 +151,14 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     /// What a run of probes can have been taken for; none if too little followed to know, or if something may have been
     /// missed, which is a doubt.
     pub(crate) fn taken(&self, range: &Range<usize>, seen: &mut Seen) -> Option<PossibleResults> {
-        if self.doubt_if_hidden(range, seen) { None } else { self.by_kind(range, Noise::Allowed) }
+        if self.doubt_if_hidden(range, seen) { None } else { self.by_kind(range, Due::AfterNoise) }
     }
 
-    pub(super) fn by_kind(&self, range: &Range<usize>, noise: Noise) -> Option<PossibleResults> {
+    pub(super) fn by_kind(&self, range: &Range<usize>, due: Due) -> Option<PossibleResults> {
         match self.course.spec.kind {
-            ProbeKind::Readiness => self.by_readiness(range, noise),
-            ProbeKind::Liveness => self.by_life(range, noise),
-            ProbeKind::Startup => self.by_start(range, noise),
+            ProbeKind::Readiness => self.by_readiness(range, due),
+            ProbeKind::Liveness => self.by_life(range, due),
+            ProbeKind::Startup => self.by_start(range, due),
         }
     }
 
@@ -286,7 +286,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     /// Whether what follows from a probe must have shown by the end of the case.
     pub(crate) fn shows_by_the_end(&self, at: usize) -> bool {
         let done = self.course.exchanges.get(at).and_then(|exchange| exchange.done.as_ref());
-        done.is_some_and(|done| self.window(done, &self.run.end(), Noise::Allowed).is_some())
+        done.is_some_and(|done| self.window(done, &self.run.end(), Due::AfterNoise).is_some())
     }
 
     /// What ends the time after a run: the next probe that was answered otherwise, or the end of life.
@@ -323,19 +323,19 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     }
 
     /// The span of the harness's clock in which a result must show that was due at `from`, if it is long enough.
-    pub(crate) fn window(&self, from: &Stamp, until: &Stamp, noise: Noise) -> Option<Interval> {
+    pub(crate) fn window(&self, from: &Stamp, until: &Stamp, due: Due) -> Option<Interval> {
         let clocks = &self.run.clocks;
         // A kubelet may not have looked yet at what has only just begun.
         let known = clocks.on_harness(&self.course.began)?.hi.saturating_add(YOUNG);
         let from_then = clocks.on_harness(from)?.hi.max(known);
         // What shows is a revision, which the harness hears: what holds up its way counts, too.
-        let noise = match noise {
-            Noise::Allowed => self.course.noise(&Stamp::harness(from_then), until),
-            Noise::Ignored => 0,
+        let noise = match due {
+            Due::AfterNoise => self.course.noise(&Stamp::harness(from_then), until),
+            Due::AtOnce => 0,
         };
-        let due = from_then.saturating_add(self.lag + noise);
+        let begin = from_then.saturating_add(self.lag + noise);
         let end = clocks.on_harness(until)?.lo;
-        (due <= end).then_some(Interval { lo: due, hi: end })
+        (begin <= end).then_some(Interval { lo: begin, hi: end })
     }
 
     /// The revisions that show the container in this life, with a flag of its status.
@@ -351,10 +351,10 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.shown(|status| counts(status).then_some(status.ready))
     }
 
-    fn by_readiness(&self, range: &Range<usize>, noise: Noise) -> Option<PossibleResults> {
+    fn by_readiness(&self, range: &Range<usize>, due: Due) -> Option<PossibleResults> {
         let enough = self.course.spec.successes.max(self.course.spec.failures);
         let from = self.over(range, enough)?;
-        let window = self.window(from, &self.until(range)?, noise)?;
+        let window = self.window(from, &self.until(range)?, due)?;
         let shown = self.shown_ready();
         let began = self.run.clocks.on_harness(&self.first(range)?.at)?.lo;
         let last = shown.iter().rfind(|(_, at, _)| *at <= began);
@@ -373,7 +373,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         })
     }
 
-    fn by_life(&self, range: &Range<usize>, noise: Noise) -> Option<PossibleResults> {
+    fn by_life(&self, range: &Range<usize>, due: Due) -> Option<PossibleResults> {
         use CountsAs::{Failure, Nothing, Success};
         let course = self.course;
         let exhausted = i64::try_from(range.len()).ok()? >= course.spec.failures;
@@ -390,7 +390,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             return Some(PossibleResults::of(&[Failure], [stop.id, blamed]));
         }
         let from = self.over(range, course.spec.failures)?;
-        self.window(&from.later(TO_STOP + self.others_to_end(from)), &self.until(range)?, noise)?;
+        self.window(&from.later(TO_STOP + self.others_to_end(from)), &self.until(range)?, due)?;
         let last = course.pod.last().map(|revision| revision.id);
         Some(PossibleResults::of(&[Success, Nothing], last))
     }
@@ -403,7 +403,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         if stops.any(|stop| stop.at.at.hi >= from.at.lo - grace) { grace } else { 0 }
     }
 
-    fn by_start(&self, range: &Range<usize>, noise: Noise) -> Option<PossibleResults> {
+    fn by_start(&self, range: &Range<usize>, due: Due) -> Option<PossibleResults> {
         use CountsAs::{Failure, Nothing, Success};
         if let Some(again) = self.course.exchanges.get(range.start + 1) {
             return Some(PossibleResults::of(&[Failure, Nothing], [again.id]));
@@ -412,7 +412,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         if let Some((id, ..)) = shown.iter().find(|(_, _, started)| *started) {
             return Some(PossibleResults::of(&[Success], [*id]));
         }
-        self.window(self.over(range, 1)?, &self.until(range)?, noise)?;
+        self.window(self.over(range, 1)?, &self.until(range)?, due)?;
         Some(PossibleResults::of(&[Failure, Nothing], shown.last().map(|(id, ..)| *id)))
     }
 }

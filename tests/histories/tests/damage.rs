@@ -26,6 +26,8 @@ mod excused;
 mod faults;
 #[path = "damage/kept.rs"]
 mod kept;
+#[path = "damage/life.rs"]
+mod life;
 #[path = "damage/lives.rs"]
 mod lives;
 #[path = "damage/missing.rs"]
@@ -101,6 +103,7 @@ const GROUPS: &[(&str, &[Damage])] = &[
     ("delays", delays::ALL),
     ("kept", kept::ALL),
     ("api", api::ALL),
+    ("life", life::ALL),
 ];
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::registry().unwrap());

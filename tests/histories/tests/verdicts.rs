@@ -40,16 +40,11 @@ fn recorded_runs_get_the_verdicts_that_they_always_got() {
     }
 }
 
-/// Histories that were recorded before the harness proved its deeds by their effects. `ci/add` records them anew, and then
-/// they leave this list.
-const UNPROVEN: &[&str] = &["prober/restart-spreads-probes prober."];
-
 #[test]
 fn a_stock_kubelet_violates_nothing_and_leaves_nothing_open() {
     for cluster in probity_histories::clusters().unwrap() {
         for line in verdicts(&cluster).lines() {
-            let open =
-                line.contains(" inconclusive (intended)") && !UNPROVEN.iter().any(|of| line.starts_with(of));
+            let open = line.contains(" inconclusive (intended)");
             assert!(!line.contains(" violated") && !open, "{line}");
         }
     }

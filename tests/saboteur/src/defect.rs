@@ -44,9 +44,6 @@ pub struct Scope {
     /// A part of the pod's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
-    /// Not the pods whose names begin with this, such as those that the harness adds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub except: Option<String>,
     /// Exactly this container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
@@ -135,7 +132,6 @@ impl Scope {
     pub fn covers(&self, target: &Target) -> bool {
         self.namespace == target.namespace
             && self.pod.as_ref().is_none_or(|part| target.pod.contains(part.as_str()))
-            && !self.except.as_ref().is_some_and(|begin| target.pod.starts_with(begin.as_str()))
             && (self.container.is_none() || self.container == target.container)
             && (self.kind.is_none() || self.kind == target.kind)
             && (!self.restarted || target.attempt.is_some_and(|attempt| attempt > 0))
@@ -167,7 +163,6 @@ mod tests {
         let mut target = Target::pod("run-1", "probe-abc");
         assert!(Scope::namespace("run-1").covers(&target));
         assert!(!Scope::namespace("run-10").covers(&target));
-        assert!(!Scope { except: Some("probe-".into()), ..Scope::namespace("run-1") }.covers(&target));
         let container = Scope { container: Some("target".into()), ..Scope::namespace("run-1") };
         assert!(!container.covers(&target));
         target.container = Some("target".into());

@@ -49,7 +49,9 @@ impl World<'_> {
         self.fill_defaults(&mut object);
         let number = self.pods.len();
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let uid = format!("00000000-0000-4000-8000-{number:012}");
+        let namesake = self.pods.iter().position(|pod| pod.name == name);
+        let number_of_uid = namesake.filter(|_| self.has(Defect::UidGoesWithName)).unwrap_or(number);
+        let uid = format!("00000000-0000-4000-8000-{number_of_uid:012}");
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["generation"] = json!(1);
         object["metadata"]["creationTimestamp"] = json!(self.timestamp(self.now));
@@ -118,6 +120,7 @@ impl World<'_> {
         }
         let status = self.status(pod);
         if self.pods[pod].object["status"] != status {
+            self.show_once_more(pod);
             self.pods[pod].object["status"] = status;
             self.show_pod(pod, Change::Modified);
         }
@@ -127,15 +130,18 @@ impl World<'_> {
     fn status(&self, pod: usize) -> Value {
         let of = &self.pods[pod];
         let old = &of.object["status"];
-        let phase = self.phase(pod);
+        let phase = self.shown_phase(pod);
         let mut status = json!({
             "phase": phase, "qosClass": "BestEffort", "hostIP": "10.89.0.2", "hostIPs": [{ "ip": "10.89.0.2" }],
             "startTime": self.timestamp(of.started),
         });
         let begun = of.containers.iter().any(|container| container.starts > 0);
         if begun || of.on_host {
-            status["podIP"] = json!(of.ip);
-            status["podIPs"] = json!([{ "ip": of.ip }]);
+            let again = of.containers.iter().any(|container| container.starts > 1);
+            let moved = again && self.has(Defect::RestartChangesAddress);
+            let ip = if moved { "10.244.9.9" } else { of.ip.as_str() };
+            status["podIP"] = json!(ip);
+            status["podIPs"] = json!([{ "ip": ip }]);
         }
         for (field, init) in [("initContainerStatuses", true), ("containerStatuses", false)] {
             let list: Vec<Value> = of
@@ -234,6 +240,7 @@ impl World<'_> {
         if !view.id.is_empty() {
             status["containerID"] = json!(view.id);
         }
+        self.misshow(container, &mut status);
         status
     }
 
@@ -342,6 +349,7 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             restarting: false,
             was_ready: false,
             spoiled: false,
+            failing: false,
             survived: None,
         }
     };

@@ -5,7 +5,7 @@
 
 #[macro_use]
 mod list;
-defects! {
+with_life! { defects {
     /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).
     LivenessIgnoresStartup,
     /// Readiness probes do not wait for startup (`probe.startup.gates-readiness`).
@@ -96,7 +96,6 @@ defects! {
     ProxyKeepsSending,
     /// The second and each further service of a pod is not told (`probe.readiness.endpoint-removed`, `service-traffic-stops`).
     OnlyFirstServiceTold,
-    // The API.
     /// Port 0 is accepted (`probe.http.port-number-range`).
     ApiAcceptsPortZero,
     /// Port 65535 is refused (`probe.http.port-number-range`).
@@ -447,4 +446,4 @@ defects! {
     RuntimeReapsOrphans,
     /// Zombies stay although the first process reaps them (`scenario.exec.zombies`).
     RuntimeLeavesZombies,
-}
+} }

@@ -3,11 +3,13 @@
 mod counters;
 mod exec;
 mod expand;
+mod hooks;
 mod http;
 mod lifecycle;
 mod plain;
 mod prober;
 mod restart;
+mod shown;
 mod stop;
 mod sync;
 mod url;

@@ -63,6 +63,8 @@ pub(crate) struct Container {
     /// It was ready in this life, and it was unready after that.
     pub(crate) was_ready: bool,
     pub(crate) spoiled: bool,
+    /// Its hook after the start has failed, and it is being stopped for that.
+    pub(crate) failing: bool,
     /// The life that was no longer new when the kubelet was started again.
     pub(crate) survived: Option<String>,
 }
@@ -104,6 +106,8 @@ pub(crate) struct Results(BTreeMap<ProbeKind, (String, Option<bool>)>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BackOff {
     pub(crate) wait: i64,
+    /// When it grew.
+    pub(crate) since: i64,
 }
 
 /// The worker of one probe.

@@ -19,6 +19,7 @@ use probity_script::answer::ListenState;
 use probity_script::witness::{ChangeSeen, Dump, Entry, Hello, Listening, Mark, ResetSeen, Started};
 use probity_script::{Change, Choice, Endpoint, Fact, Moment, Plan, Script, WitnessLine};
 
+use crate::Defect;
 use crate::pod::{Life, micros, span};
 use crate::world::{Act, At, LifeAt, MS, World};
 
@@ -26,6 +27,8 @@ pub(crate) use client::Errand;
 
 /// How often a process looks at what its plan says about its ports.
 const DOORS_EVERY: i64 = 10 * MS;
+/// The status of a process that lacks a variable.
+const MISCONFIGURED: u8 = 78;
 
 impl World<'_> {
     /// The process of a container begins.
@@ -46,6 +49,10 @@ impl World<'_> {
         let life = LifeAt { at, attempt };
         if self.life(life).is_some_and(|life| life.is_target) {
             self.introduce(life);
+        }
+        if self.lacks_environment(life) {
+            self.later(3 * MS, Act::Exit(life, MISCONFIGURED, "environment"));
+            return;
         }
         let exit = self.life(life).and_then(|of| of.plan.process.exit_for(attempt).cloned());
         if let Some(exit) = exit {
@@ -70,7 +77,8 @@ impl World<'_> {
         let (host, peer) = (pod.name.clone(), format!("{}:40000", pod.ip));
         let Some(of) = self.life(life) else { return };
         let (boot, seed) = (of.boot.clone(), of.plan.seed);
-        let hello = Hello { v: 1, boot, attempt: life.attempt, hello: 0, identity: identity.clone() };
+        let hello =
+            Hello { v: 1, boot, attempt: self.told_attempt(life), hello: 0, identity: identity.clone() };
         self.tell(life, Entry::Joined { hello, peer });
         let began_mono_us = self.mono();
         let started = Started {
@@ -91,6 +99,25 @@ impl World<'_> {
         }
     }
 
+    /// Whether a variable is not set that the plan requires.
+    fn lacks_environment(&self, life: LifeAt) -> bool {
+        let spec = &self.pods[life.at.pod].containers[life.at.container].spec;
+        let env = spec["env"].as_array();
+        let set = |name: &String| env.into_iter().flatten().any(|variable| variable["name"] == name.as_str());
+        self.life(life).is_some_and(|of| !of.plan.process.require_env.iter().all(set))
+    }
+
+    /// Which life the process takes itself for, by the file on its volume.
+    fn told_attempt(&self, life: LifeAt) -> u64 {
+        let of = &self.pods[life.at.pod];
+        if self.has(Defect::RestartEmptiesVolume) {
+            return 0;
+        }
+        let before = self.pods[..life.at.pod].iter().filter(|other| other.name == of.name);
+        let found: u64 = before.map(|other| other.containers[life.at.container].starts).sum();
+        life.attempt + if self.has(Defect::VolumeGoesWithName) { found } else { 0 }
+    }
+
     /// The process, if this life of its container is the present one.
     pub(crate) fn life(&self, of: LifeAt) -> Option<&Life> {
         let life = self.pods.get(of.at.pod)?.containers.get(of.at.container)?.life.as_ref();
@@ -106,16 +133,9 @@ impl World<'_> {
     pub(crate) fn note(&mut self, life: LifeAt, fact: Fact) {
         let mono_us = self.mono();
         let wall_us = u64::try_from(self.now + probity_composer::ZERO_WALL_US).unwrap_or_default();
+        let attempt = self.told_attempt(life);
         let Some(of) = self.life_mut(life).filter(|of| of.is_target) else { return };
-        let line = WitnessLine {
-            v: 1,
-            boot: of.boot.clone(),
-            attempt: of.attempt,
-            seq: of.seq,
-            mono_us,
-            wall_us,
-            fact,
-        };
+        let line = WitnessLine { v: 1, boot: of.boot.clone(), attempt, seq: of.seq, mono_us, wall_us, fact };
         of.seq += 1;
         self.tell(life, Entry::Line(Box::new(line)));
     }

@@ -94,6 +94,12 @@ impl World<'_> {
     /// What is wrong with a pod's spec that stands at this path.
     fn problems(&self, spec: &Value, of: &str) -> Vec<String> {
         let mut problems = Vec::new();
+        let policy = spec["restartPolicy"].as_str().unwrap_or_default();
+        if !["Always", "OnFailure", "Never"].contains(&policy) && !self.has(Defect::ApiAcceptsAnyPolicy) {
+            problems.push(format!(
+                "{of}.restartPolicy: Unsupported value: \"{policy}\": supported values: \"Always\", \"Never\", \"OnFailure\""
+            ));
+        }
         for list in ["initContainers", "containers"] {
             for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
                 let grace = spec["terminationGracePeriodSeconds"].as_i64();

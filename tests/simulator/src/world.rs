@@ -26,7 +26,7 @@ pub(crate) const MS: i64 = 1_000;
 /// A second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
 /// The longest that a case may take, whatever its steps say.
-const LONGEST: i64 = 600 * SECOND;
+const LONGEST: i64 = 2400 * SECOND;
 /// How often clocks are read.
 const READING_EVERY: i64 = 5 * SECOND;
 /// How long a witness line takes to the harness.
@@ -88,6 +88,10 @@ pub(crate) enum Act {
     Force(LifeAt),
     /// A process ends by itself.
     Exit(LifeAt, u8, &'static str),
+    /// The hook after the start of a container runs.
+    Hook(LifeAt),
+    /// The hook after the start of a container has failed.
+    HookFailed(LifeAt),
     /// The endpoint controller looks at a service.
     Reconcile(usize),
     /// The node's proxy learns of a service's endpoints.
@@ -214,6 +218,8 @@ impl<'c> World<'c> {
             Act::Terminate(life, until) => self.terminate(life, until),
             Act::Force(life) => self.force(life),
             Act::Exit(life, code, why) => self.exit(life, code, why),
+            Act::Hook(life) => self.run_start_hook(life),
+            Act::HookFailed(life) => self.hook_failed(life),
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),
             Act::Drop(pod) => self.drop_pod(pod),

@@ -31,6 +31,15 @@ pub(crate) enum ImageVerb {
         #[arg(long)]
         print: bool,
     },
+    /// Writes the archive of an image of this program, for runs inside the cluster; load or push it with --archive
+    #[command(name = "self")]
+    Own {
+        /// The file
+        file: PathBuf,
+        /// Another static program than this one, such as one for another architecture
+        #[arg(long, value_name = "FILE")]
+        program: Option<PathBuf>,
+    },
     /// Pushes the images of the archive to a registry, with skopeo
     Push {
         /// Registry and repository, such as registry.example.com/probity/agnhost-rs; each image keeps its tag

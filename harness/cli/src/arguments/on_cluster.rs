@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use probity_report::run_log::Shard;
 use probity_script::Span;
 use probity_trial::Fault;
 
 use super::StandardArgs;
+use super::in_cluster::DeliveryArgs;
 use crate::cases::book::SuiteArgs;
 use crate::cases::case_filter::CaseFilter;
+use crate::cases::shards;
 use crate::output::did_you_mean;
 use crate::pipeline::libtest::LibtestArgs;
-use crate::pipeline::{ClusterArgs, RunSettings};
+use crate::pipeline::{ClusterArgs, RunSettings, key_value};
 
 /// Runs
 #[derive(Args, Debug)]
@@ -25,6 +28,12 @@ pub(crate) struct RunArgs {
     /// Run each case N times; the worst verdict counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
+    /// Run the cases of this shard only: 0/4 is the first of four. `probity merge` makes one report of all
+    #[arg(long, value_name = "I/N", value_parser = shards::read)]
+    pub(crate) shard: Option<Shard>,
+    /// Run each case on each node, those with --node-selector or all
+    #[arg(long, conflicts_with = "node")]
+    pub(crate) every_node: bool,
     /// A command that reaches nodes: it is called with a verb and the name of a node, such as restart-kubelet node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
@@ -36,16 +45,16 @@ pub(crate) struct RunArgs {
     /// The maximum number of pods that exist at the same time [default: as many as the nodes take]
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pods: Option<u32>,
+    /// How often a case runs again that left something undecided; never with --repeat
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) retries: u32,
     /// A label for the report, such as product=my-kubelet; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
     #[command(flatten)]
+    pub(crate) delivery: DeliveryArgs,
+    #[command(flatten)]
     pub(crate) libtest: LibtestArgs,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write it like product=my-kubelet")?;
-    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// Tries

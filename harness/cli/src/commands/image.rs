@@ -7,11 +7,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use probity_image::{Archive, Image};
+use probity_image::{Archive, Facts, Image, Program, agnhost, harness};
 
 use crate::arguments::image::{ArchiveArgs, ImageArgs, ImageVerb, LoadArgs};
 use crate::exit_status::{Exit, Failure};
-use crate::{output, run_folder};
+use crate::{output, provenance, run_folder};
 
 /// Where `ci/image` writes the archive.
 const BUILT: &str = "target/image/agnhost-rs.tar";
@@ -25,6 +25,7 @@ pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
             read(&path)?;
             carry_out(&[load(into, &path)], *print)
         }
+        ImageVerb::Own { file, program } => own(file, program.as_deref()),
         ImageVerb::Push { repository, from, print } => {
             let path = find(from)?;
             let (_, archive) = read(&path)?;
@@ -69,6 +70,24 @@ fn save(file: &Path, from: &ArchiveArgs) -> Result<Exit, Failure> {
         format!("{}  {}\n", names.join(", "), image.manifest().digest())
     };
     output::out(&archive.images().iter().map(line).collect::<String>())
+}
+
+/// Writes the archive of an image of this program.
+fn own(file: &Path, program: Option<&Path>) -> Result<Exit, Failure> {
+    let this = std::env::current_exe().map_err(|error| Failure::failed(error.to_string()))?;
+    let path = program.unwrap_or(&this);
+    let bytes = std::fs::read(path).map_err(|error| Failure::wrong_file(path, error))?;
+    let program = Program::new(bytes).map_err(|error| Failure::wrong_file(path, error))?;
+    let tool = provenance::tool();
+    let modified = if tool.modified { "-dirty" } else { "" };
+    let revision = format!("{}{modified}", if tool.commit.is_empty() { "unknown" } else { &tool.commit });
+    // Of the program only its bytes are known, so the image has no time: the same program gives the same image.
+    let facts = Facts { version: tool.version, revision, created: 0, source: None };
+    let archive = harness::archive(&program, &facts, harness::REPOSITORY, agnhost::TAG);
+    let bytes =
+        archive.and_then(|archive| archive.to_tar()).map_err(|error| Failure::failed(error.to_string()))?;
+    run_folder::store(file, &bytes).map_err(|error| Failure::file_failed(file, error))?;
+    output::out(&format!("{}:{}\n", harness::REPOSITORY, agnhost::TAG))
 }
 
 /// A command of a tool, and the file that it reads.

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_report_made_again_is_the_same_and_a_changed_one_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        sample::run().store(folder.path());
+        sample::store(&sample::run(), folder.path());
         let (exit, text) = made(folder.path(), false).unwrap();
         assert_eq!(exit, Exit::Violated);
         assert!(text.contains("demo.hostile  must  VIOLATED"), "{text}");
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_not_decided_may_pass_or_fail() {
         let folder = tempfile::tempdir().unwrap();
-        sample::undecided_run().store(folder.path());
+        sample::store(&sample::undecided_run(), folder.path());
         let exit = |inconclusive| {
             let standard = StandardArgs { inconclusive, strict: false };
             let args = ReportArgs { standard, ..args(folder.path(), false) };
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn another_book_is_named_in_the_report() {
         let folder = tempfile::tempdir().unwrap();
-        sample::run().store(folder.path());
+        sample::store(&sample::run(), folder.path());
         let later = Suite { version: "9".to_owned(), ..suite() };
         generate(&args(folder.path(), false), &sample::registry(), &later, &Github::default()).unwrap();
         assert_eq!(run_folder::read_report(folder.path()).unwrap().judged_by, Some(later));

@@ -14,20 +14,28 @@ use crate::exit_status::{Exit, ExitFacts, Failure};
 use crate::output::{self, counted};
 use crate::pipeline::progress::console::Console;
 use crate::pipeline::selection::Selection;
-use crate::pipeline::{RunPlan, closing_summary, prepare};
+use crate::pipeline::{RunPlan, closing_summary, deliver, prepare};
 use crate::report_files::Github;
+
+const NO_NODES: &str = "--every-node found no node: no ready node has the labels of --node-selector and only taints that \
+                        --toleration tolerates, or you may not list nodes; nothing was created";
 
 /// Runs the selected cases, and ends as the report says.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let book = Book::open(&args.suites)?;
     let standard = args.standard.standard();
-    let mut selection = Selection::of(&book, &args.filter, args.node_command.is_some(), args.repeat);
+    let node_command = args.node_command.is_some();
+    let mut selection = Selection::of(&book, &args.filter, node_command, args.repeat, args.shard);
     if args.libtest.list {
         args.libtest.show(selection.lines, &Console::default());
         return Ok(Exit::Success);
     }
     if selection.is_empty() {
-        return Err(Failure::wrong_use(args.filter.nothing(book.cases())));
+        let why = match args.shard.filter(|_| book.cases().any(|case| args.filter.runs(case))) {
+            Some(shard) => format!("shard {shard} has no cases: there are fewer than shards"),
+            None => args.filter.nothing(book.cases()),
+        };
+        return Err(Failure::wrong_use(why));
     }
     if selection.cases.is_empty() {
         let lacks = selection.lines.iter().filter(|line| line.chosen).find_map(|line| line.lacks.clone());
@@ -43,12 +51,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         ..args.settings.options()
     };
     let explain = |rejected: &[RefusedPod]| rejections(rejected, &book, &selection);
-    let prepared = prepare(&args.settings, options, &selection.cases, explain)?;
+    let mut prepared = prepare(&args.settings, options, &selection.cases, explain)?;
     for missing in prepared.rights.shortcomings() {
         output::err(&format!("probity: you may not {missing}\n"));
     }
     for (case, why) in prepared.lacking(&selection.cases) {
         selection.leave_out(&case, &why);
+    }
+    if args.every_node {
+        let nodes = prepared.nodes();
+        if nodes.is_empty() {
+            return Err(Failure::wrong_use(NO_NODES));
+        }
+        prepared.bind(selection.on_each(&nodes));
     }
     let Selection { cases, awaited, lines, planned, left_out } = selection;
     let title = counted(cases.len(), "case");
@@ -56,15 +71,31 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         profiles: args.filter.profiles(),
         repeat: args.repeat.max(1),
         labels: args.label.iter().cloned().collect(),
+        shard: args.shard,
         cases: planned,
         ..RunFacts::default()
     };
-    let plan = RunPlan { book: &book, title, cases, awaited, facts, left_out, standard };
+    // Who asks for repetitions wants to see each of them.
+    let retries = if args.repeat > 1 { 0 } else { args.retries };
+    let plan = RunPlan { book: &book, title, cases, awaited, facts, left_out, standard, retries };
     let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console))?;
     output::out(&Github::of_environment().publish(&finished.report, standard)?)?;
+    let delivered = deliver(&args.delivery, &args.settings.cluster.access(), args.shard, &finished.folder);
+    // The summary is the end of the log of a pod.
+    output::err(delivered.as_deref().unwrap_or_default());
     output::err(&closing_summary::of(&finished.report, &finished.folder, shown(args)));
     let facts = finished.report.exit_facts();
-    finished.end(facts)
+    let exit = finished.end(facts)?;
+    delivered?;
+    Ok(after_delivery(exit, args.delivery.delivers()))
+}
+
+/// Who gets the results judges them: that a clause is violated or undecided is no failure of what delivered them.
+fn after_delivery(exit: Exit, delivered: bool) -> Exit {
+    match exit {
+        Exit::Violated | Exit::Inconclusive if delivered => Exit::Success,
+        exit => exit,
+    }
 }
 
 /// The problems of rejected pods where they are written, each once.

@@ -2,7 +2,7 @@
 
 use probity_case::WrittenCase;
 use probity_model::{Clause, Event, Header};
-use probity_report::{LogLine, Report};
+use probity_report::{Diff, LogLine, Matrix, Report};
 use probity_script::schema;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -37,5 +37,7 @@ fn of(document: Document) -> Schema {
         Document::Verdicts => schema_for!(CaseVerdicts),
         Document::Log => schema_for!(LogLine),
         Document::Report => schema_for!(Report),
+        Document::Diff => schema_for!(Diff),
+        Document::Matrix => schema_for!(Matrix),
     }
 }

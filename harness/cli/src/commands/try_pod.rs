@@ -138,6 +138,7 @@ impl Attempt<'_> {
             facts,
             left_out: Vec::new(),
             standard: Standard::default(),
+            retries: 0,
         };
         let finished = prepared.conduct(plan, |_| ())?;
         let whole = finished.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());

@@ -17,6 +17,7 @@ pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {
             }
         }
     }
+    text += &report.fleet_in_words();
     text += &format!("probity: {}\n", report.headline());
     if let Some(usage) = &report.usage {
         text += &took(usage);

@@ -38,6 +38,8 @@ pub(crate) struct RunPlan<'p> {
     pub(crate) left_out: Vec<LogLine>,
     /// What counts as a failure.
     pub(crate) standard: Standard,
+    /// How often a case may run again that left something undecided.
+    pub(crate) retries: u32,
 }
 
 impl PreparedRun {
@@ -48,14 +50,15 @@ impl PreparedRun {
         plan: RunPlan<'_>,
         show: impl FnOnce(&Console),
     ) -> Result<FinishedRun, Failure> {
-        let RunPlan { book, title, cases, awaited, facts, left_out, standard } = plan;
+        let RunPlan { book, title, cases, awaited, facts, left_out, standard, retries } = plan;
         let zero = RunClock::now();
         let forecast = schedule::forecast(&cases, self.options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
         output::err(&self.announcement(&title, forecast_us));
         let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, forecast_us)));
         let sink = RunSink::open(self.folder.clone(), &book.registry, awaited, Arc::clone(&board), standard)
-            .map_err(|error| Failure::wrong_file(&self.folder, format!("{error}; choose another --out")))?;
+            .map_err(|error| Failure::wrong_file(&self.folder, format!("{error}; choose another --out")))?
+            .retrying(retries, &facts.cases);
         let mut first = vec![LogLine::Began(Box::new(self.facts(facts, book, zero)))];
         first.extend(left_out);
         let (screen, console) = Screen::open(Arc::clone(&board), zero);

@@ -54,6 +54,17 @@ pub(crate) fn prepare(
 }
 
 impl PreparedRun {
+    /// The names of the nodes that the run may use; none where nodes may not be read.
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        let nodes = self.runtime.block_on(self.cluster.node_facts(&self.options.placement));
+        nodes.into_keys().collect()
+    }
+
+    /// Lets these cases run on one node each.
+    pub(crate) fn bind(&mut self, bound: BTreeMap<CaseName, String>) {
+        self.options.bound = bound;
+    }
+
     /// The cases that cannot run on this cluster, each with the reason.
     pub(crate) fn lacking(&self, cases: &[Case]) -> BTreeMap<CaseName, String> {
         let needs = |case: &Case, need| case.needs.contains(&need);
@@ -79,7 +90,7 @@ impl PreparedRun {
         let multi_node = cases.iter().filter(|case| needs(case, Need::MultiNode));
         let multi_node: Vec<CaseName> = multi_node.map(|case| case.name.clone()).collect();
         if !multi_node.is_empty() {
-            let nodes = self.runtime.block_on(self.cluster.node_facts(None)).len();
+            let nodes = self.nodes().len();
             let why = format!("it needs two nodes that take pods, and {nodes} can be seen");
             lacking.extend(multi_node.into_iter().filter(|_| nodes < 2).map(|name| (name, why.clone())));
         }

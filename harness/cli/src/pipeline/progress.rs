@@ -68,7 +68,10 @@ impl ProgressBoard {
                 self.running.remove(case);
                 self.ended += 1;
             }
-            Progress::Warning(_) | Progress::Leftover { .. } | Progress::Finished(_) => {}
+            Progress::AllEnded { .. }
+            | Progress::Warning(_)
+            | Progress::Leftover { .. }
+            | Progress::Finished(_) => {}
         }
     }
 

@@ -12,15 +12,19 @@ use std::sync::mpsc::Sender;
 use probity_case::CaseName;
 use probity_cluster::Progress;
 use probity_model::{History, Registry};
-use probity_report::run_log::{ClusterFacts, Leftover};
+use probity_report::run_log::{ClusterFacts, Leftover, Planned};
 use probity_report::{LogLine, Standard, Undecided, Word};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::retries::Retries;
 use super::libtest::TestResult;
 use super::progress::console::Console;
 use super::progress::screen::{self, SharedBoard};
+use crate::output::counted;
 use crate::run_folder::{self, LOG, digest};
 use crate::verdicts::CaseVerdicts;
+
+mod retries;
 
 /// How many findings of a case the test output shows.
 const SHOWN: usize = 6;
@@ -52,6 +56,7 @@ pub(crate) struct RunSink<'r> {
     board: SharedBoard,
     console: Console,
     standard: Standard,
+    retries: Retries,
     interrupted: bool,
     /// Why the log ends early, if it does.
     broken_log: Option<String>,
@@ -70,8 +75,24 @@ impl<'r> RunSink<'r> {
         fs::create_dir_all(&folder)?;
         let log = File::options().append(true).create_new(true).open(folder.join(LOG))?;
         let console = Console::default();
-        let (interrupted, broken_log) = (false, None);
-        Ok(Self { registry, folder, log, awaited, board, console, standard, interrupted, broken_log })
+        Ok(Self {
+            registry,
+            folder,
+            log,
+            awaited,
+            board,
+            console,
+            standard,
+            retries: Retries::default(),
+            interrupted: false,
+            broken_log: None,
+        })
+    }
+
+    /// The same, which has cases run again that left something undecided.
+    pub(crate) fn retrying(mut self, times: u32, planned: &[Planned]) -> Self {
+        self.retries = Retries::new(times, planned);
+        self
     }
 
     /// Works until nothing more can come. Cases that are still awaited then did not run. Returns what could not be written.
@@ -89,6 +110,7 @@ impl<'r> RunSink<'r> {
             screen::with(&self.board, |board| board.note(&progress));
             self.take(progress);
         }
+        self.let_go();
         for awaited in std::mem::take(&mut self.awaited).into_values() {
             let result = match self.interrupted {
                 true => TestResult::Ignored("interrupted".to_owned()),
@@ -115,8 +137,9 @@ impl<'r> RunSink<'r> {
 
     fn take(&mut self, progress: Progress) {
         match progress {
-            Progress::Ready { context, server, namespace, nodes, image, us } => {
-                self.write(&LogLine::Ready(ClusterFacts { context, server, namespace, nodes, image, us }));
+            Progress::Ready { context, cluster_uid, server, namespace, nodes, image, us } => {
+                let ground = ClusterFacts { context, cluster_uid, server, namespace, nodes, image, us };
+                self.write(&LogLine::Ready(ground));
             }
             Progress::Began { case, us } => {
                 if let Some(awaited) = self.awaited.get(&case) {
@@ -127,7 +150,7 @@ impl<'r> RunSink<'r> {
             Progress::Doing { .. } => {}
             Progress::Ended { case, history, began_us, us } => {
                 if let Some(awaited) = self.awaited.remove(&case) {
-                    self.ended(&awaited, *history, (began_us, us));
+                    self.ended(&case, awaited, *history, (began_us, us));
                 }
             }
             Progress::Skipped { case, reason, why } => {
@@ -142,6 +165,11 @@ impl<'r> RunSink<'r> {
                     let _ = self.store(&awaited.file("history", "jsonl.zst"), &history);
                     self.broken(&awaited, why);
                 }
+            }
+            Progress::AllEnded { again } => {
+                let chosen = self.try_again();
+                // A run that was interrupted meanwhile asks no more.
+                let _ = again.send(chosen);
             }
             Progress::Warning(what) => {
                 self.console.err(&format!("probity: {what}\n"));
@@ -159,7 +187,13 @@ impl<'r> RunSink<'r> {
     }
 
     /// Stores the history, judges it, stores the verdicts, and passes the result on.
-    fn ended(&mut self, awaited: &AwaitedCase, mut history: History, (began_us, us): (i64, i64)) {
+    fn ended(
+        &mut self,
+        name: &CaseName,
+        awaited: AwaitedCase,
+        mut history: History,
+        (began_us, us): (i64, i64),
+    ) {
         awaited.case.0.clone_into(&mut history.header.case);
         let file = awaited.file("history", "jsonl.zst");
         let found = CaseVerdicts::of(self.registry, &history);
@@ -173,10 +207,42 @@ impl<'r> RunSink<'r> {
                 let (case, history) = (awaited.case.clone(), file.clone());
                 self.write(&LogLine::CaseEnded { case, history, sha256, began_us, us });
             }
-            Err(error) => return self.broken(awaited, format!("its history could not be written: {error}")),
+            Err(error) => return self.broken(&awaited, format!("its history could not be written: {error}")),
         }
         let path = self.folder.join(file).display().to_string();
-        self.pass_on(awaited, self.result(&found, &history, &path));
+        let result = self.result(&found, &history, &path);
+        if self.retries.is_over() {
+            return self.pass_on(&awaited, result);
+        }
+        let mut held_back = Some(result);
+        if found.verdict != Word::Inconclusive {
+            held_back.take().into_iter().for_each(|result| self.pass_on(&awaited, result));
+        }
+        self.retries.hold(name, awaited, held_back, found);
+    }
+
+    /// Chooses the cases that run again, and awaits them. The results of the others are passed on.
+    fn try_again(&mut self) -> Vec<CaseName> {
+        let chosen = self.retries.choose(self.registry);
+        self.let_go();
+        if chosen.is_empty() {
+            return Vec::new();
+        }
+        let cases: Vec<CaseName> = chosen.iter().map(|(_, awaited)| awaited.case.clone()).collect();
+        let text =
+            format!("probity: {} left something undecided and run again\n", counted(cases.len(), "case"));
+        self.console.err(&text);
+        self.write(&LogLine::TriedAgain { cases });
+        let names = chosen.iter().map(|(name, _)| name.clone()).collect();
+        self.awaited.extend(chosen.into_iter().map(|(name, awaited)| (name.again(), awaited)));
+        names
+    }
+
+    /// Passes on the results that were held back.
+    fn let_go(&mut self) {
+        for (awaited, result) in self.retries.let_go() {
+            self.pass_on(&awaited, result);
+        }
     }
 
     fn store(&self, file: &str, history: &History) -> io::Result<String> {

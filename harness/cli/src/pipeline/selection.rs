@@ -7,13 +7,17 @@ use probity_case::{Case, CaseName};
 use probity_model::clause::Need;
 use probity_model::verdict::Skip;
 use probity_report::LogLine;
-use probity_report::run_log::Planned;
+use probity_report::run_log::{Planned, Shard};
 
 use super::libtest::{TestLine, TestResult};
 use super::run_sink::AwaitedCase;
 use crate::cases::book::Book;
 use crate::cases::case_filter::CaseFilter;
+use crate::cases::shards;
 use crate::output::word;
+
+/// The part of a name in the cluster before the number of a repetition.
+const REPETITION: &str = "/run=";
 
 /// The cases of a run in all their roles.
 #[derive(Default)]
@@ -31,26 +35,49 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Selects the cases, each to run `repeat` times.
-    pub(crate) fn of(book: &Book, filter: &CaseFilter, node_command: bool, repeat: u32) -> Self {
+    /// Selects the cases, each to run `repeat` times; of a divided run those of one shard.
+    pub(crate) fn of(
+        book: &Book,
+        filter: &CaseFilter,
+        node_command: bool,
+        repeat: u32,
+        shard: Option<Shard>,
+    ) -> Self {
+        let lacking = |case: &Case| lacks(&case.needs, node_command);
+        let running = book.cases().filter(|case| filter.runs(case) && lacking(case).is_none());
+        let shards = shard.map(|shard| (shard, shards::divide(running, shard.of)));
+        let elsewhere = |case: &Case| {
+            let (shard, divided) = shards.as_ref()?;
+            let index = *divided.get(&case.name)?;
+            (index != shard.index).then_some(Shard { index, ..*shard })
+        };
         let mut selection = Self::default();
         for file in &book.files {
             for case in &file.cases {
                 selection.planned.push(Planned::of(case, &file.source));
-                selection.add(case, filter.runs(case), lacks(&case.needs, node_command), repeat.max(1));
+                selection.add(case, filter.runs(case), lacking(case), elsewhere(case), repeat.max(1));
             }
         }
         selection
     }
 
-    fn add(&mut self, case: &Case, chosen: bool, lacks: Option<String>, repeat: u32) {
-        let skipped = match (chosen, &lacks) {
-            (false, _) => {
+    fn add(
+        &mut self,
+        case: &Case,
+        chosen: bool,
+        lacks: Option<String>,
+        elsewhere: Option<Shard>,
+        repeat: u32,
+    ) {
+        let skipped = match (chosen, &lacks, elsewhere) {
+            (false, ..) => {
                 Some((Skip::Filtered, "the filters or the profile of the run leave it out".to_owned()))
             }
-            (true, Some(why)) => Some((Skip::Precondition, why.clone())),
-            (true, None) => None,
+            (true, Some(why), _) => Some((Skip::Precondition, why.clone())),
+            (true, None, Some(shard)) => Some((Skip::OtherShard, format!("shard {shard} runs it"))),
+            (true, None, None) => None,
         };
+        let chosen = chosen && elsewhere.is_none();
         if let Some((reason, why)) = skipped {
             self.left_out.push(LogLine::CaseSkipped { case: case.name.clone(), reason, why });
             self.lines.push(TestLine::new(case.name.0.clone(), chosen, lacks).0);
@@ -59,14 +86,64 @@ impl Selection {
         for nth in 1..=repeat {
             let mut once = case.clone();
             let repetition = (repeat > 1).then_some(nth);
-            if repetition.is_some() {
-                once.name = CaseName(format!("{}/run={nth}", case.name));
-            }
+            once.name = repeated(&case.name, repetition);
             let (line, result) = TestLine::new(once.name.0.clone(), true, None);
             self.lines.push(line);
             let awaited = AwaitedCase { case: case.name.clone(), repetition, result };
             self.awaited.insert(once.name.clone(), awaited);
             self.cases.push(once);
+        }
+    }
+
+    /// Lets each case run on each of these nodes, under a name of its own. What needs two nodes, or has no pods, runs once.
+    /// Returns the node of each case, by its name in the cluster.
+    pub(crate) fn on_each(&mut self, nodes: &[String]) -> BTreeMap<CaseName, String> {
+        let mut bound = BTreeMap::new();
+        for case in std::mem::take(&mut self.cases) {
+            match self.awaited.remove(&case.name) {
+                Some(awaited) if runs_on_a_node(&case) => {
+                    bound.extend(self.place(&case, &awaited, nodes));
+                }
+                awaited => {
+                    self.awaited.extend(awaited.map(|awaited| (case.name.clone(), awaited)));
+                    self.cases.push(case);
+                }
+            }
+        }
+        let spread: BTreeSet<CaseName> = bound.keys().map(|case| unrepeated(case).anywhere()).collect();
+        self.planned.retain(|planned| !spread.contains(&planned.case));
+        bound
+    }
+
+    /// Places a case on each node, in the place of the case itself.
+    fn place(&mut self, case: &Case, whole: &AwaitedCase, nodes: &[String]) -> Vec<(CaseName, String)> {
+        let (mut lines, mut bound) = (Vec::new(), Vec::new());
+        for node in nodes {
+            let reported = whole.case.on_node(node);
+            let mut here = case.clone();
+            here.name = repeated(&reported, whole.repetition);
+            let (line, result) = TestLine::new(here.name.0.clone(), true, None);
+            lines.push(line);
+            bound.push((here.name.clone(), node.clone()));
+            self.plan_on(&whole.case, &reported);
+            let awaited = AwaitedCase { case: reported, repetition: whole.repetition, result };
+            self.awaited.insert(here.name.clone(), awaited);
+            self.cases.push(here);
+        }
+        if let Some(at) = self.lines.iter().position(|line| line.name == case.name.0) {
+            self.lines.splice(at..=at, lines);
+        }
+        bound
+    }
+
+    /// Names a case on a node among the planned ones, once, before the case without a node.
+    fn plan_on(&mut self, named: &CaseName, reported: &CaseName) {
+        if self.planned.iter().any(|planned| planned.case == *reported) {
+            return;
+        }
+        if let Some(at) = self.planned.iter().position(|planned| planned.case == *named) {
+            let planned = Planned { case: reported.clone(), ..self.planned[at].clone() };
+            self.planned.insert(at, planned);
         }
     }
 
@@ -84,6 +161,24 @@ impl Selection {
             self.left_out.push(LogLine::CaseSkipped { case: awaited.case, reason, why });
         }
     }
+}
+
+/// The name of a repetition in the cluster.
+fn repeated(name: &CaseName, repetition: Option<u32>) -> CaseName {
+    match repetition {
+        Some(nth) => CaseName(format!("{name}{REPETITION}{nth}")),
+        None => name.clone(),
+    }
+}
+
+/// The name without its repetition.
+fn unrepeated(name: &CaseName) -> CaseName {
+    CaseName(name.0.rsplit_once(REPETITION).map_or(name.0.as_str(), |(name, _)| name).to_owned())
+}
+
+/// Whether a case shows something of one node: it has pods, and does not need several nodes.
+fn runs_on_a_node(case: &Case) -> bool {
+    case.most_pods() > 0 && !case.needs.contains(&Need::MultiNode)
 }
 
 /// What a case needs that the flags do not give, in a sentence.
@@ -119,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_known_and_says_why() {
-        let selection = Selection::of(&book(), &CaseFilter::default(), false, 1);
+        let selection = Selection::of(&book(), &CaseFilter::default(), false, 1, None);
         assert_eq!((selection.planned.len(), selection.lines.len(), selection.cases.len()), (3, 3, 1));
         let reasons: Vec<Skip> = selection
             .left_out
@@ -134,12 +229,51 @@ mod tests {
 
     #[test]
     fn repetitions_have_names_of_their_own_in_the_cluster_and_one_in_the_report() {
-        let selection = Selection::of(&book(), &CaseFilter::default(), true, 2);
+        let selection = Selection::of(&book(), &CaseFilter::default(), true, 2, None);
         let names: Vec<&str> = selection.cases.iter().map(|case| case.name.0.as_str()).collect();
         assert_eq!(names, ["a/plain/run=1", "a/plain/run=2", "a/node/run=1", "a/node/run=2"]);
         let slugs: std::collections::BTreeSet<String> =
             selection.cases.iter().map(|case| case.name.slug()).collect();
         assert_eq!(slugs.len(), 4);
         assert!(selection.awaited.values().all(|awaited| !awaited.case.0.contains("run=")));
+    }
+
+    #[test]
+    fn the_shards_of_a_run_have_each_case_once_and_say_who_has_the_others() {
+        let of = |index| {
+            let shard = Some(Shard { index, of: 2 });
+            Selection::of(&book(), &CaseFilter::default(), true, 1, shard)
+        };
+        let names = |selection: &Selection| -> Vec<String> {
+            selection.cases.iter().map(|case| case.name.0.clone()).collect()
+        };
+        let (first, second) = (of(0), of(1));
+        let mut both = [names(&first), names(&second)].concat();
+        both.sort();
+        assert_eq!(both, ["a/node", "a/plain"]);
+        let other = |line: &LogLine| matches!(line, LogLine::CaseSkipped { reason: Skip::OtherShard, .. });
+        assert_eq!(first.left_out.iter().filter(|line| other(line)).count(), 1);
+        assert_eq!(first.planned.len(), 3, "every shard knows all cases");
+        assert_eq!(first.lines.iter().filter(|line| line.chosen).count(), 1);
+    }
+
+    #[test]
+    fn on_every_node_a_case_has_a_name_for_each_and_its_repetitions_one_in_the_report() {
+        let mut selection = Selection::of(&book(), &CaseFilter::default(), true, 2, None);
+        let nodes = ["n1", "n2"].map(str::to_owned);
+        let bound = selection.on_each(&nodes);
+        assert_eq!(bound.len(), 8);
+        assert_eq!(bound[&CaseName("a/plain/node=n2/run=1".to_owned())], "n2");
+        let planned: Vec<&str> = selection.planned.iter().map(|planned| planned.case.0.as_str()).collect();
+        assert_eq!(
+            planned,
+            ["a/plain/node=n1", "a/plain/node=n2", "a/node/node=n1", "a/node/node=n2", "b/slow"]
+        );
+        let lines: Vec<&str> = selection.lines.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!(lines.len(), 9, "{lines:?}");
+        assert_eq!(lines[..2], ["a/plain/node=n1/run=1", "a/plain/node=n2/run=1"]);
+        for (name, awaited) in &selection.awaited {
+            assert_eq!(awaited.case.node(), bound.get(name).map(String::as_str));
+        }
     }
 }

@@ -17,7 +17,7 @@ const PROPERTIES: usize = 40;
 /// The report as JUnit has it.
 pub(super) fn xml(report: &Report, standard: Standard) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, TestSuite> = BTreeMap::new();
-    for case in &report.cases {
+    for case in report.cases.iter().filter(|case| !case.tried_again) {
         let (area, _) = case.case.0.split_once('/').unwrap_or(("cases", ""));
         let suite = suites.entry(area).or_insert_with(|| TestSuite::new(area));
         suite.add_test_case(test(case, area, standard));

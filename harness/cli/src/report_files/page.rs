@@ -1,7 +1,7 @@
 //! `report.html`: the report for a browser, with the timelines of its histories.
 
-use probity_page::{Page, PageChapter};
-use probity_report::{Report, Standard, StoredHistory};
+use probity_page::Page;
+use probity_report::{BookChapter, Report, Standard, StoredHistory};
 use probity_suites::CHAPTERS;
 
 /// The page.
@@ -11,10 +11,10 @@ pub(super) fn html(report: &Report, histories: &[StoredHistory], standard: Stand
 
 /// The chapters of the built-in book. One that cannot be read, which its own tests rule out, is left out: its clauses stand
 /// under the others.
-fn chapters() -> Vec<PageChapter> {
+pub(crate) fn chapters() -> Vec<BookChapter> {
     let read = CHAPTERS.iter().filter_map(|chapter| {
         let clauses = chapter.catalogue().ok()?.iter().map(|clause| clause.id.clone()).collect();
-        Some(PageChapter { title: chapter.title.to_owned(), clauses })
+        Some(BookChapter { title: chapter.title.to_owned(), clauses })
     });
     read.collect()
 }

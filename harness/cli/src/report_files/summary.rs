@@ -111,6 +111,7 @@ fn head(report: &Report, standard: Standard) -> Value {
         "run": report.run_id.replace('`', ""),
         "command": report.command.join(" "),
         "noise": noise,
+        "fleet": report.fleet_in_words(),
         "warnings": report.warnings,
         "leftovers": report.leftovers,
     })
@@ -164,6 +165,11 @@ fn case_row(case: &CaseReport) -> Value {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeMap;
+
+    use probity_model::history::NodeFacts;
+    use probity_report::{Counts, NodeGroup};
 
     use super::*;
     use crate::report_files::sample;
@@ -222,5 +228,16 @@ mod tests {
         report.warnings = vec!["é".repeat(500); 100];
         let text = markdown_within(&report, Standard::default(), 10_000).unwrap();
         assert!(text.len() <= 10_000 && text.ends_with("all is in `report.json`.\n"));
+    }
+
+    #[test]
+    fn the_nodes_of_a_fleet_stand_before_the_findings() {
+        let mut report = sample::report();
+        let facts = NodeFacts { kubelet: "v1.36.3-<b>".to_owned(), ..NodeFacts::default() };
+        let nodes = vec!["n1".to_owned(), "n2".to_owned()];
+        report.fleet.push(NodeGroup { nodes, facts, clauses: Counts::default(), differs: BTreeMap::new() });
+        let text = markdown(&report, Standard::default()).unwrap();
+        let fleet = text.find("nodes n1, n2: v1.36.3-&lt;b&gt;").unwrap();
+        assert!(fleet < text.find("### demo.hostile: violated").unwrap(), "{text}");
     }
 }

@@ -15,7 +15,7 @@ fn again(folder: &Path) -> Report {
 #[test]
 fn a_stored_run_gives_the_report_of_the_live_one() {
     let folder = tempfile::tempdir().unwrap();
-    sample::run().store(folder.path());
+    sample::store(&sample::run(), folder.path());
     assert_eq!(again(folder.path()), sample::report());
     let names = report_files::write(folder.path(), &sample::report(), &[], Standard::default()).unwrap();
     assert_eq!(names, ["report.json", "report.yaml", "junit.xml", "summary.md", "report.html", "badge.json"]);
@@ -26,10 +26,10 @@ fn a_stored_run_gives_the_report_of_the_live_one() {
 fn a_history_that_was_unpacked_by_hand_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let run = sample::run();
-    run.store(folder.path());
-    let (file, history) = &run.histories[0];
+    sample::store(&run, folder.path());
+    let (file, text) = run.files().next().unwrap();
     fs::remove_file(folder.path().join(file)).unwrap();
-    fs::write(folder.path().join(file.trim_end_matches(".zst")), history.write().unwrap()).unwrap();
+    fs::write(folder.path().join(file.trim_end_matches(".zst")), text).unwrap();
     assert_eq!(again(folder.path()), sample::report());
 }
 
@@ -38,8 +38,8 @@ fn a_history_that_is_missing_cut_or_changed_is_an_error_of_its_case() {
     let broken = |change: fn(&Path)| {
         let folder = tempfile::tempdir().unwrap();
         let run = sample::run();
-        run.store(folder.path());
-        change(&folder.path().join(&run.histories[0].0));
+        sample::store(&run, folder.path());
+        change(&folder.path().join(run.files().next().unwrap().0));
         again(folder.path()).cases.swap_remove(0)
     };
     let missing = broken(|path| fs::remove_file(path).unwrap());

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::retry::{self, RequestCounts};
-use crate::error::{ClusterError, Refusal, RequestFailure};
+use crate::error::{ClusterError, Refusal, RequestFailure, with_causes};
 use crate::fields::Fields as _;
 
 /// A request, its repetitions included, takes no longer.
@@ -32,7 +32,12 @@ pub struct Access {
     pub kubeconfig: Option<PathBuf>,
     /// The context that was named.
     pub context: Option<String>,
+    /// Whether to use the service account of the pod that this program runs in, and no kubeconfig.
+    pub in_cluster: bool,
 }
+
+/// The name of the context of a pod's service account.
+const IN_CLUSTER: &str = "in-cluster";
 
 /// A client of one cluster.
 #[derive(Clone)]
@@ -57,6 +62,12 @@ impl ClusterClient {
     #[must_use]
     pub fn repeated(&self) -> u64 {
         self.counts.repeated.load(Ordering::Relaxed)
+    }
+
+    /// The UID of the namespace kube-system, which every cluster has and no two share; empty if it may not be read.
+    pub async fn uid(&self) -> String {
+        let namespace = self.get("", "Namespace", "kube-system").await.ok().flatten();
+        namespace.map(|namespace| namespace.text("/metadata/uid").to_owned()).unwrap_or_default()
     }
 
     /// Sends a request and reads the answer as JSON.
@@ -111,13 +122,13 @@ pub(crate) async fn in_time<T>(
 ///
 /// If there is no kubeconfig, the context is not named or unknown, or the API server does not answer.
 pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
-    let (kubeconfig, path) = read(access)?;
-    let context = choose(&kubeconfig, access)?;
+    let (mut config, context) = if access.in_cluster {
+        let config = Config::incluster().map_err(|error| ClusterError::NotInCluster(with_causes(&error)))?;
+        (config, IN_CLUSTER.to_owned())
+    } else {
+        of_context(access).await?
+    };
     let unusable = |error: String| ClusterError::Context { context: context.clone(), error };
-    let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(|error| unusable(format!("{error} (in {path})")))?;
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(10));
     let plain = Client::try_from(config).map_err(|error| unusable(error.to_string()))?;
@@ -127,6 +138,17 @@ pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
     let version: Value = cluster.request("ask the API server for its version", request).await?;
     version.text("/gitVersion").clone_into(&mut cluster.server_version);
     Ok(cluster)
+}
+
+/// The configuration of the context that was named, and its name.
+async fn of_context(access: &Access) -> Result<(Config, String), ClusterError> {
+    let (kubeconfig, path) = read(access)?;
+    let context = choose(&kubeconfig, access)?;
+    let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+    match Config::from_custom_kubeconfig(kubeconfig, &options).await {
+        Ok(config) => Ok((config, context)),
+        Err(error) => Err(ClusterError::Context { context, error: format!("{error} (in {path})") }),
+    }
 }
 
 fn read(access: &Access) -> Result<(Kubeconfig, String), ClusterError> {

@@ -72,13 +72,15 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
     let (out, clock) = (run.out.clone(), run.clock);
     let began_us = clock.us();
     let _ = out.send(Progress::Began { case: case.name.clone(), us: began_us });
+    let here = |node: &String| setting.placement.node.as_ref().is_none_or(|only| only == node);
+    let nodes = run.nodes.iter().filter(|(node, _)| here(node));
     let header = Header {
         run: setting.run.clone(),
         case: case.name.0.clone(),
         judges: case.judges.clone(),
         expect: case.expect.clone(),
         server: run.cluster.server_version.clone(),
-        nodes: run.nodes.clone(),
+        nodes: nodes.map(|(node, facts)| (node.clone(), facts.clone())).collect(),
         began_wall_us: clock.wall_us(),
         ..Header::default()
     };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_case::CaseName;
 use probity_case::manifest::Setting;
+use probity_case::{CaseName, Placement};
 
 use crate::error::{ClusterError, Refusal};
 
@@ -14,8 +14,10 @@ pub struct RunOptions {
     pub run: String,
     /// A namespace that exists, and is neither created nor removed.
     pub namespace: Option<String>,
-    /// The only node to use.
-    pub node: Option<String>,
+    /// Where pods may be placed.
+    pub placement: Placement,
+    /// The cases that run on one node, by their names in the cluster.
+    pub bound: BTreeMap<CaseName, String>,
     /// The image of the target.
     pub image: String,
     /// How it is pulled.
@@ -39,7 +41,7 @@ impl RunOptions {
             pull_policy: self.pull_policy.clone(),
             recorder: recorder.to_owned(),
             token: token.to_owned(),
-            node: self.node.clone(),
+            placement: self.placement.clone(),
             addresses: BTreeMap::new(),
         }
     }

@@ -7,6 +7,7 @@ use probity_model::History;
 use probity_model::history::NodeFacts;
 use probity_model::verdict::Skip;
 use probity_report::run_log::Usage;
+use tokio::sync::oneshot;
 
 /// Something happened in a run. All times are microseconds since it began.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub enum Progress {
     Ready {
         /// The name of the context.
         context: String,
+        /// What tells the cluster from others; empty if unknown.
+        cluster_uid: String,
         /// The version of the API server.
         server: String,
         /// The namespace.
@@ -70,6 +73,11 @@ pub enum Progress {
         why: String,
         /// What happened until then: evidence that is not judged.
         history: Box<History>,
+    },
+    /// All cases have ended, and nothing is cleaned up yet: which of them are to run once more?
+    AllEnded {
+        /// Where the answer goes: their names. Without an answer the run ends.
+        again: oneshot::Sender<Vec<CaseName>>,
     },
     /// Something that the user should know.
     Warning(String),

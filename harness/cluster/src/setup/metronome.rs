@@ -64,7 +64,7 @@ impl Metronomes {
     ) -> Result<Self, ClusterError> {
         let mut wanted: Vec<Option<&str>> = nodes.iter().map(|node| Some(node.as_str())).collect();
         if wanted.is_empty() {
-            wanted.push(setting.node.as_deref());
+            wanted.push(None);
         }
         let starts = wanted.iter().enumerate().map(|(at, node)| start(cluster, setting, at, *node));
         let (mut placed, mut warnings, mut last_error) = (Vec::new(), Vec::new(), None);

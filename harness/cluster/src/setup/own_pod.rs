@@ -20,7 +20,7 @@ pub(super) struct OwnPod<'a> {
     pub(super) app: &'a str,
     /// The fields of its only container; name, image and security context are added.
     pub(super) container: Value,
-    /// The node that it must run on.
+    /// The node that it must run on, if it is not any that the run may use.
     pub(super) node: Option<&'a str>,
 }
 
@@ -54,12 +54,9 @@ impl OwnPod<'_> {
             },
             "containers": [container],
         });
-        if let Some(node) = node {
-            // By the name of the node: its host name label may differ.
-            let field = json!({ "key": "metadata.name", "operator": "In", "values": [node] });
-            spec["affinity"] = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{ "matchFields": [field] }],
-            } } });
+        match node {
+            Some(node) => setting.placement.on(node).write(&mut spec),
+            None => setting.placement.write(&mut spec),
         }
         let labels = json!({
             RUN: setting.run, "app.kubernetes.io/managed-by": "probity", "app.kubernetes.io/name": app,

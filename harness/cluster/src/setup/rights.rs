@@ -22,6 +22,7 @@ use crate::api::kinds;
 use crate::error::ClusterError;
 
 pub use manifests::rbac_yaml;
+pub(crate) use manifests::{rule_yaml, write_role};
 
 /// When a right is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

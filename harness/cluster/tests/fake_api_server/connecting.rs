@@ -9,7 +9,11 @@ use crate::server::FakeApiServer;
 async fn attempt(contexts: &[&str], named: Option<&str>) -> Result<String, ClusterError> {
     let server = FakeApiServer::start(|_| None).await;
     let file = server.kubeconfig(contexts);
-    let access = Access { kubeconfig: Some(file.path().to_owned()), context: named.map(ToOwned::to_owned) };
+    let access = Access {
+        kubeconfig: Some(file.path().to_owned()),
+        context: named.map(ToOwned::to_owned),
+        in_cluster: false,
+    };
     Ok(connect(&access).await?.context)
 }
 
@@ -39,7 +43,8 @@ async fn an_unknown_context_is_named_with_the_known_ones() {
 
 #[tokio::test]
 async fn a_kubeconfig_that_is_not_there_is_named() {
-    let access = Access { kubeconfig: Some(PathBuf::from("/nowhere/config")), context: None };
+    let access =
+        Access { kubeconfig: Some(PathBuf::from("/nowhere/config")), context: None, in_cluster: false };
     let words = connect(&access).await.err().unwrap().to_string();
     assert!(words.contains("/nowhere/config") && words.contains("--kubeconfig"), "{words}");
 }
@@ -50,7 +55,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
         let server = FakeApiServer::start(|_| None).await;
         server.kubeconfig(&["gone"])
     };
-    let access = Access { kubeconfig: Some(file.path().to_owned()), context: None };
+    let access = Access { kubeconfig: Some(file.path().to_owned()), context: None, in_cluster: false };
     let error = connect(&access).await.err().unwrap();
     let ClusterError::Request { failure: RequestFailure::Unreachable(_), .. } = error else {
         panic!("{error}")

@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod connecting;
+mod nodes;
 mod removing;
 mod requests;
 mod rights;
 mod server;
 mod signs;
+mod storing;
 mod watches;

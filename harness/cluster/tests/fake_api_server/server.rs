@@ -110,7 +110,9 @@ impl FakeApiServer {
     /// A client of this server.
     pub(crate) async fn client(&self) -> ClusterClient {
         let file = self.kubeconfig(&["fake"]);
-        connect(&Access { kubeconfig: Some(file.path().to_owned()), context: None }).await.unwrap()
+        connect(&Access { kubeconfig: Some(file.path().to_owned()), context: None, in_cluster: false })
+            .await
+            .unwrap()
     }
 
     /// What was asked so far, apart from the version.

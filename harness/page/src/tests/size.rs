@@ -5,7 +5,8 @@ use probity_model::facets::{Facet, FacetSeen, Sight};
 use probity_model::{Bound, EventId, Interval, Measurement};
 use probity_report::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, Word};
 
-use super::sample::Run;
+use probity_sample::{ON_TIME, Run};
+
 use super::{data, page};
 
 const CLAUSES: usize = 400;
@@ -57,12 +58,15 @@ fn busy(nth: usize, of: &ClauseReport) -> ClauseReport {
     }
 }
 
+/// A run of cases in each of which so many probes were sent.
+fn of_cases(cases: usize, probes: u32) -> Run {
+    let times: Vec<f64> = (0..probes).flat_map(|at| [2.0 + f64::from(at), 2.1 + f64::from(at)]).collect();
+    (0..cases).fold(Run::new(), |run, nth| run.case(&format!("calm-{nth}"), ON_TIME, &times))
+}
+
 #[test]
 fn four_hundred_clauses_fit_into_three_megabytes_with_their_timelines() {
-    let mut run = Run::new();
-    for nth in 0..CASES {
-        run.add(&format!("calm-{nth}"), "demo.on-time", 60);
-    }
+    let run = of_cases(CASES, 60);
     let mut report = run.report();
     let of = report.clauses[0].clone();
     report.clauses = (0..CLAUSES).map(|nth| busy(nth, &of)).collect();
@@ -73,10 +77,7 @@ fn four_hundred_clauses_fit_into_three_megabytes_with_their_timelines() {
 
 #[test]
 fn what_does_not_fit_is_left_out_and_the_worst_cases_stay() {
-    let mut run = Run::new();
-    for nth in 0..20 {
-        run.add(&format!("calm-{nth}"), "demo.on-time", 10);
-    }
+    let run = of_cases(20, 10);
     let mut report = run.report();
     report.cases[7].verdict = Word::Violated;
     let of = report.clauses[0].clone();

@@ -141,6 +141,23 @@ mod started_field {
     }
 
     #[test]
+    fn a_status_from_before_the_success_may_overtake_it_once_but_not_stay() {
+        let judged = |back: f64, again: Option<f64>| {
+            let mut run = three(CLAUSE);
+            started(&mut run).running(3.1, false, true, 0).running(back, false, false, 0);
+            if let Some(again) = again {
+                run.running(again, false, true, 0);
+            }
+            run.probe(9.0, "/live", 200);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(3.2, Some(4.2)), "inconclusive");
+        assert_eq!(judged(3.2, Some(6.0)), "violated");
+        assert_eq!(judged(6.0, Some(6.1)), "violated");
+        assert_eq!(judged(3.2, None), "violated");
+    }
+
+    #[test]
     fn never_true_is_a_violation() {
         let mut run = three(CLAUSE);
         started(&mut run).running(9.0, false, false, 0);

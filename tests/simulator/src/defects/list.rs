@@ -1,5 +1,9 @@
 //! Makes an enum of a list of defects.
 
+#[macro_use]
+#[path = "life.rs"]
+mod life;
+
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {

@@ -3,13 +3,15 @@
 use probity_model::timeline::ProbeKind;
 
 use crate::Defect;
-use crate::pod::{Ended, Kind, State};
+use crate::pod::{BackOff, Container, Ended, Kind, State};
 use crate::world::{Act, At, MS, SECOND, World};
 
 /// The first wait of a container that keeps ending; it doubles each time.
 const FIRST_WAIT: i64 = 10 * SECOND;
 /// The longest wait.
 const LONGEST_WAIT: i64 = 300 * SECOND;
+/// A container that ran for so long waits for nothing.
+const GOOD_RUN: i64 = 600 * SECOND;
 
 impl World<'_> {
     /// Kills what its probes condemn, starts again what ended, and creates what is next.
@@ -106,8 +108,12 @@ impl World<'_> {
         }
         container.state = State::Running(now);
         container.starts += 1;
+        container.failing = false;
         container.killing = None;
         container.restarting = false;
+        if container.starts > 1 && self.has(Defect::RestartMovesPod) {
+            self.pods[at.pod].object["spec"]["nodeName"] = serde_json::json!("node2");
+        }
         self.record(at.pod, at.container, "Normal", "Started", "Container started");
         self.begin(at);
         self.hook_after_start(at);
@@ -122,9 +128,10 @@ impl World<'_> {
         if container.restarting || !self.comes_back(at, ended.code) || self.has(Defect::CrashIsFinal) {
             return;
         }
-        let wait = container.back_off.wait;
-        let due = ended.finished + wait;
+        let wait = self.wait_after(container, &ended);
+        let due = ended.finished + if self.has(Defect::BackOffHalved) { wait / 2 } else { wait };
         let container = &mut self.pods[at.pod].containers[at.container];
+        container.back_off.wait = wait;
         container.restarting = true;
         if wait == 0 || self.now >= due {
             self.back_off_more(at);
@@ -135,20 +142,41 @@ impl World<'_> {
         self.wait_to_start(at, ended, due);
     }
 
+    /// How long a container has to wait that ended by itself. One that ran for long enough begins anew.
+    fn wait_after(&self, container: &Container, ended: &Ended) -> i64 {
+        let BackOff { wait, since } = container.back_off;
+        let good = wait > 0 && ended.finished - since > GOOD_RUN && !self.has(Defect::BackOffNeverReset);
+        let wait = if good { 0 } else { wait };
+        if self.has(Defect::FirstRestartWaits) { wait.max(FIRST_WAIT) } else { wait }
+    }
+
     fn back_off_more(&mut self, at: At) {
+        let (now, missing) = (self.now, self.has(Defect::BackOffMissing));
+        let stays = self.has(Defect::BackOffStays);
+        let longest = if self.has(Defect::BackOffUncapped) { i64::MAX } else { LONGEST_WAIT };
         let back_off = &mut self.pods[at.pod].containers[at.container].back_off;
-        back_off.wait = (back_off.wait * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
+        back_off.since = now;
+        back_off.wait = match () {
+            () if missing => 0,
+            () if stays => FIRST_WAIT,
+            () => (back_off.wait * 2).clamp(FIRST_WAIT, longest),
+        };
     }
 
     /// A container has to wait before it is started again.
     fn wait_to_start(&mut self, at: At, ended: Ended, due: i64) {
+        let unshown = self.has(Defect::WaitShownAsEnd);
         let container = &mut self.pods[at.pod].containers[at.container];
         container.restarting = true;
         container.killing = None;
-        container.state = State::Waiting("CrashLoopBackOff");
-        container.view.state = State::Waiting("CrashLoopBackOff");
-        container.last = Some(ended.clone());
-        container.view.last = Some(ended);
+        if unshown {
+            container.view.state = State::Ended(ended);
+        } else {
+            container.state = State::Waiting("CrashLoopBackOff");
+            container.view.state = State::Waiting("CrashLoopBackOff");
+            container.last = Some(ended.clone());
+            container.view.last = Some(ended);
+        }
         container.view.ready = false;
         container.view.started = false;
         let (name, pod) = (container.name.clone(), self.pods[at.pod].name.clone());
@@ -171,8 +199,10 @@ impl World<'_> {
             return false;
         }
         match (of.restart_policy(), kind) {
+            ("Never", Kind::Sidecar) => !self.has(Defect::SidecarFollowsPolicy),
             (_, Kind::Sidecar) => true,
             ("Always", Kind::Main) => true,
+            ("OnFailure", _) if self.has(Defect::RestartsAfterSuccess) => kind == Kind::Main || code != 0,
             ("Never", _) => self.has(Defect::RestartsDespiteNever) && kind == Kind::Main,
             _ => code != 0,
         }
@@ -200,7 +230,12 @@ impl World<'_> {
         let container = &mut self.pods[at.pod].containers[at.container];
         container.restarting = true;
         let before = container.last.as_ref().map(|last| last.finished);
-        let wait = container.back_off.wait;
+        let (mut before, mut wait) = (before, container.back_off.wait);
+        if self.has(Defect::KillsWaitAtOnce) {
+            (before, wait) = (Some(ended.finished), wait.max(FIRST_WAIT));
+        } else if self.has(Defect::KillsNeverWait) {
+            wait = 0;
+        }
         match before {
             // What has to wait is decided anew when its time comes, and then by the exit status.
             Some(finished)

@@ -6,6 +6,7 @@ use probity_script::witness::{Exiting, SignalSeen};
 use probity_script::{Endpoint, Fact};
 use serde_json::Value;
 
+use super::Back;
 use crate::Defect;
 use crate::call::{Call, CallResult, Request};
 use crate::pod::{Ended, Kind, State, micros};
@@ -53,7 +54,7 @@ impl World<'_> {
     }
 
     /// Runs the hook, then sends the stop signal; the end of the grace period kills.
-    fn stop_container(&mut self, at: At, grace: i64) {
+    pub(super) fn stop_container(&mut self, at: At, grace: i64) {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
         let begins = self.now + self.between(10 * MS, 40 * MS);
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
@@ -69,35 +70,23 @@ impl World<'_> {
         if signalled_first {
             self.terminate(life, self.now + grace);
         }
-        let ended = self.run_hook(at, &hook, self.now + grace);
+        let (ended, _) = self.run_hook(at, &hook, self.now + grace);
         if !signalled_first {
             let until = (begins + grace).max(ended + LEAST_AFTER_HOOK);
             self.at(ended.max(begins), Act::Terminate(life, until));
         }
     }
 
-    /// Runs the hook after the start. Until it is done the kubelet does not look at the pod again.
-    pub(super) fn hook_after_start(&mut self, at: At) {
-        let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["postStart"].clone();
-        if hook.is_null() || self.has(Defect::ProbesDuringPostStart) {
-            return;
-        }
-        let ended = self.run_hook(at, &hook, i64::MAX);
-        let of = &mut self.pods[at.pod];
-        of.hooked_until = of.hooked_until.max(ended);
-        of.next_sync = of.next_sync.max(ended);
-    }
-
-    /// Runs a hook: when it is over.
-    fn run_hook(&mut self, at: At, hook: &Value, deadline: i64) -> i64 {
+    /// Runs a hook: when it is over, and whether it failed.
+    pub(super) fn run_hook(&mut self, at: At, hook: &Value, deadline: i64) -> (i64, bool) {
         let now = self.now;
         if let Some(seconds) = hook["sleep"]["seconds"].as_i64() {
-            return (now + seconds * SECOND).min(deadline);
+            return ((now + seconds * SECOND).min(deadline), false);
         }
         if let Some(http) = hook.get("httpGet") {
             let host = self.pods[at.pod].ip.clone();
             let spec = self.pods[at.pod].containers[at.container].spec.clone();
-            let Some(port) = super::http::resolve_port(&spec, &http["port"]) else { return now };
+            let Some(port) = super::http::resolve_port(&spec, &http["port"]) else { return (now, true) };
             let place = format!("{host}:{port}");
             let headers = [
                 ("Host", place.as_str()),
@@ -108,11 +97,14 @@ impl World<'_> {
             let request = Some(Request::get(http["path"].as_str().unwrap_or("/"), &headers));
             let call = Call { request, ..Call::new("10.244.1.1".to_owned(), host, port, deadline) };
             let (when, answer) = self.call(&call);
-            return if answer == CallResult::Refused { now } else { when };
+            let erred = matches!(&answer, CallResult::Response(response) if response.status >= 400);
+            let failed = self.has(Defect::HookStatusCounts) && erred;
+            return if answer == CallResult::Refused { (now, true) } else { (when, failed) };
         }
         let words = hook["exec"]["command"].as_array().into_iter().flatten();
         let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
-        self.execute(at, &command, deadline).0
+        let (when, back) = self.execute(at, &command, deadline);
+        (when, !matches!(back, Back::Command(Some(0), _)))
     }
 
     /// The stop signal reaches a container.
@@ -164,6 +156,7 @@ impl World<'_> {
         let how = Ended { code, started, finished: now, id: container.id(&uid) };
         container.state = State::Ended(how.clone());
         let killed = container.killing;
+        container.failing = false;
         if self.pods[at.pod].deleted.is_some() {
             self.pods[at.pod].containers[at.container].killing = None;
             if killed.is_some() && self.comes_back_in_termination(at) {

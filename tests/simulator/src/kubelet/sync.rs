@@ -25,7 +25,7 @@ impl World<'_> {
     /// The kubelet looks at a pod and does what is to be done.
     pub(super) fn sync_now(&mut self, pod: usize) {
         let of = &self.pods[pod];
-        let stopping = of.containers.iter().any(|container| container.killing.is_some());
+        let stopping = of.containers.iter().any(|container| container.killing.is_some() || container.failing);
         if of.gone || stopping || (of.deleted.is_some() && of.containers.iter().any(Container::is_running)) {
             return;
         }
@@ -167,8 +167,10 @@ impl World<'_> {
     pub(crate) fn phase(&self, pod: usize) -> &'static str {
         let of = &self.pods[pod];
         let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);
-        let ended = |container: &Container| match &container.view.state {
-            State::Ended(ended) => Some(ended.code),
+        // What waits for its back-off is over once its pod is deleted: it counts as it ended the last time.
+        let ended = |container: &Container| match (&container.view.state, &container.view.last) {
+            (State::Ended(ended), _) => Some(ended.code),
+            (State::Waiting(_), Some(last)) if of.deleted.is_some() => Some(last.code),
             _ => None,
         };
         let never = of.restart_policy() == "Never";

@@ -19,6 +19,7 @@ fn begun() -> ProgressBoard {
     let nodes = BTreeMap::new();
     board.note(&Progress::Ready {
         context,
+        cluster_uid: String::new(),
         server,
         namespace: String::new(),
         nodes,

@@ -87,7 +87,7 @@ impl Played {
 /// Plays a run: the progress goes through the sink to the test output and to the files.
 fn play(book: &Book, repeat: u32, standard: Standard, happened: Vec<Progress>) -> Played {
     let Selection { cases, awaited, planned, lines, .. } =
-        Selection::of(book, &CaseFilter::default(), false, repeat);
+        Selection::of(book, &CaseFilter::default(), false, repeat, None);
     let folder = tempfile::tempdir().unwrap();
     let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
     let registry = registry();
@@ -217,4 +217,66 @@ fn a_folder_that_holds_a_run_already_is_not_written_over() {
     };
     assert!(open(folder.path()));
     assert!(!open(folder.path()));
+}
+
+#[test]
+fn a_case_that_left_something_undecided_runs_again_and_the_later_time_counts() {
+    let (book, registry) = (book(&["a/quiet", "a/calm"]), registry());
+    let Selection { cases, awaited, planned, lines, .. } =
+        Selection::of(&book, &CaseFilter::default(), false, 1, None);
+    let folder = tempfile::tempdir().unwrap();
+    let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
+    let out = folder.path().join("out");
+    let sink = RunSink::open(out.clone(), &registry, awaited, board, Standard::default()).unwrap();
+    let sink = sink.retrying(1, &planned);
+    let facts = RunFacts { run_id: "r".to_owned(), repeat: 1, cases: planned, ..RunFacts::default() };
+    let (send, incoming) = unbounded_channel();
+    let never = |name: &str| Progress::Ended {
+        case: CaseName(name.to_owned()),
+        history: history(name, None),
+        began_us: 0,
+        us: 9_000_000,
+    };
+    let answers = thread::scope(|scope| {
+        let began = LogLine::Began(Box::new(facts.versioned()));
+        let console = Console::default();
+        let working = scope.spawn(move || sink.work(&[began], incoming, console));
+        send.send(never("a/quiet")).unwrap();
+        send.send(ended("a/calm", 3.5)).unwrap();
+        let answers: Vec<Vec<CaseName>> = (0..2)
+            .map(|round| {
+                let (again, answer) = tokio::sync::oneshot::channel();
+                send.send(Progress::AllEnded { again }).unwrap();
+                let answer = answer.blocking_recv().unwrap();
+                if round == 0 {
+                    send.send(ended("a/quiet/again", 3.5)).unwrap();
+                }
+                answer
+            })
+            .collect();
+        send.send(finished(false)).unwrap();
+        drop(send);
+        assert_eq!(working.join().unwrap(), None);
+        answers
+    });
+    assert_eq!(answers, [vec![CaseName("a/quiet".to_owned())], vec![]]);
+    let mut output = LibtestArgs::default();
+    output.logfile = Some(folder.path().join("shown").display().to_string());
+    output.show(lines, &Console::default());
+    let shown = fs::read_to_string(folder.path().join("shown")).unwrap();
+    assert!(shown.contains("test a/quiet ... ok"), "{shown}");
+
+    let (log, stored) = run_folder::load(&out).unwrap();
+    let report = Report::build(&registry, &log, &stored).unwrap();
+    let tries: Vec<(&str, bool, Word)> =
+        report.cases.iter().map(|case| (case.case.0.as_str(), case.tried_again, case.verdict)).collect();
+    assert_eq!(
+        tries,
+        [
+            ("a/quiet", true, Word::Inconclusive),
+            ("a/quiet", false, Word::Holds),
+            ("a/calm", false, Word::Holds)
+        ]
+    );
+    assert_eq!(report.exit(Undecided::Fails), probity_report::Exit::Success);
 }

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use super::{Need, RULES, Rule};
 
+/// The name of the account and of its roles.
+const ACCOUNT: &str = "probity";
+
 /// The rights as manifests: in one namespace, or (without one) for a run that creates its own.
 #[must_use]
 pub fn rbac_yaml(namespace: Option<&str>) -> String {
@@ -23,38 +26,48 @@ pub fn rbac_yaml(namespace: Option<&str>) -> String {
     let wide = RULES
         .iter()
         .filter(|rule| !rule.namespaced && (namespace.is_none() || rule.need != Need::ToMakeNamespaces));
+    let rules = |rules: &mut dyn Iterator<Item = &Rule>| rules.map(rule_yaml).collect::<String>();
     if namespace.is_some() {
-        role(&mut yaml, "Role", home, inside);
-        role(&mut yaml, "ClusterRole", home, wide);
+        write_role(&mut yaml, "Role", (ACCOUNT, Some(home)), home, &rules(&mut inside.into_iter()));
+        write_role(&mut yaml, "ClusterRole", (ACCOUNT, None), home, &rules(&mut wide.into_iter()));
     } else {
-        role(&mut yaml, "ClusterRole", home, wide.chain(inside));
+        write_role(&mut yaml, "ClusterRole", (ACCOUNT, None), home, &rules(&mut wide.chain(inside)));
     }
     yaml
 }
 
-fn role<'r>(yaml: &mut String, kind: &str, home: &str, rules: impl Iterator<Item = &'r Rule>) {
-    let place = if kind == "Role" { format!(", namespace: {home}") } else { String::new() };
+/// A rule in a role, with its purpose.
+pub(crate) fn rule_yaml(rule: &Rule) -> String {
+    let (word, mark) = match rule.need {
+        Need::Always | Need::ToMakeNamespaces => ("", ""),
+        Need::Optional => ("optional: ", ""),
+        Need::ByHand => ("by hand: ", "# "),
+    };
+    format!(
+        "  # {word}{}\n  {mark}- {{ apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [{}] }}\n",
+        rule.purpose,
+        rule.group,
+        rule.resource,
+        rule.verbs.join(", ")
+    )
+}
+
+/// Writes a role with its name, its namespace if it has one, and its rules, and binds it to the account in the namespace
+/// `home`.
+pub(crate) fn write_role(
+    yaml: &mut String,
+    kind: &str,
+    (name, namespace): (&str, Option<&str>),
+    home: &str,
+    rules: &str,
+) {
+    let place = namespace.map(|namespace| format!(", namespace: {namespace}")).unwrap_or_default();
     let _ = write!(
         yaml,
-        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata: {{ name: probity{place} }}\nrules:\n"
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata: {{ name: {name}{place} }}\nrules:\n{rules}"
     );
-    for rule in rules {
-        let (word, mark) = match rule.need {
-            Need::Always | Need::ToMakeNamespaces => ("", ""),
-            Need::Optional => ("optional: ", ""),
-            Need::ByHand => ("by hand: ", "# "),
-        };
-        let _ = writeln!(yaml, "  # {word}{}", rule.purpose);
-        let _ = writeln!(
-            yaml,
-            "  {mark}- {{ apiGroups: [\"{}\"], resources: [\"{}\"], verbs: [{}] }}",
-            rule.group,
-            rule.resource,
-            rule.verbs.join(", ")
-        );
-    }
     let _ = write!(
         yaml,
-        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{ name: probity{place} }}\nroleRef: {{ apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: probity }}\nsubjects: [{{ kind: ServiceAccount, name: probity, namespace: {home} }}]\n"
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{ name: {name}{place} }}\nroleRef: {{ apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {name} }}\nsubjects: [{{ kind: ServiceAccount, name: {ACCOUNT}, namespace: {home} }}]\n"
     );
 }

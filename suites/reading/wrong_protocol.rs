@@ -11,7 +11,7 @@ use probity_script::{ClientCertificate, Listener, Protocol};
 use super::arrivals::from_a_pod;
 
 /// Accuses probes with handlers of this kind none of which was understood, though the listener speaks what the spec asks for.
-pub(crate) fn judge_misspoken(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
+pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
     for life in run.lives().of_each(&ProbeKind::ALL).whole() {
         if !of(&life.spec.handler) || !life.probes.is_empty() || !life.is_asked_alone() || !is_matched(&life)
         {
@@ -32,12 +32,10 @@ pub(crate) fn judge_misspoken(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&
 
 /// Whether the target broke off a connection of the node because of what it received.
 fn is_broken_off(life: &ProbedLife<'_, '_>, connection: &Connection<'_>) -> bool {
-    let told = |closed: &str, tls: bool| tls || !closed.is_empty();
+    let failed_handshake = connection.tls.is_some_and(|(_, tls)| tls.error.is_some());
     let by_us = connection.closed.as_ref().is_some_and(|closed| {
-        let tls = connection.tls.is_some_and(|(_, tls)| tls.error.is_some());
-        closed.how == Ending::WeClosed
-            && closed.received > 0
-            && told(closed.error.as_deref().unwrap_or_default(), tls)
+        let failed = failed_handshake || closed.error.as_ref().is_some_and(|error| !error.is_empty());
+        closed.how == Ending::WeClosed && closed.received > 0 && failed
     });
     connection.port() == life.spec.handler.port()
         && connection.requests == 0

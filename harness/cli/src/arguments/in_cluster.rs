@@ -1,0 +1,119 @@
+//! The flags of runs inside the cluster: `probity manifest`, `probity fetch`, and where `probity run` stores its results.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use probity_cluster::job::JOB;
+use probity_image::{agnhost, harness};
+use probity_script::Span;
+
+use super::StandardArgs;
+use super::merge::AllowedArgs;
+use crate::pipeline::ClusterArgs;
+
+/// Prints manifests
+#[derive(Args, Debug)]
+pub(crate) struct ManifestArgs {
+    #[command(subcommand)]
+    pub(crate) of: ManifestOf,
+}
+
+/// What `probity manifest` prints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ManifestOf {
+    /// A Job that runs the suite inside the cluster, with its namespaces and the least rights
+    Job(JobArgs),
+    /// A plugin for Sonobuoy
+    Sonobuoy(SonobuoyArgs),
+}
+
+/// What a manifest says of the run in it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunInPodArgs {
+    /// The image of this program, as the nodes know it; `probity image self` makes one
+    #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", harness::REPOSITORY, agnhost::TAG))]
+    pub(crate) image: String,
+    /// The target's image, as the nodes know it
+    #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
+    pub(crate) target_image: String,
+    /// Whether nodes pull both images
+    #[arg(long, value_name = "POLICY", default_value = "IfNotPresent", value_parser = ["Never", "IfNotPresent", "Always"])]
+    pub(crate) pull_policy: String,
+    /// Only cases of these profiles, as for `probity run`
+    #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
+    pub(crate) profile: Vec<String>,
+    /// More flags of `probity run`, such as -- --every-node --label product=my-kubelet
+    #[arg(last = true, value_name = "RUN FLAGS")]
+    pub(crate) run: Vec<String>,
+}
+
+/// Prints the manifests of a Job
+#[derive(Args, Clone, Debug)]
+pub(crate) struct JobArgs {
+    /// The namespace of the Job; the namespaces for what is tested have the same name with -0, -1 and so on
+    #[arg(long, value_name = "NAME", default_value = "probity")]
+    pub(crate) namespace: String,
+    /// How many pods share the cases
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) shards: u32,
+    #[command(flatten)]
+    pub(crate) run: RunInPodArgs,
+}
+
+/// Prints a Sonobuoy plugin
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SonobuoyArgs {
+    #[command(flatten)]
+    pub(crate) run: RunInPodArgs,
+}
+
+/// Fetches
+#[derive(Args, Debug)]
+pub(crate) struct FetchArgs {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// The namespace of the Job
+    #[arg(long, value_name = "NAME", default_value = "probity")]
+    pub(crate) namespace: String,
+    /// The name under which the results are stored
+    #[arg(long, value_name = "NAME", default_value = JOB)]
+    pub(crate) name: String,
+    /// Where the run goes; the shards of a run go below it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Wait this long until all results are stored: 20m, 2h
+    #[arg(long, value_name = "SPAN", default_value = "0s")]
+    pub(crate) wait: Span,
+    /// Delete the results from the cluster once they are here
+    #[arg(long)]
+    pub(crate) delete: bool,
+    #[command(flatten)]
+    pub(crate) allowed: AllowedArgs,
+    #[command(flatten)]
+    pub(crate) standard: StandardArgs,
+}
+
+/// Where a run leaves its results besides its folder.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeliveryArgs {
+    /// Also store the results in ConfigMaps of this namespace, for `probity fetch`. Then a violated or undecided clause is not
+    /// a failure of this program: `probity fetch` ends as the run would
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) store: Option<String>,
+    /// The name under which they are stored
+    #[arg(long, value_name = "NAME", default_value = JOB, requires = "store")]
+    pub(crate) store_name: String,
+    /// The UID of the Job of this name, which the results belong to
+    #[arg(long, hide = true, env = "PROBITY_JOB_UID")]
+    pub(crate) job_uid: Option<String>,
+    /// Also write the results as a plugin of Sonobuoy does, into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "store")]
+    pub(crate) sonobuoy: Option<PathBuf>,
+}
+
+impl DeliveryArgs {
+    /// Whether the results are delivered to somebody who judges them.
+    pub(crate) fn delivers(&self) -> bool {
+        self.store.is_some() || self.sonobuoy.is_some()
+    }
+}

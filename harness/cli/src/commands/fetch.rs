@@ -1,0 +1,163 @@
+//! `probity fetch`: gets the results of a run inside the cluster, and makes one report of its shards.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use probity_cluster::stored_run::{self, StoredShard};
+use probity_cluster::{ClusterClient, connect};
+use probity_report::Report;
+use probity_report::run_log::Shard;
+
+use crate::arguments::in_cluster::FetchArgs;
+use crate::cases::book::Book;
+use crate::exit_status::{Exit, Failure};
+use crate::run_folder::{self, LOG, bundle};
+use crate::{commands, output, pipeline, provenance, report_files};
+
+/// How often to look whether results have come.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Where the shards of a run go, below the folder of the run.
+const SHARDS: &str = "shards";
+
+/// Fetches the results, and ends as the report says.
+pub(crate) fn run(args: &FetchArgs) -> Result<Exit, Failure> {
+    if args.out.join(LOG).exists() {
+        return Err(Failure::wrong_file(&args.out, "there is a run in it already; choose another --out"));
+    }
+    let runtime = pipeline::runtime()?;
+    let (cluster, shards) = runtime.block_on(async {
+        let cluster = connect(&args.cluster.access()).await?;
+        let shards = gather(&cluster, args).await?;
+        Ok::<_, Failure>((cluster, shards))
+    })?;
+    let report = unpack(args, &shards)?;
+    output::out(&format!("{}\nfetched {}\n", report.in_words(), args.out.display()))?;
+    if args.delete {
+        runtime.block_on(stored_run::remove(&cluster, &args.namespace, &args.name))?;
+    }
+    Ok(report.exit(args.standard.standard()))
+}
+
+/// The whole shards, as soon as all are there or the time is over.
+async fn gather(cluster: &ClusterClient, args: &FetchArgs) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
+    let began = Instant::now();
+    let patience = Duration::from_micros(args.wait.micros());
+    let mut told = String::new();
+    loop {
+        let stored = stored_run::stored(cluster, &args.namespace, &args.name).await?;
+        let why = match missing(&stored) {
+            None => return whole(&stored),
+            Some(why) => why,
+        };
+        if began.elapsed() >= patience {
+            let some = stored.iter().any(|shard| shard.bytes.is_ok());
+            if args.allowed.incomplete && some {
+                return whole(&stored);
+            }
+            return Err(Failure::wrong_use(format!(
+                "{why} in the namespace {}; see `kubectl --namespace {} get pods`, and wait for the run with --wait 30m",
+                args.namespace, args.namespace
+            )));
+        }
+        if told != why {
+            output::err(&format!("probity: {why}; waiting\n"));
+            told = why;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// What is missing of a run, in words; none if all is there.
+fn missing(stored: &[StoredShard]) -> Option<String> {
+    let Some(of) = stored.iter().map(|found| found.shard.of).max() else {
+        return Some("no results are stored".to_owned());
+    };
+    let there = |shard: Shard| stored.iter().any(|found| found.shard == shard && found.bytes.is_ok());
+    let missing: Vec<String> = (0..of)
+        .map(|index| Shard { index, of })
+        .filter(|shard| !there(*shard))
+        .map(|shard| match stored.iter().find(|found| found.shard == shard).map(|found| &found.bytes) {
+            Some(Err(parts)) => format!("{shard} ({parts})"),
+            _ => shard.to_string(),
+        })
+        .collect();
+    let one = if missing.len() == 1 { "is" } else { "are" };
+    (!missing.is_empty()).then(|| format!("of {of} shards, {} {one} not stored", missing.join(", ")))
+}
+
+/// The bytes of the shards that are whole.
+/// Fails if they are not those that were stored.
+fn whole(stored: &[StoredShard]) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
+    let mut shards = Vec::new();
+    for found in stored {
+        let Ok(bytes) = &found.bytes else { continue };
+        if run_folder::digest_of(bytes) != found.digest {
+            let why = format!(
+                "the results of shard {} are not those that the run stored: their digest differs",
+                found.shard
+            );
+            return Err(Failure::failed(why));
+        }
+        shards.push((found.shard, bytes.clone()));
+    }
+    Ok(shards)
+}
+
+/// Unpacks the shards, and makes one run of them.
+fn unpack(args: &FetchArgs, shards: &[(Shard, Vec<u8>)]) -> Result<Report, Failure> {
+    if let [(Shard { of: 1, .. }, bytes)] = shards {
+        bundle::unpack(bytes, &args.out)?;
+        return report(&args.out, args);
+    }
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for (shard, bytes) in shards {
+        let folder = args.out.join(SHARDS).join(shard.index.to_string());
+        bundle::unpack(bytes, &folder)?;
+        report(&folder, args)?;
+        folders.push(folder);
+    }
+    commands::merge::merged(&args.out, &folders, args.allowed.allowed(), args.standard.standard())
+}
+
+/// Writes the files of a run that was fetched.
+fn report(folder: &Path, args: &FetchArgs) -> Result<Report, Failure> {
+    let book = Book::built_in()?;
+    let (log, histories) = run_folder::load(folder)?;
+    let report = Report::build(&book.registry, &log, &histories)
+        .map_err(|error| Failure::wrong_file(folder, error))?
+        .judged_by(&provenance::suite(&book));
+    report_files::write(folder, &report, &histories, args.standard.standard())?;
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use probity_cluster::stored_run::MissingPart;
+
+    use super::*;
+
+    fn found(index: u32, of: u32, bytes: Result<Vec<u8>, MissingPart>) -> StoredShard {
+        let digest = run_folder::digest_of(bytes.as_deref().unwrap_or_default());
+        StoredShard { shard: Shard { index, of }, bytes, digest }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(missing(&[]).unwrap(), "no results are stored");
+        let half = found(1, 3, Err(MissingPart { there: 1, of: 2 }));
+        assert_eq!(
+            missing(&[found(0, 3, Ok(Vec::new())), half]).unwrap(),
+            "of 3 shards, 1/3 (1 of its 2 parts are there), 2/3 are not stored"
+        );
+        assert_eq!(missing(&[found(0, 1, Ok(Vec::new()))]), None);
+    }
+
+    #[test]
+    fn bytes_of_another_digest_are_refused() {
+        let mut changed = found(0, 1, Ok(b"one".to_vec()));
+        changed.bytes = Ok(b"two".to_vec());
+        assert!(whole(&[changed]).unwrap_err().to_string().contains("digest differs"));
+    }
+}

@@ -1,0 +1,43 @@
+//! `probity merge`: makes one run of several, and its report, without a cluster.
+
+use std::path::{Path, PathBuf};
+
+use probity_report::Report;
+use probity_report::merged_run::Allowed;
+
+use crate::arguments::MergeArgs;
+use crate::cases::book::Book;
+use crate::exit_status::{Exit, Failure, Standard};
+use crate::run_folder::merging::{merge_into, runs_below};
+use crate::{output, provenance, report_files, run_folder};
+
+/// Merges the runs, and ends as the merged report says.
+pub(crate) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
+    let folders = runs_below(&args.folders)?;
+    let report = merged(&args.out, &folders, args.allowed.allowed(), args.standard.standard())?;
+    output::out(&format!(
+        "{}\nmerged {} runs into {}\n",
+        report.in_words(),
+        folders.len(),
+        args.out.display()
+    ))?;
+    Ok(report.exit(args.standard.standard()))
+}
+
+/// Merges the runs in these folders into a new folder, and returns their report, which is written there.
+pub(crate) fn merged(
+    out: &Path,
+    folders: &[PathBuf],
+    allowed: Allowed,
+    standard: Standard,
+) -> Result<Report, Failure> {
+    let book = Book::built_in()?;
+    let command: Vec<String> = std::env::args().collect();
+    merge_into(out, folders, &book.registry, &command, allowed)?;
+    let (log, histories) = run_folder::load(out)?;
+    let report = Report::build(&book.registry, &log, &histories)
+        .map_err(|error| Failure::wrong_file(out, error))?
+        .judged_by(&provenance::suite(&book));
+    report_files::write(out, &report, &histories, standard)?;
+    Ok(report)
+}

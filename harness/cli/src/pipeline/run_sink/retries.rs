@@ -1,0 +1,78 @@
+//! Which cases run again: those that left something undecided. Their results are held back until it is known.
+
+use std::collections::BTreeMap;
+
+use probity_case::CaseName;
+use probity_model::Registry;
+use probity_report::run_log::Planned;
+use probity_report::tries::{self, JudgedCase};
+
+use super::AwaitedCase;
+use crate::pipeline::libtest::TestResult;
+use crate::verdicts::CaseVerdicts;
+
+/// The cases that may run again.
+#[derive(Default)]
+pub(super) struct Retries {
+    left: u32,
+    planned: Vec<Planned>,
+    judged: Vec<JudgedCase>,
+    /// By the names of the report.
+    held: BTreeMap<CaseName, HeldCase>,
+}
+
+/// A case that has run, and may do so again.
+struct HeldCase {
+    /// Its name in the cluster.
+    name: CaseName,
+    awaited: AwaitedCase,
+    /// Its result, unless it was passed on already.
+    result: Option<TestResult>,
+}
+
+impl Retries {
+    pub(super) fn new(times: u32, planned: &[Planned]) -> Self {
+        Self { left: times, planned: planned.to_vec(), ..Self::default() }
+    }
+
+    /// Whether no case runs again.
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Takes note of a case that has run under this name in the cluster.
+    pub(super) fn hold(
+        &mut self,
+        name: &CaseName,
+        awaited: AwaitedCase,
+        result: Option<TestResult>,
+        found: CaseVerdicts,
+    ) {
+        let case = awaited.case.clone();
+        let CaseVerdicts { verdict, judgements, expected, .. } = found;
+        self.judged.retain(|judged| judged.case != case);
+        self.judged.push(JudgedCase { case: case.clone(), verdict, judgements, expected });
+        self.held.insert(case, HeldCase { name: name.clone(), awaited, result });
+    }
+
+    /// The cases that run again now, under the names that they had in the cluster, each with its next number.
+    pub(super) fn choose(&mut self, registry: &Registry) -> Vec<(CaseName, AwaitedCase)> {
+        if self.is_over() {
+            return Vec::new();
+        }
+        self.left -= 1;
+        let chosen = tries::undecided(registry, &self.planned, &self.judged);
+        let held = chosen.iter().filter_map(|case| self.held.remove(case));
+        held.map(|HeldCase { name, awaited, .. }| {
+            let next = awaited.repetition.map_or(2, |nth| nth + 1);
+            (name, AwaitedCase { repetition: Some(next), ..awaited })
+        })
+        .collect()
+    }
+
+    /// The cases that do not run again and whose results were held back.
+    pub(super) fn let_go(&mut self) -> Vec<(AwaitedCase, TestResult)> {
+        let held = std::mem::take(&mut self.held).into_values();
+        held.filter_map(|held| Some((held.awaited, held.result?))).collect()
+    }
+}

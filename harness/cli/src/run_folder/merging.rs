@@ -1,0 +1,87 @@
+//! Merges the folders of runs into the folder of one.
+//!
+//! The histories are copied as they are. Which log belongs to them is decided by `merged_run` of the report.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use probity_model::Registry;
+use probity_report::LogLine;
+use probity_report::merged_run::{Allowed, MergedRun, RunToMerge, merge};
+
+use super::{LOG, append, below, read_history, read_log, store};
+use crate::exit_status::Failure;
+use crate::verdicts::CaseVerdicts;
+
+/// The folders of runs among these: themselves, or those that lie in them.
+/// Fails if one neither is the folder of a run nor holds any.
+pub(crate) fn runs_below(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut runs = Vec::new();
+    for folder in folders {
+        if folder.join(LOG).exists() {
+            runs.push(folder.clone());
+            continue;
+        }
+        let inside = fs::read_dir(folder).map_err(|error| Failure::wrong_file(folder, error))?;
+        let mut inside: Vec<PathBuf> = inside
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.join(LOG).exists())
+            .collect();
+        if inside.is_empty() {
+            let why = format!("this is not the folder of a run and holds none: there is no {LOG}");
+            return Err(Failure::wrong_file(folder, why));
+        }
+        inside.sort();
+        runs.append(&mut inside);
+    }
+    Ok(runs)
+}
+
+/// Merges the runs in these folders into a new folder: its log, its histories and the verdicts on them.
+/// Fails if they do not belong together, or files cannot be read or written.
+pub(crate) fn merge_into(
+    out: &Path,
+    folders: &[PathBuf],
+    registry: &Registry,
+    command: &[String],
+    allowed: Allowed,
+) -> Result<(), Failure> {
+    let path = out.join(LOG);
+    if path.exists() {
+        return Err(Failure::wrong_file(&path, "it exists already; choose another --out"));
+    }
+    let mut runs = Vec::new();
+    for folder in folders {
+        runs.push(RunToMerge { place: folder.display().to_string(), log: read_log(folder)? });
+    }
+    let merged = merge(&runs, command, allowed)
+        .map_err(|error| Failure::wrong_use(format!("{error}{}", error.advice())))?;
+    copy(out, folders, registry, &merged)?;
+    // The log comes last: a folder with a log has the histories that it names.
+    write_log(out, &merged.log).map_err(|error| Failure::file_failed(&path, error))
+}
+
+fn copy(out: &Path, folders: &[PathBuf], registry: &Registry, merged: &MergedRun) -> Result<(), Failure> {
+    for moved in &merged.histories {
+        let wrong = |why: String| Failure::wrong_file(&folders[moved.run], why);
+        let from = below(&folders[moved.run], &moved.from).map_err(wrong)?;
+        let to = below(out, &moved.to).map_err(wrong)?;
+        // What is missing or damaged is an error of its case in the report, as it is in the report of its own run.
+        let Ok(bytes) = fs::read(&from) else { continue };
+        store(&to, &bytes).map_err(|error| Failure::file_failed(&to, error))?;
+        let Ok(file) = read_history(&to) else { continue };
+        let verdicts = CaseVerdicts::of(registry, &file.history);
+        let text = verdicts.file().map_err(|error| Failure::failed(error.to_string()))?;
+        let name =
+            moved.to.trim_start_matches("history/").trim_end_matches(".zst").trim_end_matches(".jsonl");
+        let path = out.join("verdicts").join(format!("{name}.json"));
+        store(&path, text.as_bytes()).map_err(|error| Failure::file_failed(&path, error))?;
+    }
+    Ok(())
+}
+
+fn write_log(out: &Path, log: &[LogLine]) -> std::io::Result<()> {
+    fs::create_dir_all(out)?;
+    fs::File::options().append(true).create_new(true).open(out.join(LOG))?;
+    log.iter().try_for_each(|line| append(out, line))
+}

@@ -1,0 +1,273 @@
+//! Many reports side by side: a row for each clause, a column for each report.
+//!
+//! The columns stand in the order in which they are given, so a clause that turns is marked where it turns. Reports of
+//! different books may be compared: a clause that one of them does not have is missing there, which is no verdict.
+
+mod words;
+
+use std::collections::BTreeSet;
+
+use probity_model::facets::{FacetSeen, Sight};
+use probity_model::{ClauseId, Level};
+use serde::{Deserialize, Serialize};
+
+use crate::chapters::BookChapter;
+use crate::document::{API_VERSION, ClauseReport, MeasuredIn, Report, Spread};
+use crate::report_facts::ReportFacts;
+use crate::turn::Turn;
+use crate::word::Word;
+
+/// The kind of the document.
+const KIND: &str = "ConformanceMatrix";
+
+/// The version of the format. Readers ignore unknown fields and refuse unknown verdicts.
+const SCHEMA_VERSION: &str = "1.0.0";
+
+/// Reports side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Matrix {
+    /// The name and version of the format's family.
+    pub api_version: String,
+    /// `ConformanceMatrix`.
+    pub kind: String,
+    /// The version of the format.
+    pub schema_version: String,
+    /// The reports, in the order in which they are compared.
+    pub reports: Vec<ReportFacts>,
+    /// The sum of it.
+    pub counts: MatrixCounts,
+    /// What a reader should know before comparing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// A row for each clause, chapter by chapter.
+    pub clauses: Vec<MatrixRow>,
+}
+
+/// The sum of a matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MatrixCounts {
+    /// All clauses that any report has.
+    pub clauses: usize,
+    /// Those on which the reports that have them do not agree.
+    pub differing: usize,
+    /// Those that at least one report does not have.
+    pub missing: usize,
+    /// Those that turn for the worse in at least one report.
+    pub regressions: usize,
+    /// Those that turn for the better in at least one report.
+    pub recoveries: usize,
+}
+
+/// A clause and what each report says about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MatrixRow {
+    /// Its name.
+    pub id: ClauseId,
+    /// The title of its chapter.
+    pub chapter: String,
+    /// How strong it is.
+    pub level: Level,
+    /// What is promised, in the words of the last report that has it.
+    pub text: String,
+    /// Whether the reports that have it do not agree.
+    pub differs: bool,
+    /// What each report says, in the order of the reports.
+    pub cells: Vec<MatrixCell>,
+}
+
+/// What a report says about a clause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MatrixCell {
+    /// Its verdict; absent if its book does not have the clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Word>,
+    /// How that differs from what the reports before it say; absent if it does not, or if none of them has the clause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+    /// What was seen, in a sentence. Empty where it holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finding: String,
+    /// The measurement that is nearest to its bound, or furthest beyond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredIn>,
+    /// How its measurements lie to their upper bounds; absent where there are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
+    /// What it must have been seen in before it holds, and was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<FacetSeen>,
+}
+
+impl Matrix {
+    /// The matrix of reports with their names, in this order.
+    #[must_use]
+    pub fn of(reports: &[(String, &Report)], chapters: &[BookChapter]) -> Self {
+        let ids = merged(reports);
+        let clauses: Vec<MatrixRow> = BookChapter::group(chapters, &ids, |id| id)
+            .into_iter()
+            .flat_map(|(chapter, ids)| ids.into_iter().filter_map(move |id| row(&chapter, id, reports)))
+            .collect();
+        let count = |is: fn(&MatrixRow) -> bool| clauses.iter().filter(|row| is(row)).count();
+        let counts = MatrixCounts {
+            clauses: clauses.len(),
+            differing: count(|row| row.differs),
+            missing: count(MatrixRow::is_missing_somewhere),
+            regressions: count(MatrixRow::is_regression),
+            recoveries: count(MatrixRow::is_recovery),
+        };
+        let facts: Vec<ReportFacts> =
+            reports.iter().map(|(name, report)| ReportFacts::of(name, report)).collect();
+        Self {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            schema_version: SCHEMA_VERSION.to_owned(),
+            notes: notes(&facts, counts.missing),
+            reports: facts,
+            counts,
+            clauses,
+        }
+    }
+
+    /// The matrix without the clauses on which all reports agree. The sum stays that of all.
+    #[must_use]
+    pub fn only_differing(mut self) -> Self {
+        self.clauses.retain(|row| row.differs || row.is_missing_somewhere());
+        self
+    }
+
+    /// The rows by chapter.
+    #[must_use]
+    pub fn chapters(&self) -> Vec<(&str, Vec<&MatrixRow>)> {
+        let mut chapters: Vec<(&str, Vec<&MatrixRow>)> = Vec::new();
+        for row in &self.clauses {
+            match chapters.last_mut() {
+                Some((title, rows)) if *title == row.chapter => rows.push(row),
+                _ => chapters.push((&row.chapter, vec![row])),
+            }
+        }
+        chapters
+    }
+}
+
+impl MatrixRow {
+    /// Whether a report does not have the clause.
+    #[must_use]
+    pub fn is_missing_somewhere(&self) -> bool {
+        self.cells.iter().any(|cell| cell.verdict.is_none())
+    }
+
+    /// Whether it turns for the worse somewhere.
+    #[must_use]
+    pub fn is_regression(&self) -> bool {
+        self.cells.iter().filter_map(|cell| cell.turn).any(Turn::is_regression)
+    }
+
+    /// Whether it turns for the better somewhere.
+    #[must_use]
+    pub fn is_recovery(&self) -> bool {
+        self.cells.iter().filter_map(|cell| cell.turn).any(Turn::is_recovery)
+    }
+}
+
+/// All clauses of all reports: those of the last in its order, and each of another after the one that it follows there.
+fn merged(reports: &[(String, &Report)]) -> Vec<ClauseId> {
+    let mut merged: Vec<ClauseId> = Vec::new();
+    for (_, report) in reports.iter().rev() {
+        let mut after = 0;
+        for clause in &report.clauses {
+            match merged.iter().position(|id| *id == clause.id) {
+                Some(at) => after = at + 1,
+                None => {
+                    merged.insert(after, clause.id.clone());
+                    after += 1;
+                }
+            }
+        }
+    }
+    merged
+}
+
+fn row(chapter: &str, id: &ClauseId, reports: &[(String, &Report)]) -> Option<MatrixRow> {
+    let all: Vec<Option<&ClauseReport>> = reports.iter().map(|(_, report)| report.clause(id)).collect();
+    let latest = all.iter().rev().find_map(|clause| *clause)?;
+    let verdicts: BTreeSet<Word> = all.iter().flatten().map(|clause| clause.verdict).collect();
+    let mut before = Before::default();
+    let cells = all.into_iter().map(|clause| cell(clause, &mut before)).collect();
+    Some(MatrixRow {
+        id: id.clone(),
+        chapter: chapter.to_owned(),
+        level: latest.level,
+        text: latest.text.clone(),
+        differs: verdicts.len() > 1,
+        cells,
+    })
+}
+
+/// What the reports before one say about a clause.
+#[derive(Default)]
+struct Before {
+    last: Option<Word>,
+    decided: Option<Word>,
+}
+
+impl Before {
+    /// How a verdict differs from those before it. A verdict is compared with the last that was decided: what was skipped or
+    /// unclear in between says nothing about the cluster.
+    fn turn(&self, now: Word) -> Option<Turn> {
+        let from = if now.decided() { self.decided.or(self.last) } else { self.last };
+        Turn::between(from?, now)
+    }
+}
+
+fn cell(clause: Option<&ClauseReport>, before: &mut Before) -> MatrixCell {
+    let Some(clause) = clause else { return MatrixCell::default() };
+    let word = clause.verdict;
+    let turn = before.turn(word);
+    before.last = Some(word);
+    if word.decided() {
+        before.decided = Some(word);
+    }
+    let unseen = clause.facets.iter().filter(|facet| facet.seen == Sight::Unseen).cloned();
+    MatrixCell {
+        verdict: Some(word),
+        turn,
+        finding: clause.finding.clone(),
+        measured: clause.tightest().cloned(),
+        spread: clause.spread,
+        unseen: unseen.collect(),
+    }
+}
+
+/// What makes the reports unlike in other ways than what they found.
+fn notes(reports: &[ReportFacts], missing: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    let books: BTreeSet<String> = reports.iter().map(ReportFacts::book_in_words).collect();
+    if books.len() > 1 {
+        let books = books.into_iter().collect::<Vec<_>>().join("; ");
+        notes.push(format!(
+            "the reports are of different books ({books}), so verdicts may differ for that reason; `probity report FOLDER` \
+             judges a run again by the book of this program"
+        ));
+    }
+    if missing > 0 {
+        let (clauses, are) = if missing == 1 { ("clause", "is") } else { ("clauses", "are") };
+        notes.push(format!("{missing} {clauses} {are} not in the book of every report"));
+    }
+    for report in reports {
+        if report.took_us.is_none() {
+            notes.push(format!("the run of {} did not come to its end", report.name));
+        }
+        if report.tool.modified {
+            notes.push(format!("the program of {} was built from modified sources", report.name));
+        }
+    }
+    notes
+}

@@ -1,0 +1,304 @@
+//! Makes one run of several: of the shards of a divided run, or of runs on other nodes of the same cluster.
+//!
+//! Only logs are merged. Histories stay as they are, so each is judged as if its case had run in the merged run: a report
+//! says the same whether its histories come from one run or from several. What does not belong together (another cluster,
+//! another book, another program, a shard that is missing) is refused, unless the user asks for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_case::CaseName;
+use probity_model::verdict::Skip;
+
+use crate::merged_facts::{environment, facts, usage};
+use crate::run_log::{LogLine, RunFacts, Shard};
+
+/// A run to be merged.
+#[derive(Clone, Debug)]
+pub struct RunToMerge {
+    /// Where it was found, for messages.
+    pub place: String,
+    /// Its log.
+    pub log: Vec<LogLine>,
+}
+
+/// What is merged though it does not belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Other clusters, books and programs.
+    pub mixed: bool,
+    /// Shards that are missing: their cases count as never ended.
+    pub incomplete: bool,
+}
+
+/// One log of several runs, and the histories that it names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergedRun {
+    /// The log.
+    pub log: Vec<LogLine>,
+    /// Its histories.
+    pub histories: Vec<MovedHistory>,
+}
+
+/// Where a history was, and where the merged log says that it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedHistory {
+    /// Which run it is of, in the order in which the runs were given.
+    pub run: usize,
+    /// Its place below the folder of that run.
+    pub from: String,
+    /// Its place below the folder of the merged run.
+    pub to: String,
+    /// The case.
+    pub case: CaseName,
+}
+
+/// Why runs are not merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// There is nothing to merge.
+    #[error("there is no run to merge")]
+    Nothing,
+    /// A log does not begin as a log does.
+    #[error("{0}: the log does not say what was asked for")]
+    NoBeginning(String),
+    /// A run is given twice.
+    #[error("{0} and {1} hold the same run")]
+    Twice(String, String),
+    /// Two runs differ in something that must be the same.
+    #[error("{what}: {left} in {left_place}, {right} in {right_place}")]
+    Mixed {
+        /// What differs, as the beginning of a sentence.
+        what: &'static str,
+        /// What it is in the one.
+        left: String,
+        /// The one.
+        left_place: String,
+        /// What it is in the other.
+        right: String,
+        /// The other.
+        right_place: String,
+    },
+    /// A shard is missing.
+    #[error("of the {of} shards of the run, {} {} missing", .missing.join(", "), if .missing.len() == 1 { "is" } else { "are" })]
+    Incomplete {
+        /// How many there should be.
+        of: u32,
+        /// Those that are missing.
+        missing: Vec<String>,
+    },
+}
+
+impl MergeError {
+    /// What the user can do, as the end of a sentence.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Nothing | Self::NoBeginning(_) => "; give folders that `probity run --out` wrote",
+            Self::Twice(..) => "; give each run once",
+            Self::Mixed { .. } => "; one report on both would mislead (--mixed merges them all the same)",
+            Self::Incomplete { .. } => "; give all folders (--incomplete merges what there is)",
+        }
+    }
+}
+
+/// A run with its facts, and when it began after the first of all.
+pub(crate) struct Part<'r> {
+    pub(crate) run: usize,
+    pub(crate) place: &'r str,
+    pub(crate) facts: &'r RunFacts,
+    pub(crate) log: &'r [LogLine],
+    pub(crate) after_us: i64,
+}
+
+/// Merges runs. The result does not depend on the order in which they are given, but for the numbers of the runs.
+///
+/// # Errors
+///
+/// If the runs do not belong together, and are not allowed to be merged all the same.
+pub fn merge(runs: &[RunToMerge], command: &[String], allowed: Allowed) -> Result<MergedRun, MergeError> {
+    let parts = parts(runs)?;
+    let mut warnings = mixtures(&parts);
+    if let Some(mixed) = warnings.first().filter(|_| !allowed.mixed) {
+        return Err(mixed.clone());
+    }
+    match missing_shards(&parts) {
+        Some(incomplete) if !allowed.incomplete => return Err(incomplete),
+        incomplete => warnings.extend(incomplete),
+    }
+    let mut log = vec![LogLine::Began(Box::new(facts(&parts, command)))];
+    log.extend(environment(&parts).map(LogLine::Ready));
+    let warned = warnings.iter().map(|warning| LogLine::Warning { what: warning.to_string() });
+    log.extend(warned);
+    let mut histories = Vec::new();
+    let places = places(&parts);
+    let settled = settled(&parts);
+    let mut skipped = BTreeSet::new();
+    for part in &parts {
+        for (at, line) in part.log.iter().enumerate() {
+            match line {
+                LogLine::CaseEnded { case, history, sha256, began_us, us } => {
+                    let to = places.get(&(part.run, at)).unwrap_or(history).clone();
+                    histories.push(MovedHistory {
+                        run: part.run,
+                        from: history.clone(),
+                        to: to.clone(),
+                        case: case.clone(),
+                    });
+                    log.push(LogLine::CaseEnded {
+                        case: case.clone(),
+                        history: to,
+                        sha256: sha256.clone(),
+                        began_us: began_us + part.after_us,
+                        us: us + part.after_us,
+                    });
+                }
+                LogLine::CaseSkipped { case, reason, .. } => {
+                    let elsewhere = *reason == Skip::OtherShard || settled.contains(case);
+                    if !elsewhere && skipped.insert(case.clone()) {
+                        log.push(line.clone());
+                    }
+                }
+                other => log.extend(shifted(other, part)),
+            }
+        }
+    }
+    log.extend(usage(&parts).map(LogLine::Finished));
+    Ok(MergedRun { log, histories })
+}
+
+/// The runs in the order of their beginnings.
+fn parts(runs: &[RunToMerge]) -> Result<Vec<Part<'_>>, MergeError> {
+    let mut parts = Vec::new();
+    for (run, RunToMerge { place, log }) in runs.iter().enumerate() {
+        let Some(LogLine::Began(facts)) = log.first() else {
+            return Err(MergeError::NoBeginning(place.clone()));
+        };
+        parts.push(Part { run, place, facts, log, after_us: 0 });
+    }
+    parts.sort_by(|a, b| order(a).cmp(&order(b)));
+    let first_us = parts.first().ok_or(MergeError::Nothing)?.facts.began_wall_us;
+    for part in &mut parts {
+        part.after_us = part.facts.began_wall_us - first_us;
+    }
+    let same = |pair: &&[Part<'_>]| order(&pair[0]) == order(&pair[1]);
+    match parts.windows(2).find(same) {
+        Some(pair) => Err(MergeError::Twice(pair[0].place.to_owned(), pair[1].place.to_owned())),
+        None => Ok(parts),
+    }
+}
+
+fn order<'p>(part: &'p Part<'_>) -> (i64, &'p str, Option<Shard>) {
+    (part.facts.began_wall_us, &part.facts.run_id, part.facts.shard)
+}
+
+/// What must be the same in all runs and is not: the first difference of each kind.
+fn mixtures(parts: &[Part<'_>]) -> Vec<MergeError> {
+    type Fact = (&'static str, fn(&Part<'_>) -> String);
+    let facts: [Fact; 4] = [
+        ("the runs are of different clusters", cluster),
+        ("the runs are of different versions of the API server", |part| {
+            part.ground().map(|ground| ground.server.clone()).unwrap_or_default()
+        }),
+        ("the runs are of different books", |part| {
+            let suite = &part.facts.suite;
+            let added = if suite.added.is_empty() {
+                String::new()
+            } else {
+                format!(" with {}", suite.added.join(", "))
+            };
+            format!("{} {} {}{added}", suite.name, suite.version, suite.digest)
+        }),
+        ("the runs are of different programs", |part| {
+            let tool = &part.facts.tool;
+            let modified = if tool.modified { " (modified)" } else { "" };
+            format!("{} {} {}{modified}", tool.name, tool.version, tool.commit)
+        }),
+    ];
+    facts.into_iter().filter_map(|(what, of)| difference(parts, what, of)).collect()
+}
+
+/// Two runs that differ in a fact. What is not known differs from nothing.
+fn difference(parts: &[Part<'_>], what: &'static str, of: fn(&Part<'_>) -> String) -> Option<MergeError> {
+    let mut known = parts.iter().map(|part| (part, of(part))).filter(|(_, fact)| !fact.is_empty());
+    let (first, left) = known.next()?;
+    let (other, right) = known.find(|(_, right)| *right != left)?;
+    let (left_place, right_place) = (first.place.to_owned(), other.place.to_owned());
+    let words = |fact: String| fact.trim().to_owned();
+    Some(MergeError::Mixed { what, left: words(left), left_place, right: words(right), right_place })
+}
+
+/// What a cluster is known by: its own identity, or where that may not be read nothing. The name of a context differs
+/// between users.
+fn cluster(part: &Part<'_>) -> String {
+    part.ground().map(|ground| ground.cluster_uid.clone()).unwrap_or_default()
+}
+
+/// The shards that should be there and are not.
+fn missing_shards(parts: &[Part<'_>]) -> Option<MergeError> {
+    let shards: BTreeSet<Shard> = parts.iter().filter_map(|part| part.facts.shard).collect();
+    let wanted: BTreeSet<u32> = shards.iter().map(|shard| shard.of).collect();
+    wanted.into_iter().find_map(|of| {
+        let all = (0..of).map(|index| Shard { index, of });
+        let missing: Vec<String> =
+            all.filter(|shard| !shards.contains(shard)).map(|shard| shard.to_string()).collect();
+        (!missing.is_empty()).then_some(MergeError::Incomplete { of, missing })
+    })
+}
+
+/// The cases that ran in some run, or were to run and have no result: that they were left out elsewhere says nothing.
+fn settled(parts: &[Part<'_>]) -> BTreeSet<CaseName> {
+    let mut settled = BTreeSet::new();
+    for part in parts {
+        let mut left_out: BTreeSet<&CaseName> = BTreeSet::new();
+        for line in part.log {
+            match line {
+                LogLine::CaseSkipped { case, .. } => drop(left_out.insert(case)),
+                LogLine::CaseEnded { case, .. } | LogLine::CaseBroken { case, .. } => {
+                    settled.insert(case.clone());
+                }
+                _ => {}
+            }
+        }
+        let awaited = part.facts.cases.iter().filter(|planned| !left_out.contains(&planned.case));
+        settled.extend(awaited.map(|planned| planned.case.clone()));
+    }
+    settled
+}
+
+/// The new places of histories whose case ran in several runs: they are numbered, in the order of the runs.
+fn places(parts: &[Part<'_>]) -> BTreeMap<(usize, usize), String> {
+    let mut of_case: BTreeMap<&CaseName, Vec<(usize, usize)>> = BTreeMap::new();
+    let mut runs_of: BTreeMap<&CaseName, BTreeSet<usize>> = BTreeMap::new();
+    for part in parts {
+        for (at, line) in part.log.iter().enumerate() {
+            if let LogLine::CaseEnded { case, .. } = line {
+                of_case.entry(case).or_default().push((part.run, at));
+                runs_of.entry(case).or_default().insert(part.run);
+            }
+        }
+    }
+    let several =
+        of_case.into_iter().filter(|(case, _)| runs_of.get(case).is_some_and(|runs| runs.len() > 1));
+    let numbered = several.flat_map(|(case, lines)| {
+        let place = move |nth: usize| format!("history/{}.{}.jsonl.zst", case.file(), nth + 1);
+        lines.into_iter().enumerate().map(move |(nth, key)| (key, place(nth)))
+    });
+    numbered.collect()
+}
+
+/// A line that says the same in the merged log, on its clock. The lines of which there is one in a log are made anew.
+fn shifted(line: &LogLine, part: &Part<'_>) -> Option<LogLine> {
+    match line {
+        LogLine::CaseBegan { case, us } => {
+            Some(LogLine::CaseBegan { case: case.clone(), us: us + part.after_us })
+        }
+        LogLine::Warning { what } => {
+            Some(LogLine::Warning { what: format!("{}: {what}", part.facts.run_id) })
+        }
+        LogLine::CaseBroken { .. } | LogLine::TriedAgain { .. } | LogLine::Leftover(_) => Some(line.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

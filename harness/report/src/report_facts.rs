@@ -1,0 +1,194 @@
+//! The facts of a report in short, for where several stand side by side: what ran, where, when, and what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_case::Profile;
+use probity_model::measure::seconds;
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Counts, ProfileOutcome, Report};
+use crate::run_log::{Suite, Tool};
+
+/// The facts of a report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ReportFacts {
+    /// What it is called beside the others.
+    pub name: String,
+    /// The run's name.
+    pub run_id: String,
+    /// When the run began.
+    pub began: String,
+    /// How long it took; absent if it did not come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_us: Option<i64>,
+    /// The name of the cluster's context; empty if the run never came so far.
+    pub cluster: String,
+    /// The version of the API server; empty if the run never came so far.
+    pub server: String,
+    /// The nodes and the versions of their kubelets, as far as they may be read.
+    pub nodes: BTreeMap<String, String>,
+    /// The container runtimes of the nodes.
+    pub runtimes: BTreeSet<String>,
+    /// What became of each profile.
+    pub profiles: Vec<ProfileFacts>,
+    /// The clauses by verdict.
+    pub counts: Counts,
+    /// What the user wrote on the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The program that ran.
+    pub tool: Tool,
+    /// The book that the verdicts are of.
+    pub book: Suite,
+    /// How many parts in a hundred of the time a node was overloaded.
+    pub overloaded_percent: i64,
+}
+
+/// What became of a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileFacts {
+    /// Which.
+    pub profile: Profile,
+    /// What became of it.
+    pub result: ProfileOutcome,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
+impl ReportFacts {
+    /// The facts of a report that is called `name`.
+    #[must_use]
+    pub fn of(name: &str, report: &Report) -> Self {
+        let ground = report.environment.clone().unwrap_or_default();
+        let runtimes = ground.nodes.values().map(|node| node.runtime.clone());
+        let profile = |of: &crate::document::ProfileReport| ProfileFacts {
+            profile: of.profile,
+            result: of.result,
+            why: of.why.clone(),
+        };
+        Self {
+            name: name.to_owned(),
+            run_id: report.run_id.clone(),
+            began: report.began.clone(),
+            took_us: report.usage.map(|usage| usage.wall_us),
+            cluster: ground.context,
+            server: ground.server,
+            runtimes: runtimes.filter(|runtime| !runtime.is_empty()).collect(),
+            nodes: ground.nodes.into_iter().map(|(name, node)| (name, node.kubelet)).collect(),
+            profiles: report.result.profiles.iter().map(profile).collect(),
+            counts: report.result.clauses,
+            labels: report.labels.clone(),
+            tool: report.tool.clone(),
+            book: report.judged_by.clone().unwrap_or_else(|| report.suite.clone()),
+            overloaded_percent: report.result.overloaded_percent,
+        }
+    }
+
+    /// The versions of its kubelets, or of the API server if the nodes may not be read.
+    #[must_use]
+    pub fn version(&self) -> String {
+        let kubelets: BTreeSet<&str> =
+            self.nodes.values().map(String::as_str).filter(|kubelet| !kubelet.is_empty()).collect();
+        match (kubelets.is_empty(), self.server.is_empty()) {
+            (false, _) => kubelets.into_iter().collect::<Vec<_>>().join(" and "),
+            (true, false) => self.server.clone(),
+            (true, true) => "no cluster".to_owned(),
+        }
+    }
+
+    /// When the run began, to the second: `2026-11-22 13:42:42 UTC`.
+    #[must_use]
+    pub fn began_in_words(&self) -> String {
+        began_in_words(&self.began)
+    }
+
+    /// The program: its name, version and commit.
+    #[must_use]
+    pub fn program(&self) -> String {
+        let Tool { name, version, commit, modified, .. } = &self.tool;
+        let commit = if commit.is_empty() { String::new() } else { format!(", commit {commit}") };
+        format!("{name} {version}{commit}{}", if *modified { ", modified sources" } else { "" })
+    }
+
+    /// The book: its name, version and the beginning of its digest.
+    #[must_use]
+    pub fn book_in_words(&self) -> String {
+        let Suite { name, version, digest, .. } = &self.book;
+        let digest: String = digest.trim_start_matches("sha256:").chars().take(12).collect();
+        format!("{name} {version} {digest}").trim_end().to_owned()
+    }
+
+    /// The nodes in a word: the name of one, the number of several.
+    #[must_use]
+    pub fn nodes_in_words(&self) -> String {
+        match self.nodes.keys().next() {
+            None => "nodes that may not be read".to_owned(),
+            Some(only) if self.nodes.len() == 1 => only.clone(),
+            Some(_) => format!("{} nodes", self.nodes.len()),
+        }
+    }
+
+    /// All of it in a line, without the name.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let profiles = self.profiles.iter().map(|of| {
+            format!(
+                "{} {}",
+                format!("{:?}", of.profile).to_lowercase(),
+                format!("{:?}", of.result).to_lowercase()
+            )
+        });
+        let took = self.took_us.map_or("without an end".to_owned(), |us| format!("took {}", seconds(us)));
+        let mut words = vec![
+            format!("{} of {} clauses", self.counts.in_words(), self.counts.total),
+            profiles.collect::<Vec<_>>().join(", "),
+            format!("Kubernetes {}", self.version()),
+            format!("cluster {}", self.cluster),
+            self.nodes_in_words(),
+            self.began_in_words(),
+            took,
+            self.program(),
+        ];
+        words.retain(|word| !word.is_empty() && word != "cluster ");
+        words.join("; ")
+    }
+}
+
+/// A time without its fraction and its letters: `2026-11-22 13:42:42 UTC`.
+#[must_use]
+pub fn began_in_words(time: &str) -> String {
+    let whole = time.split('.').next().unwrap_or(time).trim_end_matches('Z');
+    format!("{} UTC", whole.replacen('T', " ", 1))
+}
+
+/// Short names that tell reports apart: by version, and by as little more as it takes.
+#[must_use]
+pub fn names_of(reports: &[&Report]) -> Vec<String> {
+    type Parts<'p> = &'p dyn Fn(&ReportFacts) -> Vec<String>;
+    let facts: Vec<ReportFacts> = reports.iter().map(|report| ReportFacts::of("", report)).collect();
+    let labels = |of: &ReportFacts| of.labels.values().cloned().collect::<Vec<_>>().join(" ");
+    let by: [Parts<'_>; 6] = [
+        &|of| vec![of.version()],
+        &|of| vec![of.version(), labels(of)],
+        &|of| vec![of.version(), of.cluster.clone()],
+        &|of| vec![of.version(), of.nodes_in_words()],
+        &|of| vec![of.version(), of.cluster.clone(), of.nodes_in_words()],
+        &|of| vec![of.version(), of.began_in_words()],
+    ];
+    for parts in by {
+        let names: Vec<String> = facts.iter().map(|of| joined(parts(of))).collect();
+        if names.iter().collect::<BTreeSet<_>>().len() == names.len() {
+            return names;
+        }
+    }
+    facts.iter().enumerate().map(|(at, of)| format!("{} ({})", of.version(), at + 1)).collect()
+}
+
+fn joined(mut parts: Vec<String>) -> String {
+    parts.retain(|part| !part.is_empty());
+    parts.join(", ")
+}

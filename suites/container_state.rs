@@ -1,0 +1,22 @@
+//! The states of a container: waiting, running, terminated, what each of them tells, and the hook that stands before the second.
+
+mod hooks;
+mod states;
+mod times;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "container.state.three-states", judge: states::one_at_a_time },
+        Judge { clause: "container.state.waiting-reason", judge: states::waits_for_a_reason },
+        Judge { clause: "container.state.running-startedat", judge: times::running_since },
+        Judge { clause: "container.state.terminated-fields", judge: times::how_it_ended },
+        Judge { clause: "container.state.poststart-before-running", judge: hooks::hook_before_running },
+        Judge { clause: "container.state.poststart-failure-kills", judge: hooks::failed_hook_kills },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

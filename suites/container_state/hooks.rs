@@ -1,0 +1,185 @@
+//! The hook after the start: it is done before the container is shown to run, and one that fails ends the container.
+
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, seconds, whole_seconds};
+use probity_model::timeline::{At, Life, Revision};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::hooks::{HookKind, HookRun, hook_run};
+use crate::reading::termination::{judge_no_restart, judge_restart};
+
+/// Lives of containers with a hook after the start that can be told from outside, each with the hook.
+fn hooked<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Value, HookKind)> {
+    run.lives().undisturbed().into_iter().filter_map(|life| {
+        let hook = life.container.lifecycle("postStart")?;
+        Some((life, hook, HookKind::of(hook)?))
+    })
+}
+
+/// The first revision that shows this life running.
+fn shown_running<'t, 'h>(life: &Life<'t, 'h>) -> Option<&'t Revision<'h>> {
+    life.revisions().find(|(_, status)| status.is_running()).map(|(revision, _)| revision)
+}
+
+/// No revision shows a container running before its hook is done, and soon after that one does.
+pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (life, hook, kind) in hooked(run).filter(|(life, ..)| life.is_numbered()) {
+        seen.applies();
+        if !life.holes.is_empty() {
+            continue;
+        }
+        if let HookKind::Sleep(span) = kind {
+            judge_sleep(clause, &life, whole_seconds(span), seen);
+            continue;
+        }
+        let Some(run) = hook_run(&life, hook) else {
+            judge_unseen_hook(clause, &life, seen);
+            continue;
+        };
+        if failed(kind, &run) {
+            continue;
+        }
+        match (shown_running(&life), &run.ended) {
+            (Some(shown), None) => {
+                let finding = format!("{} is shown to run, and its hook is not done", life.name());
+                seen.violated(finding, [run.began.id, shown.id]);
+            }
+            (Some(shown), Some(ended)) => judge_order(clause, &life, (kind, &run, ended), shown, seen),
+            (None, Some(ended))
+                if life.lives_on() && life.watched_for(ended, clause.slack_us()) && is_alone(&life) =>
+            {
+                let late = seconds(clause.slack_us());
+                let finding = format!(
+                    "the hook of {} was done, and it was not shown to run within {late}",
+                    life.name()
+                );
+                seen.violated(finding, run.events());
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+/// Whether no other container with a hook holds the pod's worker up.
+fn is_alone(life: &Life<'_, '_>) -> bool {
+    let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
+    others.filter(|other| other.lifecycle("postStart").is_some()).count() == 0
+}
+
+fn judge_order(
+    clause: &Clause,
+    life: &Life<'_, '_>,
+    (kind, run, ended): (HookKind, &HookRun, &At),
+    shown: &Revision<'_>,
+    seen: &mut Seen,
+) {
+    let events = run.events().into_iter().chain([life.began.id, shown.id]);
+    // The target writes down that it has answered after it did.
+    if life.run.clocks.order(&shown.at, &ended.earlier(clause.tolerance_us("written-late"))) == Order::Before
+    {
+        let finding = format!("{} is shown to run before its hook is done", life.name());
+        if life.run.stalled_at(ended) > 0 {
+            seen.doubt(Doubt::TooClose, finding, events);
+        } else {
+            seen.violated(finding, events);
+        }
+        return;
+    }
+    seen.fine(events);
+    seen.facet("hook", kind.word());
+    if is_alone(life) && life.number > 0 || life.pod.containers.len() == 1 {
+        let quantity =
+            format!("from the end of the hook of {} to the revision that shows it running", life.name());
+        life.within(seen, quantity, (ended, shown), clause.in_time());
+    }
+}
+
+/// A hook that only sleeps is not seen: the container runs so long before it is shown to. The process begins a little later than
+/// the kubelet knows of it.
+fn judge_sleep(clause: &Clause, life: &Life<'_, '_>, span: i64, seen: &mut Seen) {
+    let Some(shown) = shown_running(life) else { return };
+    let late = clause.tolerance_us("process-begins");
+    let bound = Bound::at_least(span - late, format!("the seconds of the hook - {}", seconds(late)));
+    let quantity = format!("from the start of {} to the revision that shows it running", life.name());
+    if life.within(seen, quantity, (&life.began, shown), bound) == Some(probity_model::measure::Fit::Met) {
+        seen.facet("hook", "sleep");
+    }
+}
+
+/// A container that runs without its hook having come.
+fn judge_unseen_hook(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
+    let Some(shown) = shown_running(life).filter(|_| life.holes.is_empty()) else { return };
+    if life.lives_on() && life.watched_for(&shown.at, clause.slack_us()) {
+        let finding = format!("{} is shown to run, and its hook never came", life.name());
+        seen.violated(finding, [life.began.id, shown.id]);
+    }
+}
+
+/// Whether a hook failed: a command with another status than 0. What a request is answered with is not looked at.
+fn failed(kind: HookKind, run: &HookRun) -> bool {
+    kind == HookKind::Exec && run.outcome.is_some_and(|status| status != 0)
+}
+
+/// A container whose hook fails is killed, and then its restart policy counts; an answer of any status is no failure.
+pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (life, hook, kind) in hooked(run).filter(|(life, ..)| life.holes.is_empty()) {
+        let Some(run) = hook_run(&life, hook) else { continue };
+        let Some(ended) = run.ended.clone().filter(|ended| life.before_deletion(ended)) else { continue };
+        if failed(kind, &run) {
+            seen.applies();
+            judge_kill(clause, &life, (&run, &ended), seen);
+        } else if kind == HookKind::Http && !is_success(run.outcome) {
+            seen.applies();
+            judge_survival(clause, &life, (&run, &ended), seen);
+        }
+    }
+}
+
+/// Whether an answer has one of the statuses that are successes of probes, by the document on probes: 200 to 399.
+fn is_success(status: Option<u16>) -> bool {
+    status.is_some_and(|status| (200..400).contains(&status))
+}
+
+fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (run, ended): (&HookRun, &At), seen: &mut Seen) {
+    match life.stop() {
+        Some(stop) if life.before_deletion(&stop.at) => {
+            let quantity = format!("from the failure of the hook of {} to the stop signal", life.name());
+            life.within(seen, quantity, (ended, stop), clause.in_time());
+            if life.event("FailedPostStartHook", "").is_some() {
+                seen.facet("hook", "exec");
+            }
+            if life.policy() == "Never" {
+                judge_no_restart(life, stop, seen);
+            } else {
+                judge_restart(life, stop, seen);
+            }
+        }
+        None if life.lives_on() && life.watched_for(ended, clause.slack_us()) => {
+            let late = seconds(clause.slack_us());
+            let finding =
+                format!("the hook of {} failed, and no stop signal came within {late}", life.name());
+            seen.violated(finding, run.events());
+        }
+        _ => {}
+    }
+}
+
+fn judge_survival(clause: &Clause, life: &Life<'_, '_>, (run, ended): (&HookRun, &At), seen: &mut Seen) {
+    match life.stop() {
+        Some(stop)
+            if life.before_deletion(&stop.at)
+                && life.only_probes_stop_it()
+                && life.container.probes.is_empty() =>
+        {
+            let finding = format!("{} was stopped after its hook was answered with an error", life.name());
+            seen.violated(finding, run.events().into_iter().chain([stop.id]));
+        }
+        None if life.watched_for(ended, clause.slack_us()) => {
+            seen.fine(run.events());
+            seen.facet("hook", "httpGet");
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,130 @@
+//! Which state a container is shown in: one, the right one, and with a reason where it waits.
+
+use std::collections::BTreeSet;
+
+use probity_model::clocks::Order;
+use probity_model::measure::Fit;
+use probity_model::timeline::{ContainerLife, Life, PodLife, Revision, State};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::ends::{End, is_undivided};
+use crate::reading::statuses::statuses;
+
+/// The fields of a state, by the Kubernetes API reference.
+const STATES: [&str; 3] = ["waiting", "running", "terminated"];
+/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
+const CRASH_LOOP: &str = "CrashLoopBackOff";
+
+/// Each status has exactly one state, and it is the one that the container is in.
+pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut shown = BTreeSet::new();
+        for revision in &pod.revisions {
+            for (name, status) in statuses(revision) {
+                let there = |state: &&&str| status["state"].get(**state).is_some_and(|of| !of.is_null());
+                let states: Vec<&&str> = STATES.iter().filter(there).collect();
+                let [one] = states.as_slice() else {
+                    let states =
+                        if states.is_empty() { "no state".to_owned() } else { format!("{states:?} at once") };
+                    seen.violated(format!("{}/{name} is shown with {states}", pod.key), [revision.id]);
+                    continue;
+                };
+                if shown.insert((name, **one)) {
+                    seen.fine([revision.id]);
+                    seen.facet("state", **one);
+                    seen.facet("container", pod.container(name).map_or("ephemeral", |of| of.kind.word()));
+                }
+            }
+        }
+    }
+    for life in run.lives().whole().undisturbed() {
+        judge_end_of_the_living(&life, seen);
+        judge_run_of_the_dead(clause, &life, seen);
+    }
+}
+
+/// A container whose process is heard of afterwards cannot have terminated.
+fn judge_end_of_the_living(life: &Life<'_, '_>, seen: &mut Seen) {
+    let Some(last) = life.last_line().filter(|_| life.is_numbered()) else { return };
+    let ended = life.revisions().find(|(revision, status)| {
+        matches!(status.state, State::Terminated { .. })
+            && life.run.clocks.order(&revision.at, &last.at) == Order::Before
+    });
+    if let Some((revision, _)) = ended {
+        let finding = format!("{} is shown as terminated, and its process goes on", life.name());
+        seen.violated(finding, [life.began.id, revision.id, last.id]);
+    }
+}
+
+/// A container whose process has ended is not shown to run for long.
+fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
+    let Some(end) = End::of(life).filter(|_| life.is_numbered() && is_undivided(life)) else { return };
+    let Some(gone) = &end.latest else { return };
+    let late = life.revisions().filter(|(revision, status)| {
+        status.is_running()
+            && life.before_deletion(&revision.at)
+            && life.run.clocks.order(gone, &revision.at) == Order::Before
+    });
+    if let Some((revision, _)) = late.last() {
+        let quantity = format!("from the end of {} to the last revision that shows it running", life.name());
+        life.within(seen, quantity, (gone, revision), clause.in_time());
+    }
+}
+
+/// A container that waits says for what. Between its creation and its start a kubelet may have no word for it.
+pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container) in run.containers() {
+        let mut unsaid: Option<&Revision<'_>> = None;
+        let mut said = BTreeSet::new();
+        for revision in pod.revisions.iter().filter(|revision| !revision.gone) {
+            let status = revision.container(&container.name);
+            let reason = match status.as_ref().map(|status| &status.state) {
+                Some(State::Waiting { reason }) => *reason,
+                _ => {
+                    judge_unsaid(run, clause, (pod, container), (unsaid.take(), revision), seen);
+                    continue;
+                }
+            };
+            if reason.is_empty() {
+                unsaid = unsaid.or(Some(revision));
+                continue;
+            }
+            judge_unsaid(run, clause, (pod, container), (unsaid.take(), revision), seen);
+            if reason == CRASH_LOOP && !may_loop(pod, container, revision) {
+                let finding = format!("{}/{} waits for a back-off, and never ended", pod.key, container.name);
+                seen.violated(finding, [revision.id]);
+            } else if said.insert(reason) {
+                seen.fine([revision.id]);
+                seen.facet("reason", reason);
+            }
+        }
+        if let (Some(unsaid), Some(last)) = (unsaid, pod.last()) {
+            judge_unsaid(run, clause, (pod, container), (Some(unsaid), last), seen);
+        }
+    }
+}
+
+/// How long a container waited without a reason.
+fn judge_unsaid(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    (unsaid, until): (Option<&Revision<'_>>, &Revision<'_>),
+    seen: &mut Seen,
+) {
+    let Some(unsaid) = unsaid else { return };
+    let quantity = format!("for how long {}/{} waits without a reason", pod.key, container.name);
+    let Some(measured) = run.measure(quantity, &pod.node, unsaid, until, clause.in_time()) else { return };
+    if measured.fit() != Fit::Met {
+        seen.measure(measured);
+    }
+}
+
+/// Whether a revision shows that the container has ended before: restarts, or how it ended the last time.
+fn may_loop(pod: &PodLife<'_>, container: &ContainerLife<'_>, revision: &Revision<'_>) -> bool {
+    let ended = |status: &Value| !status["lastState"]["terminated"].is_null();
+    let mut shown = statuses(revision).filter(|(name, _)| *name == container.name);
+    let hooked = pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
+    hooked || shown.any(|(_, status)| ended(status) || status["restartCount"].as_u64() > Some(0))
+}

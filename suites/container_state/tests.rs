@@ -1,0 +1,263 @@
+//! Hand-written histories for the judges of the states of containers.
+
+use probity_composer::{Composer, Told, running_status, timestamp};
+use probity_script::witness::{Exiting, Fact};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const STATES: &str = "container.state.three-states";
+const REASON: &str = "container.state.waiting-reason";
+const STARTED: &str = "container.state.running-startedat";
+const ENDED: &str = "container.state.terminated-fields";
+const HOOK: &str = "container.state.poststart-before-running";
+const FAILED: &str = "container.state.poststart-failure-kills";
+
+/// A pod with one container, whose process began at 1 s.
+fn pod(clause: &str, container: Value) -> Composer {
+    let mut run = Composer::new(&[clause]);
+    run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
+    run
+}
+
+fn plain(clause: &str) -> Composer {
+    pod(clause, json!({ "name": "target" }))
+}
+
+fn status(restarts: u64, state: Value, last: Value) -> Value {
+    json!({
+        "phase": "Running", "podIP": "10.0.0.7",
+        "containerStatuses": [{
+            "name": "target", "restartCount": restarts, "ready": false, "started": true,
+            "containerID": format!("containerd://target-{restarts}"), "state": state, "lastState": last,
+        }],
+    })
+}
+
+fn running(at: f64) -> Value {
+    json!({ "running": { "startedAt": timestamp(at) } })
+}
+
+fn ended(code: i64, reason: &str, from: f64, to: f64) -> Value {
+    json!({ "terminated": {
+        "exitCode": code, "reason": reason, "startedAt": timestamp(from), "finishedAt": timestamp(to),
+    } })
+}
+
+fn exits(run: &mut Composer, at: f64, code: u8) {
+    run.fact(at, Fact::Exiting(Exiting { code, why: "plan".to_owned() }));
+    run.left(at + 0.01);
+}
+
+#[test]
+fn one_state_at_a_time_holds_and_two_or_none_do_not() {
+    let judged = |state: Value| {
+        let mut run = plain(STATES);
+        run.status(1.5, &status(0, state, json!({})));
+        verdict(&run.done(), STATES)
+    };
+    assert_eq!(judged(running(1.0)), "holds");
+    assert_eq!(judged(json!({ "running": {}, "waiting": {} })), "violated");
+    assert_eq!(judged(json!({})), "violated");
+}
+
+#[test]
+fn a_process_that_goes_on_is_not_over() {
+    let judged = |last_line: f64| {
+        let mut run = plain(STATES);
+        run.status(1.5, &status(0, running(1.0), json!({})));
+        run.status(5.0, &status(0, ended(0, "Completed", 1.0, 4.0), json!({})));
+        run.probe(last_line, "/", 200);
+        verdict(&run.done(), STATES)
+    };
+    assert_eq!(judged(4.0), "holds");
+    assert_eq!(judged(6.0), "violated");
+}
+
+#[test]
+fn a_process_that_is_over_does_not_run_for_long() {
+    let judged = |shown: f64| {
+        let mut run = plain(STATES);
+        run.status(1.5, &status(0, running(1.0), json!({})));
+        exits(&mut run, 3.0, 1);
+        run.status(shown, &status(0, running(1.0), json!({})));
+        run.reading(shown + 1.0);
+        verdict(&run.done(), STATES)
+    };
+    assert_eq!(judged(4.0), "holds");
+    assert_eq!(judged(10.0), "violated");
+}
+
+#[test]
+fn a_waiting_container_says_for_what() {
+    let judged = |state: Value, until: f64| {
+        let mut run = plain(REASON);
+        run.status(0.5, &status(0, state, json!({})));
+        run.status(until, &status(0, running(1.0), json!({})));
+        verdict(&run.done(), REASON)
+    };
+    assert_eq!(judged(json!({ "waiting": { "reason": "ContainerCreating" } }), 1.5), "holds");
+    assert_eq!(judged(json!({ "waiting": {} }), 8.0), "violated");
+    assert_eq!(judged(json!({ "waiting": {} }), 1.5), "inconclusive", "it may be between creation and start");
+    assert_eq!(judged(json!({ "waiting": { "reason": "CrashLoopBackOff" } }), 1.5), "violated");
+}
+
+#[test]
+fn started_at_is_when_the_process_began() {
+    let judged = |started: f64| {
+        let mut run = plain(STARTED);
+        run.status(1.5, &status(0, running(started), json!({})));
+        verdict(&run.done(), STARTED)
+    };
+    assert_eq!(judged(1.0), "holds");
+    assert_eq!(judged(6.0), "violated");
+    assert_eq!(judged(-4.0), "violated");
+}
+
+#[test]
+fn a_start_that_comes_late_while_the_node_was_held_up_is_a_doubt() {
+    let mut run = plain(STARTED);
+    run.noise_by(probity_model::history::Listener::Node, 1.0, 6.0);
+    run.status(7.0, &status(0, running(6.0), json!({})));
+    assert_eq!(verdict(&run.done(), STARTED), "inconclusive");
+}
+
+/// The process exits with 3 at 3 s, and this is shown of it.
+fn shown(state: Value) -> &'static str {
+    let mut run = plain(ENDED);
+    run.status(1.5, &status(0, running(1.0), json!({})));
+    exits(&mut run, 3.0, 3);
+    run.status(3.5, &status(0, state, json!({}))).reading(4.0);
+    verdict(&run.done(), ENDED)
+}
+
+#[test]
+fn an_end_is_shown_as_the_process_told_it() {
+    assert_eq!(shown(ended(3, "Error", 1.0, 3.0)), "holds");
+    assert_eq!(shown(ended(1, "Error", 1.0, 3.0)), "violated", "another status");
+    assert_eq!(shown(ended(3, "Completed", 1.0, 3.0)), "violated", "a reason that says otherwise");
+    assert_eq!(shown(ended(3, "", 1.0, 3.0)), "violated", "no reason");
+    assert_eq!(shown(ended(3, "Error", 1.0, 13.0)), "violated", "another end");
+    assert_eq!(shown(ended(3, "Error", -9.0, 3.0)), "violated", "another start");
+    assert_eq!(shown(json!({ "terminated": { "exitCode": 3, "reason": "Error" } })), "violated", "no times");
+}
+
+#[test]
+fn an_end_that_is_never_shown_is_a_violation_unless_the_case_ends() {
+    let judged = |until: f64| {
+        let mut run = plain(ENDED);
+        run.status(1.5, &status(0, running(1.0), json!({})));
+        exits(&mut run, 3.0, 3);
+        run.reading(until);
+        verdict(&run.done(), ENDED)
+    };
+    assert_eq!(judged(20.0), "violated");
+    assert_eq!(judged(4.0), "inconclusive");
+}
+
+#[test]
+fn whoever_ends_without_a_word_was_killed() {
+    let judged = |code: i64, lost: bool| {
+        let mut run = plain(ENDED);
+        run.signal(2.0, "SIGTERM");
+        if lost {
+            run.lose_line();
+        }
+        run.left(4.0).status(4.5, &status(0, ended(code, "Error", 1.0, 4.0), json!({}))).reading(5.0);
+        verdict(&run.done(), ENDED)
+    };
+    assert_eq!(judged(137, false), "holds");
+    assert_eq!(judged(1, false), "violated");
+    assert_ne!(judged(1, true), "violated", "its last word may be lost");
+}
+
+fn with_hook(clause: &str, hook: Value) -> Composer {
+    pod(clause, json!({ "name": "target", "lifecycle": { "postStart": hook } }))
+}
+
+fn command() -> Value {
+    json!({ "exec": { "command": ["/agnhost-rs", "exec", "prepare"] } })
+}
+
+#[test]
+fn a_container_is_shown_to_run_after_its_hook() {
+    let judged = |shown: f64| {
+        let mut run = with_hook(HOOK, command());
+        run.status(1.1, &status(0, json!({ "waiting": { "reason": "ContainerCreating" } }), json!({})));
+        if shown < 3.0 {
+            run.status(shown, &running_status("target", 1.1, true, true, 0));
+        }
+        run.exec(3.0, "prepare", Some(0));
+        if shown > 3.0 {
+            run.status(shown, &running_status("target", 1.1, true, true, 0));
+        }
+        run.reading(shown + 9.0);
+        verdict(&run.done(), HOOK)
+    };
+    assert_eq!(judged(3.5), "holds");
+    assert_eq!(judged(2.0), "violated");
+    assert_eq!(judged(12.0), "violated", "long after it");
+}
+
+#[test]
+fn a_hook_that_sleeps_lasts_as_long_as_it_says() {
+    let judged = |shown: f64| {
+        let mut run = with_hook(HOOK, json!({ "sleep": { "seconds": 4 } }));
+        run.running(shown, true, true, 0);
+        verdict(&run.done(), HOOK)
+    };
+    assert_eq!(judged(5.2), "holds");
+    assert_eq!(judged(2.0), "violated");
+}
+
+#[test]
+fn a_container_without_its_hook_is_a_violation_unless_lines_are_missing() {
+    let judged = |lost: bool| {
+        let mut run = with_hook(HOOK, command());
+        if lost {
+            run.lose_line();
+        }
+        run.running(2.0, true, true, 0).probe(9.0, "/", 200);
+        run.reading(20.0);
+        verdict(&run.done(), HOOK)
+    };
+    assert_eq!(judged(false), "violated");
+    assert_eq!(judged(true), "inconclusive");
+}
+
+#[test]
+fn a_failed_hook_stops_its_container() {
+    let judged = |stop: Option<f64>, until: f64| {
+        let mut run = with_hook(FAILED, command());
+        run.exec(2.0, "prepare", Some(1));
+        if let Some(stop) = stop {
+            run.event(stop, "Warning", "FailedPostStartHook", "PostStartHook failed");
+            run.signal(stop, "SIGTERM");
+            run.left(stop + 0.1).start(stop + 1.0, 1).running(stop + 1.5, true, true, 1);
+        }
+        run.reading(until);
+        verdict(&run.done(), FAILED)
+    };
+    assert_eq!(judged(Some(2.2), 5.0), "holds");
+    assert_eq!(judged(Some(9.0), 12.0), "violated");
+    assert_eq!(judged(None, 20.0), "violated");
+    assert_eq!(judged(None, 3.0), "inconclusive");
+}
+
+#[test]
+fn an_answer_of_any_status_is_no_failure() {
+    let judged = |stopped: bool| {
+        let hook = json!({ "httpGet": { "path": "/prepare", "port": 8080 } });
+        let mut run = with_hook(FAILED, hook);
+        let mut told = Told::get("/prepare", 500);
+        told.headers = vec![("User-Agent".to_owned(), "kube-lifecycle/1.36".to_owned())];
+        run.http(2.0, &told);
+        if stopped {
+            run.signal(3.0, "SIGTERM");
+        }
+        run.reading(20.0);
+        verdict(&run.done(), FAILED)
+    };
+    assert_eq!(judged(false), "holds");
+    assert_eq!(judged(true), "violated");
+}

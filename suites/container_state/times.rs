@@ -1,0 +1,135 @@
+//! Since when a container runs, and how it ended: what the API shows against what its process says.
+
+use std::collections::BTreeSet;
+
+use probity_model::measure::{Fit, seconds};
+use probity_model::timeline::{At, Happened, Life, Revision, State};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::{End, has_wall_clock, second, shown_ends};
+
+/// What a runtime calls an end with status 0, as the Kubernetes documentation shows it.
+const COMPLETED: &str = "Completed";
+
+/// `startedAt` of a container that runs is the second in which its process began.
+pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().only(|life| life.is_numbered() && has_wall_clock(life)) {
+        let mut told = BTreeSet::new();
+        for (revision, status) in life.revisions() {
+            let State::Running { started } = status.state else { continue };
+            match started {
+                None => {
+                    let finding = format!("{} is shown to run, and not since when", life.name());
+                    seen.violated(finding, [life.began.id, revision.id]);
+                }
+                Some(since) if told.insert(since) => {
+                    let shown = second(&life, revision, since);
+                    judge_instant(clause, &life, ("startedAt", &shown), (&life.began, &life.began), seen);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// A container that ended shows with which status, why, from when and until when.
+pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
+        let Some(end) = End::of(&life) else { continue };
+        let mut told = BTreeSet::new();
+        for (revision, state) in shown_ends(&life) {
+            let State::Terminated { code, reason, started, finished } = state else { continue };
+            if told.insert((code, reason, started, finished)) {
+                judge_status(&life, &end, revision, (code, reason), seen);
+                let instants = [
+                    ("startedAt", started, &life.began, &life.began),
+                    ("finishedAt", finished, &end.earliest, end.at()),
+                ];
+                for (field, shown, from, to) in instants {
+                    match shown {
+                        Some(at) if has_wall_clock(&life) => {
+                            judge_instant(
+                                clause,
+                                &life,
+                                (field, &second(&life, revision, at)),
+                                (from, to),
+                                seen,
+                            );
+                        }
+                        Some(_) => {}
+                        None => {
+                            let finding = format!("{} has ended, and no {field} is shown", life.name());
+                            seen.violated(finding, [end.earliest.id, revision.id]);
+                        }
+                    }
+                }
+            }
+        }
+        let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
+        // What was started again is not in the state Terminated any more: its last end may go unshown.
+        let outside = life.lives_again().is_some() || life.pod.was_ended_from_outside();
+        if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
+            let finding =
+                format!("{} has ended, and no revision shows it within {}", life.name(), seconds(unshown));
+            seen.violated(finding, [Some(end.earliest.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+/// The exit status that is shown is the process's own, and the reason fits it.
+fn judge_status(
+    life: &Life<'_, '_>,
+    end: &End,
+    revision: &Revision<'_>,
+    (code, reason): (i64, &str),
+    seen: &mut Seen,
+) {
+    let events = [life.began.id, end.earliest.id, revision.id];
+    let name = life.name();
+    if let Some(truth) = end.code.filter(|truth| *truth != code) {
+        seen.violated(format!("{name} ended with status {truth}, and {code} is shown"), events);
+        return;
+    }
+    let fits = !reason.is_empty() && (reason == COMPLETED) == (code == 0);
+    let said = if reason.is_empty() { "no reason" } else { reason };
+    seen.check(fits, || format!("{name} ended with status {code}, and {said} is shown for it"), events);
+    if fits && end.code.is_some() {
+        let way = if end.was_killed(life) {
+            "killed"
+        } else if code == 0 {
+            "zero"
+        } else {
+            "status"
+        };
+        seen.facet("exit", way);
+    }
+}
+
+/// An instant that is shown lies between two that are known, as far as the slack goes.
+fn judge_instant(
+    clause: &Clause,
+    life: &Life<'_, '_>,
+    (field, shown): (&str, &At),
+    (from, to): (&At, &At),
+    seen: &mut Seen,
+) {
+    let what = if field == "startedAt" { "the start" } else { "the end" };
+    let (run, bound) = (life.run, || clause.in_time());
+    let late = run.measure(
+        format!("from {what} of {} to its {field}", life.name()),
+        &life.node,
+        from,
+        shown,
+        bound(),
+    );
+    let early =
+        run.measure(format!("from the {field} of {} to {what}", life.name()), &life.node, shown, to, bound());
+    // One of the two says how far apart they are, and the other is below zero.
+    for measured in [late, early].into_iter().flatten() {
+        if measured.fit() != Fit::Met {
+            seen.measure(measured);
+            return;
+        }
+    }
+    seen.fine([life.began.id, from.id, shown.id()]);
+}

@@ -1,0 +1,29 @@
+//! A pod's phase and its lifetime: what the phase is at each moment, what it never is, and what a pod keeps as long as it exists.
+
+mod lifetime;
+mod phases;
+mod removal;
+mod terminal;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "pod.phase.values", judge: phases::one_of_five },
+        Judge { clause: "pod.phase.starts-pending", judge: phases::starts_pending },
+        Judge { clause: "pod.phase.running", judge: phases::running_means },
+        Judge { clause: "pod.phase.moves-to-running", judge: phases::moves_to_running },
+        Judge { clause: "pod.phase.succeeded", judge: terminal::succeeded },
+        Judge { clause: "pod.phase.failed", judge: terminal::failed },
+        Judge { clause: "pod.phase.not-kubectl-status", judge: phases::shown_beside },
+        Judge { clause: "pod.phase.terminal-sticky", judge: terminal::is_for_good },
+        Judge { clause: "pod.phase.terminal-before-removal", judge: removal::terminal_first },
+        Judge { clause: "pod.lifecycle.unique-uid", judge: lifetime::own_uid },
+        Judge { clause: "pod.lifecycle.scheduled-once", judge: lifetime::one_node },
+        Judge { clause: "pod.lifecycle.volume-tied-to-uid", judge: lifetime::volume_stays },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! What a pod has for its whole life, and for no longer: its UID, its node, its volumes.
+
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+
+/// Each pod has a UID of its own, also one that takes the name of another.
+pub(super) fn own_uid(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (at, pod) in run.pods.iter().enumerate().filter(|(_, pod)| !pod.uid.is_empty()) {
+        let gone = pod.revisions.iter().find(|revision| revision.gone);
+        if let (Some(gone), Some(last)) = (gone, pod.last())
+            && last.id > gone.id
+        {
+            let finding = format!("{} was removed, and a pod came with the same UID", pod.key);
+            seen.violated(finding, [gone.id, last.id]);
+        }
+        for other in &run.pods[at + 1..] {
+            let (Some(one), Some(two)) = (pod.revisions.first(), other.revisions.first()) else { continue };
+            if pod.uid == other.uid {
+                let finding = format!("{} and {} have the same UID", pod.name, other.name);
+                seen.violated(finding, [one.id, two.id]);
+            } else if pod.name == other.name {
+                seen.fine([one.id, two.id]);
+                seen.facet("pods", "replaced");
+            } else {
+                seen.fine([one.id, two.id]);
+                seen.facet("pods", "beside");
+            }
+        }
+    }
+}
+
+/// A pod that was bound to a node stays there, and its processes are heard from there.
+pub(super) fn one_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let node = |revision: &Revision<'_>| revision.object["spec"]["nodeName"].as_str().map(str::to_owned);
+    for pod in &run.pods {
+        let Some((bound, at)) = pod.revisions.iter().find_map(|one| Some((one, node(one)?))) else {
+            continue;
+        };
+        let moved =
+            pod.revisions.iter().find(|later| later.id > bound.id && node(later).as_ref() != Some(&at));
+        if let Some(moved) = moved {
+            let now = node(moved).unwrap_or_else(|| "none".to_owned());
+            seen.violated(
+                format!("{} was bound to {at}, and its node became {now}", pod.key),
+                [bound.id, moved.id],
+            );
+        }
+        for attempt in pod.containers.iter().flat_map(|of| &of.attempts) {
+            let finding =
+                || format!("{} is bound to {at}, and a process of it runs on {}", pod.key, attempt.node);
+            seen.check(attempt.node == at, finding, [bound.id, attempt.began.id]);
+        }
+    }
+}
+
+/// A volume of the pod survives its containers, and not the pod: the target counts its lives in a file there.
+pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (at, pod) in run.pods.iter().enumerate() {
+        for container in &pod.containers {
+            let told =
+                container.attempts.iter().filter(|attempt| attempt.is_numbered() && attempt.holes.is_empty());
+            let told: Vec<_> = told.collect();
+            let mut last: Option<&&probity_model::timeline::Attempt<'_>> = None;
+            for attempt in &told {
+                match last {
+                    Some(before) if before.number == attempt.number => {
+                        let finding = format!(
+                            "the file on a volume of {}/{} was lost by a restart",
+                            pod.key, container.name
+                        );
+                        seen.violated(finding, [before.began.id, attempt.began.id]);
+                    }
+                    Some(before) if before.number + 1 == attempt.number => {
+                        seen.fine([before.began.id, attempt.began.id]);
+                        seen.facet("volume", "kept");
+                    }
+                    _ => {}
+                }
+                last = Some(attempt);
+            }
+            if let (Some(first), Some(before)) = (told.first(), earlier(run, at, pod)) {
+                let finding = || {
+                    format!("a file of a pod before was found on a volume of {}/{}", pod.key, container.name)
+                };
+                seen.check(first.number == 0, finding, [before, first.began.id]);
+                if first.number == 0 {
+                    seen.facet("volume", "new");
+                }
+            }
+        }
+    }
+}
+
+/// The end of a pod that had the name of this one before it.
+fn earlier(run: &Timeline<'_>, at: usize, pod: &PodLife<'_>) -> Option<probity_model::EventId> {
+    let mut before = run.pods[..at].iter().filter(|other| other.name == pod.name && other.uid != pod.uid);
+    before.find_map(|other| Some(other.revisions.iter().find(|revision| revision.gone)?.id))
+}

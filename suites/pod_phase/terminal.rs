@@ -1,0 +1,106 @@
+//! The phases that a pod never leaves, by how its containers ended.
+
+use probity_model::clocks::Order;
+use probity_model::measure::seconds;
+use probity_model::timeline::{PodLife, Revision, State};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::End;
+use crate::reading::mains::{is_plain, lives_of, mains, over};
+
+/// All containers ended with success and none comes back: Succeeded, and nothing else is.
+pub(super) fn succeeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge(run, clause, true, seen);
+}
+
+/// All containers ended, one of them in failure, and none comes back: Failed, and nothing else is.
+pub(super) fn failed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge(run, clause, false, seen);
+}
+
+fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
+    let wanted = if well { "Succeeded" } else { "Failed" };
+    for pod in run.pods.iter().filter(|pod| is_plain(run, pod)) {
+        let shown = pod.over().filter(|shown| run.before_deletion(pod, &shown.at));
+        if let Some(shown) = shown.filter(|shown| shown.phase() == wanted) {
+            judge_living(run, pod, shown, seen);
+        }
+        let Some(end) = over(run, pod).filter(|end| end.well == well && run.before_deletion(pod, &end.at))
+        else {
+            continue;
+        };
+        match shown {
+            Some(shown) if shown.phase() == wanted => {
+                let quantity = format!("from the last end of {} to the phase {wanted}", pod.key);
+                seen.within(run, &pod.node, quantity, (&end.at, shown), clause.in_time());
+                seen.facet("policy", pod.restart_policy());
+                let killed = mains(pod).any(|of| {
+                    lives_of(run, pod, of)
+                        .next_back()
+                        .is_some_and(|last| End::of(&last).is_some_and(|end| end.was_killed(&last)))
+                });
+                seen.facet("end", if killed { "killed" } else { "exit" });
+            }
+            Some(shown) => {
+                let finding = format!("{} is over, and it is {} instead of {wanted}", pod.key, shown.phase());
+                seen.violated(finding, [end.at.id, shown.id]);
+            }
+            None if run.watched_for(pod, &end.at, clause.slack_us()) => {
+                let late = seconds(clause.slack_us());
+                let phase = pod.last().map_or("", Revision::phase);
+                let finding = format!("{} is over, and still {phase} after {late}", pod.key);
+                seen.violated(
+                    finding,
+                    [Some(end.at.id), pod.last().map(|last| last.id)].into_iter().flatten(),
+                );
+            }
+            None => {}
+        }
+    }
+}
+
+/// No process of the pod's main containers is heard of after the pod was over, and none had ended in a way that brings it back.
+fn judge_living(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
+    for container in mains(pod) {
+        let Some(last) = lives_of(run, pod, container).next_back() else { continue };
+        let alive = last.last_line().filter(|line| run.clocks.order(&shown.at, &line.at) == Order::Before);
+        if let Some(line) = alive {
+            let finding = format!("{} is {}, and {} goes on", pod.key, shown.phase(), container.name);
+            seen.violated(finding, [shown.id, line.id]);
+        }
+    }
+}
+
+/// A pod that is over stays so: its phase does not change, and nothing in it runs again.
+pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let Some(over) = pod.over() else { continue };
+        let (phase, mut later) = (over.phase(), pod.revisions.iter().filter(|later| later.id > over.id));
+        if let Some(other) = later.clone().find(|later| later.phase() != phase) {
+            let finding = format!("{} was {phase} and became {}", pod.key, other.phase());
+            seen.violated(finding, [over.id, other.id]);
+            continue;
+        }
+        let again = pod
+            .containers
+            .iter()
+            .flat_map(|of| &of.attempts)
+            .find(|attempt| run.clocks.order(&over.at, &attempt.began) == Order::Before);
+        let runs = later.clone().find(|later| {
+            mains(pod).any(|of| {
+                later.container(&of.name).is_some_and(|status| matches!(status.state, State::Running { .. }))
+            })
+        });
+        let broken = again.map(|attempt| attempt.began.id).or_else(|| runs.map(|runs| runs.id));
+        if let Some(broken) = broken {
+            seen.violated(
+                format!("{} was {phase}, and a container of it runs again", pod.key),
+                [over.id, broken],
+            );
+        } else if let Some(kept) = later.next_back() {
+            seen.fine([over.id, kept.id]);
+        } else if run.watched_for(pod, &over.at, clause.tolerance_us("watched")) {
+            seen.fine([Some(over.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}

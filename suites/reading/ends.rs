@@ -1,0 +1,104 @@
+//! How a life of a container ended: what its process said of it, and what the API shows of it.
+//!
+//! The truth is the target's: it says with which status it exits before it does, and the end of its connection comes at once
+//! when it is killed. What a kubelet says is compared with that, and never taken for it.
+
+use probity_model::clocks::{Clock, Stamp};
+use probity_model::measure::Interval;
+use probity_model::timeline::{At, ContainerLife, Life, Revision, State};
+use probity_script::witness::{Entry, Fact};
+
+use probity_model::history::Happening;
+
+use super::termination::KILLED;
+
+/// The end of a life, as its process and its connection tell it.
+pub(crate) struct End {
+    /// It did not end before this: the last that was heard of it.
+    pub(crate) earliest: At,
+    /// It had ended by then: its connection was gone. None if that was not heard.
+    pub(crate) latest: Option<At>,
+    /// The exit status, if the process or the way of its end tells it.
+    pub(crate) code: Option<i64>,
+}
+
+impl End {
+    /// The end of a life. None if it is not known to have ended.
+    pub(crate) fn of(life: &Life<'_, '_>) -> Option<Self> {
+        let latest = life.ended.clone().filter(|gone| life.last_line().is_none_or(|last| last.id < gone.id));
+        if let Some(line) = life.exiting() {
+            let Fact::Exiting(exiting) = &line.line.fact else { return None };
+            return Some(Self { earliest: At::of(line), latest, code: Some(i64::from(exiting.code)) });
+        }
+        let gone = latest?;
+        let earliest = At::new(gone.id, last_word(life, &gone)?);
+        // Whoever exits says so: without a word, and with no line missing, it was killed.
+        let code = life.holes.is_empty().then_some(KILLED);
+        Some(Self { earliest, latest: Some(gone), code })
+    }
+
+    /// When it had surely ended, as far as that is known.
+    pub(crate) fn at(&self) -> &At {
+        self.latest.as_ref().unwrap_or(&self.earliest)
+    }
+
+    /// Whether it was killed, whichever way the process ends by itself.
+    pub(crate) fn was_killed(&self, life: &Life<'_, '_>) -> bool {
+        life.exiting().is_none() && self.code == Some(KILLED)
+    }
+}
+
+/// The last that the recorder heard of a life before its connection was gone, on its node's clock.
+fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
+    let told = match &life.run.history.get(gone.id)?.what {
+        Happening::Witness(heard) => match &heard.entry {
+            Entry::Left { last_mono_us, .. } => i64::try_from(*last_mono_us).ok(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let line = life.last_line()?;
+    Some(told.map_or_else(
+        || line.at.clone(),
+        |us| Stamp { at: Interval::point(us.max(line.at.at.lo)), ..line.at.clone() },
+    ))
+}
+
+/// The revisions that show the end of a life, each with the state that does: `state`, or `lastState` once the container waits or
+/// runs again.
+pub(crate) fn shown_ends<'t, 'h>(
+    life: &Life<'t, 'h>,
+) -> impl Iterator<Item = (&'t Revision<'h>, State<'h>)> + use<'t, 'h> {
+    let (pod, container, number) = (life.pod, life.container, life.number);
+    pod.revisions.iter().filter_map(move |revision| {
+        let seen = revision.container(&container.name)?;
+        let ended = |state: &State<'_>| matches!(state, State::Terminated { .. });
+        let waits = matches!(seen.state, State::Waiting { .. });
+        let of = match () {
+            () if seen.restarts == number && ended(&seen.state) => seen.state,
+            () if seen.restarts == number && waits && ended(&seen.last) => seen.last,
+            () if seen.restarts == number + 1 && !waits && ended(&seen.last) => seen.last,
+            () => return None,
+        };
+        Some((revision, of))
+    })
+}
+
+/// A second that the API shows, on the clock of the pod's node.
+pub(crate) fn second(life: &Life<'_, '_>, revision: &Revision<'_>, second: i64) -> At {
+    At::new(revision.id, Stamp::wall_second(&life.pod.node, second))
+}
+
+/// Whether the wall clock of a pod's node can be compared with the others.
+pub(crate) fn has_wall_clock(life: &Life<'_, '_>) -> bool {
+    let zero = Stamp { clock: Clock::Wall(life.pod.node.clone()), at: Interval::point(0) };
+    life.run.clocks.on_harness(&zero).is_some()
+}
+
+/// Whether nothing of the pod but this container can hold up what the kubelet does for it and shows of it: no hook after a start,
+/// and no other container that was told to stop.
+pub(crate) fn is_undivided(life: &Life<'_, '_>) -> bool {
+    let others = || life.pod.containers.iter().filter(|other| other.name != life.container.name);
+    let busy = |other: &ContainerLife<'_>| other.attempts.iter().any(|attempt| attempt.stop().is_some());
+    !life.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some()) && !others().any(busy)
+}

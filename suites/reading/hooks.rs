@@ -1,0 +1,77 @@
+//! The hook after a container's start, as the target saw it.
+
+use probity_model::EventId;
+use probity_model::timeline::{At, Life};
+use serde_json::Value;
+
+/// A run of a hook.
+pub(crate) struct HookRun {
+    /// When it came.
+    pub(crate) began: At,
+    /// When the target was done with it.
+    pub(crate) ended: Option<At>,
+    /// What it came to: the exit status of a command, or the status of an answer.
+    pub(crate) outcome: Option<u16>,
+}
+
+/// How a hook acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HookKind {
+    /// A command.
+    Exec,
+    /// A request.
+    Http,
+    /// A pause of so many seconds.
+    Sleep(i64),
+}
+
+impl HookKind {
+    /// The word in a container's `lifecycle`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Exec => "exec",
+            Self::Http => "httpGet",
+            Self::Sleep(_) => "sleep",
+        }
+    }
+
+    /// How this hook acts, if it leaves a trace in its own container or needs none.
+    pub(crate) fn of(hook: &Value) -> Option<Self> {
+        if let Some(seconds) = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64()) {
+            return Some(Self::Sleep(seconds));
+        }
+        if let Some(http) = hook.get("httpGet") {
+            let plain = http.get("scheme").is_none_or(|scheme| scheme == "HTTP");
+            return (plain && http.get("host").is_none()).then_some(Self::Http);
+        }
+        let program = hook.get("exec")?.get("command")?.get(0)?.as_str()?;
+        (program == "/agnhost-rs").then_some(Self::Exec)
+    }
+}
+
+impl HookRun {
+    /// The events of its beginning and its end.
+    pub(crate) fn events(&self) -> Vec<EventId> {
+        [Some(self.began.id), self.ended.as_ref().map(|ended| ended.id)].into_iter().flatten().collect()
+    }
+}
+
+/// The run of the hook in a life: the first that came.
+pub(crate) fn hook_run(life: &Life<'_, '_>, hook: &Value) -> Option<HookRun> {
+    if let Some(http) = hook.get("httpGet") {
+        let path = http.get("path").and_then(Value::as_str).unwrap_or("/");
+        let of_kubelet = |agent: &str| agent.starts_with("kube-lifecycle");
+        let asked = life
+            .requests
+            .iter()
+            .find(|asked| asked.request.target == path && asked.header("user-agent").any(of_kubelet))?;
+        let ended = asked.answer.as_ref().map(|answer| answer.at.clone());
+        return Some(HookRun { began: At::of(asked), ended, outcome: asked.status() });
+    }
+    let command: Vec<&str> =
+        hook.get("exec")?.get("command")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let run = life.commands.iter().find(|executed| executed.seen.command.args == command)?;
+    let ended = run.ended.as_ref();
+    let outcome = ended.and_then(|ended| ended.exit).map(u16::from);
+    Some(HookRun { began: At::of(run), ended: ended.map(|ended| ended.at.clone()), outcome })
+}

@@ -1,0 +1,97 @@
+//! What the processes of a pod's main containers say of the pod as a whole: whether one still lives or comes back, or how all of
+//! them ended.
+
+use probity_model::Timeline;
+use probity_model::clocks::Order;
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife};
+
+use super::ends::End;
+
+/// How the main containers of a pod ended for good.
+pub(crate) struct Over {
+    /// When the last container of the pod had ended, sidecars included.
+    pub(crate) at: At,
+    /// Whether all main containers ended with status 0.
+    pub(crate) well: bool,
+}
+
+/// The lives of a container, in order.
+pub(crate) fn lives_of<'t, 'h>(
+    run: &'t Timeline<'h>,
+    pod: &'t PodLife<'h>,
+    container: &'t ContainerLife<'h>,
+) -> impl DoubleEndedIterator<Item = Life<'t, 'h>> {
+    container.attempts.iter().map(move |attempt| Life { run, pod, container, attempt })
+}
+
+/// The main containers.
+pub(crate) fn mains<'t, 'h>(pod: &'t PodLife<'h>) -> impl Iterator<Item = &'t ContainerLife<'h>> {
+    pod.containers.iter().filter(|container| container.kind == ContainerKind::Main)
+}
+
+/// Whether every main container is a target whose lives are known from the first on, with no line missing.
+pub(crate) fn are_told(pod: &PodLife<'_>) -> bool {
+    mains(pod).all(|container| {
+        let known = |(at, attempt): (usize, &Attempt<'_>)| {
+            attempt.is_numbered() && usize::try_from(attempt.number) == Ok(at) && attempt.holes.is_empty()
+        };
+        !container.attempts.is_empty() && container.attempts.iter().enumerate().all(known)
+    })
+}
+
+/// Whether nothing but its containers and their policy ends a pod, and they are started again by its policy alone.
+pub(crate) fn is_plain(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let rules = |container: &ContainerLife<'_>| container.spec.get("restartPolicyRules").is_some();
+    pod.spec.get("activeDeadlineSeconds").is_none()
+        && !pod.was_ended_from_outside()
+        && !pod.containers.iter().any(rules)
+        && !run.node_was_touched()
+}
+
+/// The end of the pod's work, if every main container ended and its policy brings none of them back.
+pub(crate) fn over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Over> {
+    if !are_told(pod) {
+        return None;
+    }
+    let (mut at, mut well): (Option<At>, bool) = (None, true);
+    for container in mains(pod) {
+        let last = lives_of(run, pod, container).next_back()?;
+        let (end, code) = ended(&last)?;
+        match (last.policy(), code) {
+            ("Always", _) | ("OnFailure", 1..) => return None,
+            _ => well &= code == 0,
+        }
+        at = later(run, at, end);
+    }
+    for container in pod.containers.iter().filter(|container| container.kind == ContainerKind::Sidecar) {
+        let last = lives_of(run, pod, container).next_back()?;
+        at = later(run, at, End::of(&last)?.latest?);
+    }
+    Some(Over { at: at?, well })
+}
+
+/// When a life had ended, and with which status.
+pub(crate) fn ended(life: &Life<'_, '_>) -> Option<(At, i64)> {
+    let end = End::of(life)?;
+    Some((end.latest.clone()?, end.code?))
+}
+
+fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At> {
+    Some(match one {
+        Some(one) if run.clocks.order(&one, &other) != Order::Before => one,
+        _ => other,
+    })
+}
+
+/// When the last of the pod's main containers first began.
+pub(crate) fn all_began(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
+    first_lives(pod)?.into_iter().fold(None, |one, first| later(run, one, first.began.clone()))
+}
+
+/// The first life of each main container. None if one of them was not heard from its first line on.
+pub(crate) fn first_lives<'t, 'h>(pod: &'t PodLife<'h>) -> Option<Vec<&'t Attempt<'h>>> {
+    let first = |container: &'t ContainerLife<'h>| {
+        container.attempts.first().filter(|first| first.number == 0 && first.is_numbered())
+    };
+    mains(pod).map(first).collect()
+}

@@ -1,0 +1,30 @@
+//! Restarts: which policy brings a container back, what it keeps then, and how long it has to wait.
+
+mod back_off;
+mod expected;
+mod policy;
+mod probe_kills;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged; `restart.policy.values-default` is judged by the table of refusals.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "restart.policy.always", judge: policy::always },
+        Judge { clause: "restart.policy.onfailure", judge: policy::on_failure },
+        Judge { clause: "restart.policy.never", judge: policy::never },
+        Judge { clause: "restart.policy.scope", judge: policy::scope },
+        Judge { clause: "restart.same-pod-same-node", judge: policy::same_pod },
+        Judge { clause: "restart.first-crash-immediate", judge: back_off::first_is_immediate },
+        Judge { clause: "restart.backoff.sequence", judge: back_off::doubles },
+        Judge { clause: "restart.backoff.cap", judge: back_off::is_capped },
+        Judge { clause: "restart.backoff.waiting-reason", judge: back_off::is_shown },
+        Judge { clause: "restart.backoff.reset-after-10min", judge: back_off::is_reset },
+        Judge { clause: "restart.backoff.other-causes", judge: back_off::of_other_causes },
+        Judge { clause: "restart.backoff.liveness-kills", judge: probe_kills::two_for_nothing },
+        Judge { clause: "restart.backoff.probe-causes", judge: probe_kills::lead_to_it },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! How long a container that ended by itself waits before it is started again, and what is shown meanwhile.
+
+use std::collections::BTreeSet;
+
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{Life, Revision, State};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
+
+use super::expected::{Crash, Wait, crashes};
+use crate::reading::ends::shown_ends;
+
+/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
+const CRASH_LOOP: &str = "CrashLoopBackOff";
+
+/// The first crash of a container is followed by a restart at once.
+pub(super) fn first_is_immediate(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let near = clause.tolerance_us("near-ten-minutes");
+    for crash in crashes(run, near).iter().filter(|crash| crash.wait == Wait::First) {
+        judge_at_once(clause, crash, seen);
+    }
+}
+
+/// After ten minutes of good running, too.
+pub(super) fn is_reset(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let crashes = crashes(run, clause.tolerance_us("near-ten-minutes"));
+    for (at, crash) in crashes.iter().enumerate().filter(|(_, crash)| crash.wait == Wait::Reset) {
+        judge_at_once(clause, crash, seen);
+        // What follows counts from the first delay on.
+        let next = crashes.get(at + 1).filter(|next| next.life.number == crash.life.number + 1);
+        if let Some(next) = next
+            && let Wait::Delay { by, .. } = next.wait
+            && judge_delay(clause, next, by, seen)
+        {
+            seen.facet("after", "first-delay");
+        }
+    }
+}
+
+fn judge_at_once(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
+    let (life, end) = (&crash.life, crash.end.at());
+    match crash.next() {
+        Some(next) => {
+            let quantity = format!("from the end of {} to its restart", life.name());
+            if life.within(seen, quantity, (end, next), clause.in_time()) == Some(Fit::Met) {
+                seen.facet("after", "nothing");
+            }
+        }
+        None => judge_missing(life, crash, clause.slack_us(), seen),
+    }
+}
+
+/// A container that does not come back though it was waited for long enough.
+fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed: i64, seen: &mut Seen) {
+    if life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {
+        let finding = format!("{} ended, and was not started again within {}", life.name(), seconds(allowed));
+        let events = [Some(crash.end.earliest.id), Some(crash.end.at().id), life.run.last_event()];
+        seen.violated(finding, events.into_iter().flatten());
+    }
+}
+
+/// Each further restart waits for twice as long.
+pub(super) fn doubles(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
+        if let Wait::Delay { by, capped: false } = crash.wait
+            && judge_delay(clause, crash, by, seen)
+        {
+            let delay = seconds(by);
+            seen.facet("delay", delay.trim_end_matches("0 s").trim_end_matches('0').trim_end_matches('.'));
+        }
+    }
+}
+
+/// No delay is longer than five minutes.
+pub(super) fn is_capped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
+        if let Wait::Delay { by, capped: true } = crash.wait {
+            judge_delay(clause, crash, by, seen);
+        }
+    }
+}
+
+/// A restart comes not before its delay is over, and soon after that. Whether both was seen.
+fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
+    let life = &crash.life;
+    let soon = Crash::soon_after(clause, by);
+    let Some(next) = crash.next() else {
+        judge_missing(life, crash, soon.upper.map_or(by, |limit| limit.value), seen);
+        return false;
+    };
+    let quantity = || format!("from end {} of {} to its restart", life.number + 1, life.name());
+    // The process says that it ends just before it does.
+    let early = life.within(seen, quantity(), (&crash.end.earliest, next), Crash::not_before(by));
+    let late = life.within(seen, quantity(), (crash.end.at(), next), soon);
+    early == Some(Fit::Met) && late == Some(Fit::Met)
+}
+
+/// While it waits, a container is shown as waiting for its back-off.
+pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let late = clause.slack_us() + clause.tolerance_us("next-look");
+    for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
+        let (Wait::Delay { by, .. }, life) = (crash.wait, &crash.life) else { continue };
+        let shown = life.revisions().find(|(_, status)| is_loop(&status.state));
+        match shown {
+            Some((revision, _)) => {
+                judge_sight(clause, crash, revision, seen);
+            }
+            None => {
+                let until = crash
+                    .next()
+                    .cloned()
+                    .unwrap_or_else(|| probity_model::timeline::At::new(crash.end.at().id, run.end()));
+                let bound = Bound::at_most(late, seconds(late));
+                let waited = run.measure(String::new(), &life.node, crash.end.at(), &until, bound);
+                let long = waited.is_some_and(|waited| waited.fit() == Fit::Missed);
+                let watched = crash.next().is_some() || life.watched_for(crash.end.at(), late);
+                if long && watched {
+                    let finding = format!(
+                        "{} waited for a back-off of {}, and was not shown as {CRASH_LOOP}",
+                        life.name(),
+                        seconds(by)
+                    );
+                    let shown = shown_ends(life).map(|(revision, _)| revision.id).last();
+                    seen.violated(
+                        finding,
+                        [Some(crash.end.at().id), Some(until.id), shown].into_iter().flatten(),
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn is_loop(state: &State<'_>) -> bool {
+    matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
+}
+
+/// The wait is shown soon after the end, and no longer once the container runs.
+fn judge_sight(clause: &Clause, crash: &Crash<'_, '_>, revision: &Revision<'_>, seen: &mut Seen) {
+    let life = &crash.life;
+    let quantity = format!("from the end of {} to the revision that shows {CRASH_LOOP}", life.name());
+    let late = clause.slack_us() + clause.tolerance_us("next-look");
+    let bound = Bound::at_most(late, format!("{} for the kubelet to look again", seconds(late)));
+    if life.within(seen, quantity, (crash.end.at(), revision), bound) == Some(Fit::Met) {
+        seen.facet("container", life.container.kind.word());
+    }
+    let (Some(next), Some(last)) =
+        (crash.next(), life.revisions().filter(|(_, status)| is_loop(&status.state)).last())
+    else {
+        return;
+    };
+    if life.run.clocks.order(next, &last.0.at) == Order::Before {
+        let quantity =
+            format!("from the restart of {} to the last revision that shows {CRASH_LOOP}", life.name());
+        life.within(seen, quantity, (next, last.0), clause.in_time());
+    }
+}
+
+/// A container that cannot start for want of configuration comes to wait for its back-off as any other.
+pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let mut told = BTreeSet::new();
+    for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
+        let (Wait::Delay { by, .. }, Some(cause)) = (crash.wait, cause(&crash.life)) else { continue };
+        let shown = crash.life.revisions().find(|(_, status)| is_loop(&status.state));
+        if let Some((revision, _)) = shown {
+            if told.insert((crash.life.name(), cause)) {
+                seen.fine([crash.end.at().id, revision.id]);
+                seen.facet("cause", cause);
+            }
+        } else if let Some(next) = crash.next() {
+            judge_skipped(crash, (by, next), cause, seen);
+        }
+    }
+}
+
+/// A restart that came with no wait at all.
+fn judge_skipped(
+    crash: &Crash<'_, '_>,
+    (by, next): (i64, &probity_model::timeline::At),
+    cause: &str,
+    seen: &mut Seen,
+) {
+    let early = crash.life.run.measure(
+        String::new(),
+        &crash.life.node,
+        &crash.end.earliest,
+        next,
+        Crash::not_before(by),
+    );
+    if early.is_some_and(|early| early.fit() == Fit::Missed) {
+        let finding =
+            format!("{} ended again for {cause}, and was started again without a wait", crash.life.name());
+        seen.violated(finding, [crash.end.at().id, next.id]);
+    }
+}
+
+/// Why a life ended by itself: its plan, or something that it lacks.
+fn cause(life: &Life<'_, '_>) -> Option<&'static str> {
+    let (line, _) = life.exited_by_itself()?;
+    let Fact::Exiting(exiting) = &line.line.fact else { return None };
+    Some(if exiting.why == "plan" { "application" } else { "configuration" })
+}

@@ -1,0 +1,211 @@
+//! Which policy brings a container back, and what it keeps.
+
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, ContainerKind, Life, Line, Revision, State};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::End;
+use crate::reading::termination::{judge_no_restart, judge_restart};
+
+/// Lives that ended by themselves before their pod was deleted, each with the line that says so and its exit status.
+fn ended_by_themselves<'t, 'h>(
+    run: &'t Timeline<'h>,
+) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
+    let rules = |life: &Life<'_, '_>| {
+        life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some())
+    };
+    let lives = run.lives().undisturbed().whole().only(move |life| {
+        life.is_numbered() && !rules(life) && life.pod.spec.get("activeDeadlineSeconds").is_none()
+    });
+    lives.into_iter().filter_map(|life| {
+        let (line, code) = life.attempt.exited_by_itself()?;
+        life.before_deletion(&line.at).then_some((life, line, code))
+    })
+}
+
+fn exit(code: u8) -> &'static str {
+    if code == 0 { "zero" } else { "non-zero" }
+}
+
+/// Under Always a main container comes back, however it ended.
+pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Always")) {
+        judge_restart(&life, line, seen);
+        if life.lives_again().is_some() {
+            seen.facet("exit", exit(code));
+        }
+    }
+}
+
+/// Under OnFailure it comes back after another status than 0.
+pub(super) fn on_failure(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "OnFailure")) {
+        if code == 0 {
+            judge_no_restart(&life, line, seen);
+            if life.lives_again().is_none() && life.termination().is_some() {
+                seen.facet("exit", "zero");
+            }
+        } else {
+            judge_restart(&life, line, seen);
+            if life.lives_again().is_some() {
+                seen.facet("exit", "non-zero");
+            }
+        }
+    }
+}
+
+/// Under Never it does not come back, whoever ended it.
+pub(super) fn never(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Never")) {
+        judge_no_restart(&life, line, seen);
+        if life.lives_again().is_none() && life.termination().is_some() {
+            seen.facet("exit", exit(code));
+        }
+    }
+    let others = run
+        .lives()
+        .undisturbed()
+        .only(|life| is_main_under(life, "Never") && life.exited_by_itself().is_none());
+    for life in others {
+        let Some(again) = End::of(&life).and_then(|_| life.lives_again()) else { continue };
+        seen.violated("a container was started again under the restart policy Never", [life.began.id, again]);
+    }
+}
+
+fn is_main_under(life: &Life<'_, '_>, policy: &str) -> bool {
+    life.container.kind == ContainerKind::Main && life.policy() == policy
+}
+
+/// The pod's policy counts for main and init containers, and a sidecar comes back under any.
+pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (life, line, code) in ended_by_themselves(run) {
+        let policy = life.pod.restart_policy();
+        let comes_back = match (life.container.kind, policy) {
+            (ContainerKind::Sidecar, _) => true,
+            (_, "Never") => false,
+            // An init container that is done does not run again.
+            (ContainerKind::Main, "Always") => true,
+            _ => code != 0,
+        };
+        let again = life.lives_again();
+        let kind = life.container.kind.word();
+        match (comes_back, again) {
+            (true, Some(again)) => {
+                seen.fine([line.id, again]);
+                seen.facet("container", kind);
+                seen.facet("policy", policy);
+            }
+            (false, None) if life.watched_for(&line.at, clause.slack_us()) || life.pod.over().is_some() => {
+                seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
+                seen.facet("container", kind);
+                seen.facet("policy", policy);
+            }
+            (false, Some(again)) => {
+                let finding = format!(
+                    "the {kind} container {} was started again in a pod with the policy {policy}",
+                    life.name()
+                );
+                seen.violated(finding, [line.id, again]);
+            }
+            (true, None) if life.container.kind == ContainerKind::Sidecar => {
+                judge_sidecar(clause, &life, line, seen);
+            }
+            (true, None) => judge_restart(&life, line, seen),
+            (false, None) => {}
+        }
+    }
+}
+
+/// A sidecar that crashed for the first time comes back while its pod has work to do.
+fn judge_sidecar(clause: &Clause, life: &Life<'_, '_>, crash: &Line<'_>, seen: &mut Seen) {
+    let run = life.run;
+    let done = life.pod.revisions.iter().find(|shown| {
+        let mut mains = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Main);
+        mains.all(|main| {
+            let status = shown.container(&main.name);
+            status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
+        })
+    });
+    let last = run.last_event().map(|id| At::new(id, run.end()));
+    let until = done.map(At::of).or_else(|| last.filter(|_| life.watched_for(&crash.at, clause.slack_us())));
+    let Some(until) = until.filter(|until| life.number == 0 && life.before_deletion(until)) else { return };
+    let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
+    let waited = run.measure(String::new(), &life.node, crash, &until, bound);
+    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let finding = format!("the sidecar {} crashed, and was not started again", life.name());
+        seen.violated(finding, [crash.id, until.id]);
+    }
+}
+
+/// After a restart it is the same pod, on the same node, with the same address, and one restart more; the container is a new one.
+pub(super) fn same_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().staying().only(|life| life.number > 0 && life.is_numbered()) {
+        let Some(old) = life.before() else { continue };
+        let before =
+            old.revisions().filter(|(_, status)| !status.id.is_empty()).last().map(|(revision, _)| revision);
+        let after = life.revisions().find(|(_, status)| status.is_running()).map(|(revision, _)| revision);
+        let (Some(before), Some(after)) = (before, after) else {
+            judge_uncounted(clause, &life, seen);
+            continue;
+        };
+        let events = || [before.id, life.began.id, after.id];
+        let mut kept = life.node == old.node;
+        if !kept {
+            let finding = format!("{} was started again on {} after {}", life.name(), life.node, old.node);
+            seen.violated(finding, events());
+        }
+        for (what, path) in
+            [("node", "/spec/nodeName"), ("address", "/status/podIP"), ("UID", "/metadata/uid")]
+        {
+            let text = |revision: &Revision<'_>| {
+                revision.object.pointer(path).and_then(|of| of.as_str()).map(str::to_owned)
+            };
+            if let (Some(one), Some(two)) = (text(before), text(after))
+                && one != two
+            {
+                kept = false;
+                seen.violated(
+                    format!("the pod's {what} changed from {one} to {two} by a restart",),
+                    events(),
+                );
+            }
+        }
+        let id = |revision: &Revision<'_>| {
+            revision.container(&life.container.name).map(|status| status.id.to_owned())
+        };
+        if id(before) == id(after) {
+            kept = false;
+            seen.violated(
+                format!("{} was started again, and is shown as the same container instance", life.name()),
+                events(),
+            );
+        }
+        if kept {
+            seen.fine(events());
+        }
+    }
+}
+
+/// A restart that no revision counts.
+fn judge_uncounted(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
+    let later = life.pod.revisions.iter().rfind(|revision| {
+        !revision.gone && life.run.clocks.order(&life.began, &revision.at) == Order::Before
+    });
+    let Some(later) = later.filter(|_| life.lives_on() && life.watched_for(&life.began, clause.slack_us()))
+    else {
+        return;
+    };
+    let Some(status) = later.container(&life.container.name).filter(|status| status.is_running()) else {
+        return;
+    };
+    if status.restarts != life.number {
+        let finding = format!(
+            "{} was started again {} times, and {} restarts are shown",
+            life.name(),
+            life.number,
+            status.restarts
+        );
+        seen.violated(finding, [life.began.id, later.id]);
+    }
+}

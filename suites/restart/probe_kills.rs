@@ -1,0 +1,133 @@
+//! The back-off of containers that are killed by their probes: the kubelet kills one and starts the next in one go, with what it knew
+//! before, so that the delay begins one restart later than after crashes.
+
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
+use probity_model::timeline::{Life, ProbeKind, State};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::{End, is_undivided};
+use crate::reading::mains::lives_of;
+use crate::reading::termination::Exhausted;
+
+/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
+const CRASH_LOOP: &str = "CrashLoopBackOff";
+
+/// A life that a probe has ended, with its end.
+struct Kill<'t, 'h> {
+    life: Life<'t, 'h>,
+    end: End,
+    by: ProbeKind,
+}
+
+/// The first lives of each container, as far as a probe of one kind ended each of them.
+fn kills<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Vec<Kill<'t, 'h>>> {
+    let mut all = Vec::new();
+    for (pod, container) in run.containers().filter(|_| !run.node_was_touched()) {
+        for by in [ProbeKind::Liveness, ProbeKind::Startup] {
+            let mut kills = Vec::new();
+            for (at, life) in lives_of(run, pod, container).enumerate() {
+                let numbered =
+                    usize::try_from(life.number) == Ok(at) && life.is_numbered() && is_undivided(&life);
+                let Some(kill) = kill(life, by).filter(|_| numbered && life.policy() == "Always") else {
+                    break;
+                };
+                kills.push(kill);
+            }
+            all.push(kills);
+        }
+    }
+    all
+}
+
+fn kill<'t, 'h>(life: Life<'t, 'h>, by: ProbeKind) -> Option<Kill<'t, 'h>> {
+    let spent = Exhausted::of(life.probed(by)?)?;
+    let stop = life.stopped_undeleted().filter(|stop| stop.at.at.lo >= spent.at.at.lo)?;
+    let end = End::of(&life).filter(|end| end.latest.is_some())?;
+    (end.at().id > stop.id).then_some(Kill { life, end, by })
+}
+
+/// The life that followed a kill, if it was heard from its first line on.
+fn next_of<'t, 'h>(kill: &Kill<'t, 'h>) -> Option<Life<'t, 'h>> {
+    kill.life.next().filter(|next| next.is_numbered())
+}
+
+/// The first two restarts after kills by a probe wait for nothing, and a third that follows at once waits for the first delay.
+pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for kills in kills(run) {
+        for (at, kill) in kills.iter().enumerate() {
+            let Some(next) = next_of(kill) else { continue };
+            let before = at.checked_sub(1).and_then(|at| kills.get(at));
+            let quantity = format!("from kill {} of {} to the restart", at + 1, kill.life.name());
+            match before {
+                Some(before) if at == clause.tolerance_times("for-nothing") => {
+                    judge_third(clause, before, kill, seen)
+                }
+                _ if at < clause.tolerance_times("for-nothing")
+                    && kill.life.within(seen, quantity, (kill.end.at(), &next.began), clause.in_time())
+                        == Some(Fit::Met) =>
+                {
+                    seen.facet("restart", if at == 0 { "first" } else { "second" });
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The third restart waits if it comes within the first delay of the end of the life before.
+fn judge_third(clause: &Clause, before: &Kill<'_, '_>, kill: &Kill<'_, '_>, seen: &mut Seen) {
+    let Some(next) = next_of(kill) else { return };
+    let run = kill.life.run;
+    let apart = run.clocks.between(&before.end.earliest, kill.end.at());
+    if apart.is_none_or(|apart| apart.hi + clause.slack_us() >= FIRST_BACK_OFF) {
+        return;
+    }
+    let quantity = |which: &str| {
+        format!("from the end of the {which} life of {} to the third restart", kill.life.name())
+    };
+    let bound = Bound::at_least(FIRST_BACK_OFF, "the first back-off");
+    let early = kill.life.within(seen, quantity("second"), (&before.end.earliest, &next.began), bound);
+    let most = FIRST_BACK_OFF + TO_START + clause.slack_us();
+    let bound =
+        Bound::at_most(most, format!("the first back-off + {}", seconds(TO_START + clause.slack_us())));
+    let late = kill.life.within(seen, quantity("third"), (kill.end.at(), &next.began), bound);
+    if early == Some(Fit::Met) && late == Some(Fit::Met) {
+        seen.facet("restart", "third");
+    }
+}
+
+/// Containers that their probes kill again and again come to wait for a back-off.
+pub(super) fn lead_to_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for kills in kills(run) {
+        let Some(first) = kills.first() else { continue };
+        let waits =
+            first.life.pod.changes_of(&first.life.container.name).find(
+                |(_, status)| matches!(status.state, State::Waiting { reason } if reason == CRASH_LOOP),
+            );
+        if let Some((revision, _)) = waits {
+            let killed = kills.iter().map(|kill| kill.end.at().id).filter(|id| *id < revision.id);
+            let killed: Vec<_> = killed.chain([revision.id]).collect();
+            if killed.len() > 1 {
+                seen.fine(killed);
+                seen.facet("cause", first.by.word());
+            }
+            continue;
+        }
+        let quick = kills.windows(2).all(|pair| {
+            let [one, two] = pair else { return false };
+            let apart = run.clocks.between(&one.end.earliest, two.end.at());
+            apart.is_some_and(|apart| apart.hi < FIRST_BACK_OFF)
+        });
+        let again = kills.iter().filter_map(|kill| Some((kill, kill.life.next()?))).collect::<Vec<_>>();
+        if quick && again.len() > clause.tolerance_times("kills") {
+            let finding = format!(
+                "the {} probe of {} killed it {} times in a row, and no back-off was shown",
+                first.by.word(),
+                first.life.name(),
+                kills.len()
+            );
+            seen.violated(finding, again.iter().flat_map(|(kill, next)| [kill.end.at().id, next.began.id]));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The defects of what a kubelet does and shows in a pod's life beside its probes. They follow the others in the one list.
+
+/// Hands the list of the other defects on, with these behind it.
+macro_rules! with_life {
+    ($make:ident { $($others:tt)* }) => { $make! { $($others)*
+    // The states of containers.
+    /// A container that runs is shown as waiting too (`container.state.three-states`).
+    ShownInTwoStates,
+    /// What a container waits for is not shown (`container.state.waiting-reason`).
+    WaitsWithoutReason,
+    /// The end of a container is shown ten seconds late (`container.state.three-states`, `terminated-fields`).
+    EndShownLate,
+    /// A container seems to have started five seconds later (`container.state.running-startedat`).
+    StartedAtLate,
+    /// A container seems to have ended ten seconds later (`container.state.terminated-fields`).
+    FinishedAtLate,
+    /// Every failure is shown as status 1 (`container.state.terminated-fields`).
+    ExitStatusFlattened,
+    /// A container that was killed is shown as completed (`container.state.terminated-fields`).
+    KillShownAsCompletion,
+    /// The reason of an end is not shown (`container.state.terminated-fields`).
+    EndWithoutReason,
+    /// A hook after the start that fails has no consequence (`container.state.poststart-failure-kills`).
+    FailedHookIgnored,
+    /// A hook after the start that is answered with an error has failed (`container.state.poststart-failure-kills`).
+    HookStatusCounts,
+    // The phases of pods, and what pods keep.
+    /// The phase is what kubectl shows as status (`pod.phase.values`, `pod.phase.not-kubectl-status`).
+    PhaseIsKubectlStatus,
+    /// A pod is Running as soon as it is bound (`pod.phase.starts-pending`, `pod.phase.running`).
+    RunningWhenBound,
+    /// A pod is Pending for six seconds more (`pod.phase.moves-to-running`).
+    PendingForLong,
+    /// A pod is Pending again while a container waits (`pod.phase.moves-to-running`, `pod.phase.running`).
+    PendingBetweenRestarts,
+    /// The first container that ends well ends the pod (`pod.phase.succeeded`).
+    OverAtFirstEnd,
+    /// Every pod that is over has succeeded (`pod.phase.failed`, `pod.phase.terminal-before-removal`).
+    FailuresSucceed,
+    /// Every pod that is over has failed (`pod.phase.succeeded`, `pod.phase.terminal-before-removal`).
+    SuccessesFail,
+    /// A pod that is over is Running again two seconds later (`pod.phase.terminal-sticky`).
+    LeavesTerminalPhase,
+    /// A deleted pod stays Running until it is gone (`pod.phase.terminal-before-removal`).
+    RemovedWhileRunning,
+    /// A pod that takes the name of another has its UID (`pod.lifecycle.unique-uid`).
+    UidGoesWithName,
+    /// A restart brings a pod to another node (`pod.lifecycle.scheduled-once`, `restart.same-pod-same-node`).
+    RestartMovesPod,
+    /// A restart gives a pod another address (`restart.same-pod-same-node`).
+    RestartChangesAddress,
+    /// A restart empties the volumes of a pod (`pod.lifecycle.volume-tied-to-uid`).
+    RestartEmptiesVolume,
+    /// A pod that takes the name of another finds its volumes (`pod.lifecycle.volume-tied-to-uid`).
+    VolumeGoesWithName,
+    // Restarts.
+    /// Any policy is accepted (`restart.policy.values-default`).
+    ApiAcceptsAnyPolicy,
+    /// OnFailure brings back what ended well (`restart.policy.onfailure`).
+    RestartsAfterSuccess,
+    /// A sidecar follows the policy of its pod (`restart.policy.scope`).
+    SidecarFollowsPolicy,
+    /// The first restart waits as the second (`restart.first-crash-immediate`).
+    FirstRestartWaits,
+    /// No restart waits (`restart.backoff.sequence`, `restart.backoff.waiting-reason`).
+    BackOffMissing,
+    /// Restarts come when half of their delay is over (`restart.backoff.sequence`).
+    BackOffHalved,
+    /// The delay does not grow (`restart.backoff.sequence`).
+    BackOffStays,
+    /// The delay has no cap (`restart.backoff.cap`).
+    BackOffUncapped,
+    /// The delay is never forgotten (`restart.backoff.reset-after-10min`).
+    BackOffNeverReset,
+    /// A container that waits is shown as terminated (`restart.backoff.waiting-reason`).
+    WaitShownAsEnd,
+    /// The first restart after a kill waits (`restart.backoff.liveness-kills`).
+    KillsWaitAtOnce,
+    /// No restart after a kill waits (`restart.backoff.liveness-kills`, `restart.backoff.probe-causes`).
+    KillsNeverWait,
+    } };
+}
