@@ -17,7 +17,7 @@ use super::progress::console::Console;
 use super::progress::screen::Screen;
 use super::progress::{ProgressBoard, clock};
 use super::run_sink::{AwaitedCase, RunSink};
-use super::signals;
+use super::signals::{self, Signals};
 use crate::cases::book::Book;
 use crate::exit_status::Failure;
 use crate::{output, provenance, run_folder};
@@ -51,6 +51,9 @@ impl PreparedRun {
         show: impl FnOnce(&Console),
     ) -> Result<FinishedRun, Failure> {
         let RunPlan { book, title, cases, awaited, facts, left_out, standard, retries } = plan;
+        let signals = self.runtime.block_on(async { Signals::open() });
+        let signals =
+            signals.map_err(|error| Failure::failed(format!("cannot listen to signals: {error}")))?;
         let zero = RunClock::now();
         let forecast = schedule::forecast(&cases, self.options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
@@ -65,7 +68,7 @@ impl PreparedRun {
         let (send, progress) = unbounded_channel();
         let stop = CancellationToken::new();
         let abandon = self.abandon();
-        self.runtime.spawn(signals::listen(stop.clone(), board, console.clone(), abandon));
+        self.runtime.spawn(signals::listen(signals, stop.clone(), board, console.clone(), abandon));
         let (failed, broken_log) = thread::scope(|scope| {
             let sink = scope.spawn(|| sink.work(&first, progress, console.clone()));
             let cluster = (self.cluster.clone(), self.options.clone());

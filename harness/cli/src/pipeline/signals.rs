@@ -1,37 +1,53 @@
 //! SIGINT and SIGTERM: the first one ends the run in good order, the second one ends the program immediately.
 
+use std::io;
+
 use probity_report::Exit;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::console::Console;
 use super::progress::screen::{self, SharedBoard};
 
+/// The signals that the program listens to itself. Until they are opened, they end it as any other program.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// From now on signals wait to be heard. To be opened before anything is made that would be left behind. Needs the
+    /// surroundings of a runtime.
+    pub(crate) fn open() -> io::Result<Signals> {
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+}
+
 /// Waits for signals. `abandon` is called before the program ends immediately, and returns what may be left on the cluster.
 pub(crate) async fn listen(
+    mut signals: Signals,
     stop: CancellationToken,
     board: SharedBoard,
     console: Console,
     abandon: impl FnOnce() -> String,
 ) {
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return console.err("probity: cannot handle signals; an interruption will leave objects behind\n");
-    };
-    let mut next = async || {
-        tokio::select! {
-            _ = interrupt.recv() => "SIGINT",
-            _ = terminate.recv() => "SIGTERM",
-        }
-    };
-    let first = next().await;
+    let first = signals.next().await;
     screen::with(&board, |board| board.note_interruption());
     stop.cancel();
     console.err(&format!(
         "probity: {first}: no new cases will start; cleaning up. Interrupt again to exit immediately.\n"
     ));
-    let second = next().await;
+    let second = signals.next().await;
     console.err(&format!("probity: {second} again: {}\n", abandon()));
     std::process::exit(i32::from(Exit::LeftBehind.code()));
 }
