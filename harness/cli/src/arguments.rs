@@ -36,7 +36,7 @@ pub(crate) struct CommandLine {
 pub(crate) enum Verb {
     /// Runs cases on a cluster and writes a report
     Run(Box<RunArgs>),
-    /// Tries a pod's own probe settings under a standard set of faults, beside what the settings promise
+    /// Tests a pod's own probe settings with a standard set of faults, and compares the result with what they promise
     Try(Box<TryArgs>),
     /// Lists the cases, the clauses, or what tests each clause
     List(ListArgs),
@@ -48,21 +48,21 @@ pub(crate) enum Verb {
     Judge(JudgeArgs),
     /// Generates the files of a run again from its log and histories
     Report(ReportArgs),
-    /// Makes one run and one report of several runs, such as the shards of one
+    /// Merges several runs, such as the shards of one run, into one run with one report
     Merge(MergeArgs),
     /// Compares two reports: verdicts, measured numbers, facets
     Diff(DiffArgs),
     /// Shows many reports side by side: versions, vendors, nodes
     Matrix(MatrixArgs),
-    /// Loads or pushes the target's image to where a cluster finds it
+    /// Loads the target's image into a cluster, or pushes it to a registry
     Image(ImageArgs),
     /// Prints manifests of runs inside the cluster
     Manifest(ManifestArgs),
-    /// Gets the results of a run inside the cluster
+    /// Downloads the results of a run inside the cluster
     Fetch(FetchArgs),
     /// Prints the rights that a run needs, as a manifest
     Rbac(RbacArgs),
-    /// Removes what a run left on a cluster when it could not clean up
+    /// Removes the objects that a run left on a cluster when it could not clean up
     Gc(GcArgs),
     /// Generates the clause book, docs/book of the project
     #[command(hide = true)]
@@ -99,7 +99,7 @@ pub(crate) struct StandardArgs {
     /// What inconclusive verdicts mean for the exit status and the files
     #[arg(long, value_enum, default_value = "warn")]
     pub(crate) inconclusive: Inconclusive,
-    /// Divergences count as violations: what upstream is known to do is no excuse
+    /// Count divergences as violations, even though they are known upstream
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -131,10 +131,10 @@ pub(crate) struct ListArgs {
     /// List the clauses of the book
     #[arg(long, conflicts_with = "coverage")]
     pub(crate) clauses: bool,
-    /// List for each clause its judge, the cases that must give evidence for it, and how many planted defects it notices
+    /// List for each clause its judge, the cases that target it, and how many planted defects it detects
     #[arg(long)]
     pub(crate) coverage: bool,
-    /// Name the defects as well, and give the recorded reason for anything a clause lacks
+    /// Also list the names of the defects, and the recorded reason for anything that a clause lacks
     #[arg(long, requires = "coverage")]
     pub(crate) wide: bool,
     /// The format of the list
@@ -154,7 +154,7 @@ pub(crate) struct ExplainArgs {
 /// Generates the clause book
 #[derive(Args, Debug)]
 pub(crate) struct BookArgs {
-    /// The folder, two below that of the project: pages link to the files that they are generated from
+    /// The folder, two levels below that of the project: pages link to the files that they are generated from
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// Write nothing: compare with the existing pages, and fail if they differ
@@ -182,7 +182,7 @@ pub(crate) struct JudgeArgs {
     /// Only this clause; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) clause: Vec<String>,
-    /// Text for people, or the verdict files of a run, byte for byte
+    /// Text for people, or JSON: the verdict files of a run, byte for byte
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
     #[command(flatten)]
@@ -219,7 +219,7 @@ pub(crate) enum Document {
     Clauses,
     /// A target's plan
     Plan,
-    /// A change of a target's plan
+    /// A change to a target's plan
     Change,
     /// A line that a target writes
     Witness,

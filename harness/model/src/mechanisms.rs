@@ -51,108 +51,116 @@ macro_rules! mechanisms {
 
 mechanisms! {
     MECHANISMS: i64;
-    /// The kubelet's clock for a probe starts before the probe arrives, and stops after its answer: an answer may be this
-    /// much earlier or later than the timeout and still fall on either side of it.
+    /// The kubelet's clock for a probe starts before the probe arrives, and stops after its answer: an answer may be
+    /// this much earlier or later than the timeout and still count either way.
     NEAR = SECOND / 10;
     /// The runtime may take this long to start a command on a busy node: a probe with a shorter timeout may fail unseen.
     START_OF_A_COMMAND = 3 * SECOND;
     /// The runtime starts a process to end a command that is too late, which took up to two seconds on a busy node.
     TO_END_A_COMMAND = 3 * SECOND;
-    /// The kubelet may not know for this long that a container was started again: it lists the containers once a second,
-    /// and syncs the pod then. What its probes meet meanwhile counts for the life before.
+    /// The kubelet may not know for this long that a container has restarted: it lists the containers once a second,
+    /// and then syncs the pod. During that time it counts probe results for the previous instance.
     UNKNOWN_LIFE = 3 * SECOND;
-    /// A life is new to the kubelet on a busy node for this long after its start.
+    /// On a busy node, a container instance is new to the kubelet for this long after its start.
     YOUNG = 3 * SECOND;
-    /// The kill of a new life comes this much later on a busy node: containers' starts took up to three seconds in runs on
-    /// two busy cores, and the kubelet's next list of them took as long again.
+    /// On a busy node, the kill of a new container instance comes this much later: containers took up to three seconds
+    /// to start in runs on two busy cores, and the kubelet's next list of them took as long again.
     TO_SETTLE = 6 * SECOND;
     /// The first delay between restarts. It doubles with each restart.
     FIRST_BACK_OFF = 10 * SECOND;
     /// The longest delay between restarts.
     LONGEST_BACK_OFF = 300 * SECOND;
-    /// A restart may take this long beyond the back-off: the kubelet tries again every ten seconds, and a container has to
-    /// start.
+    /// A restart may take this long beyond the back-off: the kubelet tries again every ten seconds, and the container
+    /// needs time to start.
     TO_START = 15 * SECOND;
-    /// The first restart waits for no back-off: the kubelet lists the containers once a second, syncs the pod, and has a
-    /// container to start, which took up to three seconds on two busy cores.
+    /// The first restart has no back-off: the kubelet lists the containers once a second, syncs the pod, and starts the
+    /// container, which took up to three seconds on two busy cores.
     TO_START_AGAIN = 5 * SECOND;
-    /// A deletion that the harness did not ask for is sighted at most this much later than the kubelet knew of it.
+    /// The watch shows a deletion that the harness did not request at most this much later than the kubelet learns
+    /// about it.
     LATE_SIGHT = 2 * SECOND;
-    /// A container gets at least this long to end after its hook, whatever is left of its grace period.
+    /// After its preStop hook a container gets at least this long to stop, whatever is left of its grace period.
     LEAST_GRACE = 2 * SECOND;
-    /// The kubelet counts a grace period in whole seconds, and the stop signal is seen later than it is sent.
+    /// The kubelet counts a grace period in whole seconds, and the target sees the stop signal later than it is sent.
     WHOLE_SECOND = SECOND;
     /// The proxy of a node may take this long after the EndpointSlice has changed.
     PROXY = 2 * SECOND;
     /// The EndpointSlice controller may take this long after the pod has changed.
     SLICES = SECOND;
-    /// The watches of pods and of slices are two: what follows may be heard this much earlier than what it follows from.
+    /// Pods and slices have separate watches: the harness may receive an effect this much earlier than its cause.
     TWO_WATCHES = SECOND;
-    /// The lines of a target may be under way for this long when a case ends.
+    /// The lines of a target may still be in transit for this long when a case ends.
     UNDER_WAY = 2 * SECOND;
-    /// A target that opens its port within this long after its start was open to every probe.
+    /// A target that opens its port within this time after its start counts as open to every probe.
     OPENED_AT_ONCE = SECOND;
-    /// A success may be held up on its way by this much without any trace of it.
+    /// A success may be delayed in transit by this much without any trace.
     UNNOTICED = SECOND;
-    /// Clocks of two programs are not told apart better than this: a probe at the very instant is not early.
+    /// The clocks of two programs cannot be compared more precisely than this: a probe at the exact instant is not
+    /// early.
     CLOCKS_APART = SECOND / 100;
-    /// A probe's clock starts before the target sees it, by the time that a connection takes where nobody is held up.
+    /// A probe's clock starts before the target sees the probe, earlier by the time that a connection takes when
+    /// nothing is stalled.
     TO_CONNECT = SECOND * 15 / 100;
-    /// A kill is done by the pod's worker, which took up to three seconds to come to it in runs that kept both cores busy.
+    /// The pod worker carries out a kill, and took up to three seconds to begin with it in runs that kept both cores
+    /// busy.
     TO_STOP = 2 * SECOND;
-    /// A request that a redirect led to may be seen this long after the probe's timeout: the target writes it down on a
-    /// clock of its own.
+    /// A request that follows a redirect may be seen this long after the probe's timeout: the target records it with a
+    /// separate clock.
     REDIRECTED_LATE = SECOND;
-    /// Two tries of one probe follow one another at once: on an idle node they are never further apart than this.
+    /// Two attempts of one probe follow each other at once: on an idle node they are never further apart than this.
     BETWEEN_TRIES = SECOND / 2;
-    /// A process that was held up within this time before it saw a connection can have accepted it late.
+    /// A process that was stalled within this time before it saw a connection may have accepted it late.
     BEFORE_ACCEPTED = 2 * SECOND;
-    /// A stalled process catches up within this time of the stall's end, in a burst; what it writes down later is fresh.
+    /// A stalled process catches up within this time after the end of the stall, in a burst; lines that it writes later
+    /// are not late.
     STALL_LINGERS = SECOND / 10;
-    /// A kubelet waits no longer than this for a processor of a saturated node, between the start of a probe's clock and its
-    /// arrival: in a run with a load average of 75 on two processors a timeout of one second seemed 0.29 s short.
+    /// On a saturated node a kubelet waits no longer than this for a processor, between the start of a probe's clock
+    /// and the arrival of the probe: in a run with a load average of 75 on two processors a timeout of one second
+    /// seemed 0.29 s short.
     SATURATION_DELAYS = SECOND;
-    /// The API writes times in whole seconds and cuts off the rest.
+    /// The API truncates times to whole seconds.
     CUT_TO_SECONDS = SECOND;
 }
 
 mechanisms! {
     SHARES: Share;
-    /// The first probe of a container comes within two periods: a kubelet waits for a random part of the first, so that not
-    /// all probes of a node come at once.
+    /// The first probe of a container comes within two periods: a kubelet waits for a random part of the first period,
+    /// so that not all probes of a node run at once.
     FIRST_TURNS = Share(2, 1);
-    /// An answer within this share of the timeout is in time, however long the way between kubelet and target takes.
+    /// An answer within this share of the timeout is in time, however long the transit between kubelet and target
+    /// takes.
     PROMPT = Share(1, 2);
-    /// A probe that had no answer for this share of the timeout, and was then given up, timed out: the kubelet's clock had
+    /// A probe that had no answer for this share of the timeout, and was then given up, timed out: the kubelet's clock
     /// started before the probe arrived.
     TIMED_OUT = Share(9, 10);
-    /// An answer that takes this share of the timeout by its plan is too late, though pauses of a plan are not exact.
+    /// An answer that takes this share of the timeout according to its plan is too late, even though pauses of a plan
+    /// are not exact.
     FAR_TOO_LATE = Share(3, 2);
-    /// Between two probes that are further apart than this share of the period, one may have been lost on its way.
+    /// If two probes are further apart than this share of the period, one may have been lost between them.
     ONE_MISSED = Share(3, 2);
-    /// Two tries of one probe are closer together than this share of the period, and two probes are not.
+    /// Two attempts of one probe are closer together than this share of the period; two probes are not.
     BETWEEN_PROBES = Share(1, 4);
-    /// A probe comes within two periods of any instant at which it is sent at all: one period until its next turn, and one
-    /// more because a turn can be late. When none comes for that long, the kubelet has stopped sending it.
+    /// As long as the kubelet sends a probe, it comes within two periods: one period until it is next due, and one more
+    /// because it can be late. If none comes for that long, the kubelet has stopped sending it.
     PERIODS_TO_COME = Share(2, 1);
-    /// An answer within one half of the period is quick: it cannot delay the next probe.
+    /// An answer within half of the period is quick: it cannot delay the next probe.
     QUICK = Share(1, 2);
-    /// A probe that comes one half of a period off its beat has another reason than lateness.
+    /// If a probe comes half a period away from its schedule, the reason is not lateness.
     OFF_BEAT = Share(1, 2);
-    /// On a node whose processors are all busy, though few tasks wait for each, what comes late is late by less than this part
-    /// of the time: with a load average of 30 on two processors, statuses came 3.3 s after their probes at most.
+    /// On a node whose processors are all busy, but for each of which few tasks wait, events are late by less than this
+    /// share of the time: with a load average of 30 on two processors, statuses came at most 3.3 s after their probes.
     ONLY_BUSY = Share(1, 2);
-    /// What piled up on an overloaded node takes as long again to be done: statuses of pods came late for seconds after
-    /// thirty tasks had waited for two processors.
+    /// Work that has piled up on an overloaded node takes as long again to complete: statuses of pods were late for
+    /// seconds after thirty tasks had waited for two processors.
     CATCH_UP = Share(1, 1);
-    /// Noise of more than one half of the timeout makes a result doubtful: the kubelet can have received an answer that the
+    /// Noise of more than half of the timeout makes a result doubtful: the kubelet may have received an answer that the
     /// target sent too late, or missed one that was in time.
     DOUBTFUL = Share(1, 2);
 }
 
 mechanisms! {
     COUNTS: u64;
-    /// The kubelet drops events about a pod after 25 in a burst; where this many warnings were recorded, one more may have
-    /// been dropped.
+    /// The kubelet drops events about a pod after a burst of 25; if this many warnings were recorded, another one may
+    /// have been dropped.
     CROWD = 20;
 }

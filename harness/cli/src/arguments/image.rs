@@ -21,7 +21,7 @@ pub(crate) enum ImageVerb {
         #[command(flatten)]
         from: ArchiveArgs,
     },
-    /// Loads the archive where a cluster finds it, with the tool of that cluster
+    /// Loads the archive into a cluster, with the tool of that cluster
     Load {
         #[command(flatten)]
         into: LoadArgs,
@@ -36,11 +36,11 @@ pub(crate) enum ImageVerb {
     Own {
         /// The file
         file: PathBuf,
-        /// Another static program than this one, such as one for another architecture
+        /// Another static program to use instead of this one, for example for another architecture
         #[arg(long, value_name = "FILE")]
         program: Option<PathBuf>,
     },
-    /// Pushes the images of the archive to a registry, with skopeo
+    /// Pushes the images in the archive to a registry, with skopeo
     Push {
         /// Registry and repository, such as registry.example.com/probity/agnhost-rs; each image keeps its tag
         repository: String,

@@ -21,7 +21,7 @@ pub(crate) struct ManifestArgs {
 /// What `probity manifest` prints.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManifestOf {
-    /// A Job that runs the suite inside the cluster, with its namespaces and the least rights
+    /// A Job that runs the suite inside the cluster, with its namespaces and minimal rights
     Job(JobArgs),
     /// A plugin for Sonobuoy
     Sonobuoy(SonobuoyArgs),
@@ -30,7 +30,7 @@ pub(crate) enum ManifestOf {
 /// What a manifest says of the run in it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunInPodArgs {
-    /// The image of this program, as the nodes know it; `probity image self` makes one
+    /// The image of this program, as the nodes know it; `probity image self` writes one
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", harness::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
     /// The target's image, as the nodes know it
@@ -50,10 +50,10 @@ pub(crate) struct RunInPodArgs {
 /// Prints the manifests of a Job
 #[derive(Args, Clone, Debug)]
 pub(crate) struct JobArgs {
-    /// The namespace of the Job; the namespaces for what is tested have the same name with -0, -1 and so on
+    /// The namespace of the Job; the test namespaces have the same name with -0, -1 and so on
     #[arg(long, value_name = "NAME", default_value = "probity")]
     pub(crate) namespace: String,
-    /// How many pods share the cases
+    /// The number of pods that share the cases
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) shards: u32,
     #[command(flatten)]
@@ -78,13 +78,13 @@ pub(crate) struct FetchArgs {
     /// The name under which the results are stored
     #[arg(long, value_name = "NAME", default_value = JOB)]
     pub(crate) name: String,
-    /// Where the run goes; the shards of a run go below it
+    /// The folder for the run; the shards of a run go into its subfolder shards
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Wait this long until all results are stored: 20m, 2h
     #[arg(long, value_name = "SPAN", default_value = "0s")]
     pub(crate) wait: Span,
-    /// Delete the results from the cluster once they are here
+    /// Delete the results from the cluster after the download
     #[arg(long)]
     pub(crate) delete: bool,
     #[command(flatten)]
@@ -96,17 +96,17 @@ pub(crate) struct FetchArgs {
 /// Where a run leaves its results besides its folder.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeliveryArgs {
-    /// Also store the results in ConfigMaps of this namespace, for `probity fetch`. Then a violated or undecided clause is not
-    /// a failure of this program: `probity fetch` ends as the run would
+    /// Also store the results in ConfigMaps of this namespace, for `probity fetch`. Violated and undecided clauses then do
+    /// not affect the exit status of this program: `probity fetch` ends with the status of the run
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) store: Option<String>,
-    /// The name under which they are stored
+    /// The name under which the results are stored
     #[arg(long, value_name = "NAME", default_value = JOB, requires = "store")]
     pub(crate) store_name: String,
-    /// The UID of the Job of this name, which the results belong to
+    /// The UID of the Job of this name, which owns the results
     #[arg(long, hide = true, env = "PROBITY_JOB_UID")]
     pub(crate) job_uid: Option<String>,
-    /// Also write the results as a plugin of Sonobuoy does, into this folder
+    /// Also write the results to this folder, in the format of a Sonobuoy plugin
     #[arg(long, value_name = "DIR", conflicts_with = "store")]
     pub(crate) sonobuoy: Option<PathBuf>,
 }

@@ -10,10 +10,10 @@ use super::StandardArgs;
 /// Merges runs
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MergeArgs {
-    /// Folders of runs, or folders that hold some
+    /// Folders of runs, or folders that contain such folders
     #[arg(required = true, value_name = "DIR")]
     pub(crate) folders: Vec<PathBuf>,
-    /// Where the merged run goes
+    /// The folder for the merged run
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
@@ -25,10 +25,10 @@ pub(crate) struct MergeArgs {
 /// What is merged though it does not belong together.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct AllowedArgs {
-    /// Merge runs of different clusters, books or versions of the program; the report warns of it
+    /// Merge runs of different clusters, books or versions of the program; the report has a warning
     #[arg(long)]
     pub(crate) mixed: bool,
-    /// Merge though shards are missing; their cases count as never ended
+    /// Merge even if shards are missing; their cases count as never ended
     #[arg(long)]
     pub(crate) incomplete: bool,
 }

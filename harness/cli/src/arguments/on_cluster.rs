@@ -28,10 +28,10 @@ pub(crate) struct RunArgs {
     /// Run each case N times; the worst verdict counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
-    /// Run the cases of this shard only: 0/4 is the first of four. `probity merge` makes one report of all
+    /// Run only the cases of this shard: 0/4 is the first of four. `probity merge` combines their reports
     #[arg(long, value_name = "I/N", value_parser = shards::read)]
     pub(crate) shard: Option<Shard>,
-    /// Run each case on each node, those with --node-selector or all
+    /// Run each case on each node, or on each node selected with --node-selector
     #[arg(long, conflicts_with = "node")]
     pub(crate) every_node: bool,
     /// A command that reaches nodes: it is called with a verb and the name of a node, such as restart-kubelet node2
@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
     /// The maximum number of pods that exist at the same time [default: as many as the nodes take]
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pods: Option<u32>,
-    /// How often a case runs again that left something undecided; never with --repeat
+    /// How often to run a case again that left something undecided; has no effect with --repeat
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) retries: u32,
     /// A label for the report, such as product=my-kubelet; may be repeated
@@ -63,7 +63,7 @@ pub(crate) struct TryArgs {
     /// A file with a Pod, or a workload with a pod template; - for standard input
     #[arg(value_name = "POD.yaml")]
     pub(crate) file: PathBuf,
-    /// The workload of the file to try, by its name or KIND/NAME
+    /// The workload in the file to try: its name, or KIND/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub(crate) struct RbacArgs {
 pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// Look only in this namespace; without it, look everywhere, and for namespaces that runs created
+    /// Look only in this namespace; by default, look everywhere, also for namespaces that runs created
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
     /// Only objects at least this old, so that other runs survive: 10m, 2h

@@ -76,17 +76,17 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     if !clause.facets.is_empty() {
         let of = |(of, values): (&String, &Vec<String>)| format!("\n- {of}: {}", values.join(", "));
         part(
-            "Holds once it was seen in each of:",
+            "Holds only after it was observed for each of:",
             &format!("\n{}", clause.facets.iter().map(of).collect::<String>()),
         );
     }
     part("Cases:", &cases_of(context, facts));
-    part("Planted defects that it notices:", &defects_of(context, facts));
+    part("Planted defects that it detects:", &defects_of(context, facts));
     if !facts.real_defects.is_empty() {
         let names: Vec<String> = facts.real_defects.iter().map(|name| format!("`{name}`")).collect();
-        part("Defects of a real kubelet that it notices:", &names.join(", "));
+        part("Defects of a real kubelet that it detects:", &names.join(", "));
     } else if let Some(why) = &facts.clause.without_real_defect {
-        part("Defects of a real kubelet that it notices:", &format!("None. {}", context.sentences(why)));
+        part("Defects of a real kubelet that it detects:", &format!("None. {}", context.sentences(why)));
     }
     part("Upstream's own specs:", &upstream_of(context, facts));
     text
@@ -132,7 +132,7 @@ fn defects_of(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
 
 fn upstream_of(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     if facts.upstream.is_empty() {
-        return "None checks this.".to_owned();
+        return "None of them checks this.".to_owned();
     }
     let line = |(first, last, check): &(usize, usize, &probity_suites::Check)| {
         format!(
@@ -167,7 +167,7 @@ fn cases(context: &PageContext<'_>, chapter: &Chapter) -> String {
             context.prose(&first.story)
         );
         if !first.judges.is_empty() {
-            text += &format!("\nMust give evidence for {}.\n", context.links(&first.judges));
+            text += &format!("\nTargets {}.\n", context.links(&first.judges));
         }
     }
     text

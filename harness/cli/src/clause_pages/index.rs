@@ -13,18 +13,19 @@ pub(super) fn page(context: &PageContext<'_>) -> String {
     let advice = context.clauses.len() - judged;
     let mut text = top("suites/", "The clause book");
     text += &format!(
-        "What Probity expects of a cluster: {judged} clauses, each a promise in one sentence with its source and the function \
-         that judges it, and {advice} sentences of advice, which cannot be judged.\n\n\
-         A clause is judged on everything that a run has seen, whichever case showed it. `must` is documented, deterministic \
-         and the same on all conforming clusters. `should` has soft timing, depends on the runtime or the node, or is known \
-         only from the reference implementation. `advice` is not judged. A *slack* is the delay that an upper bound allows, \
-         with its reason; a lower bound yields only to noise, or states what it allows. What else a clause allows, and how many \
-         things of a kind it takes before a judge says something, are its *tolerances*; \
-         [those that clauses share](tolerances.md) have a page of their own. A cluster that does exactly what a \
-         *known divergence* describes gets `diverges` instead of `violated`. A *planted defect* is a way in which the \
-         simulated kubelet can be wrong ([all of them]({ROOT}/tests/simulator/src/defects.rs)): a clause that notices one \
-         proves that its judge can fail.\n\n\
-         `probity explain CLAUSE` and `probity list --coverage` print the same ([the program]({ROOT}/docs/probity.md)).\n\n"
+        "This book defines what Probity expects of a cluster. It has {judged} clauses, each a requirement in one sentence with \
+         its source and the function that judges it, and {advice} sentences of advice, which are not judged.\n\n\
+         Every clause is judged on all histories of a run, whichever case recorded them. A `must` clause is documented, \
+         deterministic and the same on all conforming clusters. A `should` clause has soft timing, depends on the runtime or \
+         the node, or is known only from the reference implementation. `advice` is not judged. The *slack* of a clause is the \
+         delay that an upper bound allows, with its reason; only noise relaxes a lower bound, or the clause states what it \
+         allows. The *tolerances* of a clause are what else it allows, and how many observations its judge needs; \
+         [tolerances that clauses share](tolerances.md) are on a separate page. A cluster that does exactly what a \
+         *known divergence* describes gets `diverges` instead of `violated`. A *planted defect* is a fault of the simulated \
+         kubelet ([all of them]({ROOT}/tests/simulator/src/defects.rs)): a clause that detects one proves that its judge can \
+         report a violation.\n\n\
+         `probity explain CLAUSE` and `probity list --coverage` print the same details \
+         ([the program]({ROOT}/docs/probity.md)).\n\n"
     );
     text += &chapters(context);
     text += "\n[What upstream's own specs check](upstream.md), and which clauses check it here.\n";
@@ -66,7 +67,7 @@ fn divergences(context: &PageContext<'_>) -> String {
     let known: Vec<&ClauseFacts<'_>> =
         context.clauses.iter().filter(|facts| facts.clause.actual.is_some()).collect();
     let mut text = format!(
-        "\n## Where upstream is known to do otherwise\n\nKubernetes itself is known to break {} clauses, always or in some \
+        "\n## Known divergences of upstream\n\nKubernetes itself is known to diverge from {} clauses, always or in some \
          versions.\n\n| clause | what happens instead |\n|---|---|\n",
         known.len()
     );

@@ -14,9 +14,9 @@ use crate::markdown::escaped;
 pub(super) fn page() -> String {
     let mut text = top("harness/model/src/mechanisms.rs", "Tolerances that clauses share");
     text += &format!(
-        "[The clause book](README.md). What one clause alone allows is with the clause, as its slack and its tolerances. Below \
-         is what several judges allow, written in [mechanisms.rs]({ROOT}/harness/model/src/mechanisms.rs) with the reason for \
-         each.\n"
+        "[The clause book](README.md). The slack and the tolerances of a single clause are listed with the clause. This page \
+         lists the tolerances that several judges use, from [mechanisms.rs]({ROOT}/harness/model/src/mechanisms.rs), with \
+         their reasons.\n"
     );
     text += &table("Times", MECHANISMS, |us| seconds(*us));
     text += &table("Shares of a probe's own times", SHARES, ToString::to_string);

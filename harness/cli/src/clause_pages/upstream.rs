@@ -68,7 +68,7 @@ fn address(context: &PageContext<'_>, check: &Check) -> String {
 }
 
 fn beyond(numbered: &[(usize, usize, &Check)], context: &PageContext<'_>) -> String {
-    let mut text = "\n## What of it no clause covers\n\n".to_owned();
+    let mut text = "\n## What upstream checks and no clause covers\n\n".to_owned();
     for (first, last, check) in numbered {
         if let Some(why) = &check.beyond {
             text += &format!("- {}: {}\n", specs(*first, *last), context.sentences(why));
