@@ -4,6 +4,7 @@ mod back_off;
 mod expected;
 mod policy;
 mod probe_kills;
+mod shown;
 
 use probity_model::Judge;
 
@@ -18,7 +19,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "restart.first-crash-immediate", judge: back_off::first_is_immediate },
         Judge { clause: "restart.backoff.sequence", judge: back_off::doubles },
         Judge { clause: "restart.backoff.cap", judge: back_off::is_capped },
-        Judge { clause: "restart.backoff.waiting-reason", judge: back_off::is_shown },
+        Judge { clause: "restart.backoff.waiting-reason", judge: shown::is_shown },
         Judge { clause: "restart.backoff.reset-after-10min", judge: back_off::is_reset },
         Judge { clause: "restart.backoff.other-causes", judge: back_off::of_other_causes },
         Judge { clause: "restart.backoff.liveness-kills", judge: probe_kills::two_for_nothing },

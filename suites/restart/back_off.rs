@@ -1,18 +1,14 @@
-//! How long a container that ended by itself waits before it is started again, and what is shown meanwhile.
+//! How long a container that ended by itself waits before it is started again.
 
 use std::collections::BTreeSet;
 
-use probity_model::clocks::Order;
-use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{Life, Revision, State};
+use probity_model::measure::{Fit, seconds};
+use probity_model::timeline::Life;
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::expected::{Crash, Wait, crashes};
-use crate::reading::ends::shown_ends;
-
-/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
-const CRASH_LOOP: &str = "CrashLoopBackOff";
+use super::shown::is_loop;
 
 /// The first crash of a container is followed by a restart at once.
 pub(super) fn first_is_immediate(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -94,67 +90,6 @@ fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen)
     let early = life.within(seen, quantity(), (&crash.end.earliest, next), Crash::not_before(by));
     let late = life.within(seen, quantity(), (crash.end.at(), next), soon);
     early == Some(Fit::Met) && late == Some(Fit::Met)
-}
-
-/// While it waits, a container is shown as waiting for its back-off.
-pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let late = clause.slack_us() + clause.tolerance_us("next-look");
-    for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
-        let (Wait::Delay { by, .. }, life) = (crash.wait, &crash.life) else { continue };
-        let shown = life.revisions().find(|(_, status)| is_loop(&status.state));
-        match shown {
-            Some((revision, _)) => {
-                judge_sight(clause, crash, revision, seen);
-            }
-            None => {
-                let until = crash
-                    .next()
-                    .cloned()
-                    .unwrap_or_else(|| probity_model::timeline::At::new(crash.end.at().id, run.end()));
-                let bound = Bound::at_most(late, seconds(late));
-                let waited = run.measure(String::new(), &life.node, crash.end.at(), &until, bound);
-                let long = waited.is_some_and(|waited| waited.fit() == Fit::Missed);
-                let watched = crash.next().is_some() || life.watched_for(crash.end.at(), late);
-                if long && watched {
-                    let finding = format!(
-                        "{} waited for a back-off of {}, and was not shown as {CRASH_LOOP}",
-                        life.name(),
-                        seconds(by)
-                    );
-                    let shown = shown_ends(life).map(|(revision, _)| revision.id).last();
-                    seen.violated(
-                        finding,
-                        [Some(crash.end.at().id), Some(until.id), shown].into_iter().flatten(),
-                    );
-                }
-            }
-        }
-    }
-}
-
-fn is_loop(state: &State<'_>) -> bool {
-    matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
-}
-
-/// The wait is shown soon after the end, and no longer once the container runs.
-fn judge_sight(clause: &Clause, crash: &Crash<'_, '_>, revision: &Revision<'_>, seen: &mut Seen) {
-    let life = &crash.life;
-    let quantity = format!("from the end of {} to the revision that shows {CRASH_LOOP}", life.name());
-    let late = clause.slack_us() + clause.tolerance_us("next-look");
-    let bound = Bound::at_most(late, format!("{} for the kubelet to look again", seconds(late)));
-    if life.within(seen, quantity, (crash.end.at(), revision), bound) == Some(Fit::Met) {
-        seen.facet("container", life.container.kind.word());
-    }
-    let (Some(next), Some(last)) =
-        (crash.next(), life.revisions().filter(|(_, status)| is_loop(&status.state)).last())
-    else {
-        return;
-    };
-    if life.run.clocks.order(next, &last.0.at) == Order::Before {
-        let quantity =
-            format!("from the restart of {} to the last revision that shows {CRASH_LOOP}", life.name());
-        life.within(seen, quantity, (next, last.0), clause.in_time());
-    }
 }
 
 /// A container that cannot start for want of configuration comes to wait for its back-off as any other.

@@ -227,9 +227,34 @@ fn looping(clause: &str, why: &str, reason: &str, at: f64) -> &'static str {
 fn a_wait_is_shown_as_such() {
     assert_eq!(looping(SHOWN, "plan", "CrashLoopBackOff", 5.0), "holds");
     assert_eq!(looping(SHOWN, "plan", "CrashLoopBackOff", 19.0), "holds", "at the second look");
-    assert_eq!(looping(SHOWN, "plan", "CrashLoopBackOff", 26.0), "violated", "too late");
+    assert_eq!(looping(SHOWN, "plan", "CrashLoopBackOff", 36.0), "violated", "longer than the wait");
     assert_eq!(looping(SHOWN, "plan", "ContainerCreating", 5.0), "violated");
     assert_eq!(verdict(&crashes(SHOWN, &[1.0, 3.0], "plan").done(), SHOWN), "inconclusive");
+}
+
+/// The third life ends at 17 s and waits for 20 s. When its wait is shown, if it is; the next life follows half a second later.
+fn second_wait(shown: Option<f64>) -> &'static str {
+    let mut run = pod(SHOWN, "Always");
+    let waits = [(1.0, None), (4.0, Some(5.0)), (16.0, shown)];
+    for (number, (at, shown)) in (0..).zip(waits) {
+        run.start(at, number).status(at + 0.5, &status("Running", number, runs(at), json!({})));
+        exits(&mut run, at + 1.0, 1, "plan");
+        if let Some(shown) = shown {
+            let waiting = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
+            run.status(shown, &status("Running", number, waiting, ended(1)));
+        }
+    }
+    let next = shown.unwrap_or(44.0).max(38.0) + 0.5;
+    run.start(next, 3).status(next + 0.5, &status("Running", 3, runs(next), ended(1))).reading(next + 5.0);
+    verdict(&run.done(), SHOWN)
+}
+
+#[test]
+fn a_wait_that_is_shown_at_its_end_is_what_kubelets_are_known_to_do() {
+    assert_eq!(second_wait(Some(20.0)), "holds");
+    assert_eq!(second_wait(Some(44.0)), "diverges");
+    assert_eq!(second_wait(Some(60.0)), "violated", "longer than any wait");
+    assert_eq!(second_wait(None), "inconclusive", "the first wait was shown");
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! What the status shows of a container that waits for its back-off.
+
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, Revision, State};
+use probity_model::{Clause, Doubt, Seen, Timeline};
+
+use super::expected::{Crash, Wait, crashes};
+use crate::reading::ends::shown_ends;
+
+/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
+const CRASH_LOOP: &str = "CrashLoopBackOff";
+
+pub(super) fn is_loop(state: &State<'_>) -> bool {
+    matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
+}
+
+/// While it waits, a container is shown as waiting for its back-off.
+pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let crashes = crashes(run, clause.tolerance_us("near-ten-minutes"));
+    let sights: Vec<_> = crashes
+        .iter()
+        .filter_map(|crash| {
+            let Wait::Delay { by, .. } = crash.wait else { return None };
+            Some((crash, by, crash.life.revisions().find(|(_, status)| is_loop(&status.state))))
+        })
+        .collect();
+    for (crash, by, sight) in &sights {
+        if let Some((revision, _)) = sight {
+            judge_sight(clause, (crash, *by), revision, seen);
+        } else {
+            let other = |(other, _, sight): &&(&Crash<'_, '_>, _, Option<_>)| {
+                sight.is_some() && other.life.name() == crash.life.name()
+            };
+            judge_unseen(clause, (crash, *by), sights.iter().any(|sight| other(&sight)), seen);
+        }
+    }
+}
+
+/// The wait is shown soon after the end, and no longer once the container runs. Kubelets that look again only when the wait is
+/// over show it then.
+fn judge_sight(
+    clause: &Clause,
+    (crash, by): (&Crash<'_, '_>, i64),
+    revision: &Revision<'_>,
+    seen: &mut Seen,
+) {
+    let life = &crash.life;
+    let quantity = || format!("from the end of {} to the revision that shows {CRASH_LOOP}", life.name());
+    let fit = |bound| {
+        let measured = life.run.measure(quantity(), &life.node, crash.end.at(), revision, bound);
+        measured.map(|measured| measured.fit())
+    };
+    if fit(soon(clause)) == Some(Fit::Missed) && fit(Crash::soon_after(clause, by)) != Some(Fit::Missed) {
+        let finding = format!(
+            "{} waited for a back-off of {} and was shown so only at its end",
+            life.name(),
+            seconds(by)
+        );
+        seen.diverges(finding, [crash.end.at().id, revision.id]);
+    } else if life.within(seen, quantity(), (crash.end.at(), revision), soon(clause)) == Some(Fit::Met) {
+        seen.facet("container", life.container.kind.word());
+    }
+    judge_last_sight(clause, crash, seen);
+}
+
+/// When the wait must be shown.
+fn soon(clause: &Clause) -> Bound {
+    let late = clause.slack_us() + clause.tolerance_us("next-look");
+    Bound::at_most(late, format!("{} for the kubelet to look again", seconds(late)))
+}
+
+fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
+    let life = &crash.life;
+    let last = life.revisions().filter(|(_, status)| is_loop(&status.state)).last();
+    let (Some(next), Some((last, _))) = (crash.next(), last) else { return };
+    if life.run.clocks.order(next, &last.at) == Order::Before {
+        let quantity =
+            format!("from the restart of {} to the last revision that shows {CRASH_LOOP}", life.name());
+        life.within(seen, quantity, (next, last), clause.in_time());
+    }
+}
+
+/// A long wait that no revision shows. Where other waits of the container were shown, the status may have been replaced by that of
+/// the restart before it was written.
+fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
+    let life = &crash.life;
+    let until = crash.next().cloned().unwrap_or_else(|| At::new(crash.end.at().id, life.run.end()));
+    let bound = soon(clause);
+    let watched = crash.next().is_some()
+        || bound.upper.as_ref().is_some_and(|limit| life.watched_for(crash.end.at(), limit.value));
+    let waited = life.run.measure(String::new(), &life.node, crash.end.at(), &until, bound);
+    if !watched || waited.is_none_or(|waited| waited.fit() != Fit::Missed) {
+        return;
+    }
+    let finding =
+        format!("{} waited for a back-off of {} and was not shown as {CRASH_LOOP}", life.name(), seconds(by));
+    let shown = shown_ends(life).map(|(revision, _)| revision.id).last();
+    let events = [Some(crash.end.at().id), Some(until.id), shown].into_iter().flatten();
+    if elsewhere {
+        seen.doubt(Doubt::TooClose, finding, events);
+    } else {
+        seen.violated(finding, events);
+    }
+}
