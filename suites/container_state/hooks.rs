@@ -108,10 +108,10 @@ fn judge_sleep(clause: &Clause, life: &Life<'_, '_>, span: i64, seen: &mut Seen)
     }
 }
 
-/// A container that runs without its hook having come.
+/// A container that runs without its hook having come. What the target wrote down until then has arrived soon after.
 fn judge_unseen_hook(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(shown) = shown_running(life).filter(|_| life.holes.is_empty()) else { return };
-    if life.lives_on() && life.watched_for(&shown.at, clause.slack_us()) {
+    if life.lives_on() && life.watched_for(&shown.at, clause.tolerance_us("written-late")) {
         let finding = format!("{} is shown to run, and its hook never came", life.name());
         seen.violated(finding, [life.began.id, shown.id]);
     }
