@@ -1,0 +1,1 @@
+//! Hand-written histories for the judges of sidecars.
