@@ -40,7 +40,9 @@ fn restarted_main(life: &Life<'_, '_>) -> Option<EventId> {
 
 /// When a main container is restarted, no init container runs.
 pub(super) fn not_with_a_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in run.pods.iter().filter(|pod| is_plain(run, pod) && inits(pod).any(|init| success(init).is_some())) {
+    for pod in
+        run.pods.iter().filter(|pod| is_plain(run, pod) && inits(pod).any(|init| success(init).is_some()))
+    {
         for life in mains(pod).flat_map(|main| lives_of(run, pod, main)).filter(|life| life.number > 0) {
             let Some(before) = life.before().filter(|_| life.is_numbered()) else { continue };
             if let Some(again) = init_after(run, pod, &before) {
@@ -62,7 +64,8 @@ fn init_after(run: &Timeline<'_>, pod: &PodLife<'_>, main: &Life<'_, '_>) -> Opt
 /// What an init container wrote to a volume is there when it runs again: its target counts its lives in a file.
 pub(super) fn finds_its_files(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for init in run.pods.iter().filter(|pod| is_plain(run, pod)).flat_map(inits) {
-        let told: Vec<_> = init.attempts.iter().filter(|life| life.is_numbered() && life.holes.is_empty()).collect();
+        let told: Vec<_> =
+            init.attempts.iter().filter(|life| life.is_numbered() && life.holes.is_empty()).collect();
         for pair in told.windows(2) {
             let [one, two] = pair else { continue };
             let events = [one.began.id, two.began.id];

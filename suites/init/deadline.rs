@@ -21,12 +21,14 @@ struct Limited<'t, 'h> {
 }
 
 fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h>> {
-    let undeleted = |pod: &&PodLife<'_>| pod.deleted.is_none() && !pod.revisions.iter().any(Revision::terminating);
+    let undeleted =
+        |pod: &&PodLife<'_>| pod.deleted.is_none() && !pod.revisions.iter().any(Revision::terminating);
     run.pods.iter().filter(move |pod| !run.node_was_touched() && undeleted(pod)).filter_map(|pod| {
         let span = whole_seconds(pod.spec.get("activeDeadlineSeconds")?.as_i64()?);
         let (shown, second) = pod.revisions.iter().find_map(|shown| Some((shown, shown.start_second()?)))?;
         // The kubelet itself counts from the second that it shows.
-        let stamp = Stamp { clock: Clock::Wall(pod.node.clone()), at: Interval::point(whole_seconds(second)) };
+        let stamp =
+            Stamp { clock: Clock::Wall(pod.node.clone()), at: Interval::point(whole_seconds(second)) };
         run.clocks.on_harness(&stamp)?;
         Some(Limited { pod, start: At::new(shown.id, stamp), span })
     })
@@ -43,8 +45,11 @@ impl Limited<'_, '_> {
         let reason = over.object["status"]["reason"].as_str().unwrap_or("none");
         let right = over.phase() == "Failed" && reason == EXCEEDED;
         if !right {
-            let finding =
-                format!("{} was beyond its deadline, and is {} with the reason {reason}", self.pod.key, over.phase());
+            let finding = format!(
+                "{} was beyond its deadline, and is {} with the reason {reason}",
+                self.pod.key,
+                over.phase()
+            );
             seen.violated(finding, [self.start.id, over.id]);
         }
         right
@@ -69,7 +74,9 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         match of.pod.over() {
             Some(over) if of.judge_reason(over, seen) => {
                 let quantity = format!("from startTime to the end of {}, which is initializing", of.pod.key);
-                if seen.within(run, &of.pod.node, quantity, (&of.start, over), of.in_time(clause)) == Some(Fit::Met) {
+                if seen.within(run, &of.pod.node, quantity, (&of.start, over), of.in_time(clause))
+                    == Some(Fit::Met)
+                {
                     seen.fine([phase.began.id, over.id]);
                 }
             }

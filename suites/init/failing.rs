@@ -49,7 +49,10 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     for (life, line) in failures(run).filter(|(life, _)| life.policy() == "Never") {
         let pod = life.pod;
         if let Some(again) = life.lives_again() {
-            seen.violated(format!("{} failed under Never, and was started again", life.name()), [line.id, again]);
+            seen.violated(
+                format!("{} failed under Never, and was started again", life.name()),
+                [line.id, again],
+            );
         }
         let later = pod.containers.iter().skip_while(|of| of.name != life.container.name).skip(1);
         let began = later.clone().find_map(|of| Some((of, of.attempts.first()?)));
@@ -94,7 +97,9 @@ fn judge_waiting(life: &Life<'_, '_>, over: &Revision<'_>, seen: &mut Seen) {
 pub(super) fn start_error(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for init in inits(pod).filter(|init| init.attempts.is_empty()) {
-            let Some(error) = pod.revisions.iter().find(|shown| shows_start_error(shown, init)) else { continue };
+            let Some(error) = pod.revisions.iter().find(|shown| shows_start_error(shown, init)) else {
+                continue;
+            };
             judge_start_error(run, clause, (pod, init), error, seen);
         }
     }
@@ -108,17 +113,22 @@ fn judge_start_error(
     seen: &mut Seen,
 ) {
     let policy = pod.policy_of(init);
-    let restarts = |shown: &&Revision<'_>| shown.container(&init.name).is_some_and(|status| status.restarts > 0);
+    let restarts =
+        |shown: &&Revision<'_>| shown.container(&init.name).is_some_and(|status| status.restarts > 0);
     let (again, over) = (pod.revisions.iter().find(restarts), pod.over());
     let watched = run.watched_for(pod, &error.at, clause.slack_us());
     let end = || [Some(error.id), run.last_event()].into_iter().flatten();
     let name = format!("{}/{}", pod.key, init.name);
     match (policy, again, over) {
         ("Never", Some(again), _) => {
-            seen.violated(format!("{name} could not be started under Never, and was tried again"), [error.id, again.id]);
+            seen.violated(
+                format!("{name} could not be started under Never, and was tried again"),
+                [error.id, again.id],
+            );
         }
         ("Never", None, Some(over)) => {
-            let finding = || format!("{name} could not be started under Never, and the pod is {}", over.phase());
+            let finding =
+                || format!("{name} could not be started under Never, and the pod is {}", over.phase());
             seen.check(over.phase() == "Failed", finding, [error.id, over.id]);
             seen.facet("policy", policy);
         }
@@ -127,7 +137,8 @@ fn judge_start_error(
         }
         ("Never", None, None) => {}
         (_, _, Some(over)) => {
-            let finding = format!("{name} could not be started under {policy}, and the pod became {}", over.phase());
+            let finding =
+                format!("{name} could not be started under {policy}, and the pod became {}", over.phase());
             seen.violated(finding, [error.id, over.id]);
         }
         (_, Some(again), None) => {
@@ -135,7 +146,10 @@ fn judge_start_error(
             seen.facet("policy", policy);
         }
         (_, None, None) if watched => {
-            seen.violated(format!("{name} could not be started under {policy}, and was not tried again"), end());
+            seen.violated(
+                format!("{name} could not be started under {policy}, and was not tried again"),
+                end(),
+            );
         }
         (_, None, None) => {}
     }

@@ -13,7 +13,8 @@ use crate::reading::mains::mains;
 pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for (at, next) in pod.containers.iter().enumerate().filter(|(_, of)| of.kind == ContainerKind::Init) {
-            let before: Vec<_> = pod.containers[..at].iter().filter(|of| of.kind == ContainerKind::Init).collect();
+            let before: Vec<_> =
+                pod.containers[..at].iter().filter(|of| of.kind == ContainerKind::Init).collect();
             for one in &before {
                 if let Some(retried) = judge_pair(run, pod, (one, next), seen) {
                     seen.facet("after", if retried { "retries" } else { "success" });
@@ -56,7 +57,8 @@ fn judge_pair(
     if before.plan().is_none() {
         return None;
     }
-    if !before.attempts.is_empty() && !is_told(before) || before.attempts.is_empty() && was_made(pod, before) {
+    if !before.attempts.is_empty() && !is_told(before) || before.attempts.is_empty() && was_made(pod, before)
+    {
         let why = format!("lines of {} are missing, after which {} began", name(before), name(next));
         seen.doubt(Doubt::WitnessMissing, why, [began.began.id]);
         return None;
@@ -138,7 +140,8 @@ fn judge_beside(
     if own.number != 0 || own.began.id == first.id {
         return;
     }
-    let quantity = format!("from the start of the first main container of {} to that of {}", pod.key, main.name);
+    let quantity =
+        format!("from the start of the first main container of {} to that of {}", pod.key, main.name);
     if let Some(measured) = run.measure(quantity, &pod.node, first, &own.began, clause.in_time())
         && (measured.fit() != Fit::Met || holds_others_up(pod, first))
     {

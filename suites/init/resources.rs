@@ -28,7 +28,8 @@ impl Asked {
     fn of(spec: &Value) -> Option<Self> {
         let list = |field: &str| spec[field].as_array().into_iter().flatten();
         let mains: Option<Vec<i64>> = list("containers").map(cpu).collect();
-        let mut asked = Self { mains: mains?.into_iter().sum(), sidecars: 0, inits: 0, beside: false, count: 0 };
+        let mut asked =
+            Self { mains: mains?.into_iter().sum(), sidecars: 0, inits: 0, beside: false, count: 0 };
         for container in list("initContainers") {
             let own = cpu(container)?;
             if container["restartPolicy"] == "Always" {
@@ -143,7 +144,9 @@ pub(super) fn quota_applies(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// The class of a pod follows from all of its containers.
 pub(super) fn one_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
-        let Some(spec) = tried.manifest.get("spec").filter(|spec| spec["initContainers"].is_array()) else { continue };
+        let Some(spec) = tried.manifest.get("spec").filter(|spec| spec["initContainers"].is_array()) else {
+            continue;
+        };
         let Some(shown) = tried.stored["status"]["qosClass"].as_str() else { continue };
         let class = class_of(spec);
         let finding = || format!("`{}` is shown as {shown}, and its containers make it {class}", tried.name);

@@ -35,7 +35,8 @@ pub(super) fn ports_left_out(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let asked = object.object["spec"]["ports"].as_array().into_iter().flatten();
             let target = |port: &serde_json::Value| port["targetPort"].as_str().map(str::to_owned);
             let named = |names: &BTreeSet<String>| -> BTreeSet<String> {
-                let asked = asked.clone().filter(|port| target(port).is_some_and(|name| names.contains(&name)));
+                let asked =
+                    asked.clone().filter(|port| target(port).is_some_and(|name| names.contains(&name)));
                 asked.filter_map(|port| Some(port["name"].as_str()?.to_owned())).collect()
             };
             let alone: BTreeSet<String> = own.difference(&others).cloned().collect();
@@ -69,7 +70,10 @@ fn judge_slices(
         let ports = slice.object["ports"].as_array().into_iter().flatten();
         let names: BTreeSet<&str> = ports.filter_map(|port| port["name"].as_str()).collect();
         if let Some(name) = left_out.iter().find(|name| names.contains(name.as_str())) {
-            let finding = format!("a slice of {service} has the port {name} of {}, which only an init container has", pod.key);
+            let finding = format!(
+                "a slice of {service} has the port {name} of {}, which only an init container has",
+                pod.key
+            );
             seen.violated(finding, [asked, id]);
         } else if there.iter().any(|name| names.contains(name.as_str())) {
             seen.fine([asked, id]);

@@ -43,17 +43,21 @@ pub(super) fn pending(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let promised = |shown: &Revision<'_>| shown.is("Initialized").map(|is| !is);
     judge(run, clause, ("Initialized", &promised), seen, |_, _, seen| seen.facet("initialized", "False"));
-    for pod in plain_pods(run).filter(|pod| !pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar)) {
+    for pod in
+        plain_pods(run).filter(|pod| !pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar))
+    {
         let Some(done) = initializing(run, pod).and_then(|of| of.done) else { continue };
         match pod.revisions.iter().find(|shown| shown.is("Initialized") == Some(true)) {
             Some(shown) => {
-                let quantity = format!("from the success of the last init container of {} to Initialized", pod.key);
+                let quantity =
+                    format!("from the success of the last init container of {} to Initialized", pod.key);
                 if seen.within(run, &pod.node, quantity, (done, shown), clause.in_time()) == Some(Fit::Met) {
                     seen.facet("initialized", "True");
                 }
             }
             None if run.watched_for(pod, &done.at, clause.slack_us()) => {
-                let finding = format!("all init containers of {} succeeded, and Initialized is not True", pod.key);
+                let finding =
+                    format!("all init containers of {} succeeded, and Initialized is not True", pod.key);
                 seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
             }
             None => {}
@@ -84,7 +88,10 @@ fn judge(
                     }
                 }
                 Some(false) => {
-                    seen.violated(format!("{} is initializing, and it is shown otherwise: {what}", pod.key), events);
+                    seen.violated(
+                        format!("{} is initializing, and it is shown otherwise: {what}", pod.key),
+                        events,
+                    );
                 }
                 None => {}
             }
@@ -105,7 +112,9 @@ fn judge_silence(
 ) {
     let Some(done) = phase.done else { return };
     let quantity = format!("for how long {} was initializing without a word of {what}", pod.key);
-    let Some(measured) = run.measure(quantity, &pod.node, phase.began, done, clause.in_time()) else { return };
+    let Some(measured) = run.measure(quantity, &pod.node, phase.began, done, clause.in_time()) else {
+        return;
+    };
     if measured.fit() == Fit::Missed {
         seen.measure(measured);
     }
@@ -114,8 +123,12 @@ fn judge_silence(
 /// Each init container has its status in the list of its own, in the order of the spec, with the usual fields.
 pub(super) fn in_their_list(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.containers.iter().any(|of| of.kind != ContainerKind::Main)) {
-        let staged: Vec<&str> =
-            pod.containers.iter().filter(|of| of.kind != ContainerKind::Main).map(|of| of.name.as_str()).collect();
+        let staged: Vec<&str> = pod
+            .containers
+            .iter()
+            .filter(|of| of.kind != ContainerKind::Main)
+            .map(|of| of.name.as_str())
+            .collect();
         let mut kinds = BTreeSet::new();
         for shown in &pod.revisions {
             let list = |field: &str| shown.object["status"][field].as_array();

@@ -167,7 +167,10 @@ fn a_failed_init_container_runs_again_until_it_succeeds() {
     assert_eq!(judged(false), "violated");
     let mut over = pod(RETRY, "Always", &["one"], &["main"]);
     runs(&mut over, "one", 0, (1.0, 2.0), 1);
-    over.status(3.0, &statuses("Failed", &[("one", 0, ended(1))], &[("main", 0, waiting("PodInitializing"))]));
+    over.status(
+        3.0,
+        &statuses("Failed", &[("one", 0, ended(1))], &[("main", 0, waiting("PodInitializing"))]),
+    );
     over.reading(20.0);
     assert_eq!(verdict(&over.done(), RETRY), "violated");
 }

@@ -59,16 +59,21 @@ pub(super) fn own_view(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line, dump) in dumps(run) {
         let Some(found) = seen_mounts(dump) else { continue };
         let own = mounts(life.container);
-        let of_inits = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Init).flat_map(mounts);
-        let of_mains = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Main).flat_map(mounts);
+        let of_inits =
+            life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Init).flat_map(mounts);
+        let of_mains =
+            life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Main).flat_map(mounts);
         let shared: BTreeSet<String> = of_mains.collect();
         for path in of_inits.filter(|path| !shared.contains(path)) {
-            let within = |file: &String| file.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            let within =
+                |file: &String| file.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/'));
             let there = found.contains(path.as_str()) || dump.files.keys().any(within);
             let mounted = own.contains(&path);
             let finding = || match mounted {
                 true => format!("{} does not see its volume at {path}", life.name()),
-                false => format!("{} sees the volume at {path}, which only an init container mounts", life.name()),
+                false => {
+                    format!("{} sees the volume at {path}, which only an init container mounts", life.name())
+                }
             };
             seen.check(there == mounted, finding, [line.id]);
             if there == mounted {

@@ -90,8 +90,10 @@ pub(crate) fn touched_after(run: &Timeline<'_>, pod: &PodLife<'_>, id: EventId) 
     let after = |at: &At| run.clocks.order(&since, at) == Order::Before && run.before_deletion(pod, at);
     let lives = pod.containers.iter().flat_map(|container| lives_of(run, pod, container));
     lives.into_iter().find_map(|life| {
-        let stopped = life.stop().map(At::of).filter(|stop| after(stop)).map(|stop| ("was told to stop", stop.id));
-        let began = Some(&life.began).filter(|began| after(began)).map(|began| ("was started again", began.id));
+        let stopped =
+            life.stop().map(At::of).filter(|stop| after(stop)).map(|stop| ("was told to stop", stop.id));
+        let began =
+            Some(&life.began).filter(|began| after(began)).map(|began| ("was started again", began.id));
         let (what, event) = stopped.or(began)?;
         Some((format!("{} {what}", life.name()), event))
     })

@@ -143,7 +143,8 @@ pub(super) const RULES: &[FieldRule] = &[
     FieldRule {
         words: Some("may not be set for init containers"),
         ..rule(INIT_FIELDS, PROBES_AND_HOOKS, |field| {
-            set_in(field, false).filter(|_| field.init_container().is_some_and(|of| of["restartPolicy"].is_null()))?;
+            set_in(field, false)
+                .filter(|_| field.init_container().is_some_and(|of| of["restartPolicy"].is_null()))?;
             Some(false)
         })
     },
@@ -153,7 +154,8 @@ pub(super) const RULES: &[FieldRule] = &[
         words: Some("Duplicate value"),
         ..rule("init.names-unique", &["spec.initContainers"], |inits| {
             let lists = [inits.value, &inits.spec["containers"]].into_iter().filter_map(Value::as_array);
-            let names: Vec<&str> = lists.flatten().filter_map(|container| container["name"].as_str()).collect();
+            let names: Vec<&str> =
+                lists.flatten().filter_map(|container| container["name"].as_str()).collect();
             let unique = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
             inits.value.is_array().then_some(unique)
         })

@@ -15,7 +15,9 @@ use crate::refusals;
 pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     refusals::judge(run, clause, seen);
     for kind in ProbeKind::ALL {
-        for life in run.lives().of(kind).undisturbed().only(|life| life.container.kind == ContainerKind::Sidecar) {
+        for life in
+            run.lives().of(kind).undisturbed().only(|life| life.container.kind == ContainerKind::Sidecar)
+        {
             judge_absence(clause, &life, seen);
             // What may have been another probe is evidence for none.
             if let Some(probe) = life.probes.iter().find(|probe| probe.is(kind)) {
@@ -41,7 +43,8 @@ pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         });
         match ended {
             Some(ended) => {
-                let finding = format!("{} failed its liveness probe, and another container was stopped", life.name());
+                let finding =
+                    format!("{} failed its liveness probe, and another container was stopped", life.name());
                 seen.violated(finding, [stop.id, ended.id]);
             }
             None if until.is_some() => {
@@ -65,7 +68,8 @@ pub(super) fn readiness_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         if !plain_pods(run).any(|pod| pod.uid == life.pod.uid) {
             continue;
         }
-        let passed = |probe: &&&probity_model::timeline::Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
+        let passed =
+            |probe: &&&probity_model::timeline::Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
         let success = life.probes.iter().find(passed).and_then(|probe| probe.settled.clone());
         judge_before(&life, success.as_ref(), seen);
         if let Some(success) = success.filter(|_| life.spec.successes <= 1) {
@@ -85,14 +89,16 @@ fn mains_ready(pod: &PodLife<'_>, shown: &probity_model::timeline::Revision<'_>)
 fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen) {
     let run = life.run;
     // A probe that may have passed may have been the first that did.
-    let unclear = life.probes.iter().find(|probe| life.surely(probe) == ProbeOutcome::Unclear).map(|probe| &probe.at);
+    let unclear =
+        life.probes.iter().find(|probe| life.surely(probe) == ProbeOutcome::Unclear).map(|probe| &probe.at);
     let before = |shown: &&probity_model::timeline::Revision<'_>| {
         let early = |at: &probity_model::Stamp| run.clocks.order(&shown.at, at) == Order::Before;
         success.is_none_or(|at| early(at)) && unclear.is_none_or(early)
     };
     for shown in life.pod.revisions.iter().take_while(before).filter(|shown| mains_ready(life.pod, shown)) {
         let ready = shown.is("Ready");
-        let finding = || format!("the readiness probe of {} had not succeeded, and the pod was ready", life.name());
+        let finding =
+            || format!("the readiness probe of {} had not succeeded, and the pod was ready", life.name());
         seen.check(ready != Some(true), finding, [life.began.id, shown.id]);
         if ready == Some(false) {
             seen.facet("ready", "False");
@@ -109,16 +115,20 @@ fn judge_after(clause: &Clause, life: &ProbedLife<'_, '_>, success: &At, seen: &
     if late {
         return;
     }
-    let later = |shown: &&probity_model::timeline::Revision<'_>| run.clocks.order(&shown.at, success) != Order::Before;
+    let later = |shown: &&probity_model::timeline::Revision<'_>| {
+        run.clocks.order(&shown.at, success) != Order::Before
+    };
     match pod.revisions.iter().filter(later).find(|shown| shown.is("Ready") == Some(true)) {
         Some(shown) => {
-            let quantity = format!("from the first success of the readiness probe of {} to Ready", life.name());
+            let quantity =
+                format!("from the first success of the readiness probe of {} to Ready", life.name());
             if life.within(seen, quantity, (success, shown), clause.in_time()) == Some(Fit::Met) {
                 seen.facet("ready", "True");
             }
         }
         None if life.lives_on() && life.watched_for(success, clause.slack_us()) => {
-            let finding = format!("the readiness probe of {} succeeded, and its pod is not Ready", life.name());
+            let finding =
+                format!("the readiness probe of {} succeeded, and its pod is not Ready", life.name());
             seen.violated(finding, [Some(success.id), run.last_event()].into_iter().flatten());
         }
         None => {}

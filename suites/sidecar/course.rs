@@ -19,9 +19,11 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<
 /// When the last main container of a pod had ended; none if one still runs, or is not known.
 fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     let ends: Option<Vec<At>> = mains(pod).map(|main| main.attempts.last()?.ended.clone()).collect();
-    ends?.into_iter().reduce(|one, other| {
-        if run.clocks.order(&one, &other) == Order::Before { other } else { one }
-    })
+    ends?.into_iter().reduce(
+        |one, other| {
+            if run.clocks.order(&one, &other) == Order::Before { other } else { one }
+        },
+    )
 }
 
 /// A sidecar begins while its pod is initializing and is not told to stop while there is work.
@@ -30,20 +32,24 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let Some(first) = container.attempts.first().filter(|first| first.number == 0) else { continue };
         for main in mains(pod).filter_map(|main| main.attempts.first()) {
             let early = run.clocks.order(&first.began, &main.began) == Order::Before;
-            let finding = || format!("the sidecar {}/{} began with the main containers", pod.key, container.name);
+            let finding =
+                || format!("the sidecar {}/{} began with the main containers", pod.key, container.name);
             seen.check(early, finding, [first.began.id, main.began.id]);
         }
         let done = work_done(run, pod);
-        let stopped = lives_of(run, pod, container).find_map(|life| told_to_stop(clause, &life, done.as_ref()));
+        let stopped =
+            lives_of(run, pod, container).find_map(|life| told_to_stop(clause, &life, done.as_ref()));
         if let Some(line) = stopped {
-            let finding = format!("the sidecar {}/{} was told to stop while its pod had work", pod.key, container.name);
+            let finding =
+                format!("the sidecar {}/{} was told to stop while its pod had work", pod.key, container.name);
             seen.violated(finding, [first.began.id, line.id]);
         } else if lasts(run, pod, container, done.as_ref()) {
             seen.fine([Some(first.began.id), done.map(|done| done.id)].into_iter().flatten());
             seen.facet("policy", pod.restart_policy());
             seen.facet("beside", "main");
             let during = |init: &ContainerLife<'_>| {
-                success(init).is_some_and(|(_, line)| run.clocks.order(&first.began, &line.at) == Order::Before)
+                success(init)
+                    .is_some_and(|(_, line)| run.clocks.order(&first.began, &line.at) == Order::Before)
             };
             if inits(pod).any(during) {
                 seen.facet("beside", "init");
@@ -54,7 +60,8 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
 
 /// The stop signal of a life that no probe condemned, while the pod had work and was not to be deleted.
 fn told_to_stop<'t, 'h>(clause: &Clause, life: &Life<'t, 'h>, done: Option<&At>) -> Option<&'t Line<'h>> {
-    let lethal = ["livenessProbe", "startupProbe"].iter().any(|probe| life.container.spec.get(probe).is_some());
+    let lethal =
+        ["livenessProbe", "startupProbe"].iter().any(|probe| life.container.spec.get(probe).is_some());
     let stop = life.stopped_undeleted().filter(|_| !lethal)?;
     let early = match done {
         Some(done) => life.run.clocks.order(&stop.at, done) == Order::Before,

@@ -12,8 +12,7 @@ use crate::reading::mains::{are_told, lives_of, mains, over};
 pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run).filter(|pod| pod.restart_policy() == "Never" && are_told(pod)) {
         let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
-        let last: Vec<Life<'_, '_>> =
-            sidecars.filter_map(|of| lives_of(run, pod, of).next_back()).collect();
+        let last: Vec<Life<'_, '_>> = sidecars.filter_map(|of| lives_of(run, pod, of).next_back()).collect();
         let Some(done) = all_done_well(run, pod).filter(|_| !last.is_empty()) else { continue };
         if !run.before_deletion(pod, &done) {
             continue;
@@ -45,13 +44,17 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
     let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
     match life.stop() {
         Some(stop) if only => {
-            let quantity = format!("from the end of the main containers to the stop signal of {}", life.name());
+            let quantity =
+                format!("from the end of the main containers to the stop signal of {}", life.name());
             life.within(seen, quantity, (done, stop), clause.in_time()) == Some(Fit::Met)
         }
         Some(_) => true,
         None if life.ended.is_none() && life.watched_for(done, clause.slack_us()) => {
             let late = seconds(clause.slack_us());
-            let finding = format!("the main containers were done, and {} was not told to stop within {late}", life.name());
+            let finding = format!(
+                "the main containers were done, and {} was not told to stop within {late}",
+                life.name()
+            );
             seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
             false
         }
@@ -60,7 +63,13 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
 }
 
 /// The pod has succeeded once its sidecars have ended.
-fn judge_phase(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, sidecars: &[Life<'_, '_>], seen: &mut Seen) {
+fn judge_phase(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    sidecars: &[Life<'_, '_>],
+    seen: &mut Seen,
+) {
     let Some(over_at) = over(run, pod).map(|over| over.at) else { return };
     match pod.over() {
         Some(shown) if shown.phase() == "Succeeded" => {
@@ -70,7 +79,8 @@ fn judge_phase(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, sidecars:
             }
         }
         Some(shown) => {
-            let finding = format!("the main containers of {} ended with 0, and it is {}", pod.key, shown.phase());
+            let finding =
+                format!("the main containers of {} ended with 0, and it is {}", pod.key, shown.phase());
             seen.violated(finding, [over_at.id, shown.id]);
         }
         None if run.watched_for(pod, &over_at, clause.slack_us()) => {

@@ -20,7 +20,8 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Started<'t, '
     plain_pods(run).flat_map(|pod| {
         let kind = |(_, of): &(usize, &ContainerLife<'_>)| of.kind == ContainerKind::Sidecar;
         pod.containers.iter().enumerate().filter(kind).filter_map(move |(place, container)| {
-            let first = container.attempts.first().filter(|first| first.number == 0 && first.is_numbered())?;
+            let first =
+                container.attempts.first().filter(|first| first.number == 0 && first.is_numbered())?;
             let at = match container.probe(ProbeKind::Startup) {
                 Some(_) => first.first_success(ProbeKind::Startup).and_then(|probe| probe.settled.clone()),
                 None => Some(first.began.clone()),
@@ -53,12 +54,19 @@ impl<'t, 'h> Started<'t, 'h> {
     }
 
     /// What comes next begins once the sidecar has started, and soon after.
-    fn judge_next(&self, run: &Timeline<'_>, clause: &Clause, next: &ContainerLife<'_>, seen: &mut Seen) -> bool {
+    fn judge_next(
+        &self,
+        run: &Timeline<'_>,
+        clause: &Clause,
+        next: &ContainerLife<'_>,
+        seen: &mut Seen,
+    ) -> bool {
         let names = format!("{} to that of {}", self.name(), next.name);
         match (next.attempts.first().filter(|first| first.number == 0), &self.at) {
             (Some(began), Some(started)) => {
                 if run.clocks.order(started, &began.began) == Order::After {
-                    let finding = format!("{} began before the sidecar {} had started", next.name, self.name());
+                    let finding =
+                        format!("{} began before the sidecar {} had started", next.name, self.name());
                     seen.violated(finding, [started.id, began.began.id]);
                     return false;
                 }
@@ -69,14 +77,16 @@ impl<'t, 'h> Started<'t, 'h> {
             (Some(began), None) => {
                 let known = is_told(self.container()) && self.container().attempts.len() == 1;
                 if known {
-                    let finding = format!("{} began, and the sidecar {} had not started", next.name, self.name());
+                    let finding =
+                        format!("{} began, and the sidecar {} had not started", next.name, self.name());
                     seen.violated(finding, [self.first.began.id, began.began.id]);
                 }
                 false
             }
             (None, Some(started)) if next.plan().is_some() && next.attempts.is_empty() => {
                 if run.watched_for(self.pod, started, clause.slack_us()) {
-                    let finding = format!("the sidecar {} had started, and {} never began", self.name(), next.name);
+                    let finding =
+                        format!("the sidecar {} had started, and {} never began", self.name(), next.name);
                     seen.violated(finding, [Some(started.id), run.last_event()].into_iter().flatten());
                 }
                 false
@@ -89,13 +99,16 @@ impl<'t, 'h> Started<'t, 'h> {
 /// A sidecar begins after the init containers before it have succeeded, and what comes next does not wait for its end.
 pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for sidecar in sidecars(run) {
-        let before = sidecar.pod.containers[..sidecar.place].iter().filter(|of| of.kind == ContainerKind::Init);
+        let before =
+            sidecar.pod.containers[..sidecar.place].iter().filter(|of| of.kind == ContainerKind::Init);
         let told: Vec<_> = before.clone().filter(|of| is_told(of)).collect();
         for init in &told {
             let done = success(init).map(|(_, line)| line);
-            let kept = done.is_some_and(|done| run.clocks.order(&done.at, &sidecar.first.began) == Order::Before);
+            let kept =
+                done.is_some_and(|done| run.clocks.order(&done.at, &sidecar.first.began) == Order::Before);
             let events = [Some(sidecar.first.began.id), done.map(|done| done.id)];
-            let finding = || format!("the sidecar {} began before {} had succeeded", sidecar.name(), init.name);
+            let finding =
+                || format!("the sidecar {} began before {} had succeeded", sidecar.name(), init.name);
             seen.check(kept, finding, events.into_iter().flatten());
             if kept {
                 seen.facet("before", "init");
@@ -140,7 +153,9 @@ pub(super) fn when_started(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 /// While the startup probe of a sidecar has not succeeded, its pod is not initialized, and the sidecar not shown to have started.
 fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut Seen) {
     let Some(started) = &sidecar.at else { return };
-    let early = |shown: &&probity_model::timeline::Revision<'_>| run.clocks.order(&shown.at, started) == Order::Before;
+    let early = |shown: &&probity_model::timeline::Revision<'_>| {
+        run.clocks.order(&shown.at, started) == Order::Before
+    };
     for shown in sidecar.pod.revisions.iter().take_while(early) {
         let status = shown.container(&sidecar.container().name).filter(|status| status.restarts == 0);
         let said = match status {

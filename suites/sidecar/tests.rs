@@ -25,11 +25,15 @@ fn pod(clause: &str, policy: &str, probes: &[&str]) -> Composer {
     helper["restartPolicy"] = json!("Always");
     for probe in probes {
         let path = format!("/{probe}");
-        helper[*probe] = json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+        helper[*probe] =
+            json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
     }
     let mut run = Composer::new(&[clause]);
     let inits = json!([target("one"), helper]);
-    run.create(0.0, &json!({ "restartPolicy": policy, "initContainers": inits, "containers": [target("main")] }));
+    run.create(
+        0.0,
+        &json!({ "restartPolicy": policy, "initContainers": inits, "containers": [target("main")] }),
+    );
     run
 }
 
@@ -51,9 +55,7 @@ fn status(phase: &str, conditions: &[(&str, bool)], started: bool, ready: bool) 
     let word = |holds: bool| if holds { "True" } else { "False" };
     let conditions: Vec<Value> =
         conditions.iter().map(|(kind, holds)| json!({ "type": kind, "status": word(*holds) })).collect();
-    let of = |name: &str, ready: bool| {
-        json!({ "name": name, "ready": ready, "started": started, "restartCount": 0, "state": runs() })
-    };
+    let of = |name: &str, ready: bool| json!({ "name": name, "ready": ready, "started": started, "restartCount": 0, "state": runs() });
     json!({
         "phase": phase, "conditions": conditions,
         "initContainerStatuses": [of("helper", ready)], "containerStatuses": [of("main", true)],

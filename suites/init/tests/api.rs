@@ -31,7 +31,8 @@ fn patched(entry: &Value, refused: Option<&str>, shown: bool) -> &'static str {
     match refused {
         None => patch(&mut run, 5.0, entry),
         Some(why) => {
-            let what = format!("patch patch: spec: initContainers: [{entry}]").replace('"', "").replace(':', ": ");
+            let what =
+                format!("patch patch: spec: initContainers: [{entry}]").replace('"', "").replace(':', ": ");
             run.deed(5.0, Did::Failed { what, why: why.to_owned() });
         }
     }
@@ -46,7 +47,8 @@ fn patched(entry: &Value, refused: Option<&str>, shown: bool) -> &'static str {
 
 #[test]
 fn only_the_image_of_an_init_container_can_be_changed() {
-    let (image, command) = (json!({ "name": "one", "image": "other" }), json!({ "name": "one", "command": ["x"] }));
+    let (image, command) =
+        (json!({ "name": "one", "image": "other" }), json!({ "name": "one", "command": ["x"] }));
     assert_eq!(patched(&image, None, true), "holds");
     assert_eq!(patched(&image, None, false), "violated", "accepted, and not shown");
     assert_eq!(patched(&image, Some("pod updates may not change fields"), false), "violated");
@@ -84,7 +86,10 @@ fn init_containers_have_neither_probes_nor_hooks() {
 #[test]
 fn names_are_unique_among_all_containers() {
     let of = |init: &str| json!({ "initContainers": [{ "name": init }], "containers": [{ "name": "c" }] });
-    assert_eq!(tried(NAMES, &of("c"), 422, "spec.initContainers[0].name: Duplicate value: \"c\"", ""), "holds");
+    assert_eq!(
+        tried(NAMES, &of("c"), 422, "spec.initContainers[0].name: Duplicate value: \"c\"", ""),
+        "holds"
+    );
     assert_eq!(tried(NAMES, &of("c"), 201, "", ""), "violated");
     assert_eq!(tried(NAMES, &of("i"), 201, "", ""), "holds");
 }
@@ -92,9 +97,7 @@ fn names_are_unique_among_all_containers() {
 #[test]
 fn the_class_follows_from_all_containers() {
     let limits = json!({ "limits": { "cpu": "10m", "memory": "16Mi" } });
-    let of = |init: &Value| {
-        json!({ "initContainers": [{ "name": "i", "resources": init }], "containers": [{ "name": "c", "resources": limits }] })
-    };
+    let of = |init: &Value| json!({ "initContainers": [{ "name": "i", "resources": init }], "containers": [{ "name": "c", "resources": limits }] });
     assert_eq!(tried(CLASS, &of(&limits), 201, "", "Guaranteed"), "holds");
     assert_eq!(tried(CLASS, &of(&json!({})), 201, "", "Burstable"), "holds");
     assert_eq!(tried(CLASS, &of(&json!({})), 201, "", "Guaranteed"), "violated");
@@ -114,7 +117,8 @@ fn quota(clause: &str, inits: &[(&str, i64)], main: i64, refused: bool) -> &'sta
         })
         .collect();
     let mains = json!([{ "name": "c", "resources": asks(main) }]);
-    let manifest = json!({ "spec": { "activeDeadlineSeconds": 60, "initContainers": inits, "containers": mains } });
+    let manifest =
+        json!({ "spec": { "activeDeadlineSeconds": 60, "initContainers": inits, "containers": mains } });
     let (code, message) = if refused { (403, "exceeded quota: half") } else { (201, "") };
     run.tried(2.0, "trial", manifest, code, message, json!({}));
     verdict(&run.done(), clause)
@@ -130,7 +134,11 @@ fn a_quota_counts_the_highest_init_container_or_the_sum() {
     assert_eq!(quota(HIGHEST, &two, 600, true), "inconclusive", "the main container decides");
     assert_eq!(quota(POD, &[("Always", 100)], 401, true), "holds");
     assert_eq!(quota(POD, &[("Always", 100)], 401, false), "violated", "without the sidecar");
-    assert_eq!(quota(POD, &[("Always", 100), ("", 401)], 100, false), "violated", "beside the init container");
+    assert_eq!(
+        quota(POD, &[("Always", 100), ("", 401)], 100, false),
+        "violated",
+        "beside the init container"
+    );
     assert_eq!(quota(QUOTA, &[("", 501)], 100, true), "holds");
     assert_eq!(quota(QUOTA, &[("", 501)], 100, false), "violated");
 }

@@ -43,8 +43,10 @@ fn while_it_runs(clause: &str, during: Option<&Value>, after: &Value) -> &'stati
 #[test]
 fn a_pod_is_neither_ready_nor_running_nor_initialized_meanwhile() {
     let all = |holds| [("Ready", holds), ("ContainersReady", holds), ("Initialized", holds)];
-    let (before, after) =
-        (with_conditions("Pending", running(), &all(false)), with_conditions("Running", ended(0), &all(true)));
+    let (before, after) = (
+        with_conditions("Pending", running(), &all(false)),
+        with_conditions("Running", ended(0), &all(true)),
+    );
     let early = with_conditions("Running", running(), &all(true));
     for clause in [READY, PENDING, INITIALIZED] {
         assert_eq!(while_it_runs(clause, Some(&before), &after), "holds", "{clause}");
@@ -80,7 +82,8 @@ fn looks(clause: &str, container: &str, address: &str, mount: &str) -> &'static 
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &of);
     let interfaces = BTreeMap::from([("eth0".to_owned(), vec![address.to_owned()])]);
-    let files = BTreeMap::from([("/proc/self/mountinfo".to_owned(), format!("1 1 0:1 / {mount} rw - t t rw"))]);
+    let files =
+        BTreeMap::from([("/proc/self/mountinfo".to_owned(), format!("1 1 0:1 / {mount} rw - t t rw"))]);
     run.of("pod", container).start(1.0, 0);
     run.fact(1.1, Fact::Dump(Dump { interfaces, files, ..Dump::default() }));
     run.status(2.0, &json!({ "phase": "Pending", "podIP": "10.0.0.7" }));

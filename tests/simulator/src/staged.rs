@@ -32,10 +32,14 @@ impl World<'_> {
             let policy = container["restartPolicy"].as_str();
             let known = policy.is_none_or(|policy| ["Always", "OnFailure", "Never"].contains(&policy));
             if !known && !self.has(Defect::ApiAcceptsAnyInitPolicy) {
-                problems.push(format!("{path}.restartPolicy: Unsupported value: {}", container["restartPolicy"]));
+                problems
+                    .push(format!("{path}.restartPolicy: Unsupported value: {}", container["restartPolicy"]));
             }
             if container.get("env").is_some() && self.has(Defect::ApiRefusesInitVariables) {
-                problems.push(format!("initContainers[{}].env: Forbidden", container["name"].as_str().unwrap_or("")));
+                problems.push(format!(
+                    "initContainers[{}].env: Forbidden",
+                    container["name"].as_str().unwrap_or("")
+                ));
             }
             let hooked = container.get("lifecycle").is_some() && policy != Some("Always");
             if hooked && !self.has(Defect::ApiAcceptsInitProbes) {
@@ -122,7 +126,9 @@ impl World<'_> {
         let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
         let entries: Vec<Value> = list(&of.patch["spec"], "initContainers").cloned().collect();
         let other = |entry: &Value| {
-            entry.as_object().is_some_and(|fields| fields.keys().any(|field| field != "name" && field != "image"))
+            entry
+                .as_object()
+                .is_some_and(|fields| fields.keys().any(|field| field != "name" && field != "image"))
         };
         let refused = match entries.iter().any(other) {
             true => !self.has(Defect::ApiPatchesInits),

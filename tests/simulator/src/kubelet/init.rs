@@ -174,7 +174,9 @@ impl World<'_> {
         let failed = |of: &Container| matches!(&of.view.state, State::Ended(ended) if ended.code != 0);
         let begun = self.pods[pod].containers.iter().any(|of| of.starts > 0);
         match phase {
-            "Pending" if self.has(Defect::RunningWhileInitializing) && begun && self.initializes(pod) => "Running",
+            "Pending" if self.has(Defect::RunningWhileInitializing) && begun && self.initializes(pod) => {
+                "Running"
+            }
             "Succeeded" if self.has(Defect::SidecarStatusCounts) && sidecars().any(Container::is_running) => {
                 "Running"
             }

@@ -15,7 +15,8 @@ impl World<'_> {
         let pod = &self.pods[at.pod];
         let container = &pod.containers[at.container];
         let init = container.kind == Kind::Init;
-        let addresses = if init && self.has(Defect::InitWithoutNetwork) { vec![] } else { vec![pod.ip.clone()] };
+        let addresses =
+            if init && self.has(Defect::InitWithoutNetwork) { vec![] } else { vec![pod.ip.clone()] };
         let loopback = ("lo".to_owned(), vec!["127.0.0.1".to_owned()]);
         let interfaces = BTreeMap::from([loopback, ("eth0".to_owned(), addresses)]);
         let mounts: Vec<&Value> = pod
@@ -27,9 +28,8 @@ impl World<'_> {
             .flatten()
             .filter(|_| !(init && self.has(Defect::InitWithoutVolumes)))
             .collect();
-        let line = |mount: &&Value| {
-            Some(format!("1 1 0:1 / {} rw - tmpfs tmpfs rw", mount["mountPath"].as_str()?))
-        };
+        let line =
+            |mount: &&Value| Some(format!("1 1 0:1 / {} rw - tmpfs tmpfs rw", mount["mountPath"].as_str()?));
         let table: Vec<String> = mounts.iter().filter_map(line).collect();
         let mut files = BTreeMap::from([("/proc/self/mountinfo".to_owned(), table.join("\n"))]);
         for mount in mounts {
