@@ -6,7 +6,7 @@ use probity_model::timeline::{At, ContainerKind, ContainerLife, PodLife};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::inits::{end_of_success, inits, is_told, plain_pods, success};
+use crate::reading::inits::{end_of_success, inits, is_told, plain_pods, success, was_made};
 use crate::reading::mains::mains;
 
 /// Each regular init container begins after those before it have succeeded, and soon after the last of them.
@@ -73,14 +73,6 @@ fn judge_pair(
     let finding = || format!("{} began before {} had succeeded", name(next), name(before));
     seen.check(kept, finding, [done.id, began.began.id]);
     kept.then_some(life.number > 0)
-}
-
-/// Whether a revision shows that a container was made.
-fn was_made(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    let made = |shown: &probity_model::timeline::Revision<'_>| {
-        shown.container(&container.name).is_some_and(|status| !status.id.is_empty() || status.restarts > 0)
-    };
-    pod.revisions.iter().any(made)
 }
 
 /// What comes next begins soon after an init container has succeeded.

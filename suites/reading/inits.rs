@@ -3,7 +3,6 @@
 use probity_model::clocks::Order;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, Revision};
 use probity_model::{EventId, Timeline};
-use probity_script::witness::Fact;
 
 use super::ends::End;
 use super::mains::{is_plain, lives_of};
@@ -21,16 +20,11 @@ pub(crate) fn is_told(container: &ContainerLife<'_>) -> bool {
     !container.attempts.is_empty() && container.attempts.iter().enumerate().all(known)
 }
 
-/// Whether a process ended with status 0, by its own word.
-fn succeeded(line: &Line<'_>) -> bool {
-    matches!(&line.line.fact, Fact::Exiting(exiting) if exiting.code == 0)
-}
-
-/// The life of an init container that ended with status 0, and its last word.
+/// The life of an init container that ended by itself with status 0, and its last word.
 pub(crate) fn success<'t, 'h>(container: &'t ContainerLife<'h>) -> Option<(&'t Attempt<'h>, &'t Line<'h>)> {
     container.attempts.iter().find_map(|attempt| {
-        let line = attempt.exiting().filter(|line| succeeded(line))?;
-        Some((attempt, line))
+        let (line, code) = attempt.exited_by_itself()?;
+        (code == 0).then_some((attempt, line))
     })
 }
 
@@ -53,6 +47,14 @@ pub(crate) fn plain_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = 
     })
 }
 
+/// Whether a revision shows that a container was made.
+pub(crate) fn was_made(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    let made = |shown: &Revision<'_>| {
+        shown.container(&container.name).is_some_and(|status| !status.id.is_empty() || status.restarts > 0)
+    };
+    pod.revisions.iter().any(made)
+}
+
 /// The time in which a pod was initializing, as its init containers tell it.
 pub(crate) struct Initializing<'t, 'h> {
     /// The first line of the first init container.
@@ -64,9 +66,12 @@ pub(crate) struct Initializing<'t, 'h> {
 /// When a pod was initializing. None if it has no init containers, or what they did is not known.
 pub(crate) fn initializing<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<Initializing<'t, 'h>> {
     let first = inits(pod).next()?.attempts.first()?;
-    let heard = |of: &&ContainerLife<'_>| !of.attempts.is_empty();
-    // Those after one that never succeeded were never started.
-    if !inits(pod).filter(heard).all(is_told) {
+    let known = |of: &ContainerLife<'_>| match of.attempts.is_empty() {
+        // Those after one that never succeeded were never made.
+        true => of.plan().is_some() && !was_made(pod, of),
+        false => is_told(of),
+    };
+    if !inits(pod).all(known) {
         return None;
     }
     let lines: Option<Vec<&Line<'_>>> = inits(pod).map(|of| success(of).map(|(_, line)| line)).collect();

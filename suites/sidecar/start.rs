@@ -101,8 +101,7 @@ pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     for sidecar in sidecars(run) {
         let before =
             sidecar.pod.containers[..sidecar.place].iter().filter(|of| of.kind == ContainerKind::Init);
-        let told: Vec<_> = before.clone().filter(|of| is_told(of)).collect();
-        for init in &told {
+        for init in before.clone().filter(|of| is_told(of)) {
             let done = success(init).map(|(_, line)| line);
             let kept =
                 done.is_some_and(|done| run.clocks.order(&done.at, &sidecar.first.began) == Order::Before);
