@@ -86,7 +86,7 @@ fn judge_follow(
     let Some(end) = end_of_success(run, pod, before) else { return };
     let names = format!("{}/{} to the start of {}", pod.key, before.name, next.name);
     match next.attempts.first() {
-        Some(first) if first.number == 0 => {
+        Some(first) if first.number == 0 && first.is_numbered() => {
             seen.within(
                 run,
                 &pod.node,
@@ -106,7 +106,8 @@ fn judge_follow(
 /// The main containers of a pod begin at one time, whatever becomes of the first of them.
 pub(super) fn mains_do_not_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run).filter(|pod| inits(pod).next().is_some()) {
-        let firsts = mains(pod).filter_map(|of| of.attempts.first().filter(|first| first.number == 0));
+        let firsts = mains(pod)
+            .filter_map(|of| of.attempts.first().filter(|first| first.number == 0 && first.is_numbered()));
         let first = firsts.map(|first| &first.began).min_by_key(|began| began.at.lo);
         let Some(first) = first.filter(|_| mains(pod).nth(1).is_some()) else { continue };
         for main in mains(pod).filter(|main| main.plan().is_some()) {
@@ -129,7 +130,7 @@ fn judge_beside(
         }
         return;
     };
-    if own.number != 0 || own.began.id == first.id {
+    if own.number != 0 || !own.is_numbered() || own.began.id == first.id {
         return;
     }
     let quantity =

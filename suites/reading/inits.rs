@@ -97,8 +97,9 @@ pub(crate) fn touched_after(run: &Timeline<'_>, pod: &PodLife<'_>, id: EventId) 
     lives.into_iter().find_map(|life| {
         let stopped =
             life.stop().map(At::of).filter(|stop| after(stop)).map(|stop| ("was told to stop", stop.id));
-        let began =
-            Some(&life.began).filter(|began| after(began)).map(|began| ("was started again", began.id));
+        let began = Some(&life.began)
+            .filter(|began| life.is_numbered() && after(began))
+            .map(|began| ("was started again", began.id));
         let (what, event) = stopped.or(began)?;
         Some((format!("{} {what}", life.name()), event))
     })

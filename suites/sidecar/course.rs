@@ -29,7 +29,9 @@ fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
 /// A sidecar begins while its pod is initializing and is not told to stop while there is work.
 pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in sidecars(run).filter(|(pod, _)| are_told(pod)) {
-        let Some(first) = container.attempts.first().filter(|first| first.number == 0) else { continue };
+        // Without its first line it seems to have begun later than it did.
+        let first = container.attempts.first().filter(|first| first.number == 0 && first.is_numbered());
+        let Some(first) = first else { continue };
         for main in mains(pod).filter_map(|main| main.attempts.first()) {
             let early = run.clocks.order(&first.began, &main.began) == Order::Before;
             let finding =

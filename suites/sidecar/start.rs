@@ -20,8 +20,10 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Started<'t, '
     plain_pods(run).flat_map(|pod| {
         let kind = |(_, of): &(usize, &ContainerLife<'_>)| of.kind == ContainerKind::Sidecar;
         pod.containers.iter().enumerate().filter(kind).filter_map(move |(place, container)| {
-            let first =
-                container.attempts.first().filter(|first| first.number == 0 && first.is_numbered())?;
+            let first = container.attempts.first()?;
+            if first.number != 0 || !first.is_numbered() || !first.holes.is_empty() {
+                return None;
+            }
             let at = match container.probe(ProbeKind::Startup) {
                 Some(_) => first.first_success(ProbeKind::Startup).and_then(|probe| probe.settled.clone()),
                 None => Some(first.began.clone()),
@@ -62,7 +64,7 @@ impl<'t, 'h> Started<'t, 'h> {
         seen: &mut Seen,
     ) -> bool {
         let names = format!("{} to that of {}", self.name(), next.name);
-        match (next.attempts.first().filter(|first| first.number == 0), &self.at) {
+        match (next.attempts.first().filter(|first| first.number == 0 && first.is_numbered()), &self.at) {
             (Some(began), Some(started)) => {
                 if run.clocks.order(started, &began.began) == Order::After {
                     let finding =
