@@ -9,6 +9,7 @@ mod container_state;
 #[cfg(test)]
 mod coverage;
 mod defects;
+mod init;
 #[cfg(test)]
 mod lint;
 mod pod_phase;
@@ -23,6 +24,7 @@ mod reading;
 mod refusals;
 mod restart;
 mod scenario;
+mod sidecar;
 mod sources;
 mod upstream;
 
@@ -56,6 +58,8 @@ static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 static CONTAINER_STATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/container_state");
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
+static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
+static SIDECAR: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sidecar");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -100,6 +104,8 @@ pub const CHAPTERS: &[Chapter] = &[
         judges: pod_phase::judges,
     },
     Chapter { name: "restart", title: "Restarts of containers", folder: &RESTART, judges: restart::judges },
+    Chapter { name: "init", title: "Init containers", folder: &INIT, judges: init::judges },
+    Chapter { name: "sidecar", title: "Sidecars", folder: &SIDECAR, judges: sidecar::judges },
 ];
 
 /// A file of cases of the book.

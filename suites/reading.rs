@@ -12,6 +12,7 @@ pub(crate) mod ends;
 pub(crate) mod health;
 pub(crate) mod hooks;
 pub(crate) mod http;
+pub(crate) mod inits;
 pub(crate) mod kinds;
 pub(crate) mod mains;
 pub(crate) mod origin;

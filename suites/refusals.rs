@@ -30,6 +30,12 @@ impl ManifestField<'_> {
         self.value.as_i64()
     }
 
+    /// The init container that it belongs to; none of a main container, or of the pod.
+    fn init_container(&self) -> Option<&Value> {
+        let name = self.place.strip_prefix("initContainers[")?.split(']').next()?;
+        self.spec["initContainers"].as_array()?.iter().find(|container| container["name"] == name)
+    }
+
     /// The end of its path, as the API server's messages name it: `httpGet.port`.
     fn name(&self) -> &str {
         let parent = self.place.rfind('.').and_then(|last| self.place[..last].rfind('.'));

@@ -64,11 +64,15 @@ const MINIMUMS: &str = "probe.config.minimums";
 const ONE_SUCCESS: &str = "probe.success-threshold.liveness-startup-must-be-1";
 const READINESS_GRACE: &str = "probe.tgps.readiness-refused";
 const SCHEME: &str = "probe.http.default-scheme";
+const INIT_FIELDS: &str = "init.all-fields-except";
+const SIDECAR_PROBES: &str = "sidecar.probes-allowed";
 const POLICY: &str = "restart.policy.values-default";
 
 const SUCCESSES: &[&str] = &["livenessProbe.successThreshold", "startupProbe.successThreshold"];
 const GRACES: &[&str] =
     &["livenessProbe.terminationGracePeriodSeconds", "startupProbe.terminationGracePeriodSeconds"];
+const PROBES_AND_HOOKS: &[&str] = &["*Probe", "lifecycle"];
+const ORDINARY: &[&str] = &["resources", "volumeMounts", "env", "securityContext"];
 const PORTS: &[&str] = &["*Probe.httpGet.port", "*Probe.tcpSocket.port"];
 const COUNTS: &[&str] = &[
     "*Probe.periodSeconds",
@@ -136,6 +140,33 @@ pub(super) const RULES: &[FieldRule] = &[
         let policy = policy.value.as_str().filter(|policy| !policy.is_empty())?;
         Some(["Always", "OnFailure", "Never"].contains(&policy))
     }),
+    FieldRule {
+        words: Some("may not be set for init containers"),
+        ..rule(INIT_FIELDS, PROBES_AND_HOOKS, |field| {
+            set_in(field, false)
+                .filter(|_| field.init_container().is_some_and(|of| of["restartPolicy"].is_null()))?;
+            Some(false)
+        })
+    },
+    rule(INIT_FIELDS, ORDINARY, |field| set_in(field, false)),
+    rule(SIDECAR_PROBES, PROBES_AND_HOOKS, |field| set_in(field, true)),
+    FieldRule {
+        words: Some("Duplicate value"),
+        ..rule("init.names-unique", &["spec.initContainers"], |inits| {
+            let lists = [inits.value, &inits.spec["containers"]].into_iter().filter_map(Value::as_array);
+            let names: Vec<&str> =
+                lists.flatten().filter_map(|container| container["name"].as_str()).collect();
+            let unique = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
+            inits.value.is_array().then_some(unique)
+        })
+    },
+    FieldRule {
+        words: Some("restartPolicy"),
+        ..rule("sidecar.policy-values", &["restartPolicy"], |policy| {
+            policy.init_container()?;
+            policy.value.as_str().map(|policy| ["Always", "OnFailure", "Never"].contains(&policy))
+        })
+    },
     rule("validation.prestop-sleep-range", &["lifecycle.preStop.sleep"], |sleep| {
         let grace = sleep.spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
         sleep.value["seconds"].as_i64().map(|seconds| (0..=grace).contains(&seconds))
@@ -144,6 +175,12 @@ pub(super) const RULES: &[FieldRule] = &[
 
 fn at_least(least: i64, field: &ManifestField<'_>) -> Option<bool> {
     field.number().map(|number| number >= least)
+}
+
+/// That a field of an init container is set is valid, if it is one of this kind.
+fn set_in(field: &ManifestField<'_>, sidecar: bool) -> Option<bool> {
+    let is_sidecar = field.init_container()?["restartPolicy"] == "Always";
+    (!field.value.is_null() && is_sidecar == sidecar).then_some(true)
 }
 
 fn forbidden(field: &ManifestField<'_>) -> Option<bool> {

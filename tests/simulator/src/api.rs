@@ -6,6 +6,7 @@ use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};
 
 use crate::Defect;
+use crate::kubelet::cannot_start;
 use crate::pod::{BackOff, Container, Kind, Pod, Results, State, View, Worker};
 use crate::world::{Act, MS, World};
 
@@ -55,7 +56,7 @@ impl World<'_> {
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["generation"] = json!(1);
         object["metadata"]["creationTimestamp"] = json!(self.timestamp(self.now));
-        object["status"] = json!({ "phase": "Pending", "qosClass": "BestEffort" });
+        object["status"] = self.status_of_new(&object["spec"]);
         let on_host = object["spec"]["hostNetwork"] == true;
         let ip = if on_host { "10.89.0.2".to_owned() } else { format!("10.244.1.{}", 10 + number) };
         let plans = self.case.pods.get(key).map(|pod| pod.target.clone()).unwrap_or_default();
@@ -81,6 +82,7 @@ impl World<'_> {
             syncing: false,
             hooked_until: 0,
             terminal: false,
+            expired: false,
             gone: false,
             event_tokens: EVENT_BURST,
         });
@@ -98,6 +100,7 @@ impl World<'_> {
         of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
         self.show_pod(pod, Change::Modified);
         self.add_workers(pod);
+        self.set_deadline(pod);
         let delay = self.between(150 * MS, 900 * MS);
         self.later(delay, Act::Create(pod));
         self.touch(pod);
@@ -155,6 +158,8 @@ impl World<'_> {
             }
         }
         status["conditions"] = self.conditions(pod, phase, begun, &old["conditions"]);
+        status["qosClass"] = old["qosClass"].clone();
+        self.misplace_inits(pod, &mut status);
         status
     }
 
@@ -163,16 +168,18 @@ impl World<'_> {
         let unready: Vec<&str> = of
             .containers
             .iter()
-            .filter(|container| container.kind != Kind::Init && !container.view.ready)
+            .filter(|container| self.counts_for_readiness(container) && !container.view.ready)
             .map(|container| container.name.as_str())
             .collect();
+        let early = self.is_ready_early(pod);
         let counted = of.containers.iter().filter(|container| container.kind != Kind::Init).count();
         let mut ready = unready.is_empty();
         if self.has(Defect::OneReadyContainerIsEnough) {
             ready = unready.len() < counted;
         }
         let finished = matches!(phase, "Succeeded" | "Failed");
-        let (mut of_containers, mut of_pod) = (ready && !finished, ready && !finished);
+        let ready = (ready || early) && !finished;
+        let (mut of_containers, mut of_pod) = (ready, ready);
         if self.has(Defect::PodStaysReady) {
             let was =
                 old.as_array().into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True");
@@ -195,6 +202,7 @@ impl World<'_> {
                 container.view.started && container.kind == Kind::Sidecar
                     || matches!(&container.view.state, State::Ended(ended) if ended.code == 0)
             });
+        let initialized = self.shown_initialized(initialized);
         let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
             let word = if holds { "True" } else { "False" };
             let was = old.as_array().into_iter().flatten().find(|c| c["type"] == kind && c["status"] == word);
@@ -223,7 +231,7 @@ impl World<'_> {
         let view = &container.view;
         let ended = |ended: &crate::pod::Ended| {
             json!({ "terminated": {
-                "exitCode": ended.code, "reason": if ended.code == 0 { "Completed" } else { "Error" },
+                "exitCode": ended.code, "reason": end_reason(container, ended.code),
                 "startedAt": self.timestamp(ended.started), "finishedAt": self.timestamp(ended.finished), "containerID": ended.id,
             } })
         };
@@ -311,6 +319,15 @@ impl World<'_> {
         });
         let change = if count == 1 { Change::Added } else { Change::Modified };
         self.show("Event", &name, change, &object);
+    }
+}
+
+/// The reason of an end.
+fn end_reason(container: &Container, code: i64) -> &'static str {
+    match code {
+        0 => "Completed",
+        _ if cannot_start(container) => "StartError",
+        _ => "Error",
     }
 }
 

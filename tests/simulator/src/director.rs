@@ -150,6 +150,9 @@ impl World<'_> {
                 let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
                 self.did(Did::Patched { kind, name, patch, subresource: String::new() });
             }
+            Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["initContainers"].is_array() => {
+                self.patch_inits(of, step);
+            }
             Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["containers"].is_array() => {
                 let why = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \
                            `spec.containers[*].image`"
@@ -246,6 +249,7 @@ impl World<'_> {
         match kind.as_str() {
             "Service" => self.create_service(manifest),
             "PodDisruptionBudget" => self.create_budget(manifest),
+            "ResourceQuota" => self.create_quota(manifest),
             _ => {}
         }
     }

@@ -118,7 +118,7 @@ impl World<'_> {
         let members = self.members(service);
         let mut endpoints = Vec::new();
         let (mut ready_addresses, mut other_addresses) = (Vec::new(), Vec::new());
-        for pod in members {
+        for pod in members.iter().copied() {
             let (ready, serving, terminating) = self.endpoint(service, pod);
             let of = &self.pods[pod];
             let target =
@@ -143,7 +143,7 @@ impl World<'_> {
                 "name": name, "namespace": self.setting.namespace,
                 "labels": { "kubernetes.io/service-name": of.name, "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io" },
             },
-            "endpoints": endpoints, "ports": of.object["spec"]["ports"],
+            "endpoints": endpoints, "ports": self.ports_of(&of.object, &members),
         });
         let service_name = of.name.clone();
         if slice != of.slice {

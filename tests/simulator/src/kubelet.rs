@@ -5,6 +5,7 @@ mod exec;
 mod expand;
 mod hooks;
 mod http;
+mod init;
 mod lifecycle;
 mod plain;
 mod prober;
@@ -17,4 +18,5 @@ mod worker;
 mod wrong;
 
 pub(crate) use http::Leg;
+pub(crate) use init::cannot_start;
 pub(crate) use prober::{Back, Flight, Run};

@@ -14,6 +14,7 @@ mod director;
 mod endpoints;
 mod kubelet;
 mod pod;
+mod staged;
 mod target;
 mod templates;
 mod validation;

@@ -29,6 +29,8 @@ pub(crate) struct Pod {
     /// When the hook after a container's start is done that the kubelet waits for.
     pub(crate) hooked_until: i64,
     pub(crate) terminal: bool,
+    /// It is beyond its deadline.
+    pub(crate) expired: bool,
     pub(crate) gone: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
     pub(crate) event_tokens: u32,

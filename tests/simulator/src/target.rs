@@ -5,6 +5,7 @@
 
 mod client;
 mod connection;
+mod looks;
 mod orphans;
 mod reply;
 mod request;
@@ -16,7 +17,7 @@ use probity_case::{ContainerRef, Step};
 use probity_composer::NODE;
 use probity_model::history::{Did, Happening, Heard, Way};
 use probity_script::answer::ListenState;
-use probity_script::witness::{ChangeSeen, Dump, Entry, Hello, Listening, Mark, ResetSeen, Started};
+use probity_script::witness::{ChangeSeen, Entry, Hello, Listening, Mark, ResetSeen, Started};
 use probity_script::{Change, Choice, Endpoint, Fact, Moment, Plan, Script, WitnessLine};
 
 use crate::Defect;
@@ -94,8 +95,7 @@ impl World<'_> {
         };
         self.note(life, Fact::Started(started));
         if self.life(life).is_some_and(|of| of.plan.process.dump) {
-            let (host, namespaces) = (self.pods[life.at.pod].name.clone(), self.namespaces(life.at));
-            self.note(life, Fact::Dump(Dump { host, namespaces, ..Dump::default() }));
+            self.note(life, Fact::Dump(self.look(life.at)));
         }
     }
 

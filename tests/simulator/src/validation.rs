@@ -18,6 +18,12 @@ impl World<'_> {
         self.fill_spec(spec);
         let problems = self.problems(spec, path);
         if problems.is_empty() || (kind != "Pod" && self.has(Defect::ApiSkipsTemplates)) {
+            if kind == "Pod" {
+                if let Some(why) = self.over_quota(&stored) {
+                    return (403, why, Value::Null);
+                }
+                stored["status"] = self.status_of_new(&stored["spec"]);
+            }
             return (201, String::new(), stored);
         }
         let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
@@ -109,13 +115,17 @@ impl World<'_> {
                     let path = format!("{of}.{list}[{at}].{field}");
                     let Some(probe) = container.get(field) else { continue };
                     if list == "initContainers" && !sidecar {
-                        problems.push(format!("{path}: Forbidden: must not be set for init containers without restartPolicy=Always"));
+                        if !self.has(Defect::ApiAcceptsInitProbes) {
+                            problems.push(format!("{path}: Forbidden: may not be set for init containers without restartPolicy=Always"));
+                        }
                         continue;
                     }
+                    problems.extend(self.sidecar_problem(container, field).filter(|_| sidecar));
                     self.probe_problems(&path, field, probe, container, &mut problems);
                 }
             }
         }
+        self.init_problems(spec, of, &mut problems);
         problems
     }
 

@@ -96,6 +96,8 @@ pub(crate) enum Act {
     Reconcile(usize),
     /// The node's proxy learns of a service's endpoints.
     Proxy(usize),
+    /// A pod is beyond its deadline.
+    Expire(usize),
     /// The API drops a pod.
     Drop(usize),
     /// The budgets' controller looks at a budget.
@@ -117,6 +119,8 @@ pub(crate) struct World<'c> {
     pub(crate) pods: Vec<Pod>,
     pub(crate) services: Vec<Service>,
     pub(crate) budgets: Vec<Budget>,
+    /// How much cpu a quota allows, in thousandths.
+    pub(crate) quota: Option<i64>,
     pub(crate) director: Director,
     pub(crate) revision: u64,
     /// Probes that are under way, by number.
@@ -167,6 +171,7 @@ impl<'c> World<'c> {
             pods: Vec::new(),
             services: Vec::new(),
             budgets: Vec::new(),
+            quota: None,
             director: Director::default(),
             revision: 1000,
             flights: BTreeMap::new(),
@@ -222,6 +227,7 @@ impl<'c> World<'c> {
             Act::HookFailed(life) => self.hook_failed(life),
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),
+            Act::Expire(pod) => self.expire(pod),
             Act::Drop(pod) => self.drop_pod(pod),
             Act::Weigh(budget) => self.weigh(budget),
             Act::Called(number) => self.called(number),

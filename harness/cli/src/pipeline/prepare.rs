@@ -75,6 +75,13 @@ impl PreparedRun {
                 lacking
                     .insert(case.name.clone(), format!("it creates a workload, and you may not {missing}"));
             }
+            let watched = case.watch.iter().find_map(|kind| self.rights.lacking_for(kind));
+            if let Some(missing) = watched {
+                lacking.insert(
+                    case.name.clone(),
+                    format!("it watches a kind of objects, and you may not {missing}"),
+                );
+            }
             let proxy = needs(case, Need::NodesProxy).then(|| self.rights.lacking("nodes/proxy")).flatten();
             if let Some(missing) = proxy {
                 lacking.insert(case.name.clone(), format!("it needs nodes-proxy, and you may not {missing}"));

@@ -26,8 +26,15 @@ const RUNNING_KINDS: [&str; 8] = [
     "ReplicationController",
     "Pod",
 ];
-const OTHER_KINDS: [&str; 6] =
-    ["Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy", "PersistentVolumeClaim"];
+const OTHER_KINDS: [&str; 7] = [
+    "Service",
+    "ConfigMap",
+    "Secret",
+    "ResourceQuota",
+    "PodDisruptionBudget",
+    "NetworkPolicy",
+    "PersistentVolumeClaim",
+];
 /// The grace period of what is removed, in seconds.
 const GRACE_S: u64 = 1;
 

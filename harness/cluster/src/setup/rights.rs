@@ -105,6 +105,7 @@ pub const RULES: &[Rule] = &[
     optional("", "pods/resize", &["patch"], RESIZE),
     optional("", "configmaps", MANAGE, "to run cases that mount a ConfigMap"),
     optional("", "secrets", MANAGE, "to run cases that mount a Secret"),
+    optional("", "resourcequotas", MANAGE, "to run cases about quotas"),
     optional("", "serviceaccounts", &["get"], ACCOUNT),
     optional("apps", "deployments", MANAGE, ROLLOUTS),
     optional("apps", "deployments/scale", SCALE, SCALING),

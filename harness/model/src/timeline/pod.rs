@@ -145,6 +145,13 @@ impl<'h> Revision<'h> {
         at.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
     }
 
+    /// The second of `startTime`: when the kubelet took the pod over.
+    #[must_use]
+    pub fn start_second(&self) -> Option<i64> {
+        let at = self.status("startTime")?.as_str()?;
+        at.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
+    }
+
     /// A container's status, whichever list it is in.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<ContainerSeen<'h>> {

@@ -1,6 +1,9 @@
 //! Makes an enum of a list of defects.
 
 #[macro_use]
+#[path = "init.rs"]
+mod init;
+#[macro_use]
 #[path = "life.rs"]
 mod life;
 

@@ -33,6 +33,8 @@ impl World<'_> {
         }
         self.create_containers(pod);
         self.stop_helpers(pod);
+        self.end_with_init(pod);
+        self.look_again(pod);
     }
 
     /// The probe whose result asks for a container's end.
@@ -72,13 +74,8 @@ impl World<'_> {
         let mut delay = 0;
         for container in 0..self.pods[pod].containers.len() {
             let of = &self.pods[pod].containers[container];
-            let fresh = of.starts == 0 && !of.restarting;
-            let kind = of.kind;
-            let done = match kind {
-                Kind::Init => matches!(&of.view.state, State::Ended(ended) if ended.code == 0),
-                Kind::Sidecar => of.view.started,
-                Kind::Main => true,
-            };
+            let fresh = of.starts == 0 && !of.restarting && !self.is_put_off(pod, container);
+            let done = self.is_passed(pod, container);
             if fresh {
                 delay += self.between(60 * MS, 220 * MS);
                 self.pods[pod].containers[container].restarting = true;
@@ -93,7 +90,7 @@ impl World<'_> {
     /// A container starts.
     pub(crate) fn start(&mut self, at: At) {
         let goes = self.pods[at.pod].deleted.is_some() && !self.comes_back_in_termination(at);
-        if goes || self.pods[at.pod].gone {
+        if goes || self.pods[at.pod].gone || self.pods[at.pod].expired {
             return;
         }
         let now = self.now;
@@ -114,6 +111,10 @@ impl World<'_> {
         if container.starts > 1 && self.has(Defect::RestartMovesPod) {
             self.pods[at.pod].object["spec"]["nodeName"] = serde_json::json!("node2");
         }
+        if self.failed_to_start(at) {
+            return;
+        }
+        self.started_again(at);
         self.record(at.pod, at.container, "Normal", "Started", "Container started");
         self.begin(at);
         self.hook_after_start(at);
@@ -197,6 +198,9 @@ impl World<'_> {
         let kind = of.containers[at.container].kind;
         if of.deleted.is_some() || of.terminal {
             return false;
+        }
+        if let Some(wrong) = self.wrongly_back(at, code) {
+            return wrong;
         }
         match (of.restart_policy(), kind) {
             ("Never", Kind::Sidecar) => !self.has(Defect::SidecarFollowsPolicy),

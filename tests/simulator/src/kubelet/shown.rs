@@ -18,7 +18,7 @@ const AGAIN: i64 = 2 * SECOND;
 impl World<'_> {
     /// The phase that is shown.
     pub(crate) fn shown_phase(&self, pod: usize) -> &'static str {
-        let (of, phase) = (&self.pods[pod], self.phase(pod));
+        let (of, phase) = (&self.pods[pod], self.phase_by_helpers(pod, self.phase(pod)));
         let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);
         let looping =
             mains().any(|container| matches!(container.view.state, State::Waiting("CrashLoopBackOff")));

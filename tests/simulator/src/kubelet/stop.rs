@@ -213,7 +213,8 @@ impl World<'_> {
         let leaving = of.deleted.is_some() || of.terminal;
         let needed =
             of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running());
-        if !leaving || needed {
+        let kept = of.deleted.is_none() && self.has(Defect::SidecarsKeepPod);
+        if !leaving || needed || kept {
             return;
         }
         let grace = of.deleted.map_or_else(|| of.grace(), |(_, grace)| grace * SECOND);

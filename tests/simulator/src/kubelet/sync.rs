@@ -178,7 +178,7 @@ impl World<'_> {
             .containers
             .iter()
             .any(|container| container.kind == Kind::Init && ended(container).is_some_and(|c| c != 0));
-        if broken_init && never {
+        if self.is_over_by_deadline(pod) || (broken_init && never && !self.tolerates_failed_init()) {
             return "Failed";
         }
         if mains().any(|container| {

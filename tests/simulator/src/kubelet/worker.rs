@@ -17,7 +17,9 @@ impl World<'_> {
         for container in 0..self.pods[pod].containers.len() {
             let kinds: Vec<_> =
                 self.pods[pod].containers[container].workers.iter().map(|worker| worker.kind).collect();
-            for kind in kinds {
+            let unasked = self.has(Defect::SidecarProbesUnsent)
+                && self.pods[pod].containers[container].kind == Kind::Sidecar;
+            for kind in kinds.into_iter().filter(|kind| !unasked || *kind == ProbeKind::Startup) {
                 self.later(MS, Act::Tick(At { pod, container }, kind, 0));
             }
         }

@@ -1,0 +1,46 @@
+//! Init containers: in which order they run, what becomes of those that fail, and what the API shows and allows meanwhile.
+
+mod again;
+mod deadline;
+mod failing;
+mod order;
+mod patches;
+mod resources;
+mod services;
+mod shown;
+mod views;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged; `init.all-fields-except` and `init.names-unique` are judged by the table of refusals.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "init.run-to-completion", judge: order::mains_come_last },
+        Judge { clause: "init.sequential", judge: order::one_after_another },
+        Judge { clause: "init.app-containers-start-parallel", judge: order::mains_do_not_wait },
+        Judge { clause: "init.after-network-and-volumes", judge: views::network_and_volumes },
+        Judge { clause: "init.separate-image-and-fs", judge: views::own_view },
+        Judge { clause: "init.retry-until-success", judge: failing::until_success },
+        Judge { clause: "init.never-fails-pod", judge: failing::fails_its_pod },
+        Judge { clause: "init.start-error-retried", judge: failing::start_error },
+        Judge { clause: "init.always-means-onfailure", judge: again::done_is_done },
+        Judge { clause: "init.container-restart-no-rerun", judge: again::not_with_a_restart },
+        Judge { clause: "init.idempotent-advice", judge: again::finds_its_files },
+        Judge { clause: "init.pod-not-ready", judge: shown::not_ready },
+        Judge { clause: "init.pending-phase", judge: shown::pending },
+        Judge { clause: "init.initialized-condition-false", judge: shown::initialized },
+        Judge { clause: "init.status-array", judge: shown::in_their_list },
+        Judge { clause: "init.ports-not-in-services", judge: services::ports_left_out },
+        Judge { clause: "init.image-change-no-restart", judge: patches::image_restarts_nothing },
+        Judge { clause: "init.only-image-mutable", judge: patches::image_alone },
+        Judge { clause: "init.activedeadline-includes-init", judge: deadline::covers_init },
+        Judge { clause: "init.activedeadline-kills-running", judge: deadline::ends_the_running },
+        Judge { clause: "init.resources.effective-init", judge: resources::highest_init },
+        Judge { clause: "init.resources.effective-pod", judge: resources::highest_of_pod },
+        Judge { clause: "init.resources.quota", judge: resources::quota_applies },
+        Judge { clause: "init.resources.qos-same", judge: resources::one_class },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Init containers that run again, and those that must not.
+
+use probity_model::clocks::Order;
+use probity_model::timeline::{ContainerKind, Life, PodLife};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use crate::reading::inits::{inits, is_told, success};
+use crate::reading::mains::{is_plain, lives_of, mains};
+
+/// In a pod with Always an init container that has succeeded does not run again.
+pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let inits = run.lives().undisturbed().whole().only(|life| {
+        life.container.kind == ContainerKind::Init
+            && life.pod.restart_policy() == "Always"
+            && life.container.spec.get("restartPolicy").is_none()
+            && life.is_numbered()
+    });
+    for life in inits {
+        let Some((line, 0)) = life.exited_by_itself() else { continue };
+        if !life.before_deletion(&line.at) {
+            continue;
+        }
+        if let Some(again) = life.lives_again() {
+            seen.violated(format!("{} had succeeded, and was started again", life.name()), [line.id, again]);
+        } else if let Some(restarted) = restarted_main(&life) {
+            seen.fine([line.id, restarted]);
+            seen.facet("main", "restarted");
+        } else if life.watched_for(&line.at, clause.slack_us()) {
+            seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
+            seen.facet("main", "runs");
+        }
+    }
+}
+
+/// The beginning of a main container that was restarted and had lived on for long enough.
+fn restarted_main(life: &Life<'_, '_>) -> Option<EventId> {
+    let mut lives = mains(life.pod).flat_map(|main| &main.attempts);
+    lives.find(|main| main.number > 0 && main.is_numbered()).map(|main| main.began.id)
+}
+
+/// When a main container is restarted, no init container runs.
+pub(super) fn not_with_a_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in
+        run.pods.iter().filter(|pod| is_plain(run, pod) && inits(pod).any(|init| success(init).is_some()))
+    {
+        for life in mains(pod).flat_map(|main| lives_of(run, pod, main)).filter(|life| life.number > 0) {
+            let Some(before) = life.before().filter(|_| life.is_numbered()) else { continue };
+            if let Some(again) = init_after(run, pod, &before) {
+                let finding = format!("{} was restarted, and an init container ran again", life.name());
+                seen.violated(finding, [life.began.id, again]);
+            } else if inits(pod).all(is_told) && life.watched_for(&life.began, clause.slack_us()) {
+                seen.fine([life.began.id]);
+            }
+        }
+    }
+}
+
+/// An init container that began after a main container had begun.
+fn init_after(run: &Timeline<'_>, pod: &PodLife<'_>, main: &Life<'_, '_>) -> Option<EventId> {
+    let mut lives = inits(pod).flat_map(|init| &init.attempts);
+    lives.find(|init| run.clocks.order(&main.began, &init.began) == Order::Before).map(|init| init.began.id)
+}
+
+/// What an init container wrote to a volume is there when it runs again: its target counts its lives in a file.
+pub(super) fn finds_its_files(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for init in run.pods.iter().filter(|pod| is_plain(run, pod)).flat_map(inits) {
+        let told: Vec<_> =
+            init.attempts.iter().filter(|life| life.is_numbered() && life.holes.is_empty()).collect();
+        for pair in told.windows(2) {
+            let [one, two] = pair else { continue };
+            let events = [one.began.id, two.began.id];
+            if one.number == two.number {
+                let finding = format!("{} ran again, and what it had written was lost", init.name);
+                seen.violated(finding, events);
+            } else if one.number + 1 == two.number {
+                seen.fine(events);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `activeDeadlineSeconds`: from `status.startTime` on it covers initialization as well as all that follows.
+
+use probity_model::clocks::{Clock, Stamp};
+use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
+use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::inits::initializing;
+use crate::reading::mains::{lives_of, mains};
+
+/// The reason of a pod beyond its deadline, by the Kubernetes API reference.
+const EXCEEDED: &str = "DeadlineExceeded";
+
+/// A pod with a deadline, and from when that counts.
+struct Limited<'t, 'h> {
+    pod: &'t PodLife<'h>,
+    /// `startTime`, and the revision that shows it.
+    start: At,
+    /// The deadline in microseconds.
+    span: i64,
+}
+
+fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h>> {
+    let undeleted =
+        |pod: &&PodLife<'_>| pod.deleted.is_none() && !pod.revisions.iter().any(Revision::terminating);
+    run.pods.iter().filter(move |pod| !run.node_was_touched() && undeleted(pod)).filter_map(|pod| {
+        let span = whole_seconds(pod.spec.get("activeDeadlineSeconds")?.as_i64()?);
+        let (shown, second) = pod.revisions.iter().find_map(|shown| Some((shown, shown.start_second()?)))?;
+        // The kubelet itself counts from the second that it shows.
+        let stamp =
+            Stamp { clock: Clock::Wall(pod.node.clone()), at: Interval::point(whole_seconds(second)) };
+        run.clocks.on_harness(&stamp)?;
+        Some(Limited { pod, start: At::new(shown.id, stamp), span })
+    })
+}
+
+impl Limited<'_, '_> {
+    fn in_time(&self, clause: &Clause) -> Bound {
+        let words = format!("activeDeadlineSeconds + {}", seconds(clause.slack_us()));
+        Bound::at_most(self.span + clause.slack_us(), words).and_at_least(self.span, "activeDeadlineSeconds")
+    }
+
+    /// The pod is over for its deadline, and for nothing else.
+    fn judge_reason(&self, over: &Revision<'_>, seen: &mut Seen) -> bool {
+        let reason = over.object["status"]["reason"].as_str().unwrap_or("none");
+        let right = over.phase() == "Failed" && reason == EXCEEDED;
+        if !right {
+            let finding = format!(
+                "{} was beyond its deadline, and is {} with the reason {reason}",
+                self.pod.key,
+                over.phase()
+            );
+            seen.violated(finding, [self.start.id, over.id]);
+        }
+        right
+    }
+
+    fn judge_unended(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+        if run.watched_for(self.pod, &self.start, self.span + clause.slack_us()) {
+            let phase = self.pod.last().map_or("", Revision::phase);
+            let finding = format!("{} is beyond its deadline, and it is still {phase}", self.pod.key);
+            seen.violated(finding, [Some(self.start.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+/// A pod that never gets beyond its init containers is over at its deadline.
+pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for of in limited(run) {
+        let Some(phase) = initializing(run, of.pod).filter(|phase| phase.done.is_none()) else { continue };
+        if of.pod.restart_policy() == "Never" || mains(of.pod).any(|main| !main.attempts.is_empty()) {
+            continue;
+        }
+        match of.pod.over() {
+            Some(over) if of.judge_reason(over, seen) => {
+                let quantity = format!("from startTime to the end of {}, which is initializing", of.pod.key);
+                if seen.within(run, &of.pod.node, quantity, (&of.start, over), of.in_time(clause))
+                    == Some(Fit::Met)
+                {
+                    seen.fine([phase.began.id, over.id]);
+                }
+            }
+            Some(_) => {}
+            None => of.judge_unended(run, clause, seen),
+        }
+    }
+}
+
+/// A pod that runs is told to stop at its deadline, and is over when its containers have ended.
+pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for of in limited(run) {
+        if initializing(run, of.pod).is_none_or(|phase| phase.done.is_none()) {
+            continue;
+        }
+        let lives = mains(of.pod).filter_map(|main| lives_of(run, of.pod, main).next_back());
+        for life in lives.filter(|life| life.holes.is_empty() && life.exited_by_itself().is_none()) {
+            match (life.stop(), &life.ended) {
+                (Some(stop), _) => {
+                    let quantity = format!("from startTime to the stop signal of {}", life.name());
+                    life.within(seen, quantity, (&of.start, stop), of.in_time(clause));
+                }
+                (None, Some(ended)) => {
+                    let finding = format!("{} was ended at its deadline without a stop signal", life.name());
+                    seen.violated(finding, [of.start.id, ended.id]);
+                }
+                (None, None) => of.judge_unended(run, clause, seen),
+            }
+            let Some(ended) = &life.ended else { continue };
+            match of.pod.over() {
+                Some(over) if of.judge_reason(over, seen) => {
+                    let quantity = format!("from the end of {} to the phase Failed", life.name());
+                    life.within(seen, quantity, (ended, over), clause.in_time());
+                }
+                Some(_) => {}
+                None => of.judge_unended(run, clause, seen),
+            }
+        }
+    }
+}

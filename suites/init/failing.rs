@@ -1,0 +1,164 @@
+//! What becomes of an init container that fails, and of its pod.
+
+use probity_model::measure::seconds;
+use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife, Revision, State};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use crate::reading::inits::{inits, plain_pods, success};
+use crate::reading::mains::lives_of;
+use crate::reading::statuses::statuses;
+use crate::reading::termination::judge_restart;
+
+/// The reason of a container that the runtime could not start, by the reference implementation of Kubernetes.
+const START_ERROR: &str = "StartError";
+
+/// Lives of init containers that ended by themselves with another status than 0.
+fn failures<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>)> {
+    let of_pod = move |pod: &'t PodLife<'h>| inits(pod).flat_map(move |init| lives_of(run, pod, init));
+    let lives = plain_pods(run).flat_map(of_pod).filter(|life| life.is_numbered() && life.holes.is_empty());
+    lives.filter_map(|life| {
+        let (line, code) = life.attempt.exited_by_itself()?;
+        (code != 0 && life.before_deletion(&line.at)).then_some((life, line))
+    })
+}
+
+/// A failure is followed by another run until one succeeds, and then by what comes next.
+pub(super) fn until_success(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (life, line) in failures(run).filter(|(life, _)| life.policy() != "Never") {
+        judge_restart(&life, line, seen);
+        if let Some(over) = life.pod.over().filter(|_| life.lives_again().is_none()) {
+            let finding = format!("{} failed, and the pod became {}", life.name(), over.phase());
+            seen.violated(finding, [line.id, over.id]);
+        }
+        if let Some(next) = proceeds(&life) {
+            seen.fine([line.id, next]);
+            seen.facet("then", "proceeds");
+        }
+    }
+}
+
+/// The beginning of the container that stands after an init container, once that has succeeded.
+fn proceeds(life: &Life<'_, '_>) -> Option<EventId> {
+    success(life.container)?;
+    let at = life.pod.containers.iter().position(|of| of.name == life.container.name)?;
+    Some(life.pod.containers.get(at + 1)?.attempts.first()?.began.id)
+}
+
+/// Under Never a failure makes the pod Failed, and nothing is started any more.
+pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (life, line) in failures(run).filter(|(life, _)| life.policy() == "Never") {
+        let pod = life.pod;
+        if let Some(again) = life.lives_again() {
+            seen.violated(
+                format!("{} failed under Never, and was started again", life.name()),
+                [line.id, again],
+            );
+        }
+        let later = pod.containers.iter().skip_while(|of| of.name != life.container.name).skip(1);
+        let began = later.clone().find_map(|of| Some((of, of.attempts.first()?)));
+        if let Some((of, began)) = began {
+            let finding = format!("{} failed under Never, and {} was started", life.name(), of.name);
+            seen.violated(finding, [line.id, began.began.id]);
+            continue;
+        }
+        match pod.over() {
+            Some(over) if over.phase() == "Failed" => {
+                judge_waiting(&life, over, seen);
+                let quantity = format!("from the failure of {} to the phase Failed", life.name());
+                life.within(seen, quantity, (line, over), clause.in_time());
+            }
+            Some(over) => {
+                let finding = format!("{} failed under Never, and the pod is {}", life.name(), over.phase());
+                seen.violated(finding, [line.id, over.id]);
+            }
+            None if life.watched_for(&line.at, clause.slack_us()) => {
+                let (phase, late) = (pod.last().map_or("", Revision::phase), seconds(clause.slack_us()));
+                let finding =
+                    format!("{} failed under Never, and the pod is still {phase} after {late}", life.name());
+                seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
+            }
+            None => {}
+        }
+    }
+}
+
+/// A main container of a pod that failed in its initialization is shown to wait, with no restart.
+fn judge_waiting(life: &Life<'_, '_>, over: &Revision<'_>, seen: &mut Seen) {
+    for main in life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Main) {
+        let Some(status) = over.container(&main.name) else { continue };
+        if status.restarts > 0 || !matches!(status.state, State::Waiting { .. }) {
+            let finding = format!("{} was never started, and is not shown to wait", main.name);
+            seen.violated(finding, [life.began.id, over.id]);
+        }
+    }
+}
+
+/// An init container that cannot be started is tried again, or fails its pod, as the policy says.
+pub(super) fn start_error(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in plain_pods(run) {
+        for init in inits(pod).filter(|init| init.attempts.is_empty()) {
+            let Some(error) = pod.revisions.iter().find(|shown| shows_start_error(shown, init)) else {
+                continue;
+            };
+            judge_start_error(run, clause, (pod, init), error, seen);
+        }
+    }
+}
+
+fn judge_start_error(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, init): (&PodLife<'_>, &ContainerLife<'_>),
+    error: &Revision<'_>,
+    seen: &mut Seen,
+) {
+    let policy = pod.policy_of(init);
+    let restarts =
+        |shown: &&Revision<'_>| shown.container(&init.name).is_some_and(|status| status.restarts > 0);
+    let (again, over) = (pod.revisions.iter().find(restarts), pod.over());
+    let watched = run.watched_for(pod, &error.at, clause.slack_us());
+    let end = || [Some(error.id), run.last_event()].into_iter().flatten();
+    let name = format!("{}/{}", pod.key, init.name);
+    match (policy, again, over) {
+        ("Never", Some(again), _) => {
+            seen.violated(
+                format!("{name} could not be started under Never, and was tried again"),
+                [error.id, again.id],
+            );
+        }
+        ("Never", None, Some(over)) => {
+            let finding =
+                || format!("{name} could not be started under Never, and the pod is {}", over.phase());
+            seen.check(over.phase() == "Failed", finding, [error.id, over.id]);
+            seen.facet("policy", policy);
+        }
+        ("Never", None, None) if watched => {
+            seen.violated(format!("{name} could not be started under Never, and the pod goes on"), end());
+        }
+        ("Never", None, None) => {}
+        (_, _, Some(over)) => {
+            let finding =
+                format!("{name} could not be started under {policy}, and the pod became {}", over.phase());
+            seen.violated(finding, [error.id, over.id]);
+        }
+        (_, Some(again), None) => {
+            seen.fine([error.id, again.id]);
+            seen.facet("policy", policy);
+        }
+        (_, None, None) if watched => {
+            seen.violated(
+                format!("{name} could not be started under {policy}, and was not tried again"),
+                end(),
+            );
+        }
+        (_, None, None) => {}
+    }
+}
+
+/// Whether a revision shows that the runtime could not start a container.
+fn shows_start_error(shown: &Revision<'_>, container: &ContainerLife<'_>) -> bool {
+    let mut of = statuses(shown).filter(|(name, _)| *name == container.name);
+    of.any(|(_, status)| {
+        ["state", "lastState"].iter().any(|place| status[place]["terminated"]["reason"] == START_ERROR)
+    })
+}

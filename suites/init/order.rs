@@ -1,0 +1,151 @@
+//! In which order the containers of a pod begin, by the clock of their node.
+
+use probity_model::clocks::Order;
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, ContainerKind, ContainerLife, PodLife};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::inits::{end_of_success, inits, is_told, plain_pods, success, was_made};
+use crate::reading::mains::mains;
+
+/// Each regular init container begins after those before it have succeeded, and soon after the last of them.
+pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in plain_pods(run) {
+        for (at, next) in pod.containers.iter().enumerate().filter(|(_, of)| of.kind == ContainerKind::Init) {
+            let before: Vec<_> =
+                pod.containers[..at].iter().filter(|of| of.kind == ContainerKind::Init).collect();
+            for one in &before {
+                if let Some(retried) = judge_pair(run, pod, (one, next), seen) {
+                    seen.facet("after", if retried { "retries" } else { "success" });
+                }
+            }
+            let directly = pod.containers[..at].last().filter(|of| of.kind == ContainerKind::Init);
+            if let Some(last) = directly {
+                judge_follow(run, clause, pod, (last, next), seen);
+            }
+        }
+    }
+}
+
+/// The main containers begin after all init containers have succeeded, and soon after the last of them.
+pub(super) fn mains_come_last(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in plain_pods(run) {
+        let last = pod.containers.iter().rfind(|of| of.kind != ContainerKind::Main);
+        for main in mains(pod) {
+            for init in inits(pod) {
+                if judge_pair(run, pod, (init, main), seen).is_some() {
+                    seen.facet("policy", pod.restart_policy());
+                }
+            }
+            if let Some(last) = last.filter(|last| last.kind == ContainerKind::Init) {
+                judge_follow(run, clause, pod, (last, main), seen);
+            }
+        }
+    }
+}
+
+/// A container began after an init container had succeeded; whether it had failed before that. None if that is not so, or not known.
+fn judge_pair(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    (before, next): (&ContainerLife<'_>, &ContainerLife<'_>),
+    seen: &mut Seen,
+) -> Option<bool> {
+    let began = next.attempts.first().filter(|first| first.number == 0 && first.is_numbered())?;
+    let name = |of: &ContainerLife<'_>| format!("{}/{}", pod.key, of.name);
+    if before.plan().is_none() {
+        return None;
+    }
+    if !before.attempts.is_empty() && !is_told(before) || before.attempts.is_empty() && was_made(pod, before)
+    {
+        let why = format!("lines of {} are missing, after which {} began", name(before), name(next));
+        seen.doubt(Doubt::WitnessMissing, why, [began.began.id]);
+        return None;
+    }
+    let Some((life, done)) = success(before) else {
+        let finding = format!("{} began, and {} had not succeeded", name(next), name(before));
+        let last = before.attempts.last().and_then(|last| last.last_line()).map(|line| line.id);
+        seen.violated(finding, [Some(began.began.id), last].into_iter().flatten());
+        return None;
+    };
+    let kept = run.clocks.order(&done.at, &began.began) == Order::Before;
+    let finding = || format!("{} began before {} had succeeded", name(next), name(before));
+    seen.check(kept, finding, [done.id, began.began.id]);
+    kept.then_some(life.number > 0)
+}
+
+/// What comes next begins soon after an init container has succeeded.
+fn judge_follow(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    (before, next): (&ContainerLife<'_>, &ContainerLife<'_>),
+    seen: &mut Seen,
+) {
+    let Some(end) = end_of_success(run, pod, before) else { return };
+    let names = format!("{}/{} to the start of {}", pod.key, before.name, next.name);
+    match next.attempts.first() {
+        Some(first) if first.number == 0 && first.is_numbered() => {
+            seen.within(
+                run,
+                &pod.node,
+                format!("from the success of {names}"),
+                (&end, &first.began),
+                clause.in_time(),
+            );
+        }
+        None if next.plan().is_some() && run.watched_for(pod, &end, clause.slack_us()) => {
+            let finding = format!("{}/{} has succeeded, and {} never began", pod.key, before.name, next.name);
+            seen.violated(finding, [Some(end.id), run.last_event()].into_iter().flatten());
+        }
+        _ => {}
+    }
+}
+
+/// The main containers of a pod begin at one time, whatever becomes of the first of them.
+pub(super) fn mains_do_not_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in plain_pods(run).filter(|pod| inits(pod).next().is_some()) {
+        let firsts = mains(pod)
+            .filter_map(|of| of.attempts.first().filter(|first| first.number == 0 && first.is_numbered()));
+        let first = firsts.map(|first| &first.began).min_by_key(|began| began.at.lo);
+        let Some(first) = first.filter(|_| mains(pod).nth(1).is_some()) else { continue };
+        for main in mains(pod).filter(|main| main.plan().is_some()) {
+            judge_beside(run, clause, (pod, main), first, seen);
+        }
+    }
+}
+
+fn judge_beside(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, main): (&PodLife<'_>, &ContainerLife<'_>),
+    first: &At,
+    seen: &mut Seen,
+) {
+    let Some(own) = main.attempts.first() else {
+        if run.watched_for(pod, first, clause.slack_us()) {
+            let finding = format!("{}/{} never began beside the other containers", pod.key, main.name);
+            seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+        }
+        return;
+    };
+    if own.number != 0 || !own.is_numbered() || own.began.id == first.id {
+        return;
+    }
+    let quantity =
+        format!("from the start of the first main container of {} to that of {}", pod.key, main.name);
+    if let Some(measured) = run.measure(quantity, &pod.node, first, &own.began, clause.in_time())
+        && (measured.fit() != Fit::Met || holds_others_up(pod, first))
+    {
+        seen.measure(measured);
+    }
+}
+
+/// Whether whoever waited for the first container would have come later: it has a startup probe.
+fn holds_others_up(pod: &PodLife<'_>, first: &At) -> bool {
+    mains(pod).any(|of| {
+        let is_first = of.attempts.first().is_some_and(|attempt| attempt.began.id == first.id);
+        is_first && of.spec.get("startupProbe").is_some()
+    })
+}

@@ -1,0 +1,97 @@
+//! Init containers of a pod that exists: their images can be changed, which restarts nothing, and nothing else of them can.
+
+use probity_model::history::Did;
+use probity_model::timeline::PodLife;
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::inits::touched_after;
+use crate::reading::mains::first_lives;
+
+/// The fields of an init container that a patch may be tried on, beside its image.
+const OTHERS: [&str; 4] = ["command", "args", "env", "resources"];
+
+/// What an accepted patch says of the init containers of a pod.
+fn patched(did: &Did) -> Option<(&str, &Vec<Value>)> {
+    let Did::Patched { kind, name, patch, .. } = did else { return None };
+    let list = patch.get("spec")?.get("initContainers")?.as_array()?;
+    (kind == "Pod").then_some((name, list))
+}
+
+/// The revision that shows the image that a patch asks for.
+fn shown_image(pod: &PodLife<'_>, since: EventId, entry: &Value) -> Option<EventId> {
+    let shows = |list: &Value| {
+        let mut of = list.as_array().into_iter().flatten();
+        of.any(|one| one["name"] == entry["name"] && one["image"] == entry["image"])
+    };
+    // The watch may show it before the answer comes.
+    let shown = pod.revisions.iter().filter(|shown| shows(&shown.object["spec"]["initContainers"]));
+    shown.map(|shown| shown.id).max().filter(|id| *id > since || shows_last(pod, *id))
+}
+
+fn shows_last(pod: &PodLife<'_>, id: EventId) -> bool {
+    pod.last().is_some_and(|last| last.id == id)
+}
+
+/// After the image of an init container was changed nothing in the pod stops or starts.
+pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (id, deed) in &run.deeds {
+        let Some((name, list)) = patched(&deed.did) else { continue };
+        let pod = run.pods.iter().rfind(|pod| pod.name == name);
+        let Some(pod) = pod.filter(|pod| first_lives(pod).is_some()) else { continue };
+        if !list.iter().any(|entry| entry.get("image").is_some()) {
+            continue;
+        }
+        if let Some((what, event)) = touched_after(run, pod, *id) {
+            seen.violated(format!("{what} after the image of an init container was changed"), [*id, event]);
+        } else if run.watched_for(pod, &run.heard(*id), clause.tolerance_us("watched")) {
+            seen.fine([Some(*id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+/// A patch of the image is accepted and shown; any other is refused, because it changes what may not be changed.
+pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (id, deed) in &run.deeds {
+        match &deed.did {
+            Did::Failed { what, why } if what.starts_with("patch ") && what.contains("initContainers") => {
+                judge_refusal(*id, what, why, seen);
+            }
+            did => {
+                let Some((name, list)) = patched(did) else { continue };
+                let other = list.iter().find_map(|entry| OTHERS.iter().find(|of| entry.get(**of).is_some()));
+                if let Some(other) = other {
+                    seen.violated(format!("the {other} of an init container could be changed"), [*id]);
+                    continue;
+                }
+                let pod = run.pods.iter().rfind(|pod| pod.name == name);
+                for entry in list.iter().filter(|entry| entry.get("image").is_some()) {
+                    match pod.and_then(|pod| shown_image(pod, *id, entry)) {
+                        Some(shown) => {
+                            seen.fine([*id, shown]);
+                            seen.facet("patch", "image");
+                        }
+                        None => seen.violated("a patch of an image was accepted, and is not shown", [*id]),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A refused patch, of which the history has the words only.
+fn judge_refusal(id: EventId, what: &str, why: &str, seen: &mut Seen) {
+    let forbidden = why.contains("may not change fields");
+    match OTHERS.iter().find(|field| what.contains(&format!("{field}: "))) {
+        Some(field) if forbidden => {
+            seen.fine([id]);
+            seen.facet("patch", *field);
+        }
+        None if forbidden => seen.violated("the image of an init container could not be changed", [id]),
+        _ => {
+            let why = format!("the patch was refused for something else: {why}");
+            seen.doubt(Doubt::StepFailed, why, [id]);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What a pod asks for in all: by a quota that its dry runs meet, and by the QoS class that they show.
+//!
+//! Only amounts of cpu in thousandths (`500m`) are understood, and only quotas on `requests.cpu`; other manifests say nothing here.
+
+use probity_model::history::{Happening, Tried};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+/// The resource of a quota that is understood.
+const RESOURCE: &str = "requests.cpu";
+
+/// What the parts of a pod ask for.
+struct Asked {
+    /// The main containers together.
+    mains: i64,
+    /// All sidecars.
+    sidecars: i64,
+    /// The most that is asked for while an init container runs, with the sidecars beside it.
+    inits: i64,
+    /// Whether the one who asks for the most has a sidecar beside it.
+    beside: bool,
+    /// How many regular init containers there are.
+    count: usize,
+}
+
+impl Asked {
+    /// Adds up a pod's spec. None if an amount is not understood.
+    fn of(spec: &Value) -> Option<Self> {
+        let list = |field: &str| spec[field].as_array().into_iter().flatten();
+        let mains: Option<Vec<i64>> = list("containers").map(cpu).collect();
+        let mut asked =
+            Self { mains: mains?.into_iter().sum(), sidecars: 0, inits: 0, beside: false, count: 0 };
+        for container in list("initContainers") {
+            let own = cpu(container)?;
+            if container["restartPolicy"] == "Always" {
+                asked.sidecars += own;
+            } else if own + asked.sidecars > asked.inits {
+                asked.inits = own + asked.sidecars;
+                asked.beside = asked.sidecars > 0;
+            }
+            asked.count += usize::from(container["restartPolicy"] != "Always");
+        }
+        Some(asked)
+    }
+
+    fn all(&self) -> i64 {
+        self.inits.max(self.mains + self.sidecars)
+    }
+
+    /// What decides how much it is.
+    fn decided(&self) -> &'static str {
+        match () {
+            () if self.beside || self.inits <= self.mains + self.sidecars && self.sidecars > 0 => "sidecar",
+            () if self.inits > self.mains => "init",
+            () => "main",
+        }
+    }
+}
+
+/// The cpu that a container requests, in thousandths; nothing is 0.
+fn cpu(container: &Value) -> Option<i64> {
+    match &container["resources"]["requests"]["cpu"] {
+        Value::Null => Some(0),
+        amount => thousandths(amount),
+    }
+}
+
+fn thousandths(amount: &Value) -> Option<i64> {
+    amount.as_str()?.strip_suffix('m')?.parse().ok()
+}
+
+/// A trial that met a quota: what was asked for, what is left, and whether it was refused for that.
+struct Met<'h> {
+    id: EventId,
+    quota: EventId,
+    tried: &'h Tried,
+    asked: Asked,
+    left: i64,
+    refused: bool,
+}
+
+/// Trials of pods with a deadline and with requests, which is what the quota here is for, after the quota was in force.
+fn met<'h>(run: &Timeline<'h>) -> Vec<Met<'h>> {
+    let quotas = run.history.events().filter_map(|(id, event)| match &event.what {
+        Happening::Sighting(seen) if seen.kind == "ResourceQuota" => {
+            let status = &seen.object["status"];
+            let left = thousandths(&status["hard"][RESOURCE])? - used(&status["used"][RESOURCE])?;
+            Some((id, left))
+        }
+        _ => None,
+    });
+    let quotas: Vec<(EventId, i64)> = quotas.collect();
+    let met = run.tried.iter().filter_map(|(id, tried)| {
+        let (quota, left) = *quotas.iter().rfind(|(quota, _)| quota < id)?;
+        let spec = tried.manifest.get("spec")?;
+        let asked = Asked::of(spec).filter(|asked| asked.all() > 0)?;
+        spec.get("activeDeadlineSeconds")?;
+        let refused = match tried.code {
+            ..300 => false,
+            403 if tried.message.contains("exceeded quota") => true,
+            _ => return None,
+        };
+        Some(Met { id: *id, quota, tried, asked, left, refused })
+    });
+    met.collect()
+}
+
+/// What is used of a quota; none is written as a plain number.
+fn used(amount: &Value) -> Option<i64> {
+    if amount == "0" { Some(0) } else { thousandths(amount) }
+}
+
+fn judge(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Asked) -> bool) {
+    for met in met(run).into_iter().filter(|met| of(&met.asked)) {
+        let fits = met.asked.all() <= met.left;
+        let (name, all, left) = (&met.tried.name, met.asked.all(), met.left);
+        let finding = || {
+            let done = if met.refused { "was refused by" } else { "was let pass by" };
+            format!("`{name}`, which asks for {all}m in all, {done} a quota that had {left}m left")
+        };
+        seen.check(met.refused != fits, finding, [met.quota, met.id]);
+        if met.refused != fits {
+            seen.facet("fits", if fits { "yes" } else { "no" });
+            seen.facet("decided", met.asked.decided());
+        }
+    }
+}
+
+/// Of several init containers the one that asks for the most counts.
+pub(super) fn highest_init(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, |asked| asked.count > 1 && asked.decided() == "init");
+}
+
+/// A pod asks for what its main containers ask for, or for what its initialization does.
+pub(super) fn highest_of_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, |_| true);
+}
+
+/// A pod with init containers that asks for more than is left is refused, and another is not.
+pub(super) fn quota_applies(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, |asked| asked.count > 0);
+}
+
+/// The class of a pod follows from all of its containers.
+pub(super) fn one_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (id, tried) in &run.tried {
+        let Some(spec) = tried.manifest.get("spec").filter(|spec| spec["initContainers"].is_array()) else {
+            continue;
+        };
+        let Some(shown) = tried.stored["status"]["qosClass"].as_str() else { continue };
+        let class = class_of(spec);
+        let finding = || format!("`{}` is shown as {shown}, and its containers make it {class}", tried.name);
+        seen.check(shown == class, finding, [*id]);
+        if shown == class {
+            seen.facet("class", class);
+        }
+    }
+}
+
+/// The class by the Kubernetes documentation on quality of service.
+fn class_of(spec: &Value) -> &'static str {
+    let lists = ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array());
+    let all: Vec<&Value> = lists.flatten().map(|container| &container["resources"]).collect();
+    let guaranteed = |resources: &&Value| {
+        ["cpu", "memory"].iter().all(|resource| {
+            let (limit, request) = (&resources["limits"][resource], &resources["requests"][resource]);
+            !limit.is_null() && (request.is_null() || request == limit)
+        })
+    };
+    let asks = |resources: &&Value| ["limits", "requests"].iter().any(|field| !resources[field].is_null());
+    match () {
+        () if all.iter().all(guaranteed) => "Guaranteed",
+        () if all.iter().any(asks) => "Burstable",
+        () => "BestEffort",
+    }
+}

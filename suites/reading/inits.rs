@@ -1,0 +1,106 @@
+//! The initialization of a pod: which of its init containers succeeded and when, as their processes tell it.
+
+use probity_model::clocks::Order;
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, Revision};
+use probity_model::{EventId, Timeline};
+
+use super::ends::End;
+use super::mains::{is_plain, lives_of};
+
+/// The regular init containers, in the order of the spec.
+pub(crate) fn inits<'t, 'h>(pod: &'t PodLife<'h>) -> impl Iterator<Item = &'t ContainerLife<'h>> {
+    pod.containers.iter().filter(|container| container.kind == ContainerKind::Init)
+}
+
+/// Whether a container is a target whose lives are known from the first on, with no line missing.
+pub(crate) fn is_told(container: &ContainerLife<'_>) -> bool {
+    let known = |(at, attempt): (usize, &Attempt<'_>)| {
+        attempt.is_numbered() && usize::try_from(attempt.number) == Ok(at) && attempt.holes.is_empty()
+    };
+    !container.attempts.is_empty() && container.attempts.iter().enumerate().all(known)
+}
+
+/// The life of an init container that ended by itself with status 0, and its last word.
+pub(crate) fn success<'t, 'h>(container: &'t ContainerLife<'h>) -> Option<(&'t Attempt<'h>, &'t Line<'h>)> {
+    container.attempts.iter().find_map(|attempt| {
+        let (line, code) = attempt.exited_by_itself()?;
+        (code == 0).then_some((attempt, line))
+    })
+}
+
+/// When the process was gone of the life of an init container that succeeded.
+pub(crate) fn end_of_success(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+) -> Option<At> {
+    let (attempt, _) = success(container)?;
+    Some(End::of(&Life { run, pod, container, attempt })?.at().clone())
+}
+
+/// The pods with init containers or sidecars in which only the containers and their policy decide what is started next: no
+/// hook holds the kubelet up.
+pub(crate) fn plain_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
+    run.pods.iter().filter(move |pod| {
+        let staged = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
+        staged && is_plain(run, pod) && !pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
+    })
+}
+
+/// Whether a revision shows that a container was made.
+pub(crate) fn was_made(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    let made = |shown: &Revision<'_>| {
+        shown.container(&container.name).is_some_and(|status| !status.id.is_empty() || status.restarts > 0)
+    };
+    pod.revisions.iter().any(made)
+}
+
+/// The time in which a pod was initializing, as its init containers tell it.
+pub(crate) struct Initializing<'t, 'h> {
+    /// The first line of the first init container.
+    pub(crate) began: &'t At,
+    /// The last word of the last init container that succeeded; none if one never did.
+    pub(crate) done: Option<&'t Line<'h>>,
+}
+
+/// When a pod was initializing. None if it has no init containers, or what they did is not known.
+pub(crate) fn initializing<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<Initializing<'t, 'h>> {
+    let first = inits(pod).next()?.attempts.first()?;
+    let known = |of: &ContainerLife<'_>| match of.attempts.is_empty() {
+        // Those after one that never succeeded were never made.
+        true => of.plan().is_some() && !was_made(pod, of),
+        false => is_told(of),
+    };
+    if !inits(pod).all(known) {
+        return None;
+    }
+    let lines: Option<Vec<&Line<'_>>> = inits(pod).map(|of| success(of).map(|(_, line)| line)).collect();
+    let later = |one: &'t Line<'h>, other: &'t Line<'h>| {
+        if run.clocks.order(&one.at, &other.at) == Order::Before { other } else { one }
+    };
+    let done = lines.and_then(|lines| lines.into_iter().reduce(later));
+    Some(Initializing { began: &first.began, done })
+}
+
+impl Initializing<'_, '_> {
+    /// Whether a revision was heard before the last init container had succeeded.
+    pub(crate) fn covers(&self, run: &Timeline<'_>, revision: &Revision<'_>) -> bool {
+        self.done.is_none_or(|done| run.clocks.order(&revision.at, &done.at) == Order::Before)
+    }
+}
+
+/// The first life that is told to stop or begins after an event that the harness knows, before the pod is deleted.
+pub(crate) fn touched_after(run: &Timeline<'_>, pod: &PodLife<'_>, id: EventId) -> Option<(String, EventId)> {
+    let since = run.heard(id);
+    let after = |at: &At| run.clocks.order(&since, at) == Order::Before && run.before_deletion(pod, at);
+    let lives = pod.containers.iter().flat_map(|container| lives_of(run, pod, container));
+    lives.into_iter().find_map(|life| {
+        let stopped =
+            life.stop().map(At::of).filter(|stop| after(stop)).map(|stop| ("was told to stop", stop.id));
+        let began = Some(&life.began)
+            .filter(|began| life.is_numbered() && after(began))
+            .map(|began| ("was started again", began.id));
+        let (what, event) = stopped.or(began)?;
+        Some((format!("{} {what}", life.name()), event))
+    })
+}

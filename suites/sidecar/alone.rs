@@ -1,0 +1,136 @@
+//! The probes of sidecars: that they may have them, whom a failure strikes, and what their readiness counts for.
+
+use probity_model::clocks::Order;
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, ContainerKind, PodLife, ProbeKind, ProbeOutcome, ProbedLife, State};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::absence::judge_absence;
+use crate::reading::inits::plain_pods;
+use crate::reading::mains::mains;
+use crate::reading::termination::exhausted;
+use crate::refusals;
+
+/// Sidecars with probes are accepted and asked, and a liveness probe that fails ends the sidecar alone.
+pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    refusals::judge(run, clause, seen);
+    for kind in ProbeKind::ALL {
+        for life in
+            run.lives().of(kind).undisturbed().only(|life| life.container.kind == ContainerKind::Sidecar)
+        {
+            judge_absence(clause, &life, seen);
+            // What may have been another probe is evidence for none.
+            if let Some(probe) = life.probes.iter().find(|probe| probe.is(kind)) {
+                seen.fine([probe.id]);
+            }
+        }
+    }
+    for killed in exhausted(run, ProbeKind::Liveness) {
+        let life = &killed.life;
+        if life.container.kind != ContainerKind::Sidecar {
+            continue;
+        }
+        let Some(stop) = killed.stopped(clause) else { continue };
+        let until = life.next().map(|next| next.attempt.began.clone());
+        let near = |at: &At| {
+            let after = run.clocks.order(&killed.at, at) != Order::After;
+            after && until.as_ref().is_some_and(|until| run.clocks.order(at, until) == Order::Before)
+        };
+        let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
+        let ended = others.flat_map(|of| &of.attempts).find_map(|attempt| {
+            let end = attempt.stop().map(At::of).or_else(|| attempt.ended.clone())?;
+            near(&end).then_some(end)
+        });
+        match ended {
+            Some(ended) => {
+                let finding =
+                    format!("{} failed its liveness probe, and another container was stopped", life.name());
+                seen.violated(finding, [stop.id, ended.id]);
+            }
+            None if until.is_some() => {
+                seen.fine([stop.id]);
+                seen.facet("killed", "alone");
+            }
+            None => {}
+        }
+    }
+}
+
+/// A pod whose main containers are ready is ready when its sidecars are.
+pub(super) fn readiness_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let sidecars = run.lives().of(ProbeKind::Readiness).undisturbed().whole();
+    let sidecars = sidecars.only(|life| {
+        let alone = mains(life.pod).all(|main| main.spec.get("readinessProbe").is_none());
+        let probed = life.pod.containers.iter().filter(|of| of.spec.get("readinessProbe").is_some()).count();
+        life.container.kind == ContainerKind::Sidecar && life.number == 0 && alone && probed == 1
+    });
+    for life in sidecars {
+        if !plain_pods(run).any(|pod| pod.uid == life.pod.uid) {
+            continue;
+        }
+        let passed =
+            |probe: &&&probity_model::timeline::Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
+        let success = life.probes.iter().find(passed).and_then(|probe| probe.settled.clone());
+        judge_before(&life, success.as_ref(), seen);
+        if let Some(success) = success.filter(|_| life.spec.successes <= 1) {
+            judge_after(clause, &life, &success, seen);
+        }
+    }
+}
+
+/// Whether all main containers of a revision run and are ready.
+fn mains_ready(pod: &PodLife<'_>, shown: &probity_model::timeline::Revision<'_>) -> bool {
+    mains(pod).all(|main| {
+        shown.container(&main.name).is_some_and(|of| of.ready && matches!(of.state, State::Running { .. }))
+    })
+}
+
+/// Until the readiness probe has succeeded the pod is not ready.
+fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen) {
+    let run = life.run;
+    // A probe that may have passed may have been the first that did.
+    let unclear =
+        life.probes.iter().find(|probe| life.surely(probe) == ProbeOutcome::Unclear).map(|probe| &probe.at);
+    let before = |shown: &&probity_model::timeline::Revision<'_>| {
+        let early = |at: &probity_model::Stamp| run.clocks.order(&shown.at, at) == Order::Before;
+        success.is_none_or(|at| early(at)) && unclear.is_none_or(early)
+    };
+    for shown in life.pod.revisions.iter().take_while(before).filter(|shown| mains_ready(life.pod, shown)) {
+        let ready = shown.is("Ready");
+        let finding =
+            || format!("the readiness probe of {} had not succeeded, and the pod was ready", life.name());
+        seen.check(ready != Some(true), finding, [life.began.id, shown.id]);
+        if ready == Some(false) {
+            seen.facet("ready", "False");
+        }
+    }
+}
+
+/// Once it has, the pod is ready.
+fn judge_after(clause: &Clause, life: &ProbedLife<'_, '_>, success: &At, seen: &mut Seen) {
+    let run = life.run;
+    let pod = life.pod;
+    let all_run = pod.revisions.iter().find(|shown| mains_ready(pod, shown));
+    let late = all_run.is_none_or(|shown| run.clocks.order(&shown.at, success) != Order::Before);
+    if late {
+        return;
+    }
+    let later = |shown: &&probity_model::timeline::Revision<'_>| {
+        run.clocks.order(&shown.at, success) != Order::Before
+    };
+    match pod.revisions.iter().filter(later).find(|shown| shown.is("Ready") == Some(true)) {
+        Some(shown) => {
+            let quantity =
+                format!("from the first success of the readiness probe of {} to Ready", life.name());
+            if life.within(seen, quantity, (success, shown), clause.in_time()) == Some(Fit::Met) {
+                seen.facet("ready", "True");
+            }
+        }
+        None if life.lives_on() && life.watched_for(success, clause.slack_us()) => {
+            let finding =
+                format!("the readiness probe of {} succeeded, and its pod is not Ready", life.name());
+            seen.violated(finding, [Some(success.id), run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
+}

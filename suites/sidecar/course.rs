@@ -1,0 +1,135 @@
+//! How long a sidecar runs: from the initialization of its pod to the end, and again whenever it ends by itself.
+
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Line, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::inits::{inits, plain_pods, success};
+use crate::reading::mains::{are_told, lives_of, mains};
+
+/// The sidecars of plain pods, each with its pod.
+fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>)> {
+    plain_pods(run).flat_map(|pod| {
+        let kind = |of: &&ContainerLife<'_>| of.kind == ContainerKind::Sidecar;
+        pod.containers.iter().filter(kind).map(move |container| (pod, container))
+    })
+}
+
+/// When the last main container of a pod had ended; none if one still runs, or is not known.
+fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
+    let ends: Option<Vec<At>> = mains(pod).map(|main| main.attempts.last()?.ended.clone()).collect();
+    ends?.into_iter().reduce(
+        |one, other| {
+            if run.clocks.order(&one, &other) == Order::Before { other } else { one }
+        },
+    )
+}
+
+/// A sidecar begins while its pod is initializing and is not told to stop while there is work.
+pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container) in sidecars(run).filter(|(pod, _)| are_told(pod)) {
+        // Without its first line it seems to have begun later than it did.
+        let first = container.attempts.first().filter(|first| first.number == 0 && first.is_numbered());
+        let Some(first) = first else { continue };
+        for main in mains(pod).filter_map(|main| main.attempts.first()) {
+            let early = run.clocks.order(&first.began, &main.began) == Order::Before;
+            let finding =
+                || format!("the sidecar {}/{} began with the main containers", pod.key, container.name);
+            seen.check(early, finding, [first.began.id, main.began.id]);
+        }
+        let done = work_done(run, pod);
+        let stopped =
+            lives_of(run, pod, container).find_map(|life| told_to_stop(clause, &life, done.as_ref()));
+        if let Some(line) = stopped {
+            let finding =
+                format!("the sidecar {}/{} was told to stop while its pod had work", pod.key, container.name);
+            seen.violated(finding, [first.began.id, line.id]);
+        } else if lasts(run, pod, container, done.as_ref()) {
+            seen.fine([Some(first.began.id), done.map(|done| done.id)].into_iter().flatten());
+            seen.facet("policy", pod.restart_policy());
+            seen.facet("beside", "main");
+            let during = |init: &ContainerLife<'_>| {
+                success(init)
+                    .is_some_and(|(_, line)| run.clocks.order(&first.began, &line.at) == Order::Before)
+            };
+            if inits(pod).any(during) {
+                seen.facet("beside", "init");
+            }
+        }
+    }
+}
+
+/// The stop signal of a life that no probe condemned, while the pod had work and was not to be deleted.
+fn told_to_stop<'t, 'h>(clause: &Clause, life: &Life<'t, 'h>, done: Option<&At>) -> Option<&'t Line<'h>> {
+    let lethal =
+        ["livenessProbe", "startupProbe"].iter().any(|probe| life.container.spec.get(probe).is_some());
+    let stop = life.stopped_undeleted().filter(|_| !lethal)?;
+    let early = match done {
+        Some(done) => life.run.clocks.order(&stop.at, done) == Order::Before,
+        None => life.watched_for(&stop.at, clause.slack_us()),
+    };
+    early.then_some(stop)
+}
+
+/// Whether a sidecar was there at the end of the work, or of the case.
+fn lasts(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>, done: Option<&At>) -> bool {
+    let Some(last) = lives_of(run, pod, container).next_back() else { return false };
+    match done {
+        Some(done) => last.last_line().is_some_and(|line| run.clocks.order(done, &line.at) != Order::After),
+        None => last.lives_on(),
+    }
+}
+
+/// A sidecar that ended by itself is started again, and the main containers go on.
+pub(super) fn comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container) in sidecars(run) {
+        let done = work_done(run, pod);
+        for life in lives_of(run, pod, container).filter(|life| life.is_numbered() && life.holes.is_empty()) {
+            let Some((line, code)) = life.exited_by_itself() else { continue };
+            let working = done.as_ref().is_none_or(|done| run.clocks.order(&line.at, done) == Order::Before);
+            if !working || !life.before_deletion(&line.at) {
+                continue;
+            }
+            if let Some(again) = life.lives_again() {
+                if judge_others(&life, line, seen) {
+                    seen.fine([line.id, again]);
+                    seen.facet("exit", if code == 0 { "zero" } else { "non-zero" });
+                    seen.facet("policy", pod.restart_policy());
+                }
+            } else {
+                judge_missing(clause, &life, line, done.as_ref(), seen);
+            }
+        }
+    }
+}
+
+/// No other container of the pod was told to stop when a sidecar ended.
+fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
+    let next = life.next().map(|next| next.attempt.began.clone());
+    let between = |at: &probity_model::Stamp| {
+        let after = life.run.clocks.order(&end.at, at) == Order::Before;
+        after && next.as_ref().is_some_and(|next| life.run.clocks.order(at, next) == Order::Before)
+    };
+    let stops = mains(life.pod).flat_map(|main| &main.attempts).filter_map(|main| main.stop());
+    let stopped = stops.into_iter().find(|stop| between(&stop.at) && life.before_deletion(&stop.at));
+    if let Some(stop) = stopped {
+        let finding = format!("the sidecar {} ended, and a main container was told to stop", life.name());
+        seen.violated(finding, [end.id, stop.id]);
+    }
+    stopped.is_none()
+}
+
+/// The first restart waits for nothing: a sidecar that has not come back in time, while there was work, will not.
+fn judge_missing(clause: &Clause, life: &Life<'_, '_>, end: &Line<'_>, done: Option<&At>, seen: &mut Seen) {
+    let run = life.run;
+    let last = run.last_event().filter(|_| life.watched_for(&end.at, clause.slack_us()));
+    let until = done.cloned().or_else(|| Some(At::new(last?, run.end())));
+    let Some(until) = until.filter(|until| life.number == 0 && life.before_deletion(until)) else { return };
+    let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
+    let waited = run.measure(String::new(), &life.node, end, &until, bound);
+    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let finding = format!("the sidecar {} ended, and was not started again", life.name());
+        seen.violated(finding, [end.id, until.id]);
+    }
+}

@@ -1,0 +1,102 @@
+//! What a sidecar means for the end of its pod: nothing.
+
+use probity_model::measure::{Fit, seconds};
+use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::End;
+use crate::reading::inits::plain_pods;
+use crate::reading::mains::{are_told, lives_of, mains, over};
+
+/// Sidecars are told to stop when the main containers are done, and the pod has succeeded whatever they exit with.
+pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in plain_pods(run).filter(|pod| pod.restart_policy() == "Never" && are_told(pod)) {
+        let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+        let last: Vec<Life<'_, '_>> = sidecars.filter_map(|of| lives_of(run, pod, of).next_back()).collect();
+        let Some(done) = all_done_well(run, pod).filter(|_| !last.is_empty()) else { continue };
+        if !run.before_deletion(pod, &done) {
+            continue;
+        }
+        let stopped: Vec<bool> = last.iter().map(|life| judge_stop(clause, life, &done, seen)).collect();
+        if stopped.iter().all(|stopped| *stopped) {
+            judge_phase(run, clause, pod, &last, seen);
+        }
+    }
+}
+
+/// When the last main container had ended, if all of them did with status 0.
+fn all_done_well(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
+    let mut done: Option<At> = None;
+    for main in mains(pod) {
+        let end = End::of(&lives_of(run, pod, main).next_back()?).filter(|end| end.code == Some(0))?;
+        let at = end.latest?;
+        done = Some(match done {
+            Some(one) if run.before(&at, &one) => one,
+            _ => at,
+        });
+    }
+    done
+}
+
+/// A sidecar gets its stop signal soon after the work is done; whether it did.
+fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) -> bool {
+    let run = life.run;
+    let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
+    match life.stop() {
+        Some(stop) if only => {
+            let quantity =
+                format!("from the end of the main containers to the stop signal of {}", life.name());
+            life.within(seen, quantity, (done, stop), clause.in_time()) == Some(Fit::Met)
+        }
+        Some(_) => true,
+        None if life.ended.is_none() && life.watched_for(done, clause.slack_us()) => {
+            let late = seconds(clause.slack_us());
+            let finding = format!(
+                "the main containers were done, and {} was not told to stop within {late}",
+                life.name()
+            );
+            seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
+            false
+        }
+        None => false,
+    }
+}
+
+/// The pod has succeeded once its sidecars have ended.
+fn judge_phase(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    sidecars: &[Life<'_, '_>],
+    seen: &mut Seen,
+) {
+    let Some(over_at) = over(run, pod).map(|over| over.at) else { return };
+    match pod.over() {
+        Some(shown) if shown.phase() == "Succeeded" => {
+            let quantity = format!("from the last end of {} to the phase Succeeded", pod.key);
+            if seen.within(run, &pod.node, quantity, (&over_at, shown), clause.in_time()) == Some(Fit::Met) {
+                sidecars.iter().filter_map(way_of_end).for_each(|way| seen.facet("sidecar", way));
+            }
+        }
+        Some(shown) => {
+            let finding =
+                format!("the main containers of {} ended with 0, and it is {}", pod.key, shown.phase());
+            seen.violated(finding, [over_at.id, shown.id]);
+        }
+        None if run.watched_for(pod, &over_at, clause.slack_us()) => {
+            let phase = pod.last().map_or("", Revision::phase);
+            let finding = format!("all containers of {} ended, and it is still {phase}", pod.key);
+            seen.violated(finding, [Some(over_at.id), run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
+}
+
+fn way_of_end(life: &Life<'_, '_>) -> Option<&'static str> {
+    let end = End::of(life)?;
+    match end.code {
+        _ if end.was_killed(life) => Some("killed"),
+        Some(code) if code != 0 => Some("non-zero"),
+        _ => None,
+    }
+}

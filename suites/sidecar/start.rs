@@ -1,0 +1,172 @@
+//! When a sidecar starts, and what waits for it.
+
+use probity_model::clocks::Order;
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::inits::{is_told, plain_pods, success};
+
+/// A sidecar, its first life, and when that had started.
+struct Started<'t, 'h> {
+    pod: &'t PodLife<'h>,
+    /// Its place among the containers.
+    place: usize,
+    first: &'t Attempt<'h>,
+    /// When it had started; none if its startup probe has not succeeded in its first life.
+    at: Option<At>,
+}
+
+fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Started<'t, 'h>> {
+    plain_pods(run).flat_map(|pod| {
+        let kind = |(_, of): &(usize, &ContainerLife<'_>)| of.kind == ContainerKind::Sidecar;
+        pod.containers.iter().enumerate().filter(kind).filter_map(move |(place, container)| {
+            let first = container.attempts.first()?;
+            if first.number != 0 || !first.is_numbered() || !first.holes.is_empty() {
+                return None;
+            }
+            let at = match container.probe(ProbeKind::Startup) {
+                Some(_) => first.first_success(ProbeKind::Startup).and_then(|probe| probe.settled.clone()),
+                None => Some(first.began.clone()),
+            };
+            Some(Started { pod, place, first, at })
+        })
+    })
+}
+
+impl<'t, 'h> Started<'t, 'h> {
+    fn container(&self) -> &'t ContainerLife<'h> {
+        &self.pod.containers[self.place]
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.pod.key, self.container().name)
+    }
+
+    fn is_gated(&self) -> bool {
+        self.container().probe(ProbeKind::Startup).is_some()
+    }
+
+    /// What is started directly after it: the next of the list, or each main container.
+    fn next(&self) -> Vec<&'t ContainerLife<'h>> {
+        let later = &self.pod.containers[self.place + 1..];
+        match later.first() {
+            Some(next) if next.kind != ContainerKind::Main => vec![next],
+            _ => later.iter().collect(),
+        }
+    }
+
+    /// What comes next begins once the sidecar has started, and soon after.
+    fn judge_next(
+        &self,
+        run: &Timeline<'_>,
+        clause: &Clause,
+        next: &ContainerLife<'_>,
+        seen: &mut Seen,
+    ) -> bool {
+        let names = format!("{} to that of {}", self.name(), next.name);
+        match (next.attempts.first().filter(|first| first.number == 0 && first.is_numbered()), &self.at) {
+            (Some(began), Some(started)) => {
+                if run.clocks.order(started, &began.began) == Order::After {
+                    let finding =
+                        format!("{} began before the sidecar {} had started", next.name, self.name());
+                    seen.violated(finding, [started.id, began.began.id]);
+                    return false;
+                }
+                let quantity = format!("from the start of {names}");
+                seen.within(run, &self.pod.node, quantity, (started, &began.began), clause.in_time())
+                    == Some(probity_model::measure::Fit::Met)
+            }
+            (Some(began), None) => {
+                let known = is_told(self.container()) && self.container().attempts.len() == 1;
+                if known {
+                    let finding =
+                        format!("{} began, and the sidecar {} had not started", next.name, self.name());
+                    seen.violated(finding, [self.first.began.id, began.began.id]);
+                }
+                false
+            }
+            (None, Some(started)) if next.plan().is_some() && next.attempts.is_empty() => {
+                if run.watched_for(self.pod, started, clause.slack_us()) {
+                    let finding =
+                        format!("the sidecar {} had started, and {} never began", self.name(), next.name);
+                    seen.violated(finding, [Some(started.id), run.last_event()].into_iter().flatten());
+                }
+                false
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A sidecar begins after the init containers before it have succeeded, and what comes next does not wait for its end.
+pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for sidecar in sidecars(run) {
+        let before =
+            sidecar.pod.containers[..sidecar.place].iter().filter(|of| of.kind == ContainerKind::Init);
+        for init in before.clone().filter(|of| is_told(of)) {
+            let done = success(init).map(|(_, line)| line);
+            let kept =
+                done.is_some_and(|done| run.clocks.order(&done.at, &sidecar.first.began) == Order::Before);
+            let events = [Some(sidecar.first.began.id), done.map(|done| done.id)];
+            let finding =
+                || format!("the sidecar {} began before {} had succeeded", sidecar.name(), init.name);
+            seen.check(kept, finding, events.into_iter().flatten());
+            if kept {
+                seen.facet("before", "init");
+            }
+        }
+        if before.clone().next().is_none() {
+            seen.facet("before", "nothing");
+        }
+        for next in sidecar.next() {
+            let fine = sidecar.judge_next(run, clause, next, seen);
+            if fine && goes_on(run, &sidecar, next) {
+                seen.facet("next", next.kind.word());
+            }
+        }
+    }
+}
+
+/// Whether a sidecar was heard of after the next container had begun.
+fn goes_on(run: &Timeline<'_>, sidecar: &Started<'_, '_>, next: &ContainerLife<'_>) -> bool {
+    let Some(began) = next.attempts.first().map(|first| &first.began) else { return false };
+    let (pod, container) = (sidecar.pod, sidecar.container());
+    let life = Life { run, pod, container, attempt: sidecar.first };
+    let last = life.last_line().is_some_and(|last| run.clocks.order(began, &last.at) == Order::Before);
+    last || life.ended.is_none()
+}
+
+/// A startup probe decides when a sidecar has started, and without one it has when it runs.
+pub(super) fn when_started(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for sidecar in sidecars(run) {
+        let gated = sidecar.is_gated();
+        for next in sidecar.next() {
+            if sidecar.judge_next(run, clause, next, seen) {
+                seen.facet("gate", if gated { "startup-probe" } else { "none" });
+            }
+        }
+        if gated {
+            judge_initialized(run, &sidecar, seen);
+        }
+    }
+}
+
+/// While the startup probe of a sidecar has not succeeded, its pod is not initialized, and the sidecar not shown to have started.
+fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut Seen) {
+    let Some(started) = &sidecar.at else { return };
+    let early = |shown: &&probity_model::timeline::Revision<'_>| {
+        run.clocks.order(&shown.at, started) == Order::Before
+    };
+    for shown in sidecar.pod.revisions.iter().take_while(early) {
+        let status = shown.container(&sidecar.container().name).filter(|status| status.restarts == 0);
+        let said = match status {
+            Some(status) if status.started == Some(true) => Some("it is shown to have started"),
+            _ if shown.is("Initialized") == Some(true) => Some("the pod is shown to be initialized"),
+            _ => None,
+        };
+        if let Some(said) = said {
+            let finding = format!("the startup probe of {} had not succeeded, and {said}", sidecar.name());
+            seen.violated(finding, [shown.id, started.id]);
+        }
+    }
+}

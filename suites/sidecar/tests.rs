@@ -1,0 +1,256 @@
+//! Hand-written histories for the judges of sidecars.
+
+use probity_composer::{Composer, timestamp};
+use probity_script::witness::{Exiting, Fact};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const DEFINITION: &str = "sidecar.definition";
+const ORDER: &str = "sidecar.order-and-started";
+const STARTED: &str = "sidecar.started-with-startup-probe";
+const RESTARTED: &str = "sidecar.always-restarted";
+const PROBES: &str = "sidecar.probes-allowed";
+const READINESS: &str = "sidecar.readiness-counts";
+const COMPLETES: &str = "sidecar.job-completes";
+const POLICIES: &str = "sidecar.policy-values";
+
+fn target(name: &str) -> Value {
+    json!({ "name": name, "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] })
+}
+
+/// A pod with an init container, a sidecar with these probes, and a main container.
+fn pod(clause: &str, policy: &str, probes: &[&str]) -> Composer {
+    let mut helper = target("helper");
+    helper["restartPolicy"] = json!("Always");
+    for probe in probes {
+        let path = format!("/{probe}");
+        helper[*probe] =
+            json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    }
+    let mut run = Composer::new(&[clause]);
+    let inits = json!([target("one"), helper]);
+    run.create(
+        0.0,
+        &json!({ "restartPolicy": policy, "initContainers": inits, "containers": [target("main")] }),
+    );
+    run
+}
+
+fn exits(run: &mut Composer, container: &str, at: f64, code: u8, why: &str) {
+    run.of("pod", container);
+    run.fact(at, Fact::Exiting(Exiting { code, why: why.to_owned() }));
+    run.left(at + 0.01);
+}
+
+fn begins(run: &mut Composer, container: &str, at: f64, attempt: u64) {
+    run.of("pod", container).start(at, attempt);
+}
+
+fn runs() -> Value {
+    json!({ "running": { "startedAt": timestamp(1.0) } })
+}
+
+fn status(phase: &str, conditions: &[(&str, bool)], started: bool, ready: bool) -> Value {
+    let word = |holds: bool| if holds { "True" } else { "False" };
+    let conditions: Vec<Value> =
+        conditions.iter().map(|(kind, holds)| json!({ "type": kind, "status": word(*holds) })).collect();
+    let of = |name: &str, ready: bool| json!({ "name": name, "ready": ready, "started": started, "restartCount": 0, "state": runs() });
+    json!({
+        "phase": phase, "conditions": conditions,
+        "initContainerStatuses": [of("helper", ready)], "containerStatuses": [of("main", true)],
+    })
+}
+
+/// The init container runs from 1 s to 2 s; the sidecar and the main container begin at these times, and the sidecar is told to
+/// stop at that one.
+fn staged(clause: &str, helper: f64, main: Option<f64>, stop: Option<f64>) -> &'static str {
+    let mut run = pod(clause, "Always", &[]);
+    begins(&mut run, "one", 1.0, 0);
+    let mut starts = vec![(helper, "helper"), (2.0, "")];
+    starts.extend(main.map(|main| (main, "main")));
+    starts.sort_by(|one, other| one.0.total_cmp(&other.0));
+    for (at, name) in starts {
+        match name {
+            "" => exits(&mut run, "one", at, 0, "plan"),
+            name => begins(&mut run, name, at, 0),
+        }
+    }
+    if let Some(stop) = stop {
+        run.of("pod", "helper").signal(stop, "SIGTERM");
+        exits(&mut run, "helper", stop + 0.1, 0, "stop");
+    }
+    run.reading(30.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_sidecar_begins_before_the_main_containers_and_stays() {
+    assert_eq!(staged(DEFINITION, 3.0, Some(4.0), None), "holds");
+    assert_eq!(staged(DEFINITION, 4.5, Some(4.0), None), "violated", "after the main container");
+    assert_eq!(staged(DEFINITION, 3.0, Some(4.0), Some(6.0)), "violated", "told to stop");
+}
+
+#[test]
+fn a_sidecar_has_its_place_among_the_init_containers() {
+    assert_eq!(staged(ORDER, 3.0, Some(4.0), None), "holds");
+    assert_eq!(staged(ORDER, 1.5, Some(4.0), None), "violated", "beside the init container before it");
+    assert_eq!(staged(ORDER, 4.5, Some(4.0), None), "violated", "after the next one");
+    assert_eq!(staged(ORDER, 3.0, None, None), "violated", "the next one never comes");
+    assert_eq!(staged(ORDER, 3.0, Some(14.0), None), "violated", "the next one is late");
+}
+
+/// The startup probe of a sidecar succeeds at 8 s; the main container begins at this time, and this is shown at 5 s.
+fn gated(main: Option<f64>, early: bool) -> &'static str {
+    let mut run = pod(STARTED, "Always", &["startupProbe"]);
+    begins(&mut run, "one", 1.0, 0);
+    exits(&mut run, "one", 2.0, 0, "plan");
+    begins(&mut run, "helper", 3.0, 0);
+    run.probe(4.0, "/startupProbe", 503);
+    if let Some(main) = main.filter(|main| *main < 8.0) {
+        begins(&mut run, "main", main, 0);
+    }
+    run.status(5.5, &status("Pending", &[("Initialized", early)], early, false));
+    run.of("pod", "helper").probe(8.0, "/startupProbe", 200);
+    if let Some(main) = main.filter(|main| *main > 8.0) {
+        begins(&mut run, "main", main, 0);
+    }
+    run.reading(30.0);
+    verdict(&run.done(), STARTED)
+}
+
+#[test]
+fn a_startup_probe_says_when_a_sidecar_has_started() {
+    assert_eq!(gated(Some(9.0), false), "holds");
+    assert_eq!(gated(Some(5.0), false), "violated", "too early");
+    assert_eq!(gated(Some(18.0), false), "violated", "too late");
+    assert_eq!(gated(None, false), "violated", "never");
+    assert_eq!(gated(Some(9.0), true), "violated", "shown as started before");
+}
+
+#[test]
+fn a_sidecar_that_ends_comes_back_alone() {
+    let judged = |again: bool, stopped: bool| {
+        let mut run = pod(RESTARTED, "Never", &[]);
+        begins(&mut run, "one", 1.0, 0);
+        exits(&mut run, "one", 2.0, 0, "plan");
+        begins(&mut run, "helper", 3.0, 0);
+        begins(&mut run, "main", 4.0, 0);
+        exits(&mut run, "helper", 6.0, 1, "plan");
+        if stopped {
+            run.of("pod", "main").signal(6.5, "SIGTERM");
+        }
+        if again {
+            begins(&mut run, "helper", 7.0, 1);
+        }
+        run.reading(30.0);
+        verdict(&run.done(), RESTARTED)
+    };
+    assert_eq!(judged(true, false), "holds");
+    assert_eq!(judged(false, false), "violated");
+    assert_eq!(judged(true, true), "violated");
+}
+
+#[test]
+fn a_sidecar_may_have_probes_and_is_killed_alone() {
+    let judged = |other: bool| {
+        let mut run = pod(PROBES, "Always", &["livenessProbe"]);
+        begins(&mut run, "one", 1.0, 0);
+        exits(&mut run, "one", 2.0, 0, "plan");
+        begins(&mut run, "helper", 3.0, 0);
+        begins(&mut run, "main", 4.0, 0);
+        run.of("pod", "helper").probe(4.0, "/livenessProbe", 200);
+        run.probe(5.0, "/livenessProbe", 500);
+        run.signal(5.1, "SIGTERM");
+        if other {
+            run.of("pod", "main").signal(5.2, "SIGTERM");
+        }
+        exits(&mut run, "helper", 5.3, 0, "stop");
+        begins(&mut run, "helper", 6.0, 1);
+        run.reading(7.0);
+        verdict(&run.done(), PROBES)
+    };
+    assert_eq!(judged(false), "holds");
+    assert_eq!(judged(true), "violated");
+    let tried = |code: u16, message: &str| {
+        let mut run = Composer::new(&[PROBES]);
+        let sidecar = json!({ "name": "i", "restartPolicy": "Always", "livenessProbe": { "tcpSocket": { "port": 80 } } });
+        let manifest = json!({ "kind": "Pod", "spec": { "initContainers": [sidecar], "containers": [{ "name": "c" }] } });
+        run.tried(1.0, "trial", manifest, code, message, json!({}));
+        verdict(&run.done(), PROBES)
+    };
+    assert_eq!(tried(201, ""), "holds");
+    assert_eq!(tried(422, "initContainers[i].livenessProbe: Forbidden"), "violated");
+}
+
+/// The readiness probe of a sidecar fails until 8 s; the pod is ready at 5 s or not, and from this time on or never.
+fn readiness(early: bool, ready: Option<f64>) -> &'static str {
+    let mut run = pod(READINESS, "Always", &["readinessProbe"]);
+    begins(&mut run, "one", 1.0, 0);
+    exits(&mut run, "one", 2.0, 0, "plan");
+    begins(&mut run, "helper", 3.0, 0);
+    begins(&mut run, "main", 4.0, 0);
+    run.of("pod", "helper").probe(4.5, "/readinessProbe", 503);
+    run.status(5.0, &status("Running", &[("Ready", early)], true, false));
+    run.probe(8.0, "/readinessProbe", 200);
+    if let Some(ready) = ready {
+        run.status(ready, &status("Running", &[("Ready", true)], true, true));
+    }
+    run.reading(30.0);
+    verdict(&run.done(), READINESS)
+}
+
+#[test]
+fn the_readiness_of_a_sidecar_counts() {
+    assert_eq!(readiness(false, Some(8.5)), "holds");
+    assert_eq!(readiness(true, Some(8.5)), "violated", "ready before");
+    assert_eq!(readiness(false, Some(18.0)), "violated", "late");
+    assert_eq!(readiness(false, None), "violated", "never");
+}
+
+/// The main container ends well at 6 s; its sidecar is told to stop at this time, exits with a status, and the pod is shown so.
+fn work_done(stop: Option<f64>, code: Option<u8>, phase: &str) -> &'static str {
+    let mut run = pod(COMPLETES, "Never", &[]);
+    begins(&mut run, "one", 1.0, 0);
+    exits(&mut run, "one", 2.0, 0, "plan");
+    begins(&mut run, "helper", 3.0, 0);
+    begins(&mut run, "main", 4.0, 0);
+    exits(&mut run, "main", 6.0, 0, "plan");
+    if let Some(stop) = stop {
+        run.of("pod", "helper").signal(stop, "SIGTERM");
+        match code {
+            Some(code) => exits(&mut run, "helper", stop + 0.5, code, "stop"),
+            None => {
+                run.left(stop + 3.0);
+            }
+        }
+        run.status(stop + 4.0, &status(phase, &[], true, false));
+    }
+    run.reading(40.0);
+    verdict(&run.done(), COMPLETES)
+}
+
+#[test]
+fn a_sidecar_does_not_keep_its_pod_from_succeeding() {
+    assert_eq!(work_done(Some(6.5), Some(3), "Succeeded"), "holds");
+    assert_eq!(work_done(Some(6.5), None, "Succeeded"), "holds", "killed");
+    assert_eq!(work_done(Some(6.5), Some(3), "Failed"), "violated");
+    assert_eq!(work_done(Some(6.5), Some(3), "Running"), "violated");
+    assert_eq!(work_done(Some(16.0), Some(3), "Succeeded"), "violated", "told late");
+    assert_eq!(work_done(None, None, ""), "violated", "never told");
+}
+
+#[test]
+fn three_words_are_policies_of_init_containers() {
+    let tried = |policy: &str, code: u16| {
+        let mut run = Composer::new(&[POLICIES]);
+        let spec = json!({ "initContainers": [{ "name": "i", "restartPolicy": policy }], "containers": [{ "name": "c" }] });
+        let message = "spec.initContainers[0].restartPolicy: Unsupported value";
+        run.tried(1.0, "trial", json!({ "kind": "Pod", "spec": spec }), code, message, json!({}));
+        verdict(&run.done(), POLICIES)
+    };
+    assert_eq!(tried("OnFailure", 201), "holds");
+    assert_eq!(tried("Sometimes", 422), "holds");
+    assert_eq!(tried("Sometimes", 201), "violated");
+    assert_eq!(tried("OnFailure", 422), "violated");
+}

@@ -1,0 +1,109 @@
+//! The defects of how init containers and sidecars are run, shown and accepted. They follow the others in the one list.
+
+/// Hands the list of the other defects on, with these behind it, to whoever adds the next.
+macro_rules! with_init {
+    ($next:ident { $make:ident { $($others:tt)* } }) => { $next! { $make { $($others)*
+    // The order of a pod's containers.
+    /// Init containers are started together (`init.sequential`, `sidecar.order-and-started`).
+    InitsRunTogether,
+    /// Main containers do not wait for the last init container (`init.run-to-completion`).
+    MainsBesideInits,
+    /// An init container that failed counts as done (`init.sequential`, `init.run-to-completion`, `init.retry-until-success`).
+    InitFailureSkipped,
+    /// What comes after an init container comes eight seconds late (`init.sequential`, `init.run-to-completion`).
+    InitSuccessNoticedLate,
+    /// Each main container waits until the one before has started (`init.app-containers-start-parallel`).
+    MainsWaitForEachOther,
+    /// An init container that fails is not started again (`init.retry-until-success`).
+    InitNotRetried,
+    /// Under Always an init container that succeeded runs again (`init.always-means-onfailure`).
+    InitSuccessRestarts,
+    /// Under Never an init container that fails is started again (`init.never-fails-pod`).
+    InitRetriedUnderNever,
+    /// Under Never a pod stays Pending when an init container fails (`init.never-fails-pod`).
+    InitFailureKeepsPending,
+    /// A container that the runtime cannot start is not tried again (`init.start-error-retried`).
+    StartErrorIsFinal,
+    /// A restart of a main container runs the init containers again (`init.container-restart-no-rerun`).
+    RestartRunsInitsAgain,
+    /// Another image runs an init container again (`init.image-change-no-restart`).
+    ImageRunsInitAgain,
+    // What they see.
+    /// Init containers run before the pod has its address (`init.after-network-and-volumes`).
+    InitWithoutNetwork,
+    /// Init containers run before the volumes are mounted (`init.after-network-and-volumes`).
+    InitWithoutVolumes,
+    /// Each volume of a pod is mounted in all of its containers (`init.separate-image-and-fs`).
+    VolumesMountedEverywhere,
+    // What is shown of them.
+    /// A pod is ready while it initializes (`init.pod-not-ready`).
+    ReadyWhileInitializing,
+    /// A pod is Running while it initializes (`init.pending-phase`).
+    RunningWhileInitializing,
+    /// Initialized is true from the beginning (`init.initialized-condition-false`, `sidecar.started-with-startup-probe`).
+    InitializedEarly,
+    /// Initialized is never true (`init.initialized-condition-false`).
+    InitializedNever,
+    /// The statuses of init containers are in another order (`init.status-array`).
+    InitStatusesReversed,
+    /// The statuses of init containers are among those of the main containers (`init.status-array`).
+    InitStatusesAmongMains,
+    /// The ports of init containers belong to services (`init.ports-not-in-services`).
+    InitPortsInServices,
+    // Deadlines.
+    /// A deadline ends no pod (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
+    DeadlineIgnored,
+    /// A deadline counts from the end of the initialization (`init.activedeadline-includes-init`).
+    DeadlineFromMains,
+    /// A deadline ends with the initialization (`init.activedeadline-kills-running`).
+    DeadlineForInitsOnly,
+    /// Half of a deadline is enough (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
+    DeadlineHalved,
+    /// A pod beyond its deadline is killed at once (`init.activedeadline-kills-running`).
+    DeadlineKillsAtOnce,
+    /// A pod beyond its deadline has no reason (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
+    DeadlineUnexplained,
+    // Sidecars.
+    /// What comes after a sidecar waits for its end (`sidecar.order-and-started`).
+    SidecarEndAwaited,
+    /// What comes after a sidecar does not wait for its startup probe (`sidecar.started-with-startup-probe`).
+    SidecarStartUnawaited,
+    /// Sidecars are started with the main containers (`sidecar.definition`).
+    SidecarsStartLast,
+    /// Sidecars are stopped when the pod is initialized (`sidecar.definition`).
+    SidecarsEndWithInit,
+    /// The readiness of sidecars does not count (`sidecar.readiness-counts`).
+    SidecarReadinessIgnored,
+    /// Sidecars go on when the work is done (`sidecar.job-completes`).
+    SidecarsKeepPod,
+    /// A pod fails for the exit status of a sidecar (`sidecar.job-completes`).
+    SidecarStatusCounts,
+    /// Nobody asks the probes of sidecars (`sidecar.probes-allowed`).
+    SidecarProbesUnsent,
+    // What is accepted.
+    /// Init containers may have probes (`init.all-fields-except`).
+    ApiAcceptsInitProbes,
+    /// Init containers may have no variables (`init.all-fields-except`).
+    ApiRefusesInitVariables,
+    /// Sidecars may have no probes (`sidecar.probes-allowed`).
+    ApiRefusesSidecarProbes,
+    /// Containers may have one name (`init.names-unique`).
+    ApiAcceptsSameNames,
+    /// Any policy of an init container is accepted (`sidecar.policy-values`).
+    ApiAcceptsAnyInitPolicy,
+    /// All fields of init containers can be patched (`init.only-image-mutable`).
+    ApiPatchesInits,
+    /// The image of an init container cannot be patched (`init.only-image-mutable`).
+    ApiRefusesInitImage,
+    /// The class of a pod is that of its main containers (`init.resources.qos-same`).
+    ClassOfMainsOnly,
+    /// A quota adds init containers up (`init.resources.effective-init`, `init.resources.quota`).
+    QuotaAddsInits,
+    /// A quota does not count init containers (`init.resources.effective-pod`, `init.resources.quota`).
+    QuotaIgnoresInits,
+    /// A quota does not count sidecars (`init.resources.effective-pod`).
+    QuotaIgnoresSidecars,
+    /// A quota lets everything pass (`init.resources.quota`).
+    QuotaLetsPass,
+    } } };
+}

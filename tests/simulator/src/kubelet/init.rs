@@ -1,0 +1,233 @@
+//! Init containers and sidecars: what waits for them, what brings them back, and the deadline that covers them.
+
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::pod::{Container, Ended, Kind, State};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
+
+/// How much later a defective kubelet notices a success.
+const LATE: i64 = 8 * SECOND;
+/// The exit status of a container whose command is not there, as runtimes report it.
+const NOT_STARTED: i64 = 128;
+
+impl World<'_> {
+    /// Whether what stands after a container need not wait for it any more.
+    pub(super) fn is_passed(&self, pod: usize, container: usize) -> bool {
+        let all = &self.pods[pod].containers;
+        let of = &all[container];
+        let before_mains = all.get(container + 1).is_none_or(|next| next.kind == Kind::Main);
+        let ended = |wanted: fn(i64) -> bool| match &of.view.state {
+            State::Ended(ended) => {
+                wanted(ended.code)
+                    && (!self.has(Defect::InitSuccessNoticedLate) || self.now - ended.finished > LATE)
+            }
+            _ => false,
+        };
+        match of.kind {
+            Kind::Init if self.has(Defect::InitsRunTogether) && !before_mains => true,
+            Kind::Init if self.has(Defect::MainsBesideInits) && before_mains => true,
+            Kind::Init if self.has(Defect::InitFailureSkipped) => ended(|_| true),
+            Kind::Init => ended(|code| code == 0),
+            Kind::Sidecar if self.is_put_off(pod, container) => true,
+            Kind::Sidecar if self.has(Defect::SidecarEndAwaited) => ended(|code| code == 0),
+            Kind::Sidecar if self.has(Defect::SidecarStartUnawaited) => of.starts > 0,
+            Kind::Sidecar => of.view.started,
+            Kind::Main => !self.has(Defect::MainsWaitForEachOther) || of.view.started || of.starts > 1,
+        }
+    }
+
+    /// Whether a sidecar is left for later.
+    pub(super) fn is_put_off(&self, pod: usize, container: usize) -> bool {
+        let all = &self.pods[pod].containers;
+        let mains = all.iter().any(|of| of.kind == Kind::Main && of.starts == 0);
+        self.has(Defect::SidecarsStartLast) && all[container].kind == Kind::Sidecar && mains
+    }
+
+    /// Whether a defect decides that a container comes back, or does not.
+    pub(super) fn wrongly_back(&self, at: At, code: i64) -> Option<bool> {
+        let of = &self.pods[at.pod];
+        let container = &of.containers[at.container];
+        let init = container.kind == Kind::Init;
+        match of.restart_policy() {
+            _ if self.has(Defect::StartErrorIsFinal) && cannot_start(container) => Some(false),
+            "Never" => (init && code != 0 && self.has(Defect::InitRetriedUnderNever)).then_some(true),
+            _ if init && self.has(Defect::InitNotRetried) => Some(false),
+            "Always" => (init && code == 0 && self.has(Defect::InitSuccessRestarts)).then_some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether a pod does not fail for an init container that did.
+    pub(super) fn tolerates_failed_init(&self) -> bool {
+        self.has(Defect::InitRetriedUnderNever) || self.has(Defect::InitFailureKeepsPending)
+    }
+
+    /// A container that cannot be started ends at once; whether it is one.
+    pub(super) fn failed_to_start(&mut self, at: At) -> bool {
+        let (now, uid) = (self.now, self.pods[at.pod].uid.clone());
+        let container = &mut self.pods[at.pod].containers[at.container];
+        if !cannot_start(container) {
+            return false;
+        }
+        let id = container.id(&uid);
+        container.state = State::Ended(Ended { code: NOT_STARTED, started: now, finished: now, id });
+        let delay = self.between(60 * MS, 1000 * MS);
+        self.later(delay, Act::Sync(at.pod));
+        true
+    }
+
+    /// What a defective kubelet does when a main container has started again.
+    pub(super) fn started_again(&mut self, at: At) {
+        let container = &self.pods[at.pod].containers[at.container];
+        if container.kind == Kind::Main && container.starts > 1 && self.has(Defect::RestartRunsInitsAgain) {
+            self.run_inits_again(at.pod);
+        }
+    }
+
+    /// The init containers of a pod are started once more.
+    pub(crate) fn run_inits_again(&mut self, pod: usize) {
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &self.pods[pod].containers[container];
+            if of.kind == Kind::Init && !of.is_running() {
+                self.later(200 * MS, Act::Start(At { pod, container }));
+            }
+        }
+    }
+
+    /// Sidecars are told to stop as soon as all main containers run.
+    pub(super) fn end_with_init(&mut self, pod: usize) {
+        let of = &self.pods[pod];
+        let mut mains = of.containers.iter().filter(|container| container.kind == Kind::Main);
+        if !self.has(Defect::SidecarsEndWithInit) || !mains.all(Container::is_running) {
+            return;
+        }
+        let grace = of.grace();
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &mut self.pods[pod].containers[container];
+            if of.kind == Kind::Sidecar && of.is_running() && !of.restarting {
+                of.restarting = true;
+                self.stop_container(At { pod, container }, grace);
+            }
+        }
+    }
+
+    /// Looks again later at a success that a defective kubelet notices late.
+    pub(super) fn look_again(&mut self, pod: usize) {
+        if self.has(Defect::InitSuccessNoticedLate) {
+            self.later(LATE + 100 * MS, Act::Sync(pod));
+        }
+    }
+
+    /// The deadline of a pod, from its start on.
+    pub(crate) fn set_deadline(&mut self, pod: usize) {
+        let Some(seconds) = self.pods[pod].object["spec"]["activeDeadlineSeconds"].as_i64() else { return };
+        let span = if self.has(Defect::DeadlineHalved) { seconds * SECOND / 2 } else { seconds * SECOND };
+        let late = self.between(100 * MS, 1000 * MS);
+        self.at(self.pods[pod].started + span + late, Act::Expire(pod));
+    }
+
+    /// A pod is beyond its deadline: all of it is stopped, and nothing is started any more.
+    pub(crate) fn expire(&mut self, pod: usize) {
+        let of = &self.pods[pod];
+        let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);
+        let began = mains().any(|container| container.starts > 0);
+        let spared = self.has(Defect::DeadlineIgnored)
+            || (self.has(Defect::DeadlineForInitsOnly) && began)
+            || (self.has(Defect::DeadlineFromMains) && !began);
+        if of.gone || of.deleted.is_some() || of.terminal || spared {
+            return;
+        }
+        let grace = of.grace();
+        self.pods[pod].expired = true;
+        self.pods[pod].terminal = true;
+        for container in 0..self.pods[pod].containers.len() {
+            let at = At { pod, container };
+            let of = &self.pods[pod].containers[container];
+            if of.is_running() && of.kind != Kind::Sidecar {
+                if self.has(Defect::DeadlineKillsAtOnce) {
+                    let attempt = of.attempt();
+                    self.later(20 * MS, Act::Force(LifeAt { at, attempt }));
+                } else {
+                    self.stop_container(at, grace);
+                }
+            }
+        }
+        self.sync_now(pod);
+    }
+
+    /// Whether a pod that is beyond its deadline is over: nothing of it runs.
+    pub(super) fn is_over_by_deadline(&self, pod: usize) -> bool {
+        let of = &self.pods[pod];
+        of.expired && !of.containers.iter().any(Container::is_running)
+    }
+
+    /// Whether a pod still initializes.
+    fn initializes(&self, pod: usize) -> bool {
+        let done = |of: &Container| matches!(&of.view.state, State::Ended(ended) if ended.code == 0);
+        self.pods[pod].containers.iter().any(|of| of.kind == Kind::Init && !done(of))
+    }
+
+    /// The phase as a defective kubelet shows it for its init containers or sidecars.
+    pub(super) fn phase_by_helpers(&self, pod: usize, phase: &'static str) -> &'static str {
+        let sidecars = || self.pods[pod].containers.iter().filter(|of| of.kind == Kind::Sidecar);
+        let failed = |of: &Container| matches!(&of.view.state, State::Ended(ended) if ended.code != 0);
+        let begun = self.pods[pod].containers.iter().any(|of| of.starts > 0);
+        match phase {
+            "Pending" if self.has(Defect::RunningWhileInitializing) && begun && self.initializes(pod) => {
+                "Running"
+            }
+            "Succeeded" if self.has(Defect::SidecarStatusCounts) && sidecars().any(Container::is_running) => {
+                "Running"
+            }
+            "Succeeded" if self.has(Defect::SidecarStatusCounts) && sidecars().any(failed) => "Failed",
+            _ => phase,
+        }
+    }
+
+    /// Whether the pod is shown as initialized.
+    pub(crate) fn shown_initialized(&self, initialized: bool) -> bool {
+        (initialized || self.has(Defect::InitializedEarly)) && !self.has(Defect::InitializedNever)
+    }
+
+    /// Whether the pod is shown as ready though it initializes.
+    pub(crate) fn is_ready_early(&self, pod: usize) -> bool {
+        self.has(Defect::ReadyWhileInitializing) && self.initializes(pod)
+    }
+
+    /// Whether the readiness of a container counts for its pod.
+    pub(crate) fn counts_for_readiness(&self, container: &Container) -> bool {
+        match container.kind {
+            Kind::Init => false,
+            Kind::Sidecar => !self.has(Defect::SidecarReadinessIgnored),
+            Kind::Main => true,
+        }
+    }
+
+    /// Spoils the lists of statuses, and tells why a pod is over.
+    pub(crate) fn misplace_inits(&self, pod: usize, status: &mut Value) {
+        let expired = self.is_over_by_deadline(pod);
+        if expired && !self.has(Defect::DeadlineUnexplained) {
+            status["reason"] = json!("DeadlineExceeded");
+            status["message"] = json!("Pod was active on the node longer than the specified deadline");
+        }
+        let Some(mut inits) = status["initContainerStatuses"].as_array().cloned() else { return };
+        if self.has(Defect::InitStatusesReversed) {
+            inits.reverse();
+            status["initContainerStatuses"] = json!(inits);
+        } else if self.has(Defect::InitStatusesAmongMains)
+            && let Some(fields) = status.as_object_mut()
+        {
+            fields.remove("initContainerStatuses");
+            if let Some(mains) = fields.get_mut("containerStatuses").and_then(Value::as_array_mut) {
+                mains.extend(inits);
+            }
+        }
+    }
+}
+
+/// Whether the runtime cannot start a container: its command is not in the image.
+pub(crate) fn cannot_start(container: &Container) -> bool {
+    let command = container.spec["command"][0].as_str();
+    container.plan.is_none() && command.is_some_and(|program| program != "/agnhost-rs")
+}

@@ -1,0 +1,178 @@
+//! What the API server makes of init containers: their fields, their names and policies, patches of them, and what a pod
+//! asks for in all.
+
+use probity_case::manifest::pod_name;
+use probity_case::{ONLY, PatchStep, Step};
+use probity_model::history::{Change, Did};
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::world::World;
+
+/// The resource that the quota of a case is about.
+const RESOURCE: &str = "requests.cpu";
+/// What an update of a pod is refused with.
+const FORBIDDEN: &str = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \
+                         `spec.containers[*].image`,`spec.initContainers[*].image`";
+
+fn list<'v>(spec: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    spec[field].as_array().into_iter().flatten()
+}
+
+impl World<'_> {
+    /// What is wrong with the init containers of a pod's spec.
+    pub(crate) fn init_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
+        let mut names: Vec<&Value> = list(spec, "containers").map(|container| &container["name"]).collect();
+        for (at, container) in list(spec, "initContainers").enumerate() {
+            let path = format!("{of}.initContainers[{at}]");
+            if names.contains(&&container["name"]) && !self.has(Defect::ApiAcceptsSameNames) {
+                problems.push(format!("{path}.name: Duplicate value: {}", container["name"]));
+            }
+            names.push(&container["name"]);
+            let policy = container["restartPolicy"].as_str();
+            let known = policy.is_none_or(|policy| ["Always", "OnFailure", "Never"].contains(&policy));
+            if !known && !self.has(Defect::ApiAcceptsAnyInitPolicy) {
+                problems
+                    .push(format!("{path}.restartPolicy: Unsupported value: {}", container["restartPolicy"]));
+            }
+            if container.get("env").is_some() && self.has(Defect::ApiRefusesInitVariables) {
+                problems.push(format!(
+                    "initContainers[{}].env: Forbidden",
+                    container["name"].as_str().unwrap_or("")
+                ));
+            }
+            let hooked = container.get("lifecycle").is_some() && policy != Some("Always");
+            if hooked && !self.has(Defect::ApiAcceptsInitProbes) {
+                problems.push(format!(
+                    "{path}.lifecycle: Forbidden: may not be set for init containers without restartPolicy=Always"
+                ));
+            }
+        }
+    }
+
+    /// Whether a sidecar may have no probe.
+    pub(crate) fn sidecar_problem(&self, container: &Value, field: &str) -> Option<String> {
+        let name = container["name"].as_str().unwrap_or_default();
+        let refused = self.has(Defect::ApiRefusesSidecarProbes);
+        refused.then(|| format!("initContainers[{name}].{field}: Forbidden"))
+    }
+
+    /// The status that a new pod gets.
+    pub(crate) fn status_of_new(&self, spec: &Value) -> Value {
+        json!({ "phase": "Pending", "qosClass": self.class_of(spec) })
+    }
+
+    fn class_of(&self, spec: &Value) -> &'static str {
+        let inits = list(spec, "initContainers").filter(|_| !self.has(Defect::ClassOfMainsOnly));
+        let all: Vec<&Value> = inits.chain(list(spec, "containers")).map(|of| &of["resources"]).collect();
+        let limited = |of: &&Value| {
+            let same = |resource: &str| {
+                let (limit, request) = (&of["limits"][resource], &of["requests"][resource]);
+                !limit.is_null() && (request.is_null() || request == limit)
+            };
+            same("cpu") && same("memory")
+        };
+        let asks = |of: &&Value| of.get("limits").is_some() || of.get("requests").is_some();
+        match () {
+            () if all.iter().all(limited) => "Guaranteed",
+            () if all.iter().any(asks) => "Burstable",
+            () => "BestEffort",
+        }
+    }
+
+    /// A quota is created: it is in force at once.
+    pub(crate) fn create_quota(&mut self, mut object: Value) {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let hard = object["spec"]["hard"].clone();
+        self.quota = thousandths(&hard[RESOURCE]);
+        object["status"] = json!({ "hard": hard, "used": { RESOURCE: "0" } });
+        self.show("ResourceQuota", &name, Change::Added, &object);
+    }
+
+    /// Why a quota forbids a pod.
+    pub(crate) fn over_quota(&self, pod: &Value) -> Option<String> {
+        let spec = &pod["spec"];
+        let hard = self.quota.filter(|_| spec["activeDeadlineSeconds"].is_i64())?;
+        let asked = self.asked(spec);
+        let over = asked > hard && !self.has(Defect::QuotaLetsPass);
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+        over.then(|| {
+            format!(
+                "pods \"{name}\" is forbidden: exceeded quota: half, requested: {RESOURCE}={asked}m, used: {RESOURCE}=0, \
+                 limited: {RESOURCE}={hard}m"
+            )
+        })
+    }
+
+    /// What a pod asks for in all, in thousandths of a processor.
+    fn asked(&self, spec: &Value) -> i64 {
+        let own = |of: &Value| thousandths(&of["resources"]["requests"]["cpu"]).unwrap_or(0);
+        let mains: i64 = list(spec, "containers").map(own).sum();
+        let (mut sidecars, mut inits) = (0, 0);
+        for container in list(spec, "initContainers") {
+            if container["restartPolicy"] == "Always" {
+                sidecars += if self.has(Defect::QuotaIgnoresSidecars) { 0 } else { own(container) };
+            } else if self.has(Defect::QuotaAddsInits) {
+                inits += own(container);
+            } else if !self.has(Defect::QuotaIgnoresInits) {
+                inits = inits.max(own(container) + sidecars);
+            }
+        }
+        inits.max(mains + sidecars)
+    }
+
+    /// A patch of the init containers of a pod: their images alone can be changed.
+    pub(crate) fn patch_inits(&mut self, of: &PatchStep, step: &Step) {
+        let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
+        let entries: Vec<Value> = list(&of.patch["spec"], "initContainers").cloned().collect();
+        let other = |entry: &Value| {
+            entry
+                .as_object()
+                .is_some_and(|fields| fields.keys().any(|field| field != "name" && field != "image"))
+        };
+        let refused = match entries.iter().any(other) {
+            true => !self.has(Defect::ApiPatchesInits),
+            false => self.has(Defect::ApiRefusesInitImage),
+        };
+        if refused {
+            self.did(Did::Failed { what: step.in_words(), why: FORBIDDEN.to_owned() });
+            return;
+        }
+        let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
+        self.did(Did::Patched { kind, name: name.clone(), patch, subresource: String::new() });
+        let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) else { return };
+        let inits = self.pods[pod].object["spec"]["initContainers"].as_array_mut();
+        for container in inits.into_iter().flatten() {
+            let entry = entries.iter().find(|entry| entry["name"] == container["name"]);
+            if let Some(image) = entry.and_then(|entry| entry.get("image")) {
+                container["image"] = image.clone();
+            }
+        }
+        self.show_again(pod);
+        if self.has(Defect::ImageRunsInitAgain) {
+            self.run_inits_again(pod);
+        }
+    }
+
+    /// The ports of a service that its pods have. A port by name is looked for in what stays of them.
+    pub(crate) fn ports_of(&self, service: &Value, members: &[usize]) -> Value {
+        let all = list(&service["spec"], "ports");
+        let known = |port: &&Value| {
+            let Some(name) = port["targetPort"].as_str() else { return true };
+            members.is_empty() || members.iter().any(|pod| self.names_port(*pod, name))
+        };
+        Value::Array(all.filter(known).cloned().collect())
+    }
+
+    fn names_port(&self, pod: usize, name: &str) -> bool {
+        let counted = |container: &&crate::pod::Container| {
+            container.kind != crate::pod::Kind::Init || self.has(Defect::InitPortsInServices)
+        };
+        let mut containers = self.pods[pod].containers.iter().filter(counted);
+        containers.any(|container| list(&container.spec, "ports").any(|port| port["name"] == name))
+    }
+}
+
+fn thousandths(amount: &Value) -> Option<i64> {
+    amount.as_str()?.strip_suffix('m')?.parse().ok()
+}
