@@ -24,6 +24,7 @@ mod refusals;
 mod restart;
 mod scenario;
 mod sources;
+mod termination;
 mod upstream;
 
 use include_dir::{Dir, include_dir};
@@ -56,6 +57,7 @@ static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 static CONTAINER_STATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/container_state");
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
+static TERMINATION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/termination");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -100,6 +102,12 @@ pub const CHAPTERS: &[Chapter] = &[
         judges: pod_phase::judges,
     },
     Chapter { name: "restart", title: "Restarts of containers", folder: &RESTART, judges: restart::judges },
+    Chapter {
+        name: "termination",
+        title: "Termination of pods",
+        folder: &TERMINATION,
+        judges: termination::judges,
+    },
 ];
 
 /// A file of cases of the book.

@@ -12,6 +12,7 @@ mod restart;
 mod shown;
 mod stop;
 mod sync;
+mod termination;
 mod url;
 mod worker;
 mod wrong;

@@ -3,6 +3,9 @@
 #[macro_use]
 #[path = "life.rs"]
 mod life;
+#[macro_use]
+#[path = "termination.rs"]
+mod termination;
 
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {
