@@ -2,6 +2,7 @@
 //! becomes of its endpoints meanwhile, and its removal.
 
 mod asked;
+mod counting;
 mod endpoints;
 mod grace;
 mod hook_time;
@@ -44,6 +45,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "termination.endpoint-serving-is-readiness", judge: endpoints::serves_as_it_says },
         Judge { clause: "termination.endpoint-proxy-fallback", judge: endpoints::is_the_last_resort },
         Judge { clause: "termination.open-connections-finish", judge: endpoints::requests_finish },
+        Judge { clause: "termination.controllers-stop-counting", judge: counting::replaces_what_goes },
         Judge { clause: "termination.exit-early-ends-early", judge: removal::early_after_early_ends },
         Judge { clause: "termination.final-delete-zero", judge: removal::after_all_ends },
         Judge { clause: "termination.unscheduled-immediate", judge: removal::of_idle_pods },

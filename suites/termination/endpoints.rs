@@ -26,7 +26,9 @@ fn leaving(run: &Timeline<'_>, mut judge: impl FnMut(&Leaving<'_, '_>)) {
     let (services, all) = (services(run), going(run));
     for going in all.iter().filter(|going| going.is_graceful()) {
         let lives = going.lives();
-        let Some(shown) = going.shown().filter(|_| lives.len() == going.pod.containers.len()) else { continue };
+        let Some(shown) = going.shown().filter(|_| lives.len() == going.pod.containers.len()) else {
+            continue;
+        };
         let Some(until) = lives.iter().filter_map(alive_until).min_by_key(|end| end.at.lo) else { continue };
         for service in services.iter().filter(|service| service.selects(going.pod) && !service.publishes) {
             let all = service.entries(going.pod);
@@ -34,7 +36,8 @@ fn leaving(run: &Timeline<'_>, mut judge: impl FnMut(&Leaving<'_, '_>)) {
             let later = |entry: &Entry<'_, '_>| entry.at.at.lo >= shown.at.at.lo - TWO_WATCHES;
             let before = all.iter().rfind(|entry| !later(entry)).is_some_and(Entry::ready);
             if before {
-                let entries = all.into_iter().filter(later).filter(|entry| run.before(entry.at, &until)).collect();
+                let entries =
+                    all.into_iter().filter(later).filter(|entry| run.before(entry.at, &until)).collect();
                 judge(&Leaving { going, service, shown, until: until.clone(), entries });
             }
         }
@@ -63,7 +66,9 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         match leaving.entries.iter().find(marked) {
             Some(marked) => {
                 let quantity = format!("from the deletion to terminating=true in `{name}`");
-                if seen.within(run, node, quantity, (leaving.shown, marked), clause.in_time()) == Some(Fit::Met) {
+                if seen.within(run, node, quantity, (leaving.shown, marked), clause.in_time())
+                    == Some(Fit::Met)
+                {
                     seen.facet("seen", "marked");
                 }
                 if run.at_least(marked.at, &leaving.until) > clause.slack_us() {
@@ -111,11 +116,14 @@ fn judge_traffic(clause: &Clause, leaving: &Leaving<'_, '_>, seen: &mut Seen) {
     let (run, pod, shown) = (leaving.going.run, leaving.going.pod, leaving.shown);
     let most = clause.slack_us() + PROXY;
     let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
-    let brought = attempts.flat_map(|attempt| &attempt.requests).filter(|asked| leaving.service.brought(pod, asked));
-    let late = brought.filter(|asked| run.at_least(&shown.at, &asked.at) > 0).max_by_key(|asked| asked.at.at.lo);
+    let brought =
+        attempts.flat_map(|attempt| &attempt.requests).filter(|asked| leaving.service.brought(pod, asked));
+    let late =
+        brought.filter(|asked| run.at_least(&shown.at, &asked.at) > 0).max_by_key(|asked| asked.at.at.lo);
     if let Some(late) = late {
         let words = format!("the slack + {} for the node's proxy", seconds(PROXY));
-        let quantity = format!("from the deletion to the last new request through `{}`", leaving.service.name);
+        let quantity =
+            format!("from the deletion to the last new request through `{}`", leaving.service.name);
         let fit = seen.within(run, &pod.node, quantity, (shown, late), Bound::at_most(most, words));
         if fit != Some(Fit::Met) {
             return;
@@ -137,7 +145,8 @@ fn calls<'t>(leaving: &Leaving<'t, '_>, after: i64) -> Vec<(At, &'t Call)> {
     let told = lives.flat_map(|attempt| &attempt.lines).filter_map(|line| {
         let Fact::Call(call) = &line.line.fact else { return None };
         let began = line.at.earlier(i64::try_from(call.took_us).unwrap_or(i64::MAX));
-        let late = run.at_least(&leaving.shown.at, &began) > after && run.before(&line.at, &leaving.until.earlier(NEAR));
+        let late = run.at_least(&leaving.shown.at, &began) > after
+            && run.before(&line.at, &leaving.until.earlier(NEAR));
         let own = leaving.service.was_called(leaving.going.pod, call);
         (late && own).then_some((At::of(line), call))
     });
@@ -181,13 +190,16 @@ pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             run.before(&leaving.shown.at, &probe.at) && probed.surely(probe) != ProbeOutcome::Success
         });
         judge_serving(clause, leaving, failure.map(|probe| At::of(*probe)), seen);
-        let Some(failure) = failure.filter(|probe| probed.surely(probe) == ProbeOutcome::Failure) else { return };
+        let Some(failure) = failure.filter(|probe| probed.surely(probe) == ProbeOutcome::Failure) else {
+            return;
+        };
         let counts = (probed.spec.failures - 1) * probed.spec.period;
         let allowed = counts + clause.slack_us();
         let fallen = leaving.entries.iter().find(|entry| !entry.serving());
         match fallen {
             Some(fallen) => {
-                let quantity = format!("from the first failure to serving=false in `{}`", leaving.service.name);
+                let quantity =
+                    format!("from the first failure to serving=false in `{}`", leaving.service.name);
                 let bound = Bound::at_most(allowed, "failureThreshold and the slack");
                 let node = &leaving.going.pod.node;
                 if seen.within(run, node, quantity, (*failure, fallen), bound) == Some(Fit::Met) {
@@ -197,7 +209,10 @@ pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             None => {
                 let noise = probed.noise(&failure.at, &leaving.until);
                 if run.at_least(&failure.at, &leaving.until) - noise > allowed {
-                    let finding = format!("the readiness probe failed, and `{}` shows it serving", leaving.service.name);
+                    let finding = format!(
+                        "the readiness probe failed, and `{}` shows it serving",
+                        leaving.service.name
+                    );
                     seen.violated(finding, [failure.id, leaving.until.id]);
                 }
             }
@@ -277,7 +292,8 @@ fn judge_open(
             let Some(end) = End::of(life).filter(|end| end.was_killed(life)) else { return };
             let early = life.pod.grace() - clause.slack_us();
             if run.clocks.between(stop, end.at()).is_some_and(|span| span.hi < early) {
-                let finding = format!("{} was killed within its grace period, with a request open", life.name());
+                let finding =
+                    format!("{} was killed within its grace period, with a request open", life.name());
                 seen.violated(finding, [asked.id, id, end.at().id]);
             }
         }
@@ -288,7 +304,8 @@ fn judge_open(
 fn call_of(run: &Timeline<'_>, answered: &At, slack: i64) -> Option<At> {
     let lives = run.containers().flat_map(|(_, container)| &container.attempts);
     let mut calls = lives.flat_map(|attempt| &attempt.lines).filter(|line| {
-        let near = run.clocks.between(answered, &line.at).is_some_and(|span| span.hi > -NEAR && span.lo < slack);
+        let near =
+            run.clocks.between(answered, &line.at).is_some_and(|span| span.hi > -NEAR && span.lo < slack);
         near && matches!(&line.line.fact, Fact::Call(call) if call.status.is_some())
     });
     calls.next().map(At::of)

@@ -122,8 +122,7 @@ pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &m
 pub(super) fn of_the_request(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     let own = |going: &Going<'_, '_>| going.first.grace.is_some_and(|grace| grace != going.pod.grace());
-    for (going, life, stop) in
-        stopped(&all).filter(|(going, ..)| own(going) && going.grace() >= LEAST_GRACE)
+    for (going, life, stop) in stopped(&all).filter(|(going, ..)| own(going) && going.grace() >= LEAST_GRACE)
     {
         if judge_kill(clause, &life, stop, going.grace(), seen) {
             seen.facet("grace", if going.grace() < going.pod.grace() { "shorter" } else { "longer" });

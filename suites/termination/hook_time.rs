@@ -53,7 +53,8 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let quantity = format!("from the hook of {} to its forced end", life.name());
             life.within(seen, quantity, (began, killed), bound);
         } else if let Some(until) = goes_on(life, began, most) {
-            let finding = format!("{} goes on after its grace period, which its hook used up in part", life.name());
+            let finding =
+                format!("{} goes on after its grace period, which its hook used up in part", life.name());
             seen.violated(finding, [began.id, ended.id, until.id]);
         }
     });
@@ -104,7 +105,8 @@ pub(super) fn needs_longer_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut
             }
             (None, Some(stop)) => {
                 let bound = Bound::at_least(going.grace() - NEAR, "the grace period");
-                let quantity = format!("from the hook of {}, which was not done, to the stop signal", life.name());
+                let quantity =
+                    format!("from the hook of {}, which was not done, to the stop signal", life.name());
                 let kept = life.within(seen, quantity, (&hook.began, stop), bound) == Some(Fit::Met);
                 if kept && is_unsaid(going) {
                     judge_cut(clause, life, hook, most, seen);

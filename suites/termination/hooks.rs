@@ -24,14 +24,22 @@ pub(super) struct Hooked<'t, 'h> {
     pub(super) run: Option<HookRun>,
 }
 
-/// The containers with hooks among these lives.
+/// The containers among these lives with hooks that they can see themselves, or that are not to be seen at all.
 pub(super) fn hooked<'t, 'h>(lives: Vec<Life<'t, 'h>>) -> Vec<Hooked<'t, 'h>> {
     let hooked = lives.into_iter().filter_map(|life| {
         let hook = life.container.lifecycle("preStop")?;
-        let kind = HookKind::of(hook)?;
-        Some(Hooked { life, kind, run: hook_run(&life, hook) })
+        let (kind, run) = (HookKind::of(hook)?, hook_run(&life, hook));
+        let own = kind != HookKind::Http || run.is_some() || listens(&life, hook);
+        own.then_some(Hooked { life, kind, run })
     });
     hooked.collect()
+}
+
+/// Whether a container is to listen where its hook asks.
+fn listens(life: &Life<'_, '_>, hook: &Value) -> bool {
+    let port = hook["httpGet"]["port"].as_u64();
+    let plan = life.container.plan();
+    plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(u64::from(listener.port)) == port))
 }
 
 impl Hooked<'_, '_> {
@@ -78,8 +86,11 @@ fn judge_run(
             }
         }
         (Some(stop), None) => {
-            let late =
-                life.run.clocks.between(&run.began, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
+            let late = life
+                .run
+                .clocks
+                .between(&run.began, &stop.at)
+                .is_none_or(|span| span.hi > going.grace() - NEAR);
             if !late {
                 let finding = format!("{} got its stop signal while its hook ran", life.name());
                 seen.violated(finding, [run.began.id, stop.id]);
@@ -211,9 +222,9 @@ pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             continue;
         };
         let asked = elsewhere(life.pod, life.container, hook);
-        let early = asked
-            .iter()
-            .find(|asked| life.before_deletion(&asked.at) && run.clocks.order(&exit.at, &asked.at) == Order::Before);
+        let early = asked.iter().find(|asked| {
+            life.before_deletion(&asked.at) && run.clocks.order(&exit.at, &asked.at) != Order::After
+        });
         if let Some(early) = early {
             let finding = format!("{} ended by itself, and its hook was run", life.name());
             seen.violated(finding, [exit.id, early.id]);
@@ -229,7 +240,8 @@ pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 /// The requests of a container's hook that came to other containers of its pod.
 fn elsewhere<'t, 'h>(pod: &'t PodLife<'h>, own: &ContainerLife<'_>, hook: &Value) -> Vec<&'t Asked<'h>> {
     let path = hook.get("path").and_then(Value::as_str).unwrap_or("/");
-    let others = pod.containers.iter().filter(|other| other.name != own.name && other.lifecycle("preStop").is_none());
+    let others =
+        pod.containers.iter().filter(|other| other.name != own.name && other.lifecycle("preStop").is_none());
     let requests = others.flat_map(|other| &other.attempts).flat_map(|attempt| &attempt.requests);
     let of_hook = |asked: &&Asked<'_>| {
         asked.request.target == path && asked.header("user-agent").any(|agent| agent.starts_with(AGENT))

@@ -118,7 +118,9 @@ pub(super) fn frees_the_name(run: &Timeline<'_>, clause: &Clause, seen: &mut See
             continue;
         };
         let created = done(run, created);
-        let Some(until) = lives.iter().filter_map(alive_until).max_by_key(|until| until.at.lo) else { continue };
+        let Some(until) = lives.iter().filter_map(alive_until).max_by_key(|until| until.at.lo) else {
+            continue;
+        };
         let began = other.containers.iter().flat_map(|of| &of.attempts).map(|attempt| &attempt.began).next();
         if let Some(began) = began.filter(|began| run.before(began, &until)) {
             seen.fine([asked.id, created.id, began.id, until.id]);

@@ -62,11 +62,14 @@ pub(super) fn deadline_is_recorded(run: &Timeline<'_>, clause: &Clause, seen: &m
 pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.grace() > 0 && !going.was_idle()) {
         let [again] = going.again.as_slice() else { continue };
-        let (Some(first), Some(second)) = (going.shown(), again.grace.filter(|grace| *grace > 0)) else { continue };
+        let (Some(first), Some(second)) = (going.shown(), again.grace.filter(|grace| *grace > 0)) else {
+            continue;
+        };
         // The kubelet ends with a request of its own, for zero.
         let lasting = |revision: &&Revision<'_>| revision.deletion_grace().is_some_and(|grace| grace > 0);
         let later = |revision: &&Revision<'_>| run.before(&again.at, &revision.at);
-        let Some(last) = going.pod.revisions.iter().rfind(|revision| lasting(revision) && later(revision)) else {
+        let Some(last) = going.pod.revisions.iter().rfind(|revision| lasting(revision) && later(revision))
+        else {
             continue;
         };
         let (grace, elapsed) = (going.grace(), run.clocks.between(&going.first.at, &again.at));
@@ -77,7 +80,8 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let expected = grace.min(second);
         let moved = first.second_of("deletionTimestamp").zip(last.second_of("deletionTimestamp"));
         let moved = moved.map(|(first, last)| whole_seconds(first - last));
-        let kept = last.deletion_grace().map(whole_seconds) == Some(expected) && moved == Some(grace - expected);
+        let kept =
+            last.deletion_grace().map(whole_seconds) == Some(expected) && moved == Some(grace - expected);
         let finding = || {
             let now = last.deletion_grace().map_or_else(|| "none".to_owned(), |now| now.to_string());
             format!(
@@ -100,7 +104,8 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 fn note_kill(run: &Timeline<'_>, going: &Going<'_, '_>, seen: &mut Seen) {
     for life in going.mains() {
         let Some((stop, ended)) = life.stop().zip(forced_end(&life)) else { continue };
-        let quantity = format!("from the stop signal of {} to its forced end after two requests", life.name());
+        let quantity =
+            format!("from the stop signal of {} to its forced end after two requests", life.name());
         if let Some(measured) = run.measure(quantity, &life.node, stop, ended, Bound::default()) {
             seen.note(measured);
         }

@@ -61,7 +61,8 @@ pub(super) fn after_slow_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     let slow = clause.tolerance_us("slow");
     for group in pods(&going(run)) {
         let took = group.mains.iter().filter_map(alive_until);
-        let took = took.filter_map(|end| run.clocks.between(&group.going.first.at, &end)).map(|took| took.lo).max();
+        let took =
+            took.filter_map(|end| run.clocks.between(&group.going.first.at, &end)).map(|took| took.lo).max();
         if took.is_some_and(|took| took > slow) && group.going.grace() > slow {
             judge_after_mains(run, clause, &group, seen);
         }
@@ -88,7 +89,8 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
         } else if let Some(end) = group.last_end() {
             seen.fine([end.id, stop.id]);
             if place == last && !is_hooked(sidecar) {
-                let quantity = format!("from the end of the main containers to the stop signal of {}", sidecar.name());
+                let quantity =
+                    format!("from the end of the main containers to the stop signal of {}", sidecar.name());
                 sidecar.within(seen, quantity, (&end, stop), clause.in_time());
             }
         }
@@ -126,7 +128,8 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [stop.id, end.id]);
                 continue;
             }
-            let quantity = format!("from the end of {} to the stop signal of {}", second.name(), first.name());
+            let quantity =
+                format!("from the end of {} to the stop signal of {}", second.name(), first.name());
             let soon = first.within(seen, quantity, (&end, stop), clause.in_time());
             if soon == Some(Fit::Met) && second.stop().is_some() {
                 seen.facet("pair", if last { "last" } else { "before" });
@@ -140,7 +143,9 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     for group in pods(&going(run)) {
         let grace = group.going.grace();
         let stubborn = |main: &&Life<'_, '_>| forced_end(main).is_some() && !is_hooked(main);
-        let Some(begun) = group.mains.iter().find(stubborn).and_then(|main| main.attempt.stop()) else { continue };
+        let Some(begun) = group.mains.iter().find(stubborn).and_then(|main| main.attempt.stop()) else {
+            continue;
+        };
         for sidecar in group.sidecars.iter().filter(|sidecar| !is_hooked(sidecar)) {
             let slack = clause.slack_us();
             let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)))
@@ -148,9 +153,12 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             let Some(stop) = sidecar.stop() else {
                 let ended = alive_until(sidecar).or_else(|| forced_end(sidecar).cloned());
                 if let Some(until) = ended {
-                    let finding = format!("the grace period was over, and {} got no stop signal", sidecar.name());
+                    let finding =
+                        format!("the grace period was over, and {} got no stop signal", sidecar.name());
                     let waited = run.measure(String::new(), &sidecar.node, begun, &until, bound);
-                    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) || forced_end(sidecar).is_some() {
+                    if waited.is_some_and(|waited| waited.fit() == Fit::Missed)
+                        || forced_end(sidecar).is_some()
+                    {
                         seen.violated(finding, [begun.id, until.id]);
                     }
                 }
@@ -174,7 +182,10 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
         for hooked in hooked(group.sidecars) {
             let (Some(hook), None) = (&hooked.run, hooked.completed()) else { continue };
             let life = &hooked.life;
-            let upper = Bound::at_most(most + slack, format!("the grace period, two seconds more, and {}", seconds(slack)));
+            let upper = Bound::at_most(
+                most + slack,
+                format!("the grace period, two seconds more, and {}", seconds(slack)),
+            );
             if let Some(killed) = forced_end(life) {
                 let bound = upper.and_at_least(most - NEAR, format!("both - {}", seconds(NEAR)));
                 let quantity = format!("from the hook of {} to its forced end", life.name());
@@ -186,7 +197,8 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
             } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none()) {
                 let lived = run.measure(String::new(), &life.node, &hook.began, &until, upper);
                 if lived.is_some_and(|lived| lived.fit() == Fit::Missed) {
-                    let finding = format!("{} goes on after the grace period, and its hook, too", life.name());
+                    let finding =
+                        format!("{} goes on after the grace period, and its hook, too", life.name());
                     seen.violated(finding, [hook.began.id, until.id]);
                 }
             }
@@ -212,7 +224,8 @@ pub(super) fn hooks_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 None => {
                     let waited = run.measure(String::new(), &life.node, asked, &main, clause.in_time());
                     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-                        let finding = format!("the hook of {} did not come while a main container ran", life.name());
+                        let finding =
+                            format!("the hook of {} did not come while a main container ran", life.name());
                         seen.violated(finding, [asked.id, main.id]);
                     }
                 }

@@ -70,8 +70,7 @@ pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen
 
 /// No child of the first process gets a stop signal of its own.
 fn judge_children(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
-    let begins =
-        |line: &&Line<'_>| matches!(&line.line.fact, Fact::Child(child) if child.event == "started");
+    let begins = |line: &&Line<'_>| matches!(&line.line.fact, Fact::Child(child) if child.event == "started");
     let Some(child) = life.attempt.lines.iter().find(begins) else { return };
     let told = life.attempt.lines.iter().find(|line| {
         let told = matches!(&line.line.fact, Fact::Signal(signal) if signal.child.is_some() && signal.signal == "SIGTERM");

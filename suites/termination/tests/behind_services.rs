@@ -12,6 +12,7 @@ const NOT_READY: &str = "termination.endpoint-ready-false";
 const SERVING: &str = "termination.endpoint-serving-is-readiness";
 const FALLBACK: &str = "termination.endpoint-proxy-fallback";
 const OPEN: &str = "termination.open-connections-finish";
+const COUNTED: &str = "termination.controllers-stop-counting";
 
 fn conditions(ready: bool, serving: bool, terminating: bool) -> Value {
     json!({ "ready": ready, "serving": serving, "terminating": terminating })
@@ -72,7 +73,8 @@ fn an_endpoint_is_not_ready() {
 
 /// The readiness probe passes each second, and fails from 15 s on; the endpoint serves until then.
 fn serving(first: bool, until: Option<f64>) -> &'static str {
-    let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    let probe =
+        json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
     let mut run = behind(SERVING, &json!({ "name": "target", "readinessProbe": probe }));
     run.slice(ASKED + 0.3, "web", &conditions(false, first, true));
     for second in 11..26_u16 {
@@ -165,4 +167,33 @@ fn open_requests_are_answered_within_the_grace_period() {
     assert_eq!(open(true, 15.2), "holds");
     assert_eq!(open(false, 11.0), "violated", "it was killed");
     assert_eq!(open(false, 35.3), "inconclusive", "the grace period was over");
+}
+
+/// A Deployment is to have one pod more at 12 s, while one goes that ends at 30 s; the next comes at this time.
+fn counted(next: Option<f64>) -> &'static str {
+    let mut run = Composer::new(&[COUNTED]);
+    let pod = |name: &str, going: bool| {
+        let mut metadata = json!({ "name": name, "uid": format!("uid-{name}") });
+        if going {
+            metadata["deletionTimestamp"] = json!("2026-01-01T00:00:40Z");
+        }
+        json!({ "metadata": metadata, "spec": { "nodeName": "node1", "containers": [{ "name": "target" }] }, "status": { "phase": "Running" } })
+    };
+    run.sighting(1.0, "Pod", "web-a", Change::Added, pod("web-a", false));
+    run.of("web-a", "target").start(2.0, 0);
+    run.sighting(ASKED, "Pod", "web-a", Change::Modified, pod("web-a", true));
+    let scaled = Did::Scaled { kind: "Deployment".to_owned(), name: "web".to_owned(), replicas: 2 };
+    run.deed(ASKED + 2.0, scaled);
+    if let Some(next) = next {
+        run.sighting(next, "Pod", "web-b", Change::Added, pod("web-b", false));
+    }
+    run.of("web-a", "target").left(30.0);
+    at(run, 40.0, COUNTED)
+}
+
+#[test]
+fn a_pod_that_goes_is_not_counted() {
+    assert_eq!(counted(Some(12.5)), "holds");
+    assert_eq!(counted(Some(22.0)), "violated", "late");
+    assert_eq!(counted(None), "violated");
 }

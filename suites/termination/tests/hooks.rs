@@ -111,7 +111,8 @@ fn a_long_hook_needs_a_long_grace_period() {
 }
 
 fn probed(container: &mut Value) {
-    container["livenessProbe"] = json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    container["livenessProbe"] =
+        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
 }
 
 /// A container fails its liveness probe at 3 s. Its hook comes or not, and is over after a second.
@@ -144,7 +145,8 @@ fn without_grace_there_is_no_hook() {
     assert_eq!(at(failing(ZERO, 0, false, 3.4), 20.0, ZERO), "holds");
     assert_eq!(at(failing(ZERO, 0, true, 4.4), 20.0, ZERO), "violated");
     let deleted = |comes: bool| {
-        let mut run = pod(ZERO, &json!({ "terminationGracePeriodSeconds": 0, "containers": [with_hook("target")] }));
+        let mut run =
+            pod(ZERO, &json!({ "terminationGracePeriodSeconds": 0, "containers": [with_hook("target")] }));
         delete(&mut run, ASKED, None);
         if comes {
             hook(&mut run, "target", ASKED + 0.1, Some(ASKED + 0.2));

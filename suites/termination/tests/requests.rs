@@ -49,7 +49,8 @@ fn a_second_request_only_shortens() {
 #[test]
 fn a_negative_grace_period_is_one_second() {
     let judged = |code: u16, stored: i64| {
-        let spec = |grace: i64| json!({ "spec": { "terminationGracePeriodSeconds": grace, "containers": [] } });
+        let spec =
+            |grace: i64| json!({ "spec": { "terminationGracePeriodSeconds": grace, "containers": [] } });
         let mut run = one(NEGATIVE, None);
         run.tried(2.0, "negative", spec(-1), code, "", spec(stored));
         verdict(&run.done(), NEGATIVE)

@@ -78,7 +78,11 @@ impl World<'_> {
             let phase = pod_of.object["status"]["phase"].as_str().unwrap_or_default();
             let addressed = pod_of.object["status"]["podIP"].is_string();
             let going = pod_of.deleted.is_some() && self.has(Defect::SliceDropsTerminating);
-            !pod_of.gone && !going && addressed && !matches!(phase, "Succeeded" | "Failed") && self.selects(of, *pod)
+            !pod_of.gone
+                && !going
+                && addressed
+                && !matches!(phase, "Succeeded" | "Failed")
+                && self.selects(of, *pod)
         };
         (0..self.pods.len()).filter(fits).collect()
     }
