@@ -144,6 +144,12 @@ pub(super) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
     }
 }
 
+/// The end of a process that was killed, whatever is shown of it: whoever exits says so before.
+pub(super) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
+    let silent = life.exiting().is_none() && life.holes.is_empty();
+    life.attempt.ended.as_ref().filter(|_| silent)
+}
+
 /// Whether a container has a hook before its stop.
 pub(super) fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.lifecycle("preStop").is_some()

@@ -6,9 +6,9 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{Life, Line, State};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going, is_hooked};
+use super::asked::{Going, alive_until, going, is_hooked, killed_at};
 use crate::reading::ends::shown_ends;
-use crate::reading::termination::{KILLED, forced_end};
+use crate::reading::termination::KILLED;
 
 /// The grace period of a pod that says none: Kubernetes API reference, PodSpec.
 pub(super) const DEFAULT: i64 = 30;
@@ -25,7 +25,7 @@ pub(super) fn judge_kill(
 ) -> bool {
     let (most, slack) = (grace.max(LEAST_GRACE), clause.tolerance_us("kill"));
     let upper = Bound::at_most(most + slack, format!("{} + {}", seconds(most), seconds(slack)));
-    if let Some(ended) = forced_end(life) {
+    if let Some(ended) = killed_at(life) {
         let bound =
             upper.and_at_least(most - NEAR, format!("{} - {} for two clocks", seconds(most), seconds(NEAR)));
         let quantity = format!("from the stop signal to the forced end of {}", life.name());
@@ -65,7 +65,7 @@ pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         for life in going.mains().iter().filter(|life| life.stop().is_none() && !is_hooked(life)) {
-            if let Some(ended) = forced_end(life) {
+            if let Some(ended) = killed_at(life) {
                 let finding = format!("{} was killed without a stop signal", life.name());
                 seen.violated(finding, [going.first.at.id, ended.id]);
             }
@@ -108,7 +108,7 @@ pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &m
     for (going, life, stop) in stopped(&all).filter(|(going, ..)| is_unsaid(going)) {
         if judge_kill(clause, &life, stop, whole_seconds(DEFAULT), seen) {
             seen.facet("seen", "kept");
-            if let (Some(ended), Some(gone)) = (forced_end(&life), going.gone_or_end())
+            if let (Some(ended), Some(gone)) = (killed_at(&life), going.gone_or_end())
                 && going.pod.containers.len() == 1
             {
                 let quantity = format!("from the forced end of {} to its removal", life.name());
@@ -151,7 +151,7 @@ pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 if judge_kill(clause, life, stop, LEAST_GRACE, seen) {
                     seen.facet("part", "kill");
                 }
-            } else if let Some(ended) = forced_end(life) {
+            } else if let Some(ended) = killed_at(life) {
                 let finding = format!("{} was killed without a stop signal", life.name());
                 seen.violated(finding, [asked.id, ended.id]);
             } else if let Some(until) = alive_until(life)

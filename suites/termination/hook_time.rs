@@ -5,12 +5,11 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{At, Life};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going};
+use super::asked::{Going, alive_until, going, killed_at};
 use super::grace::{DEFAULT, is_unsaid, judge_kill};
 use super::hooks::{Hooked, hooked};
 use crate::reading::ends::End;
 use crate::reading::hooks::HookRun;
-use crate::reading::termination::forced_end;
 
 /// The hooks that were seen in main containers of pods that go with a grace period.
 fn runs<'t, 'h>(going: &[Going<'t, 'h>], mut judge: impl FnMut(&Going<'t, 'h>, &Hooked<'t, 'h>, &HookRun)) {
@@ -42,7 +41,7 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             return;
         }
         let most = grace + WHOLE_SECOND + slack;
-        if let Some(killed) = forced_end(life) {
+        if let Some(killed) = killed_at(life) {
             let words = format!(
                 "the grace period of {}, the hook's time cut to whole seconds, + {}",
                 seconds(grace),

@@ -5,8 +5,7 @@ use probity_model::mechanisms::CUT_TO_SECONDS;
 use probity_model::timeline::Revision;
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, done, going};
-use crate::reading::termination::forced_end;
+use super::asked::{Going, done, going, killed_at};
 
 /// The time between a pod's creation and its deadline, by the API server's own clock and by the harness's: the pod says of both when
 /// they were, and the harness when it asked for them.
@@ -103,7 +102,7 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// When the node killed is only noted: what has begun to stop a container goes on with the grace period that it began with.
 fn note_kill(run: &Timeline<'_>, going: &Going<'_, '_>, seen: &mut Seen) {
     for life in going.mains() {
-        let Some((stop, ended)) = life.stop().zip(forced_end(&life)) else { continue };
+        let Some((stop, ended)) = life.stop().zip(killed_at(&life)) else { continue };
         let quantity =
             format!("from the stop signal of {} to its forced end after two requests", life.name());
         if let Some(measured) = run.measure(quantity, &life.node, stop, ended, Bound::default()) {

@@ -9,12 +9,11 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{At, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going, is_hooked};
+use super::asked::{Going, alive_until, going, is_hooked, killed_at};
 use super::grace::{judge_kill, judge_status};
 use super::hooks::hooked;
 use crate::reading::ends::End;
 use crate::reading::hooks::HookKind;
-use crate::reading::termination::forced_end;
 
 /// The pods that go with a grace period, with main containers and sidecars of which all lines are there.
 fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
@@ -142,7 +141,7 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for group in pods(&going(run)) {
         let grace = group.going.grace();
-        let stubborn = |main: &&Life<'_, '_>| forced_end(main).is_some() && !is_hooked(main);
+        let stubborn = |main: &&Life<'_, '_>| killed_at(main).is_some() && !is_hooked(main);
         let Some(begun) = group.mains.iter().find(stubborn).and_then(|main| main.attempt.stop()) else {
             continue;
         };
@@ -151,13 +150,13 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)))
                 .and_at_least(grace - NEAR, format!("the grace period - {}", seconds(NEAR)));
             let Some(stop) = sidecar.stop() else {
-                let ended = alive_until(sidecar).or_else(|| forced_end(sidecar).cloned());
+                let ended = alive_until(sidecar).or_else(|| killed_at(sidecar).cloned());
                 if let Some(until) = ended {
                     let finding =
                         format!("the grace period was over, and {} got no stop signal", sidecar.name());
                     let waited = run.measure(String::new(), &sidecar.node, begun, &until, bound);
                     if waited.is_some_and(|waited| waited.fit() == Fit::Missed)
-                        || forced_end(sidecar).is_some()
+                        || killed_at(sidecar).is_some()
                     {
                         seen.violated(finding, [begun.id, until.id]);
                     }
@@ -186,7 +185,7 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
                 most + slack,
                 format!("the grace period, two seconds more, and {}", seconds(slack)),
             );
-            if let Some(killed) = forced_end(life) {
+            if let Some(killed) = killed_at(life) {
                 let bound = upper.and_at_least(most - NEAR, format!("both - {}", seconds(NEAR)));
                 let quantity = format!("from the hook of {} to its forced end", life.name());
                 if life.within(seen, quantity, (&hook.began, killed), bound) == Some(Fit::Met)

@@ -6,8 +6,7 @@ use probity_model::timeline::{At, ContainerKind, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::asked::{Going, alive_until, going, is_hooked};
-use crate::reading::termination::forced_end;
+use super::asked::{Going, alive_until, going, is_hooked, killed_at};
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
 const FIRST: u32 = 1;
@@ -58,7 +57,7 @@ pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen
                 }
                 Some(_) => {}
                 None => {
-                    if let Some(ended) = forced_end(&life) {
+                    if let Some(ended) = killed_at(&life) {
                         let finding = format!("{} ended, and got no stop signal", life.name());
                         seen.violated(finding, [going.first.at.id, ended.id]);
                     }
