@@ -2,7 +2,7 @@
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
-use probity_model::timeline::{At, Life};
+use probity_model::timeline::{At, Happened, Life};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, killed_at};
@@ -31,6 +31,21 @@ fn goes_on(life: &Life<'_, '_>, from: &At, span: i64) -> Option<At> {
     })
 }
 
+/// What comes after so long a time does not come earlier. The time counts from the request, which is before all that the kubelet does:
+/// the runtime may begin a command late.
+pub(super) fn judge_least(
+    going: &Going<'_, '_>,
+    life: &Life<'_, '_>,
+    (end, what): (&impl Happened, &str),
+    least: i64,
+    seen: &mut Seen,
+) -> bool {
+    let words = format!("{} - {} for two clocks", seconds(least), seconds(NEAR));
+    let quantity = format!("from the request to the {what} of {} with a hook", life.name());
+    let bound = Bound::at_least(least - NEAR, words);
+    life.within(seen, quantity, (&going.first.at, end), bound) == Some(Fit::Met)
+}
+
 /// The grace period counts from the hook on.
 pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     runs(&going(run), |going, hooked, _| {
@@ -47,10 +62,9 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seconds(grace),
                 seconds(slack)
             );
-            let bound = Bound::at_most(most, words)
-                .and_at_least(grace - NEAR, format!("the grace period - {}", seconds(NEAR)));
             let quantity = format!("from the hook of {} to its forced end", life.name());
-            life.within(seen, quantity, (began, killed), bound);
+            life.within(seen, quantity, (began, killed), Bound::at_most(most, words));
+            judge_least(going, life, (killed, "forced end"), grace, seen);
         } else if let Some(until) = goes_on(life, began, most) {
             let finding =
                 format!("{} goes on after its grace period, which its hook used up in part", life.name());
@@ -73,10 +87,10 @@ pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             }
             return;
         };
-        let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)))
-            .and_at_least(grace - NEAR, format!("the grace period - {}", seconds(NEAR)));
+        let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)));
         let quantity = format!("from the hook of {} to the stop signal", life.name());
-        if life.within(seen, quantity, (&hook.began, stop), bound) == Some(Fit::Met) {
+        let soon = life.within(seen, quantity, (&hook.began, stop), bound) == Some(Fit::Met);
+        if judge_least(going, life, (stop, "stop signal"), grace, seen) && soon {
             seen.facet("part", "signal");
         }
         if judge_kill(clause, life, stop, LEAST_GRACE, seen) {
@@ -103,10 +117,7 @@ pub(super) fn needs_longer_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 seen.violated(finding, [hook.began.id]);
             }
             (None, Some(stop)) => {
-                let bound = Bound::at_least(going.grace() - NEAR, "the grace period");
-                let quantity =
-                    format!("from the hook of {}, which was not done, to the stop signal", life.name());
-                let kept = life.within(seen, quantity, (&hook.began, stop), bound) == Some(Fit::Met);
+                let kept = judge_least(going, life, (stop, "stop signal"), going.grace(), seen);
                 if kept && is_unsaid(going) {
                     judge_cut(clause, life, hook, most, seen);
                 }

@@ -86,11 +86,10 @@ fn judge_run(
             }
         }
         (Some(stop), None) => {
-            let late = life
-                .run
-                .clocks
-                .between(&run.began, &stop.at)
-                .is_none_or(|span| span.hi > going.grace() - NEAR);
+            // The runtime may begin a command late: the grace period counts from before that.
+            let asked = &going.first.at;
+            let late =
+                life.run.clocks.between(asked, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
             if !late {
                 let finding = format!("{} got its stop signal while its hook ran", life.name());
                 seen.violated(finding, [run.began.id, stop.id]);

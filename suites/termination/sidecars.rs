@@ -11,6 +11,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, is_hooked, killed_at};
 use super::grace::{judge_kill, judge_status};
+use super::hook_time::judge_least;
 use super::hooks::hooked;
 use crate::reading::ends::End;
 use crate::reading::hooks::HookKind;
@@ -186,9 +187,10 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
                 format!("the grace period, two seconds more, and {}", seconds(slack)),
             );
             if let Some(killed) = killed_at(life) {
-                let bound = upper.and_at_least(most - NEAR, format!("both - {}", seconds(NEAR)));
                 let quantity = format!("from the hook of {} to its forced end", life.name());
-                if life.within(seen, quantity, (&hook.began, killed), bound) == Some(Fit::Met)
+                let soon = life.within(seen, quantity, (&hook.began, killed), upper) == Some(Fit::Met);
+                if judge_least(group.going, life, (killed, "forced end"), most, seen)
+                    && soon
                     && let Some(stop) = life.stop()
                 {
                     judge_status(life, stop, seen);
