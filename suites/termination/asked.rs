@@ -8,7 +8,7 @@ use probity_model::{EventId, Stamp, Timeline};
 use crate::reading::ends::End;
 
 /// A request to delete a pod.
-pub(super) struct Request {
+pub(super) struct DeleteRequest {
     /// Its event, and the time from its sending to its answer: the API server took it in between.
     pub(super) at: At,
     /// The grace period that it asks for.
@@ -22,9 +22,9 @@ pub(super) struct Going<'t, 'h> {
     /// The pod.
     pub(super) pod: &'t PodLife<'h>,
     /// The first request.
-    pub(super) first: Request,
+    pub(super) first: DeleteRequest,
     /// Those that followed.
-    pub(super) again: Vec<Request>,
+    pub(super) again: Vec<DeleteRequest>,
 }
 
 /// All pods that were asked to go, where no node was touched.
@@ -41,7 +41,7 @@ pub(super) fn going<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> {
 }
 
 /// The requests to delete a pod. Another pod may have its name later.
-fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<Request> {
+fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<DeleteRequest> {
     let made = |pod: &PodLife<'_>| pod.created.map(|(id, _)| id);
     let Some(from) = made(pod) else { return Vec::new() };
     let next = run.pods.iter().filter(|other| other.name == pod.name).filter_map(made);
@@ -50,7 +50,7 @@ fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<Request> {
     let of_pod = run.deeds.iter().filter(|(id, _)| own(*id)).filter_map(|(id, deed)| match &deed.did {
         Did::Deleted { kind, name, grace } if kind == "Pod" && *name == pod.name => {
             let grace = grace.and_then(|grace| i64::try_from(grace).ok()).map(whole_seconds);
-            Some(Request { at: done(run, *id), grace })
+            Some(DeleteRequest { at: done(run, *id), grace })
         }
         _ => None,
     });
