@@ -26,6 +26,7 @@ mod restart;
 mod scenario;
 mod sidecar;
 mod sources;
+mod termination;
 mod upstream;
 
 use include_dir::{Dir, include_dir};
@@ -60,6 +61,7 @@ static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
 static SIDECAR: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sidecar");
+static TERMINATION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/termination");
 
 /// The chapters, in order.
 pub const CHAPTERS: &[Chapter] = &[
@@ -106,6 +108,12 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter { name: "restart", title: "Restarts of containers", folder: &RESTART, judges: restart::judges },
     Chapter { name: "init", title: "Init containers", folder: &INIT, judges: init::judges },
     Chapter { name: "sidecar", title: "Sidecars", folder: &SIDECAR, judges: sidecar::judges },
+    Chapter {
+        name: "termination",
+        title: "Termination of pods",
+        folder: &TERMINATION,
+        judges: termination::judges,
+    },
 ];
 
 /// A file of cases of the book.

@@ -33,10 +33,12 @@ pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod was asked to go at once.
+/// Whether a pod was asked to go at once, the first time or a later one.
 fn is_forced(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let none = |grace: Option<u64>| grace == Some(0) || (grace.is_none() && pod.grace() == 0);
     let asked = run.deeds.iter().any(|(id, deed)| {
-        Some(*id) == pod.deleted && matches!(deed.did, Did::Deleted { grace: Some(0), .. })
+        let later = pod.deleted.is_some_and(|first| *id >= first);
+        later && matches!(&deed.did, Did::Deleted { name, grace, .. } if *name == pod.name && none(*grace))
     });
     let shown = pod.revisions.iter().any(|revision| {
         revision.object["metadata"]["deletionGracePeriodSeconds"].as_i64() == Some(0) && !revision.gone

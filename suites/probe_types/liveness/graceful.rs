@@ -73,7 +73,9 @@ fn judge_abrupt_end(spent: &Exhausted<'_, '_>, ended: EventId, seen: &mut Seen) 
 /// The hook, if there is one that the target can see, runs after the last failure and to its end before the stop signal.
 fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let life = &spent.life;
-    let Some(hook) = life.container.lifecycle("preStop") else { return };
+    // Without a grace period there is no time for a hook.
+    let none = life.spec.grace.unwrap_or_else(|| life.pod.grace()) == 0;
+    let Some(hook) = life.container.lifecycle("preStop").filter(|_| !none) else { return };
     if let Some(sleep) = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64()) {
         let span = whole_seconds(sleep).min(life.pod.grace());
         let bound = Bound::at_least(span, "the seconds of the preStop hook");

@@ -44,6 +44,8 @@ mod requests;
 mod rollouts;
 #[path = "damage/statuses.rs"]
 mod statuses;
+#[path = "damage/termination.rs"]
+mod termination;
 #[path = "damage/unviolated.rs"]
 mod unviolated;
 #[path = "damage/wire.rs"]
@@ -104,6 +106,7 @@ const GROUPS: &[(&str, &[Damage])] = &[
     ("kept", kept::ALL),
     ("api", api::ALL),
     ("life", life::ALL),
+    ("termination", termination::ALL),
 ];
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::registry().unwrap());

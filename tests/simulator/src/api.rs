@@ -87,8 +87,11 @@ impl World<'_> {
             event_tokens: EVENT_BURST,
         });
         self.show_pod(number, Change::Added);
-        let delay = self.between(20 * MS, 120 * MS);
-        self.later(delay, Act::Bind(number));
+        let gated = self.pods[number].object["spec"]["schedulingGates"].as_array();
+        if gated.is_none_or(Vec::is_empty) {
+            let delay = self.between(20 * MS, 120 * MS);
+            self.later(delay, Act::Bind(number));
+        }
     }
 
     /// The pod is bound to the node, and the kubelet learns of it.
@@ -267,18 +270,44 @@ impl World<'_> {
         view.started
     }
 
-    /// Somebody asks the API to delete a pod with this grace in seconds.
+    /// Somebody asks the API to delete a pod with this grace in seconds. One that runs nowhere is removed at once.
     pub(crate) fn ask_to_go(&mut self, pod: usize, grace: i64) {
-        if self.pods[pod].deleted.is_some() || self.pods[pod].gone {
-            return;
+        let object = &self.pods[pod].object;
+        let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        let idle = over || object["spec"]["nodeName"].is_null();
+        let grace = if idle && !self.has(Defect::IdlePodsWait) { 0 } else { grace };
+        match self.pods[pod].deleted {
+            _ if self.pods[pod].gone => {}
+            Some((since, old)) => self.ask_again(pod, (since, old), grace),
+            None => {
+                self.write_deadline(pod, self.now, grace);
+                self.stop_pod(pod);
+            }
         }
-        let at = self.timestamp(self.now + grace * 1000 * MS);
+    }
+
+    /// A pod that goes already can only be made to go sooner.
+    fn ask_again(&mut self, pod: usize, (since, old): (i64, i64), grace: i64) {
+        let ignored = self.has(Defect::SecondDeletionIgnored) && grace > 0;
+        if !ignored && (grace < old || self.has(Defect::SecondDeletionExtends)) {
+            self.write_deadline(pod, since, grace);
+        }
+    }
+
+    /// Writes down until when a pod may live, and removes one that may not at all.
+    fn write_deadline(&mut self, pod: usize, since: i64, grace: i64) {
+        let after = if self.has(Defect::DeadlineWithoutGrace) { 0 } else { grace * 1000 * MS };
+        let at = self.timestamp((since + after).max(self.now));
+        let waits = self.has(Defect::ForcedWaitsForKubelet);
         let of = &mut self.pods[pod];
-        of.deleted = Some((self.now, grace));
+        of.deleted = Some((since, grace));
         of.object["metadata"]["deletionTimestamp"] = json!(at);
         of.object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
         self.show_pod(pod, Change::Modified);
-        self.stop_pod(pod, grace);
+        if grace == 0 && !waits {
+            self.pods[pod].gone = true;
+            self.show_pod(pod, Change::Deleted);
+        }
     }
 
     /// The last container has ended and the API lets go of the pod.
@@ -368,6 +397,7 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             spoiled: false,
             failing: false,
             survived: None,
+            turn: None,
         }
     };
     let init = list("initContainers").into_iter().map(|spec| match spec["restartPolicy"] == "Always" {

@@ -5,7 +5,7 @@
 
 #[macro_use]
 mod list;
-with_init! { with_life { defects {
+with_init! { with_life { with_termination {
     /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).
     LivenessIgnoresStartup,
     /// Readiness probes do not wait for startup (`probe.startup.gates-readiness`).

@@ -77,7 +77,12 @@ impl World<'_> {
             let pod_of = &self.pods[*pod];
             let phase = pod_of.object["status"]["phase"].as_str().unwrap_or_default();
             let addressed = pod_of.object["status"]["podIP"].is_string();
-            !pod_of.gone && addressed && !matches!(phase, "Succeeded" | "Failed") && self.selects(of, *pod)
+            let going = pod_of.deleted.is_some() && self.has(Defect::SliceDropsTerminating);
+            !pod_of.gone
+                && !going
+                && addressed
+                && !matches!(phase, "Succeeded" | "Failed")
+                && self.selects(of, *pod)
         };
         (0..self.pods.len()).filter(fits).collect()
     }
@@ -101,7 +106,7 @@ impl World<'_> {
         if self.has(Defect::SliceKeepsServing) && was.is_some_and(|(_, serving)| serving) {
             serving = true;
         }
-        (ready, serving, terminating)
+        (ready, serving && !(terminating && self.has(Defect::SliceTerminatingServesNobody)), terminating)
     }
 
     /// What the slice said before of a pod's endpoint.
@@ -187,6 +192,7 @@ impl World<'_> {
             let pod = self.pods.iter().position(|pod| pod.uid == uid)?;
             let conditions = &entry["conditions"];
             let lingers = conditions["serving"] == true && conditions["terminating"] == true;
+            let lingers = lingers && !self.has(Defect::ProxyDropsTerminating);
             Some((pod, conditions["ready"] == true, lingers))
         };
         let proxied: Vec<_> = endpoints.iter().filter_map(place).collect();

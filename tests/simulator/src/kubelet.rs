@@ -13,6 +13,7 @@ mod restart;
 mod shown;
 mod stop;
 mod sync;
+mod termination;
 mod url;
 mod worker;
 mod wrong;

@@ -69,6 +69,19 @@ pub(crate) struct Container {
     pub(crate) failing: bool,
     /// The life that was no longer new when the kubelet was started again.
     pub(crate) survived: Option<String>,
+    /// It is a sidecar that waits for its turn to stop.
+    pub(crate) turn: Option<Turn>,
+}
+
+/// A sidecar's turn to stop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// When its hook is done: not before.
+    pub(crate) ready: i64,
+    /// When the grace period ends: not later.
+    pub(crate) deadline: i64,
+    /// Whether its hook was run, if it has one.
+    pub(crate) hooked: bool,
 }
 
 /// The state of a container on the node.

@@ -50,6 +50,7 @@ impl World<'_> {
         let life = LifeAt { at, attempt };
         if self.life(life).is_some_and(|life| life.is_target) {
             self.introduce(life);
+            self.begin_children(life);
         }
         if self.lacks_environment(life) {
             self.later(3 * MS, Act::Exit(life, MISCONFIGURED, "environment"));

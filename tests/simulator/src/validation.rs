@@ -38,7 +38,12 @@ impl World<'_> {
 
     fn fill_spec(&self, spec: &mut Value) {
         default(spec, "restartPolicy", json!("Always"));
-        default(spec, "terminationGracePeriodSeconds", json!(30));
+        let usual = if self.has(Defect::ApiOtherDefaultGrace) { 10 } else { 30 };
+        default(spec, "terminationGracePeriodSeconds", json!(usual));
+        let negative = spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|grace| grace < 0);
+        if negative && !self.has(Defect::ApiKeepsNegativeGrace) {
+            spec["terminationGracePeriodSeconds"] = json!(1);
+        }
         default(spec, "dnsPolicy", json!("ClusterFirst"));
         default(spec, "schedulerName", json!("default-scheduler"));
         let grace = spec["terminationGracePeriodSeconds"].clone();

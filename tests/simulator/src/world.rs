@@ -86,6 +86,8 @@ pub(crate) enum Act {
     Terminate(LifeAt, i64),
     /// A container is killed.
     Force(LifeAt),
+    /// Sidecars of a pod that goes may stop, if it is their turn.
+    Turn(usize),
     /// A process ends by itself.
     Exit(LifeAt, u8, &'static str),
     /// The hook after the start of a container runs.
@@ -222,6 +224,7 @@ impl<'c> World<'c> {
             Act::Settled(flight) => self.lands(flight),
             Act::Terminate(life, until) => self.terminate(life, until),
             Act::Force(life) => self.force(life),
+            Act::Turn(pod) => self.give_turns(pod),
             Act::Exit(life, code, why) => self.exit(life, code, why),
             Act::Hook(life) => self.run_start_hook(life),
             Act::HookFailed(life) => self.hook_failed(life),

@@ -138,9 +138,12 @@ fn address(history: &History, pod: &str) -> Option<String> {
     newest(history, pod)?.pointer("/status/podIP")?.as_str().map(str::to_owned)
 }
 
-/// Whether the first container of a pod runs or ran: what comes then costs the node little.
+/// Whether the first container of a pod runs or ran: what comes then costs the node little. A pod behind a gate is not to start.
 fn started(history: &History, pod: &str) -> bool {
     let Some(pod) = newest(history, pod) else { return false };
+    if pod.items("/spec/schedulingGates").next().is_some() {
+        return true;
+    }
     let begun = |one: &Value| one["state"].get("waiting").is_none() || one["restartCount"].as_u64() > Some(0);
     matches!(pod.text("/status/phase"), "Running" | "Succeeded" | "Failed")
         || pod.items("/status/initContainerStatuses").any(begun)

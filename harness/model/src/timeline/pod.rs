@@ -125,6 +125,19 @@ impl<'h> Revision<'h> {
         self.object.get("metadata").is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
     }
 
+    /// The second that a time of its metadata names, such as `deletionTimestamp`, by the API server's clock.
+    #[must_use]
+    pub fn second_of(&self, field: &str) -> Option<i64> {
+        let at = self.object.get("metadata")?.get(field)?.as_str()?;
+        at.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
+    }
+
+    /// The grace period of its deletion in seconds.
+    #[must_use]
+    pub fn deletion_grace(&self) -> Option<i64> {
+        self.object.get("metadata")?.get("deletionGracePeriodSeconds")?.as_i64()
+    }
+
     /// A condition.
     #[must_use]
     pub fn condition(&self, kind: &str) -> Option<&'h Value> {

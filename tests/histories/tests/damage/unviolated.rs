@@ -45,6 +45,110 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and no recorded container has crashed often enough yet",
     ),
     (
+        "termination.grace-only-shortens",
+        "no damage is written yet: the clause is new, and no recorded pod was deleted twice yet",
+    ),
+    (
+        "termination.negative-grace",
+        "no damage is written yet: the clause is new, and no recorded dry run has a negative grace period yet",
+    ),
+    (
+        "termination.no-restart-while-terminating",
+        "no damage is written yet: the clause is new, and no recorded pod goes with several main containers yet",
+    ),
+    (
+        "termination.default-grace-30",
+        "no damage is written yet: the clause is new, and no recorded pod without a grace period of its own ignores its stop signal yet",
+    ),
+    (
+        "termination.grace-override",
+        "no damage is written yet: the clause is new, and no recorded deletion has a grace period of its own yet",
+    ),
+    (
+        "termination.minimum-2s",
+        "no damage is written yet: the clause is new, and no recorded deletion has a grace period of its own yet",
+    ),
+    (
+        "termination.term-to-pid1",
+        "no damage is written yet: the clause is new, and a stop signal that is taken away leaves an end without a kill",
+    ),
+    (
+        "termination.prestop-runs-first",
+        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
+    ),
+    (
+        "termination.prestop-counts-in-grace",
+        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
+    ),
+    (
+        "termination.prestop-2s-extension",
+        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
+    ),
+    (
+        "termination.prestop-needs-longer-grace",
+        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
+    ),
+    (
+        "termination.prestop-not-with-zero-grace",
+        "no damage is written yet: the clause is new, and no recorded pod has a grace period of zero yet",
+    ),
+    (
+        "termination.prestop-on-liveness-kill",
+        "no damage is written yet: the clause is new, and the only recorded hook before a probe's kill is noticed by the clauses of liveness probes",
+    ),
+    (
+        "termination.prestop-not-on-self-exit",
+        "no damage is written yet: the clause is new, and no recorded hook asks another container yet",
+    ),
+    (
+        "termination.sidecar.reverse-order",
+        "no damage is written yet: the clause is new, and no recorded pod has two sidecars and is deleted by a step yet",
+    ),
+    (
+        "termination.sidecar.grace-expiry-simultaneous",
+        "no damage is written yet: the clause is new, and no recorded pod with sidecars uses up its grace period yet",
+    ),
+    (
+        "termination.sidecar.prestop-overrun",
+        "no damage is written yet: the clause is new, and no recorded pod with sidecars uses up its grace period yet",
+    ),
+    (
+        "termination.sidecar.prestop-not-ordered",
+        "no damage is written yet: the clause is new, and no recorded sidecar has a hook yet",
+    ),
+    (
+        "termination.endpoint-proxy-fallback",
+        "no damage is written yet: the clause is new, and no recorded Service loses its last pod under traffic yet",
+    ),
+    (
+        "termination.open-connections-finish",
+        "no damage is written yet: the clause is new, and no recorded request of a client is open at a stop signal yet",
+    ),
+    (
+        "termination.controllers-stop-counting",
+        "no damage is written yet: the clause is new, and no recorded workload is scaled yet",
+    ),
+    (
+        "termination.exit-early-ends-early",
+        "no damage is written yet: the clause is new, and no recorded pod leaves so much of its grace period yet",
+    ),
+    (
+        "termination.unscheduled-immediate",
+        "no damage is written yet: the clause is new, and no recorded pod is deleted by a step after its end yet",
+    ),
+    (
+        "termination.forced.immediate-api-removal",
+        "no damage is written yet: the clause is new, and no recorded pod is deleted by force yet",
+    ),
+    (
+        "termination.forced.name-reusable",
+        "no damage is written yet: the clause is new, and no recorded pod is deleted by force yet",
+    ),
+    (
+        "termination.forced.small-grace-on-node",
+        "no damage is written yet: the clause is new, and no recorded pod is deleted by force yet",
+    ),
+    (
         "probe.success-threshold.after-restart",
         "no damage is written yet: the first success of a second life would have to be shown too early",
     ),

@@ -6,6 +6,9 @@ mod init;
 #[macro_use]
 #[path = "life.rs"]
 mod life;
+#[macro_use]
+#[path = "termination.rs"]
+mod termination;
 
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {

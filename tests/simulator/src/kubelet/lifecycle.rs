@@ -68,7 +68,7 @@ impl World<'_> {
 
     /// Creates the containers whose turn it is.
     pub(crate) fn create_containers(&mut self, pod: usize) {
-        if self.pods[pod].deleted.is_some() || self.pods[pod].terminal {
+        if self.pods[pod].deleted.is_some() || self.pods[pod].terminal || self.waits_for_namesake(pod) {
             return;
         }
         let mut delay = 0;
@@ -89,7 +89,8 @@ impl World<'_> {
 
     /// A container starts.
     pub(crate) fn start(&mut self, at: At) {
-        let goes = self.pods[at.pod].deleted.is_some() && !self.comes_back_in_termination(at);
+        let stays = self.comes_back_in_termination(at) || self.comes_back_beside_others(at);
+        let goes = self.pods[at.pod].deleted.is_some() && !stays;
         if goes || self.pods[at.pod].gone || self.pods[at.pod].expired {
             return;
         }

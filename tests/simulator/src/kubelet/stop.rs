@@ -12,9 +12,6 @@ use crate::call::{Call, CallResult, Request};
 use crate::pod::{Ended, Kind, State, micros};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// What a container has at least between its stop signal and its end, however long its hook took.
-const LEAST_AFTER_HOOK: i64 = 2 * SECOND;
-
 impl World<'_> {
     /// A probe's verdict ends a container.
     pub(super) fn kill_by_probe(&mut self, at: At, kind: ProbeKind) {
@@ -56,24 +53,20 @@ impl World<'_> {
     /// Runs the hook, then sends the stop signal; the end of the grace period kills.
     pub(super) fn stop_container(&mut self, at: At, grace: i64) {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
-        let begins = self.now + self.between(10 * MS, 40 * MS);
+        let begins = self.begins_to_stop(at.pod);
+        if !self.runs_stop_hook(at, grace) {
+            self.at(begins, Act::Terminate(life, begins + grace.max(self.least_grace())));
+            return;
+        }
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
-        if grace == 0 {
-            self.at(begins, Act::Force(life));
-            return;
-        }
-        if hook.is_null() || self.has(Defect::PreStopSkipped) {
-            self.at(begins, Act::Terminate(life, begins + grace));
-            return;
-        }
         let signalled_first = self.has(Defect::PreStopAfterSignal);
         if signalled_first {
             self.terminate(life, self.now + grace);
         }
-        let (ended, _) = self.run_hook(at, &hook, self.now + grace);
+        let (ended, _) = self.run_hook(at, &hook, self.hook_deadline(grace));
         if !signalled_first {
-            let until = (begins + grace).max(ended + LEAST_AFTER_HOOK);
-            self.at(ended.max(begins), Act::Terminate(life, until));
+            let (stop, left) = (ended.max(begins), self.left_of(grace, ended - self.now));
+            self.at(stop, Act::Terminate(life, stop + left));
         }
     }
 
@@ -120,6 +113,7 @@ impl World<'_> {
         let signal = SignalSeen { signal: "SIGTERM".to_owned(), child: None, answer: answer.to_string() };
         self.note(life, Fact::Signal(signal));
         self.mark(life, "sigterm", "SIGTERM");
+        self.signal_children(life);
         self.at(until, Act::Force(life));
         let Some(TerminationSettings { exit, after, serving }) = answer.settings() else { return };
         if serving != Serving::Keep
@@ -163,18 +157,22 @@ impl World<'_> {
                 self.later(super::wrong::SOON, Act::Start(at));
                 return;
             }
+            if self.comes_back_beside_others(at) {
+                self.later(super::wrong::SOON, Act::Start(at));
+            }
             self.stop_helpers(at.pod);
             self.go_if_all_ended(at.pod);
         } else if let Some(kind) = killed {
             self.after_kill(at, kind, how);
         } else {
+            self.hook_after_exit(at);
             let delay = self.between(80 * MS, 1000 * MS);
             self.later(delay, Act::Sync(at.pod));
         }
     }
 
     /// The kubelet learns that a pod is to go.
-    pub(crate) fn stop_pod(&mut self, pod: usize, grace: i64) {
+    pub(crate) fn stop_pod(&mut self, pod: usize) {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
             let sidecar = self.pods[pod].containers[container].kind == Kind::Sidecar;
@@ -192,18 +190,9 @@ impl World<'_> {
                 self.later(after * MS, Act::Publish(pod));
             }
         }
-        for container in 0..self.pods[pod].containers.len() {
-            let at = At { pod, container };
-            let of = &self.pods[pod].containers[container];
-            if of.kind != Kind::Sidecar && of.is_running() {
-                let message = format!("Stopping container {}", of.name);
-                let own = &of.spec["livenessProbe"]["terminationGracePeriodSeconds"];
-                let own = own.as_i64().filter(|_| self.has(Defect::DeletionUsesProbeGrace));
-                self.record(pod, container, "Normal", "Killing", &message);
-                self.stop_container(at, own.unwrap_or(grace) * SECOND);
-            }
-        }
-        self.stop_helpers(pod);
+        self.stop_mains(pod);
+        self.begin_turns(pod);
+        self.give_turns(pod);
         self.go_if_all_ended(pod);
     }
 
@@ -211,22 +200,14 @@ impl World<'_> {
     pub(super) fn stop_helpers(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let leaving = of.deleted.is_some() || of.terminal;
-        let needed =
-            of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running());
         let kept = of.deleted.is_none() && self.has(Defect::SidecarsKeepPod);
-        if !leaving || needed || kept {
+        if !leaving || kept {
             return;
         }
-        let grace = of.deleted.map_or_else(|| of.grace(), |(_, grace)| grace * SECOND);
-        for container in 0..self.pods[pod].containers.len() {
-            let of = &mut self.pods[pod].containers[container];
-            if of.kind == Kind::Sidecar && of.is_running() && !of.restarting {
-                of.restarting = true;
-                let message = format!("Stopping container {}", of.name);
-                self.record(pod, container, "Normal", "Killing", &message);
-                self.stop_container(At { pod, container }, grace);
-            }
+        if !of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running()) {
+            self.begin_turns(pod);
         }
+        self.give_turns(pod);
     }
 
     /// A pod that is to go is gone when nothing of it runs.
@@ -240,8 +221,9 @@ impl World<'_> {
                 self.stop_worker(At { pod, container }, kind);
             }
         }
+        let from = self.removed_from(pod);
         self.sync_now(pod);
         let delay = self.between(600 * MS, 900 * MS);
-        self.later(delay, Act::Drop(pod));
+        self.at((self.now + delay).max(from), Act::Drop(pod));
     }
 }

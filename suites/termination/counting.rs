@@ -1,0 +1,49 @@
+//! Controllers do not count a pod that goes: what is missing without it is made while it still runs.
+
+use probity_model::history::Did;
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, ContainerKind, Life, PodLife};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::asked::{alive_until, done};
+
+/// The pods that were made from the template of a Deployment.
+fn pods_of<'t, 'h>(run: &'t Timeline<'h>, deployment: &str) -> Vec<&'t PodLife<'h>> {
+    let prefix = format!("{deployment}-");
+    run.pods.iter().filter(|pod| pod.created.is_none() && pod.name.starts_with(&prefix)).collect()
+}
+
+/// A pod that was shown to go before a deed, and until when its main container ran.
+fn still_runs(run: &Timeline<'_>, pod: &PodLife<'_>, deed: EventId) -> Option<At> {
+    let shown = pod.revisions.iter().find(|revision| revision.terminating() && !revision.gone)?;
+    let container = pod.containers.iter().find(|container| container.kind == ContainerKind::Main)?;
+    let attempt = container.attempts.last().filter(|attempt| attempt.holes.is_empty())?;
+    let until = alive_until(&Life { run, pod, container, attempt })?;
+    (shown.id < deed).then_some(until)
+}
+
+/// A Deployment that is to have one pod more while one of its pods goes gets it at once.
+pub(super) fn replaces_what_goes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (id, deed) in &run.deeds {
+        let Did::Scaled { kind, name, .. } = &deed.did else { continue };
+        let pods = pods_of(run, name);
+        let going = pods.iter().filter_map(|pod| still_runs(run, pod, *id)).min_by_key(|until| until.at.lo);
+        let Some(until) = going.filter(|_| kind == "Deployment") else { continue };
+        let asked = done(run, *id);
+        let made = pods.iter().filter_map(|pod| pod.revisions.first()).find(|first| first.id > *id);
+        if let Some(made) = made.filter(|made| run.before(&made.at, &until)) {
+            let quantity = format!("from the new number of replicas of {name} to the next pod");
+            let node = pods.first().map_or("", |pod| pod.node.as_str());
+            if seen.within(run, node, quantity, (&asked, made), clause.in_time()) == Some(Fit::Met) {
+                seen.fine([made.id, until.id]);
+            }
+            continue;
+        }
+        let waited = run.measure(String::new(), "", &asked, &until, clause.in_time());
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            let finding =
+                format!("{name} was to have one pod more, and none was made while one that went still ran");
+            seen.violated(finding, [asked.id, until.id]);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! How long a container has that ignores its stop signal: what its pod says, or the request, thirty seconds if nobody says anything,
+//! and two seconds at least.
+
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR};
+use probity_model::timeline::{Life, Line, State};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::asked::{Going, alive_until, going, is_hooked, killed_at};
+use crate::reading::ends::shown_ends;
+use crate::reading::termination::KILLED;
+
+/// The grace period of a pod that says none: Kubernetes API reference, PodSpec.
+pub(super) const DEFAULT: i64 = 30;
+/// The reason of a container that was killed, by the Kubernetes documentation.
+const ERROR: &str = "Error";
+
+/// Judges that a process that ignores its stop signal is killed so long after it. Whether it was.
+pub(super) fn judge_kill(
+    clause: &Clause,
+    life: &Life<'_, '_>,
+    stop: &Line<'_>,
+    grace: i64,
+    seen: &mut Seen,
+) -> bool {
+    let (most, slack) = (grace.max(LEAST_GRACE), clause.tolerance_us("kill"));
+    let upper = Bound::at_most(most + slack, format!("{} + {}", seconds(most), seconds(slack)));
+    if let Some(ended) = killed_at(life) {
+        let bound =
+            upper.and_at_least(most - NEAR, format!("{} - {} for two clocks", seconds(most), seconds(NEAR)));
+        let quantity = format!("from the stop signal to the forced end of {}", life.name());
+        return life.within(seen, quantity, (stop, ended), bound) == Some(Fit::Met);
+    }
+    if life.exiting().is_none()
+        && let Some(until) = alive_until(life)
+        && life
+            .run
+            .measure(String::new(), &life.node, stop, &until, upper)
+            .is_some_and(|lived| lived.fit() == Fit::Missed)
+    {
+        let finding = format!("{} had {} after its stop signal, and goes on", life.name(), seconds(most));
+        seen.violated(finding, [stop.id, until.id]);
+    }
+    false
+}
+
+/// The main containers of pods that go with a grace period, without a hook, that were told to stop: the pod, the life, the signal.
+fn stopped<'t, 'h>(
+    going: &'t [Going<'t, 'h>],
+) -> impl Iterator<Item = (&'t Going<'t, 'h>, Life<'t, 'h>, &'t Line<'h>)> {
+    let graceful = going.iter().filter(|going| going.is_graceful());
+    let lives = graceful.flat_map(|going| going.mains().into_iter().map(move |life| (going, life)));
+    lives
+        .filter(|(_, life)| !is_hooked(life))
+        .filter_map(|(going, life)| Some((going, life, life.attempt.stop()?)))
+}
+
+/// When the grace period is over, what still runs is killed, and is shown so.
+pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (going, life, stop) in stopped(&going(run)).filter(|(going, ..)| going.grace() >= LEAST_GRACE) {
+        if judge_kill(clause, &life, stop, going.grace(), seen) {
+            seen.facet("seen", "kill");
+            judge_status(&life, stop, seen);
+        }
+    }
+    for going in going(run).iter().filter(|going| going.is_graceful()) {
+        for life in going.mains().iter().filter(|life| life.stop().is_none() && !is_hooked(life)) {
+            if let Some(ended) = killed_at(life) {
+                let finding = format!("{} was killed without a stop signal", life.name());
+                seen.violated(finding, [going.first.at.id, ended.id]);
+            }
+        }
+    }
+}
+
+/// A container that was killed is shown with the status of a kill.
+pub(super) fn judge_status(life: &Life<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
+    for (revision, state) in shown_ends(life) {
+        let State::Terminated { code, reason, .. } = state else { continue };
+        let fits = code == KILLED && reason == ERROR;
+        let finding = || format!("{} was killed, and {code} with {reason:?} is shown for it", life.name());
+        seen.check(fits, finding, [stop.id, revision.id]);
+        if fits {
+            seen.facet("seen", "status");
+        }
+    }
+}
+
+/// Whether the pod was sent without a grace period.
+pub(super) fn is_unsaid(going: &Going<'_, '_>) -> bool {
+    let sent = going.pod.created.and_then(|(_, manifest)| manifest.get("spec"));
+    sent.is_some_and(|spec| spec.get("terminationGracePeriodSeconds").is_none())
+        && going.first.grace.is_none()
+}
+
+/// Where neither the pod nor the request says anything, it is thirty seconds.
+pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let all = going(run);
+    for going in all.iter().filter(|going| is_unsaid(going) && going.again.is_empty() && !going.was_idle()) {
+        let Some(shown) = going.shown() else { continue };
+        let said = shown.deletion_grace();
+        let finding = || format!("{} is shown with a grace period of {said:?}", going.pod.key);
+        seen.check(said == Some(DEFAULT), finding, [going.first.at.id, shown.id]);
+        if said == Some(DEFAULT) {
+            seen.facet("seen", "recorded");
+        }
+    }
+    for (going, life, stop) in stopped(&all).filter(|(going, ..)| is_unsaid(going)) {
+        if judge_kill(clause, &life, stop, whole_seconds(DEFAULT), seen) {
+            seen.facet("seen", "kept");
+            if let (Some(ended), Some(gone)) = (killed_at(&life), going.gone_or_end())
+                && going.pod.containers.len() == 1
+            {
+                let quantity = format!("from the forced end of {} to its removal", life.name());
+                life.within(seen, quantity, (ended, &gone), clause.in_time());
+            }
+        }
+    }
+}
+
+/// The request's own grace period counts in place of the pod's.
+pub(super) fn of_the_request(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let all = going(run);
+    let own = |going: &Going<'_, '_>| going.first.grace.is_some_and(|grace| grace != going.pod.grace());
+    for (going, life, stop) in stopped(&all).filter(|(going, ..)| own(going) && going.grace() >= LEAST_GRACE)
+    {
+        if judge_kill(clause, &life, stop, going.grace(), seen) {
+            seen.facet("grace", if going.grace() < going.pod.grace() { "shorter" } else { "longer" });
+        }
+    }
+}
+
+/// Between the stop signal and the kill are two seconds at least.
+pub(super) fn is_never_shorter(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (_, life, stop) in stopped(&going(run)).filter(|(going, ..)| going.grace() < LEAST_GRACE) {
+        judge_kill(clause, &life, stop, LEAST_GRACE, seen);
+    }
+}
+
+/// A pod that is deleted at once still gets a stop signal, and a little time.
+pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let forced = |going: &&Going<'_, '_>| going.first.grace == Some(0) && !going.was_idle();
+    for going in going(run).iter().filter(forced) {
+        for life in going.mains().iter().filter(|life| !is_hooked(life)) {
+            let asked = &going.first.at;
+            if let Some(stop) = life.stop() {
+                let quantity = format!("from the request to the stop signal of {}", life.name());
+                if life.within(seen, quantity, (asked, stop), clause.in_time()) == Some(Fit::Met) {
+                    seen.facet("part", "signal");
+                }
+                if judge_kill(clause, life, stop, LEAST_GRACE, seen) {
+                    seen.facet("part", "kill");
+                }
+            } else if let Some(ended) = killed_at(life) {
+                let finding = format!("{} was killed without a stop signal", life.name());
+                seen.violated(finding, [asked.id, ended.id]);
+            } else if let Some(until) = alive_until(life)
+                && run
+                    .measure(String::new(), &life.node, asked, &until, clause.in_time())
+                    .is_some_and(|lived| lived.fit() == Fit::Missed)
+            {
+                let finding = format!("{} was deleted at once, and goes on", life.name());
+                seen.violated(finding, [asked.id, until.id]);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The time of the hook before the stop: it is part of the grace period, and what overruns that is cut off two seconds later.
+
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
+use probity_model::timeline::{At, Happened, Life};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::asked::{Going, alive_until, going, killed_at};
+use super::grace::{DEFAULT, is_unsaid, judge_kill};
+use super::hooks::{Hooked, hooked};
+use crate::reading::ends::End;
+use crate::reading::hooks::HookRun;
+
+/// The hooks that were seen in main containers of pods that go with a grace period.
+fn runs<'t, 'h>(going: &[Going<'t, 'h>], mut judge: impl FnMut(&Going<'t, 'h>, &Hooked<'t, 'h>, &HookRun)) {
+    for going in going.iter().filter(|going| going.is_graceful()) {
+        for hooked in hooked(going.mains()) {
+            if let Some(run) = &hooked.run {
+                judge(going, &hooked, run);
+            }
+        }
+    }
+}
+
+/// Whether a life goes on for longer than this after an instant, and until when.
+fn goes_on(life: &Life<'_, '_>, from: &At, span: i64) -> Option<At> {
+    let long = |until: &At| life.run.clocks.between(from, until).is_some_and(|lived| lived.lo > span);
+    let noise = |until: &At| life.noise(from, until);
+    alive_until(life).filter(long).filter(|until| {
+        life.run.clocks.between(from, until).is_some_and(|lived| lived.lo - noise(until) > span)
+    })
+}
+
+/// What comes after so long a time does not come earlier. The time counts from the request, which is before all that the kubelet does:
+/// the runtime may begin a command late.
+pub(super) fn judge_least(
+    going: &Going<'_, '_>,
+    life: &Life<'_, '_>,
+    (end, what): (&impl Happened, &str),
+    least: i64,
+    seen: &mut Seen,
+) -> bool {
+    let words = format!("{} - {} for two clocks", seconds(least), seconds(NEAR));
+    let quantity = format!("from the request to the {what} of {} with a hook", life.name());
+    let bound = Bound::at_least(least - NEAR, words);
+    life.within(seen, quantity, (&going.first.at, end), bound) == Some(Fit::Met)
+}
+
+/// The grace period counts from the hook on.
+pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    runs(&going(run), |going, hooked, _| {
+        let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
+        let Some((began, ended)) = hooked.completed() else { return };
+        let enough = |took: i64| took + LEAST_GRACE + WHOLE_SECOND <= grace;
+        if !run.clocks.between(began, ended).is_some_and(|took| enough(took.hi)) {
+            return;
+        }
+        let most = grace + WHOLE_SECOND + slack;
+        if let Some(killed) = killed_at(life) {
+            let words = format!(
+                "the grace period of {}, the hook's time cut to whole seconds, + {}",
+                seconds(grace),
+                seconds(slack)
+            );
+            let quantity = format!("from the hook of {} to its forced end", life.name());
+            life.within(seen, quantity, (began, killed), Bound::at_most(most, words));
+            judge_least(going, life, (killed, "forced end"), grace, seen);
+        } else if let Some(until) = goes_on(life, began, most) {
+            let finding =
+                format!("{} goes on after its grace period, which its hook used up in part", life.name());
+            seen.violated(finding, [began.id, ended.id, until.id]);
+        }
+    });
+}
+
+/// A hook that still runs when the grace period is over is followed by the stop signal, and that by the kill two seconds later.
+pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    runs(&going(run), |going, hooked, hook| {
+        let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
+        if hooked.completed().is_some() {
+            return;
+        }
+        let Some(stop) = life.stop() else {
+            if let Some(until) = goes_on(life, &hook.began, grace + slack) {
+                let finding = format!("the hook of {} never ended, and no stop signal came", life.name());
+                seen.violated(finding, [hook.began.id, until.id]);
+            }
+            return;
+        };
+        let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)));
+        let quantity = format!("from the hook of {} to the stop signal", life.name());
+        let soon = life.within(seen, quantity, (&hook.began, stop), bound) == Some(Fit::Met);
+        if judge_least(going, life, (stop, "stop signal"), grace, seen) && soon {
+            seen.facet("part", "signal");
+        }
+        if judge_kill(clause, life, stop, LEAST_GRACE, seen) {
+            seen.facet("part", "kill");
+        }
+    });
+}
+
+/// A hook that needs more than thirty seconds is cut off in a pod that says nothing, and done in one that leaves it the time.
+pub(super) fn needs_longer_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let default = whole_seconds(DEFAULT);
+    runs(&going(run), |going, hooked, hook| {
+        let life = &hooked.life;
+        let most = going.grace() + LEAST_GRACE + clause.slack_us();
+        let took = hooked.completed().and_then(|(began, ended)| run.clocks.between(began, ended));
+        match (took, life.stop()) {
+            (Some(took), Some(stop)) if took.lo > default && going.grace() > default => {
+                let ended = hooked.completed().map_or(hook.began.id, |(_, ended)| ended.id);
+                seen.fine([hook.began.id, ended, stop.id]);
+                seen.facet("hook", "done");
+            }
+            (Some(took), _) if took.lo > most => {
+                let finding = format!("the hook of {} ran for {}", life.name(), seconds(took.lo));
+                seen.violated(finding, [hook.began.id]);
+            }
+            (None, Some(stop)) => {
+                let kept = judge_least(going, life, (stop, "stop signal"), going.grace(), seen);
+                if kept && is_unsaid(going) {
+                    judge_cut(clause, life, hook, most, seen);
+                }
+            }
+            (None, None) => {
+                if let Some(until) = goes_on(life, &hook.began, most) {
+                    let finding = format!("the hook of {} was not cut off", life.name());
+                    seen.violated(finding, [hook.began.id, until.id]);
+                }
+            }
+            _ => {}
+        }
+    });
+}
+
+/// A container whose hook was not done in time is gone soon after that.
+fn judge_cut(clause: &Clause, life: &Life<'_, '_>, hook: &HookRun, most: i64, seen: &mut Seen) {
+    if let Some(End { latest: Some(gone), .. }) = End::of(life) {
+        let words = format!("the default, two seconds more, and {}", seconds(clause.slack_us()));
+        let quantity = format!("from the hook of {}, which was cut off, to its end", life.name());
+        if life.within(seen, quantity, (&hook.began, &gone), Bound::at_most(most, words)) == Some(Fit::Met) {
+            seen.facet("hook", "cut");
+        }
+    } else if let Some(until) = goes_on(life, &hook.began, most) {
+        let finding = format!("{} goes on after its hook was cut off", life.name());
+        seen.violated(finding, [hook.began.id, until.id]);
+    }
+}

@@ -1,0 +1,249 @@
+//! The hook before the stop: that it comes first, and when it does not come at all.
+
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::mechanisms::NEAR;
+use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, ProbeKind};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::asked::{Going, alive_until, going};
+use crate::reading::hooks::{HookKind, HookRun, hook_run};
+use crate::reading::termination::{Exhausted, exhausted};
+
+/// The User-Agent of hooks: Kubernetes' `pkg/kubelet/lifecycle`.
+const AGENT: &str = "kube-lifecycle/";
+
+/// A container with a hook in a pod that goes with a grace period.
+pub(super) struct Hooked<'t, 'h> {
+    /// The life that the hook is of.
+    pub(super) life: Life<'t, 'h>,
+    /// How it acts.
+    pub(super) kind: HookKind,
+    /// Its run, if it was seen.
+    pub(super) run: Option<HookRun>,
+}
+
+/// The containers among these lives with hooks that they can see themselves, or that are not to be seen at all.
+pub(super) fn hooked<'t, 'h>(lives: Vec<Life<'t, 'h>>) -> Vec<Hooked<'t, 'h>> {
+    let hooked = lives.into_iter().filter_map(|life| {
+        let hook = life.container.lifecycle("preStop")?;
+        let (kind, run) = (HookKind::of(hook)?, hook_run(&life, hook));
+        let own = kind != HookKind::Http || run.is_some() || listens(&life, hook);
+        own.then_some(Hooked { life, kind, run })
+    });
+    hooked.collect()
+}
+
+/// Whether a container is to listen where its hook asks.
+fn listens(life: &Life<'_, '_>, hook: &Value) -> bool {
+    let port = hook["httpGet"]["port"].as_u64();
+    let plan = life.container.plan();
+    plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(u64::from(listener.port)) == port))
+}
+
+impl Hooked<'_, '_> {
+    /// When the hook began and when it was done, if it was done by itself.
+    pub(super) fn completed(&self) -> Option<(&At, &At)> {
+        let run = self.run.as_ref()?;
+        Some((&run.began, run.ended.as_ref().filter(|_| run.outcome.is_some())?))
+    }
+}
+
+/// The hook runs as soon as the pod is to go, and the stop signal follows when it is done.
+pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in going(run).iter().filter(|going| going.is_graceful()) {
+        for hooked in hooked(going.mains()) {
+            match (hooked.kind, &hooked.run) {
+                (HookKind::Sleep(span), _) => judge_sleep(clause, going, (&hooked, span), seen),
+                (_, Some(run)) => judge_run(clause, going, (&hooked, run), seen),
+                (_, None) => judge_unseen(going, &hooked, seen),
+            }
+        }
+    }
+}
+
+fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
+    if let Some(stop) = hooked.life.stop() {
+        let finding = format!("{} got its stop signal, and its hook never came", hooked.life.name());
+        seen.violated(finding, [going.first.at.id, stop.id]);
+    }
+}
+
+fn judge_run(
+    clause: &Clause,
+    going: &Going<'_, '_>,
+    (hooked, run): (&Hooked<'_, '_>, &HookRun),
+    seen: &mut Seen,
+) {
+    let (life, kind) = (&hooked.life, hooked.kind.word());
+    let quantity = format!("from the request to the hook of {}", life.name());
+    let prompt = life.within(seen, quantity, (&going.first.at, &run.began), clause.in_time());
+    match (life.stop(), hooked.completed()) {
+        (Some(stop), Some((_, ended))) => {
+            if judge_order(clause, life, ended, stop, seen) && prompt == Some(Fit::Met) {
+                seen.facet("hook", kind);
+            }
+        }
+        (Some(stop), None) => {
+            // The runtime may begin a command late: the grace period counts from before that.
+            let asked = &going.first.at;
+            let late =
+                life.run.clocks.between(asked, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
+            if !late {
+                let finding = format!("{} got its stop signal while its hook ran", life.name());
+                seen.violated(finding, [run.began.id, stop.id]);
+            }
+        }
+        (None, Some((_, ended))) => {
+            let slack = clause.slack_us();
+            let until = alive_until(life);
+            let long = |until: &At| life.run.clocks.between(ended, until).is_some_and(|span| span.lo > slack);
+            if let Some(until) = until.filter(long) {
+                let finding = format!("the hook of {} was done, and no stop signal came", life.name());
+                seen.violated(finding, [ended.id, until.id]);
+            }
+        }
+        (None, None) => {}
+    }
+}
+
+/// The signal comes after the end of the hook, and soon.
+fn judge_order(clause: &Clause, life: &Life<'_, '_>, ended: &At, stop: &Line<'_>, seen: &mut Seen) -> bool {
+    let earlier = ended.earlier(clause.tolerance_us("written-late"));
+    if life.run.clocks.order(&stop.at, &earlier) == Order::Before {
+        let finding = format!("{} got its stop signal before its hook was done", life.name());
+        seen.violated(finding, [ended.id, stop.id]);
+        return false;
+    }
+    let quantity = format!("from the end of the hook of {} to the stop signal", life.name());
+    life.within(seen, quantity, (ended, stop), clause.in_time()) == Some(Fit::Met)
+}
+
+/// A hook that only sleeps is not seen: the stop signal comes so much later.
+fn judge_sleep(
+    clause: &Clause,
+    going: &Going<'_, '_>,
+    (hooked, span): (&Hooked<'_, '_>, i64),
+    seen: &mut Seen,
+) {
+    let (life, span) = (&hooked.life, whole_seconds(span));
+    let Some(stop) = life.stop().filter(|_| span < going.grace()) else { return };
+    let slack = clause.slack_us();
+    let bound = Bound::at_most(span + slack, format!("the seconds of the hook + {}", seconds(slack)))
+        .and_at_least(span - NEAR, format!("the seconds of the hook - {}", seconds(NEAR)));
+    let quantity = format!("from the request to the stop signal of {} behind its sleep", life.name());
+    if life.within(seen, quantity, (&going.first.at, stop), bound) == Some(Fit::Met) {
+        seen.facet("hook", hooked.kind.word());
+    }
+}
+
+/// With a grace period of zero the hook does not run. (When such a pod is deleted, it does: the kubelet then works with one second.)
+pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let none = |pod: &PodLife<'_>| pod.grace() == 0;
+    for going in going(run).iter().filter(|going| none(going.pod) && going.first.grace.is_none()) {
+        for hooked in hooked(going.mains()) {
+            let Some(end) = alive_until(&hooked.life).filter(|_| hooked.kind != sleeping(&hooked)) else {
+                continue;
+            };
+            match &hooked.run {
+                Some(run) => {
+                    let finding = format!(
+                        "the hook of {} ran at its deletion, and its grace period is 0",
+                        hooked.life.name()
+                    );
+                    seen.diverges(finding, [going.first.at.id, run.began.id]);
+                }
+                None => seen.fine([going.first.at.id, end.id]),
+            }
+            seen.facet("cause", "deletion");
+        }
+    }
+    for spent in exhausted(run, ProbeKind::Liveness).iter().filter(|spent| none(spent.life.pod)) {
+        let of = hooked(vec![spent.life.life]);
+        let (Some(hooked), Some(stop)) = (of.first(), spent.stopped(clause)) else { continue };
+        if hooked.kind == sleeping(hooked) {
+            continue;
+        }
+        match &hooked.run {
+            Some(run) => {
+                let finding =
+                    format!("the hook of {} ran for a probe, and its grace period is 0", hooked.life.name());
+                seen.violated(finding, spent.events().into_iter().chain([run.began.id]));
+            }
+            None => {
+                seen.fine(spent.events().into_iter().chain([stop.id]));
+                seen.facet("cause", "probe");
+            }
+        }
+    }
+}
+
+/// The kind of a hook that leaves no trace, if this one does not.
+fn sleeping(hooked: &Hooked<'_, '_>) -> HookKind {
+    match hooked.kind {
+        HookKind::Sleep(_) => hooked.kind,
+        HookKind::Exec | HookKind::Http => HookKind::Sleep(0),
+    }
+}
+
+/// The hook also runs before a probe's kill.
+pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let spent = exhausted(run, ProbeKind::Liveness);
+    let graceful = |spent: &&Exhausted<'_, '_>| {
+        spent.life.spec.grace.unwrap_or_else(|| spent.life.pod.grace()) > 0 && spent.life.holes.is_empty()
+    };
+    for spent in spent.iter().filter(graceful) {
+        let of = hooked(vec![spent.life.life]);
+        let (Some(hooked), Some(stop)) = (of.first(), spent.stopped(clause)) else { continue };
+        if hooked.kind == sleeping(hooked) {
+            continue;
+        }
+        let Some(run) = &hooked.run else {
+            let finding = format!("{} was stopped for its probe, and its hook never came", spent.life.name());
+            seen.violated(finding, spent.events().into_iter().chain([stop.id]));
+            continue;
+        };
+        let quantity = format!("from the last failure of the probe of {} to the hook", spent.life.name());
+        spent.life.within(seen, quantity, (&spent.at, &run.began), clause.in_time());
+        if let Some((_, ended)) = hooked.completed() {
+            judge_order(clause, &spent.life, ended, stop, seen);
+        }
+    }
+}
+
+/// A container that ends by itself has no hook: nobody asks where it would, though somebody does when the pod goes.
+pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().only(|life| life.is_numbered() && life.container.stays()) {
+        let exit = life.exited_by_itself().map(|(line, _)| line);
+        let Some(exit) = exit.filter(|exit| life.before_deletion(&exit.at)) else { continue };
+        let Some(hook) = life.container.lifecycle("preStop").and_then(|hook| hook.get("httpGet")) else {
+            continue;
+        };
+        let asked = elsewhere(life.pod, life.container, hook);
+        let early = asked.iter().find(|asked| {
+            life.before_deletion(&asked.at) && run.clocks.order(&exit.at, &asked.at) != Order::After
+        });
+        if let Some(early) = early {
+            let finding = format!("{} ended by itself, and its hook was run", life.name());
+            seen.violated(finding, [exit.id, early.id]);
+        } else if let Some(last) = asked.iter().find(|asked| !life.before_deletion(&asked.at))
+            && life.watched_for(&exit.at, clause.slack_us())
+        {
+            // That it came later shows that it would have been seen.
+            seen.fine([exit.id, last.id]);
+        }
+    }
+}
+
+/// The requests of a container's hook that came to other containers of its pod.
+fn elsewhere<'t, 'h>(pod: &'t PodLife<'h>, own: &ContainerLife<'_>, hook: &Value) -> Vec<&'t Asked<'h>> {
+    let path = hook.get("path").and_then(Value::as_str).unwrap_or("/");
+    let others =
+        pod.containers.iter().filter(|other| other.name != own.name && other.lifecycle("preStop").is_none());
+    let requests = others.flat_map(|other| &other.attempts).flat_map(|attempt| &attempt.requests);
+    let of_hook = |asked: &&Asked<'_>| {
+        asked.request.target == path && asked.header("user-agent").any(|agent| agent.starts_with(AGENT))
+    };
+    requests.filter(of_hook).collect()
+}

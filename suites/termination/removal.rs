@@ -1,0 +1,147 @@
+//! When a pod that goes is removed from the API: after its containers have ended, early if they did, and at once if it runs nowhere
+//! or nobody is to wait for it.
+
+use probity_model::clocks::Order;
+use probity_model::history::Did;
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, Life};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::asked::{Going, alive_until, done, going};
+use crate::reading::ends::End;
+
+/// The last end of its containers, if all of them ended.
+fn last_end(lives: &[Life<'_, '_>]) -> Option<At> {
+    let ends: Option<Vec<At>> = lives.iter().map(|life| End::of(life)?.latest).collect();
+    ends?.into_iter().max_by_key(|end| end.at.hi)
+}
+
+/// Judges that a pod is removed in time. Whether it was.
+fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut Seen) -> bool {
+    let (run, pod) = (going.run, going.pod);
+    if let Some(gone) = going.gone() {
+        let quantity = format!("until the removal of {}", pod.key);
+        return seen.within(run, &pod.node, quantity, (from, gone), clause.in_time()) == Some(Fit::Met);
+    }
+    if let Some(end) = going.gone_or_end() {
+        let waited = run.measure(String::new(), &pod.node, from, &end, clause.in_time());
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            seen.violated(format!("{} was not removed", pod.key), [from.id, end.id]);
+        }
+    }
+    false
+}
+
+/// If all containers end before the deadline, nobody waits for the rest of the grace period.
+pub(super) fn early_after_early_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let early = clause.tolerance_us("early");
+    for going in going(run).iter().filter(|going| going.is_graceful()) {
+        let Some(last) = last_end(&going.lives()) else { continue };
+        let used = run.clocks.between(&going.first.at, &last);
+        if used.is_some_and(|used| used.hi + early < going.grace()) {
+            judge_removal(clause, going, &last, seen);
+        }
+    }
+}
+
+/// A pod is removed once all of its containers have ended, and not before.
+pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in going(run).iter().filter(|going| going.is_graceful()) {
+        let lives = going.lives();
+        if let Some(gone) = going.gone() {
+            let alive = lives.iter().filter_map(|life| Some((life, alive_until(life)?)));
+            let mut alive = alive.filter(|(_, until)| run.clocks.order(&gone.at, until) == Order::Before);
+            if let Some((life, until)) = alive.next() {
+                let finding = format!("{} was removed, and {} goes on", going.pod.key, life.name());
+                seen.violated(finding, [gone.id, until.id]);
+                continue;
+            }
+        }
+        let Some(last) = last_end(&lives) else { continue };
+        if judge_removal(clause, going, &last, seen) {
+            for life in &lives {
+                let killed = End::of(life).is_some_and(|end| end.was_killed(life));
+                seen.facet("end", if killed { "killed" } else { "exit" });
+            }
+        }
+    }
+}
+
+/// A pod that came to no node, or is over, is removed at once.
+pub(super) fn of_idle_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in going(run).iter().filter(|going| going.was_idle() && going.grace() > clause.slack_us()) {
+        let known = going.was_over() || going.pod.revisions.first().is_some();
+        if known && judge_removal(clause, going, &going.first.at, seen) {
+            seen.facet("state", if going.was_over() { "terminal" } else { "unscheduled" });
+        }
+    }
+}
+
+/// The request by which a pod that ran was to go at once, with the lives that ran.
+fn forced<'t, 'h>(going: &'t Going<'t, 'h>) -> Option<(&'t At, Vec<Life<'t, 'h>>)> {
+    let requests = std::iter::once(&going.first).chain(&going.again);
+    let at = requests.filter(|request| request.grace == Some(0)).map(|request| &request.at).next()?;
+    let lives = going.lives();
+    (!going.was_idle() && !lives.is_empty()).then_some((at, lives))
+}
+
+/// With a grace period of zero a pod is removed at once, whatever its processes do.
+pub(super) fn at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in &going(run) {
+        let Some((asked, lives)) = forced(going) else { continue };
+        let until = lives.iter().filter_map(alive_until).max_by_key(|until| until.at.lo);
+        let Some(until) = until.filter(|until| run.before(asked, until)) else { continue };
+        judge_removal(clause, going, asked, seen);
+        if let Some(gone) = going.gone()
+            && run.before(&gone.at, &until)
+        {
+            seen.fine([asked.id, gone.id, until.id]);
+            seen.facet("process", "goes-on");
+        }
+    }
+}
+
+/// A pod of the same name can be made at once, and runs beside what is left of the old one.
+pub(super) fn frees_the_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in &going(run) {
+        let Some((asked, lives)) = forced(going) else { continue };
+        if let Some(refused) = refused(run, &going.pod.name, asked.id) {
+            let finding = format!("{} was deleted at once, and its name was not free", going.pod.key);
+            seen.violated(finding, [asked.id, refused]);
+            continue;
+        }
+        let made = |other: &probity_model::timeline::PodLife<'_>| other.created.map(|(id, _)| id);
+        let next = run.pods.iter().filter(|other| other.name == going.pod.name);
+        let Some((other, created)) =
+            next.filter_map(|other| Some((other, made(other).filter(|id| *id > asked.id)?))).next()
+        else {
+            continue;
+        };
+        let created = done(run, created);
+        let Some(until) = lives.iter().filter_map(alive_until).max_by_key(|until| until.at.lo) else {
+            continue;
+        };
+        let began = other.containers.iter().flat_map(|of| &of.attempts).map(|attempt| &attempt.began).next();
+        if let Some(began) = began.filter(|began| run.before(began, &until)) {
+            seen.fine([asked.id, created.id, began.id, until.id]);
+            continue;
+        }
+        let waited = run.measure(String::new(), &going.pod.node, &created, &until, clause.in_time());
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            let finding = format!("a new {} did not start while the old one ran", going.pod.key);
+            seen.violated(finding, [asked.id, created.id, until.id]);
+        }
+    }
+}
+
+/// A creation that was refused since the name was taken.
+fn refused(run: &Timeline<'_>, name: &str, after: EventId) -> Option<EventId> {
+    run.deeds.iter().filter(|(id, _)| *id > after).find_map(|(id, deed)| match &deed.did {
+        Did::Failed { what, why }
+            if what.starts_with("create") && what.contains(name) && why.contains("AlreadyExists") =>
+        {
+            Some(*id)
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,236 @@
+//! The order in which sidecars stop: after the main containers, in reverse order of their definition, and all at once when the grace
+//! period is over. Only their hooks do not wait.
+//!
+//! All of this is judged from the lines of the pod's own processes, which are of one clock.
+
+use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR};
+use probity_model::timeline::{At, Life, Line};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::asked::{Going, alive_until, going, is_hooked, killed_at};
+use super::grace::{judge_kill, judge_status};
+use super::hook_time::judge_least;
+use super::hooks::hooked;
+use crate::reading::ends::End;
+use crate::reading::hooks::HookKind;
+
+/// The pods that go with a grace period, with main containers and sidecars of which all lines are there.
+fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
+    let graceful = going.iter().filter(|going| going.is_graceful());
+    graceful
+        .map(|going| Group { going, mains: going.mains(), sidecars: going.sidecars() })
+        .filter(|group| !group.mains.is_empty() && !group.sidecars.is_empty())
+}
+
+struct Group<'t, 'h> {
+    going: &'t Going<'t, 'h>,
+    mains: Vec<Life<'t, 'h>>,
+    sidecars: Vec<Life<'t, 'h>>,
+}
+
+impl Group<'_, '_> {
+    /// Whether the grace period may have been over at this instant: then nobody waits for anybody.
+    fn may_be_over(&self, at: &Line<'_>) -> bool {
+        let since = self.going.run.clocks.between(&self.going.first.at, &at.at);
+        since.is_none_or(|since| since.hi > self.going.grace() - NEAR)
+    }
+
+    /// The last end of a main container. None while one goes on.
+    fn last_end(&self) -> Option<At> {
+        let ends: Option<Vec<At>> = self.mains.iter().map(|main| Some(End::of(main)?.earliest)).collect();
+        ends?.into_iter().max_by_key(|end| end.at.lo)
+    }
+}
+
+/// Whether one thing surely came before another on the node's clock.
+fn is_before(run: &Timeline<'_>, stop: &Line<'_>, end: &At) -> bool {
+    run.clocks.order(&stop.at, end) == Order::Before
+}
+
+/// Sidecars are told to stop only after the last main container has ended, and soon after that.
+pub(super) fn after_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for group in pods(&going(run)) {
+        judge_after_mains(run, clause, &group, seen);
+    }
+}
+
+/// The same where a main container takes long.
+pub(super) fn after_slow_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let slow = clause.tolerance_us("slow");
+    for group in pods(&going(run)) {
+        let took = group.mains.iter().filter_map(alive_until);
+        let took =
+            took.filter_map(|end| run.clocks.between(&group.going.first.at, &end)).map(|took| took.lo).max();
+        if took.is_some_and(|took| took > slow) && group.going.grace() > slow {
+            judge_after_mains(run, clause, &group, seen);
+        }
+    }
+}
+
+fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>, seen: &mut Seen) {
+    let last = group.sidecars.len().saturating_sub(1);
+    for (place, sidecar) in group.sidecars.iter().enumerate() {
+        let Some(stop) = sidecar.stop() else {
+            if let (Some(end), true) = (group.last_end(), place == last) {
+                judge_unstopped(clause, sidecar, &end, seen);
+            }
+            continue;
+        };
+        if group.may_be_over(stop) {
+            continue;
+        }
+        let early = group.mains.iter().filter_map(|main| Some((main, alive_until(main)?)));
+        let mut early = early.filter(|(_, end)| is_before(run, stop, end));
+        if let Some((main, end)) = early.next() {
+            let finding = format!("{} was told to stop before {} had ended", sidecar.name(), main.name());
+            seen.violated(finding, [stop.id, end.id]);
+        } else if let Some(end) = group.last_end() {
+            seen.fine([end.id, stop.id]);
+            if place == last && !is_hooked(sidecar) {
+                let quantity =
+                    format!("from the end of the main containers to the stop signal of {}", sidecar.name());
+                sidecar.within(seen, quantity, (&end, stop), clause.in_time());
+            }
+        }
+    }
+}
+
+/// A sidecar that goes on though those before it in the order have ended.
+fn judge_unstopped(clause: &Clause, sidecar: &Life<'_, '_>, end: &At, seen: &mut Seen) {
+    let Some(until) = alive_until(sidecar).filter(|_| !is_hooked(sidecar)) else { return };
+    let waited = sidecar.run.measure(String::new(), &sidecar.node, end, &until, clause.in_time());
+    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let finding = format!("it was the turn of {} to stop, and no stop signal came", sidecar.name());
+        seen.violated(finding, [end.id, until.id]);
+    }
+}
+
+/// Sidecars stop one after the other, the last in the definition first.
+pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for group in pods(&going(run)) {
+        for (place, pair) in group.sidecars.windows(2).enumerate() {
+            let [first, second] = pair else { continue };
+            let last = place + 2 == group.sidecars.len();
+            let Some(end) = alive_until(second) else { continue };
+            let Some(stop) = first.stop() else {
+                if End::of(second).is_some() {
+                    judge_unstopped(clause, first, &end, seen);
+                }
+                continue;
+            };
+            if group.may_be_over(stop) {
+                continue;
+            }
+            if is_before(run, stop, &end) {
+                let finding = format!("{} was told to stop before {} had ended", first.name(), second.name());
+                seen.violated(finding, [stop.id, end.id]);
+                continue;
+            }
+            let quantity =
+                format!("from the end of {} to the stop signal of {}", second.name(), first.name());
+            let soon = first.within(seen, quantity, (&end, stop), clause.in_time());
+            if soon == Some(Fit::Met) && second.stop().is_some() {
+                seen.facet("pair", if last { "last" } else { "before" });
+            }
+        }
+    }
+}
+
+/// When the grace period is over, all sidecars get their stop signal at once, and the shortest time after it.
+pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for group in pods(&going(run)) {
+        let grace = group.going.grace();
+        let stubborn = |main: &&Life<'_, '_>| killed_at(main).is_some() && !is_hooked(main);
+        let Some(begun) = group.mains.iter().find(stubborn).and_then(|main| main.attempt.stop()) else {
+            continue;
+        };
+        for sidecar in group.sidecars.iter().filter(|sidecar| !is_hooked(sidecar)) {
+            let slack = clause.slack_us();
+            let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)))
+                .and_at_least(grace - NEAR, format!("the grace period - {}", seconds(NEAR)));
+            let Some(stop) = sidecar.stop() else {
+                let ended = alive_until(sidecar).or_else(|| killed_at(sidecar).cloned());
+                if let Some(until) = ended {
+                    let finding =
+                        format!("the grace period was over, and {} got no stop signal", sidecar.name());
+                    let waited = run.measure(String::new(), &sidecar.node, begun, &until, bound);
+                    if waited.is_some_and(|waited| waited.fit() == Fit::Missed)
+                        || killed_at(sidecar).is_some()
+                    {
+                        seen.violated(finding, [begun.id, until.id]);
+                    }
+                }
+                continue;
+            };
+            let quantity = format!("from the first stop signal of the pod to that of {}", sidecar.name());
+            if sidecar.within(seen, quantity, (begun, stop), bound) == Some(Fit::Met) {
+                seen.facet("part", "signal");
+            }
+            if judge_kill(clause, sidecar, stop, LEAST_GRACE, seen) {
+                seen.facet("part", "kill");
+            }
+        }
+    }
+}
+
+/// The same happens when their hooks take longer than the grace period.
+pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for group in pods(&going(run)) {
+        let (most, slack) = (group.going.grace() + LEAST_GRACE, clause.slack_us());
+        for hooked in hooked(group.sidecars) {
+            let (Some(hook), None) = (&hooked.run, hooked.completed()) else { continue };
+            let life = &hooked.life;
+            let upper = Bound::at_most(
+                most + slack,
+                format!("the grace period, two seconds more, and {}", seconds(slack)),
+            );
+            if let Some(killed) = killed_at(life) {
+                let quantity = format!("from the hook of {} to its forced end", life.name());
+                let soon = life.within(seen, quantity, (&hook.began, killed), upper) == Some(Fit::Met);
+                if judge_least(group.going, life, (killed, "forced end"), most, seen)
+                    && soon
+                    && let Some(stop) = life.stop()
+                {
+                    judge_status(life, stop, seen);
+                }
+            } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none()) {
+                let lived = run.measure(String::new(), &life.node, &hook.began, &until, upper);
+                if lived.is_some_and(|lived| lived.fit() == Fit::Missed) {
+                    let finding =
+                        format!("{} goes on after the grace period, and its hook, too", life.name());
+                    seen.violated(finding, [hook.began.id, until.id]);
+                }
+            }
+        }
+    }
+}
+
+/// The hooks of all sidecars run as soon as the pod is to go.
+pub(super) fn hooks_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for group in pods(&going(run)) {
+        let asked = &group.going.first.at;
+        let main = group.mains.iter().filter_map(alive_until).max_by_key(|end| end.at.lo);
+        let seeable: Vec<_> =
+            hooked(group.sidecars).into_iter().filter(|of| !matches!(of.kind, HookKind::Sleep(_))).collect();
+        let Some(main) = main.filter(|_| seeable.len() > 1) else { continue };
+        for hooked in &seeable {
+            let life = &hooked.life;
+            match &hooked.run {
+                Some(hook) => {
+                    let quantity = format!("from the request to the hook of {}", life.name());
+                    life.within(seen, quantity, (asked, &hook.began), clause.in_time());
+                }
+                None => {
+                    let waited = run.measure(String::new(), &life.node, asked, &main, clause.in_time());
+                    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+                        let finding =
+                            format!("the hook of {} did not come while a main container ran", life.name());
+                        seen.violated(finding, [asked.id, main.id]);
+                    }
+                }
+            }
+        }
+    }
+}

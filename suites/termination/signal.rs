@@ -1,0 +1,116 @@
+//! The stop signal of a pod that goes: when it comes, whom it reaches, and that nothing is started again after it.
+
+use probity_model::clocks::Order;
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, ContainerKind, Life, Line};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
+
+use super::asked::{Going, alive_until, going, is_hooked, killed_at};
+
+/// The id of the first process of a container: Linux, pid_namespaces(7).
+const FIRST: u32 = 1;
+
+/// The stop signal comes as soon as the pod is to go.
+pub(super) fn comes_promptly(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in going(run).iter().filter(|going| going.is_graceful()) {
+        let busy = going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
+        for life in going.mains().iter().filter(|life| !busy && !is_hooked(life)) {
+            judge_arrival(clause, going, life, seen);
+        }
+    }
+}
+
+fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
+    let (run, asked) = (going.run, &going.first.at);
+    let Some(stop) = life.stop() else {
+        let Some(until) = alive_until(life) else { return };
+        let waited = run.measure(String::new(), &life.node, asked, &until, clause.in_time());
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            let finding = format!("{} goes on, and no stop signal came", life.name());
+            seen.violated(finding, [asked.id, until.id]);
+        }
+        return;
+    };
+    let quantity = format!("from the request to the stop signal of {}", life.name());
+    if life.within(seen, quantity, (asked, stop), clause.in_time()) == Some(Fit::Met) {
+        seen.facet("seen", "signal");
+    }
+    if let Some(event) = life.event("Killing", "Stopping container") {
+        seen.fine([asked.id, event]);
+        seen.facet("seen", "event");
+    }
+}
+
+/// The signal is for the first process of each container, and for no other.
+pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in going(run).iter().filter(|going| going.is_graceful()) {
+        for life in going.lives() {
+            let first = life.lines.first().is_some_and(
+                |line| matches!(&line.line.fact, Fact::Started(started) if started.pid == FIRST),
+            );
+            match life.stop() {
+                Some(stop) if first => {
+                    seen.fine([going.first.at.id, stop.id]);
+                    seen.facet("process", "first");
+                    judge_children(clause, &life, stop, seen);
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(ended) = killed_at(&life) {
+                        let finding = format!("{} ended, and got no stop signal", life.name());
+                        seen.violated(finding, [going.first.at.id, ended.id]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// No child of the first process gets a stop signal of its own.
+fn judge_children(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
+    let begins = |line: &&Line<'_>| matches!(&line.line.fact, Fact::Child(child) if child.event == "started");
+    let Some(child) = life.attempt.lines.iter().find(begins) else { return };
+    let told = life.attempt.lines.iter().find(|line| {
+        let told = matches!(&line.line.fact, Fact::Signal(signal) if signal.child.is_some() && signal.signal == "SIGTERM");
+        told && life.run.clocks.order(&line.at, &stop.at.earlier(clause.tolerance_us("told"))) == Order::After
+    });
+    if let Some(told) = told {
+        let finding = format!("a child of the first process of {} got the stop signal, too", life.name());
+        seen.violated(finding, [child.id, stop.id, told.id]);
+    } else if let Some(until) = alive_until(life)
+        && life.run.clocks.between(&stop.at, &until).is_some_and(|span| span.lo > clause.tolerance_us("told"))
+    {
+        seen.fine([child.id, stop.id, until.id]);
+        seen.facet("process", "child");
+    }
+}
+
+/// A container that ends while its pod goes is not started again.
+pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for going in going(run).iter().filter(|going| going.is_graceful()) {
+        let lives = going.lives();
+        for life in lives.iter().filter(|life| life.container.kind == ContainerKind::Main) {
+            let Some(exit) = life.exiting() else { continue };
+            let Fact::Exiting(exiting) = &exit.line.fact else { continue };
+            if let Some(again) = life.lives_again() {
+                let finding = format!("{} was started again while its pod went", life.name());
+                seen.violated(finding, [going.first.at.id, exit.id, again]);
+                continue;
+            }
+            if let Some(later) = outlived(clause, exit, &lives) {
+                seen.fine([exit.id, later.id]);
+                seen.facet("exit", if exiting.code == 0 { "zero" } else { "non-zero" });
+            }
+        }
+    }
+}
+
+/// The last of another container that ran on for long enough for a restart to be seen.
+fn outlived(clause: &Clause, exit: &Line<'_>, lives: &[Life<'_, '_>]) -> Option<At> {
+    let last = lives.iter().filter_map(alive_until);
+    last.into_iter().find(|last| {
+        let run = lives.first().map(|life| life.run);
+        run.and_then(|run| run.clocks.between(&exit.at, last)).is_some_and(|span| span.lo > clause.slack_us())
+    })
+}

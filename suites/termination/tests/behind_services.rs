@@ -1,0 +1,199 @@
+//! Endpoints and requests of pods that go.
+
+use probity_composer::{Composer, Told};
+use probity_model::history::{Change, Did};
+use probity_script::witness::{Call, Fact};
+use serde_json::{Value, json};
+
+use super::{ASKED, at, delete, exits, killed, shown, told};
+
+const KEPT: &str = "termination.endpoint-kept-terminating";
+const NOT_READY: &str = "termination.endpoint-ready-false";
+const SERVING: &str = "termination.endpoint-serving-is-readiness";
+const FALLBACK: &str = "termination.endpoint-proxy-fallback";
+const OPEN: &str = "termination.open-connections-finish";
+const COUNTED: &str = "termination.controllers-stop-counting";
+
+fn conditions(ready: bool, serving: bool, terminating: bool) -> Value {
+    json!({ "ready": ready, "serving": serving, "terminating": terminating })
+}
+
+/// A ready pod behind a service is asked to go.
+fn behind(clause: &str, container: &Value) -> Composer {
+    let mut run = Composer::new(&[clause]);
+    let manifest = json!({ "spec": { "selector": { "probity.dev/pod": "pod" } } });
+    run.deed(0.0, Did::Created { kind: "Service".to_owned(), name: "web".to_owned(), manifest });
+    let spec = json!({ "terminationGracePeriodSeconds": 25, "containers": [container] });
+    run.create(0.0, &spec).start(1.0, 0).running(1.2, true, true, 0);
+    run.slice(2.0, "web", &conditions(true, true, false));
+    delete(&mut run, ASKED, None);
+    shown(&mut run, ASKED + 0.1, (35.0, 25), Change::Modified);
+    told(&mut run, "target", ASKED + 0.2);
+    run
+}
+
+/// What the slice shows after the deletion; the pod ends at 30 s.
+fn slices(clause: &str, all: &[(f64, Option<Value>)]) -> &'static str {
+    let mut run = behind(clause, &json!({ "name": "target" }));
+    for (after, conditions) in all {
+        match conditions {
+            Some(conditions) => {
+                run.slice(ASKED + after, "web", conditions);
+            }
+            None => {
+                let object = json!({
+                    "metadata": { "name": "web-abcde", "labels": { "kubernetes.io/service-name": "web" } }, "endpoints": [],
+                });
+                run.sighting(ASKED + after, "EndpointSlice", "web-abcde", Change::Modified, object);
+            }
+        }
+    }
+    exits(&mut run, "target", 30.0, 0);
+    at(run, 40.0, clause)
+}
+
+#[test]
+fn an_endpoint_is_marked_and_kept() {
+    let marked = || Some(conditions(false, true, true));
+    assert_eq!(slices(KEPT, &[(0.3, marked())]), "holds");
+    assert_eq!(slices(KEPT, &[(8.0, marked())]), "violated");
+    assert_eq!(slices(KEPT, &[]), "violated");
+    assert_eq!(slices(KEPT, &[(0.3, None)]), "violated");
+    assert_eq!(slices(KEPT, &[(0.3, marked()), (5.0, None)]), "violated");
+}
+
+#[test]
+fn an_endpoint_is_not_ready() {
+    let marked = |ready: bool| Some(conditions(ready, true, true));
+    assert_eq!(slices(NOT_READY, &[(0.3, marked(false))]), "holds");
+    assert_eq!(slices(NOT_READY, &[(0.3, marked(true))]), "violated");
+    assert_eq!(slices(NOT_READY, &[(0.3, marked(false)), (5.0, marked(true))]), "violated");
+    assert_eq!(slices(NOT_READY, &[]), "violated");
+}
+
+/// The readiness probe passes each second, and fails from 15 s on; the endpoint serves until then.
+fn serving(first: bool, until: Option<f64>) -> &'static str {
+    let probe =
+        json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    let mut run = behind(SERVING, &json!({ "name": "target", "readinessProbe": probe }));
+    run.slice(ASKED + 0.3, "web", &conditions(false, first, true));
+    for second in 11..26_u16 {
+        let when = f64::from(second);
+        run.probe(when, "/ready", if second < 15 { 200 } else { 503 });
+        if let Some(until) = until.filter(|until| (*until - when - 0.5).abs() < 0.5) {
+            run.slice(until, "web", &conditions(false, false, true));
+        }
+    }
+    exits(&mut run, "target", 30.0, 0);
+    at(run, 40.0, SERVING)
+}
+
+#[test]
+fn an_endpoint_serves_as_long_as_its_probe_passes() {
+    assert_eq!(serving(true, Some(15.5)), "holds");
+    assert_eq!(serving(false, None), "violated", "it never served");
+    assert_eq!(serving(true, Some(13.5)), "violated", "it served too short");
+    assert_eq!(serving(true, Some(22.5)), "violated", "it served too long");
+    assert_eq!(serving(true, None), "violated");
+}
+
+#[test]
+fn the_last_endpoint_still_gets_requests() {
+    let judged = |status: Option<u16>, more: u16| {
+        let mut run = behind(FALLBACK, &json!({ "name": "target" }));
+        run.status(ASKED + 0.2, &json!({ "phase": "Running", "podIP": "10.0.0.7" }));
+        run.slice(ASKED + 0.3, "web", &conditions(false, true, true));
+        run.of("client", "target")
+            .create(ASKED, &json!({ "containers": [{ "name": "target" }] }))
+            .start(ASKED + 0.4, 0);
+        for second in 16..16 + more {
+            let (by, url) = ("load".to_owned(), "http://10.96.0.1:80/".to_owned());
+            let call = Call { by, url, status, answered_by: None, error: None, took_us: 1000 };
+            run.fact(f64::from(second), Fact::Call(call));
+        }
+        exits(&mut run, "target", 30.0, 0);
+        at(run, 40.0, FALLBACK)
+    };
+    assert_eq!(judged(Some(200), 8), "holds");
+    assert_eq!(judged(None, 8), "violated");
+    assert_eq!(judged(Some(200), 1), "inconclusive", "too few");
+}
+
+/// A request of a client is open when the pod is told to stop. It is answered, or the process is killed.
+fn open(answered: bool, end: f64) -> &'static str {
+    let mut run = Composer::new(&[OPEN]);
+    let spec = json!({ "terminationGracePeriodSeconds": 25, "containers": [{ "name": "target" }] });
+    run.create(0.0, &spec).start(1.0, 0);
+    delete(&mut run, ASKED, None);
+    let headers = vec![("User-Agent".to_owned(), "agnhost-rs/0.1.0".to_owned())];
+    if answered {
+        run.http(9.0, &Told { headers, took: 6.0, ..Told::get("/slow", 200) });
+        told(&mut run, "target", ASKED + 0.2);
+        exits(&mut run, "target", end, 0);
+    } else {
+        run.http(9.0, &Told { headers, ..Told::get("/slow", 200) });
+        told(&mut run, "target", ASKED + 0.2);
+        killed(&mut run, "target", end);
+        return without_answer(run);
+    }
+    at(run, 60.0, OPEN)
+}
+
+/// The verdict without the answer to a request.
+fn without_answer(mut run: Composer) -> &'static str {
+    use probity_model::history::Happening;
+    use probity_script::witness::Entry;
+    run.reading(60.0);
+    let old = run.done();
+    let mut history = probity_model::History::new(old.header.clone());
+    for (_, event) in old.events() {
+        let mut what = event.what.clone();
+        if let Happening::Witness(heard) = &mut what
+            && let Entry::Line(line) = &mut heard.entry
+            && let Fact::Answer(answer) = &line.fact
+        {
+            // So that no line is missing.
+            let by = answer.answer.clone();
+            let mark = probity_script::witness::Mark { name: "instead".to_owned(), by };
+            line.fact = Fact::Mark(mark);
+        }
+        history.push(event.us, what);
+    }
+    crate::tests::verdict(&history, OPEN)
+}
+
+#[test]
+fn open_requests_are_answered_within_the_grace_period() {
+    assert_eq!(open(true, 15.2), "holds");
+    assert_eq!(open(false, 11.0), "violated", "it was killed");
+    assert_eq!(open(false, 35.3), "inconclusive", "the grace period was over");
+}
+
+/// A Deployment is to have one pod more at 12 s, while one goes that ends at 30 s; the next comes at this time.
+fn counted(next: Option<f64>) -> &'static str {
+    let mut run = Composer::new(&[COUNTED]);
+    let pod = |name: &str, going: bool| {
+        let mut metadata = json!({ "name": name, "uid": format!("uid-{name}") });
+        if going {
+            metadata["deletionTimestamp"] = json!("2026-01-01T00:00:40Z");
+        }
+        json!({ "metadata": metadata, "spec": { "nodeName": "node1", "containers": [{ "name": "target" }] }, "status": { "phase": "Running" } })
+    };
+    run.sighting(1.0, "Pod", "web-a", Change::Added, pod("web-a", false));
+    run.of("web-a", "target").start(2.0, 0);
+    run.sighting(ASKED, "Pod", "web-a", Change::Modified, pod("web-a", true));
+    let scaled = Did::Scaled { kind: "Deployment".to_owned(), name: "web".to_owned(), replicas: 2 };
+    run.deed(ASKED + 2.0, scaled);
+    if let Some(next) = next {
+        run.sighting(next, "Pod", "web-b", Change::Added, pod("web-b", false));
+    }
+    run.of("web-a", "target").left(30.0);
+    at(run, 40.0, COUNTED)
+}
+
+#[test]
+fn a_pod_that_goes_is_not_counted() {
+    assert_eq!(counted(Some(12.5)), "holds");
+    assert_eq!(counted(Some(22.0)), "violated", "late");
+    assert_eq!(counted(None), "violated");
+}

@@ -1,0 +1,141 @@
+//! The order in which sidecars stop.
+
+use probity_composer::Composer;
+use serde_json::{Value, json};
+
+use super::{ASKED, at, delete, exits, hook, killed, pod, told, with_hook};
+
+const AFTER: &str = "termination.sidecar.after-main";
+const SLOW: &str = "termination.sidecar.slow-main-delays";
+const REVERSE: &str = "termination.sidecar.reverse-order";
+const EXPIRY: &str = "termination.sidecar.grace-expiry-simultaneous";
+const OVERRUN: &str = "termination.sidecar.prestop-overrun";
+const HOOKS: &str = "termination.sidecar.prestop-not-ordered";
+
+/// A pod with two sidecars and a main container is asked to go.
+fn group(clause: &str, grace: u64, sidecar: impl Fn(&str) -> Value) -> Composer {
+    let side = |name: &str| {
+        let mut container = sidecar(name);
+        container["restartPolicy"] = json!("Always");
+        container
+    };
+    let spec = json!({
+        "terminationGracePeriodSeconds": grace,
+        "initContainers": [side("first"), side("second")], "containers": [{ "name": "main" }],
+    });
+    let mut run = pod(clause, &spec);
+    delete(&mut run, ASKED, None);
+    run
+}
+
+fn plain(name: &str) -> Value {
+    json!({ "name": name })
+}
+
+/// The main container ends at this time, and the sidecars are told to stop at these and end a second later.
+fn stopped(clause: &str, main: f64, (first, second): (f64, f64)) -> &'static str {
+    let mut run = group(clause, 40, plain);
+    told(&mut run, "main", ASKED + 0.1);
+    let mut ends = [("main", main), ("first", first + 1.0), ("second", second + 1.0)];
+    let mut tells = [("first", first), ("second", second)];
+    tells.sort_by(|a, b| a.1.total_cmp(&b.1));
+    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+    for (name, when) in tells {
+        told(&mut run, name, ASKED + when);
+    }
+    for (name, when) in ends {
+        exits(&mut run, name, ASKED + when, 0);
+    }
+    at(run, 60.0, clause)
+}
+
+#[test]
+fn sidecars_wait_for_the_main_containers() {
+    assert_eq!(stopped(AFTER, 3.0, (4.2, 3.1)), "holds");
+    assert_eq!(stopped(AFTER, 3.0, (0.1, 0.1)), "violated");
+    assert_eq!(stopped(AFTER, 3.0, (9.2, 8.1)), "violated", "late");
+    assert_eq!(stopped(SLOW, 12.0, (13.2, 12.1)), "holds");
+    assert_eq!(stopped(SLOW, 12.0, (5.0, 4.0)), "violated");
+    assert_eq!(stopped(SLOW, 3.0, (4.2, 3.1)), "inconclusive", "it was quick");
+}
+
+#[test]
+fn a_sidecar_that_is_never_told_is_found() {
+    let mut run = group(AFTER, 40, plain);
+    told(&mut run, "main", ASKED + 0.1);
+    exits(&mut run, "main", ASKED + 1.0, 0);
+    assert_eq!(at(run, 30.0, AFTER), "violated");
+}
+
+#[test]
+fn sidecars_stop_in_reverse_order() {
+    assert_eq!(stopped(REVERSE, 1.0, (2.2, 1.1)), "holds");
+    assert_eq!(stopped(REVERSE, 1.0, (1.1, 1.1)), "violated", "together");
+    assert_eq!(stopped(REVERSE, 1.0, (1.1, 2.2)), "violated", "in order");
+    assert_eq!(stopped(REVERSE, 1.0, (9.0, 1.1)), "violated", "late");
+}
+
+/// The main container ignores its signal for six seconds; the sidecars are told and killed at these times.
+fn expired(stop: f64, end: f64) -> &'static str {
+    let mut run = group(EXPIRY, 6, plain);
+    told(&mut run, "main", ASKED + 0.1);
+    killed(&mut run, "main", ASKED + 6.2);
+    for name in ["first", "second"] {
+        told(&mut run, name, ASKED + stop);
+    }
+    for name in ["first", "second"] {
+        killed(&mut run, name, ASKED + end);
+    }
+    at(run, 40.0, EXPIRY)
+}
+
+#[test]
+fn all_go_when_the_grace_period_is_over() {
+    assert_eq!(expired(6.2, 8.3), "holds");
+    assert_eq!(expired(0.1, 2.2), "violated", "with the main container");
+    assert_eq!(expired(6.2, 12.3), "violated", "the grace period once more");
+    assert_eq!(expired(6.2, 6.4), "violated", "no time at all");
+}
+
+#[test]
+fn endless_hooks_end_with_the_grace_period() {
+    let judged = |end: Option<f64>| {
+        let mut run = group(OVERRUN, 6, with_hook);
+        for name in ["first", "second"] {
+            hook(&mut run, name, ASKED + 0.1, None);
+        }
+        told(&mut run, "main", ASKED + 0.1);
+        exits(&mut run, "main", ASKED + 0.2, 0);
+        if let Some(end) = end {
+            for name in ["first", "second"] {
+                told(&mut run, name, ASKED + end - 2.0);
+            }
+            for name in ["first", "second"] {
+                killed(&mut run, name, ASKED + end);
+            }
+        }
+        at(run, 40.0, OVERRUN)
+    };
+    assert_eq!(judged(Some(8.2)), "holds");
+    assert_eq!(judged(Some(6.2)), "violated");
+    assert_eq!(judged(Some(12.0)), "violated");
+    assert_eq!(judged(None), "violated");
+}
+
+#[test]
+fn hooks_of_sidecars_wait_for_nobody() {
+    let judged = |first: f64, second: f64| {
+        let mut run = group(HOOKS, 40, with_hook);
+        told(&mut run, "main", ASKED + 0.1);
+        hook(&mut run, "second", ASKED + second, Some(ASKED + second + 0.1));
+        hook(&mut run, "first", ASKED + first, Some(ASKED + first + 0.1));
+        exits(&mut run, "main", ASKED + 12.0, 0);
+        at(run, 40.0, HOOKS)
+    };
+    assert_eq!(judged(0.2, 0.2), "holds");
+    assert_eq!(judged(6.0, 0.2), "violated");
+    let mut none = group(HOOKS, 40, with_hook);
+    told(&mut none, "main", ASKED + 0.1);
+    exits(&mut none, "main", ASKED + 12.0, 0);
+    assert_eq!(at(none, 40.0, HOOKS), "violated");
+}

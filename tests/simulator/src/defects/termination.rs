@@ -1,0 +1,81 @@
+//! The defects of how a pod ends: requests to delete it, hooks, signals, grace periods, the order of sidecars, its endpoints. They
+//! follow the others in the one list.
+
+/// Makes the list of the other defects, with these behind it.
+macro_rules! with_termination {
+    ($($others:tt)*) => { defects! { $($others)*
+    // What the API server does with a request to delete a pod.
+    /// A pod without a grace period of its own has ten seconds (`termination.default-grace-30`).
+    ApiOtherDefaultGrace,
+    /// A negative grace period is stored as it is (`termination.negative-grace`).
+    ApiKeepsNegativeGrace,
+    /// The deadline of a deletion is the time of the request (`termination.deadline-recorded`).
+    DeadlineWithoutGrace,
+    /// A second deletion can extend the grace period (`termination.grace-only-shortens`).
+    SecondDeletionExtends,
+    /// A second deletion changes nothing (`termination.grace-only-shortens`).
+    SecondDeletionIgnored,
+    /// A pod that never ran, or is over, waits for its grace period (`termination.unscheduled-immediate`).
+    IdlePodsWait,
+    /// A pod that is deleted at once waits for its kubelet (`termination.forced.immediate-api-removal`).
+    ForcedWaitsForKubelet,
+    /// A pod is removed when its containers are told to stop (`termination.final-delete-zero`).
+    RemovedWhileStopping,
+    /// A pod is removed at its deadline, however early its containers ended (`termination.exit-early-ends-early`).
+    RemovedAtTheDeadline,
+    // Signals and grace periods.
+    /// Containers of a deleted pod are killed without a stop signal (`term-to-pid1`, `kill-after-grace`).
+    DeletionKillsAtOnce,
+    /// The stop signal reaches every process of a container (`termination.term-to-pid1`).
+    SignalReachesChildren,
+    /// The stop signal comes four seconds after the deletion (`termination.starts-promptly`).
+    DeletionSignalsLate,
+    /// A deletion leaves half of the grace period (`termination.kill-after-grace`, `default-grace-30`).
+    DeletionHalvesGrace,
+    /// A container of a deleted pod is never killed (`termination.kill-after-grace`).
+    DeletionNeverKills,
+    /// The grace period of the request is not looked at (`termination.grace-override`).
+    RequestedGraceIgnored,
+    /// A grace period may be shorter than two seconds (`termination.minimum-2s`, `prestop-2s-extension`).
+    NoLeastGrace,
+    /// A container that ends while its pod is deleted is started again (`termination.no-restart-while-terminating`).
+    RestartsWhileTerminating,
+    /// A pod that is deleted at once keeps its own grace period on the node (`termination.forced.small-grace-on-node`).
+    ForcedKeepsGrace,
+    /// A pod that is deleted at once is killed without a signal (`termination.forced.small-grace-on-node`).
+    ForcedKillsAtOnce,
+    /// A pod waits until the one that had its name has ended (`termination.forced.name-reusable`).
+    NameIsHeldOnNode,
+    // Hooks before the stop.
+    /// The time of a hook is added to the grace period (`termination.prestop-counts-in-grace`).
+    HookTimeAdded,
+    /// A hook is cut off after twenty seconds (`termination.prestop-needs-longer-grace`).
+    HookCutEarly,
+    /// A hook has all the time that it wants (`prestop-2s-extension`, `sidecar.prestop-overrun`).
+    HookNeverCut,
+    /// The hook also runs at a probe's kill without grace (`termination.prestop-not-with-zero-grace`).
+    HookRunsWithoutGrace,
+    /// The hook does not run when a probe kills (`termination.prestop-on-liveness-kill`).
+    HookOnlyOnDeletion,
+    /// The hook also runs when a container ends by itself (`termination.prestop-not-on-self-exit`).
+    HookAfterSelfExit,
+    // Sidecars.
+    /// Sidecars stop with the main containers (`termination.sidecar.after-main`, `slow-main-delays`).
+    SidecarsStopWithMains,
+    /// All sidecars stop at once when the main containers have ended (`termination.sidecar.reverse-order`).
+    SidecarsStopTogether,
+    /// Sidecars stop in the order of their definition (`termination.sidecar.reverse-order`).
+    SidecarsStopInOrder,
+    /// Sidecars have the grace period once more (`termination.sidecar.grace-expiry-simultaneous`).
+    SidecarsHaveGraceAnew,
+    /// The hook of a sidecar waits for its turn (`termination.sidecar.prestop-not-ordered`).
+    SidecarHooksInTurn,
+    // Endpoints.
+    /// The endpoint of a deleted pod is removed at once (`termination.endpoint-kept-terminating`).
+    SliceDropsTerminating,
+    /// A deleted pod serves no more, whatever its probe says (`termination.endpoint-serving-is-readiness`).
+    SliceTerminatingServesNobody,
+    /// The proxy sends nothing to endpoints that terminate (`termination.endpoint-proxy-fallback`).
+    ProxyDropsTerminating,
+    } };
+}

@@ -1,0 +1,238 @@
+//! How a pod goes: whose hook runs when, which container is told to stop when, and what is left of the grace period then.
+//!
+//! Main containers stop at once, each after its own hook. The hooks of sidecars run at once, too, but each sidecar is told to stop
+//! only after the main containers and the sidecars behind it have ended, or when the grace period is over.
+
+use probity_script::Fact;
+use probity_script::witness::{ChildSeen, SignalSeen};
+
+use crate::Defect;
+use crate::pod::{Kind, Turn};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
+
+/// What a container has at least between its stop signal and its end.
+const LEAST: i64 = 2 * SECOND;
+/// How much later a defective kubelet does what it does late.
+const LATE: i64 = 4 * SECOND;
+/// When a defective kubelet cuts off hooks.
+const EARLY_CUT: i64 = 20 * SECOND;
+/// As good as never.
+const NEVER: i64 = 600 * SECOND;
+/// How often it is looked whether a pod that had a name has ended.
+const LOOK: i64 = 200 * MS;
+
+impl World<'_> {
+    /// The shortest time between a stop signal and a kill.
+    pub(super) fn least_grace(&self) -> i64 {
+        if self.has(Defect::NoLeastGrace) { 0 } else { LEAST }
+    }
+
+    /// The grace period that a pod has which goes: of the request, or its own. The kubelet works with a second at least.
+    pub(super) fn grace_in_force(&self, pod: usize) -> i64 {
+        let of = &self.pods[pod];
+        let own = of.grace();
+        let Some((_, asked)) = of.deleted else { return own };
+        let grace = match asked * SECOND {
+            _ if self.has(Defect::RequestedGraceIgnored) => own,
+            0 if self.has(Defect::ForcedKeepsGrace) => own,
+            _ if self.has(Defect::DeletionNeverKills) => NEVER,
+            grace if self.has(Defect::DeletionHalvesGrace) => grace / 2,
+            grace => grace,
+        };
+        grace.max(SECOND)
+    }
+
+    /// When the stop signal of a container leaves that has no hook.
+    pub(super) fn begins_to_stop(&mut self, pod: usize) -> i64 {
+        let late = self.pods[pod].deleted.is_some() && self.has(Defect::DeletionSignalsLate);
+        self.now + self.between(10 * MS, 40 * MS) + if late { LATE } else { 0 }
+    }
+
+    /// Whether the hook before the stop of a container runs.
+    pub(super) fn runs_stop_hook(&self, at: At, grace: i64) -> bool {
+        let container = &self.pods[at.pod].containers[at.container];
+        let by_probe = container.killing.is_some();
+        let none = container.spec["lifecycle"]["preStop"].is_null();
+        let spared = by_probe && self.has(Defect::HookOnlyOnDeletion);
+        let forced = by_probe && self.has(Defect::HookRunsWithoutGrace);
+        !none && !spared && (grace > 0 || forced) && !self.has(Defect::PreStopSkipped)
+    }
+
+    /// When the kubelet waits no longer for a hook that begins now.
+    pub(super) fn hook_deadline(&self, grace: i64) -> i64 {
+        let most = match () {
+            () if self.has(Defect::HookNeverCut) => NEVER,
+            () if self.has(Defect::HookCutEarly) => grace.min(EARLY_CUT),
+            () => grace.max(SECOND),
+        };
+        self.now + most
+    }
+
+    /// What is left of a grace period after so much of it, of which the kubelet takes off whole seconds.
+    pub(super) fn left_of(&self, grace: i64, taken: i64) -> i64 {
+        let taken = if self.has(Defect::HookTimeAdded) { 0 } else { taken / SECOND * SECOND };
+        (grace - taken).max(self.least_grace())
+    }
+
+    /// The main containers of a pod that goes are told to stop.
+    pub(super) fn stop_mains(&mut self, pod: usize) {
+        let grace = self.grace_in_force(pod);
+        let forced = self.pods[pod].deleted.is_some_and(|(_, asked)| asked == 0);
+        let at_once =
+            self.has(Defect::DeletionKillsAtOnce) || (forced && self.has(Defect::ForcedKillsAtOnce));
+        for container in 0..self.pods[pod].containers.len() {
+            let (at, of) = (At { pod, container }, &self.pods[pod].containers[container]);
+            if of.kind == Kind::Sidecar || !of.is_running() {
+                continue;
+            }
+            let message = format!("Stopping container {}", of.name);
+            let own = of.spec["livenessProbe"]["terminationGracePeriodSeconds"].as_i64();
+            let own = own.filter(|_| self.has(Defect::DeletionUsesProbeGrace));
+            let life = LifeAt { at, attempt: of.attempt() };
+            self.record(pod, container, "Normal", "Killing", &message);
+            if at_once {
+                self.later(20 * MS, Act::Force(life));
+            } else {
+                self.stop_container(at, own.map_or(grace, |own| own * SECOND));
+            }
+        }
+        if self.has(Defect::RemovedWhileStopping) {
+            self.later(300 * MS, Act::Drop(pod));
+        }
+    }
+
+    /// The sidecars of a pod that goes begin to wait for their turn, and their hooks run.
+    pub(super) fn begin_turns(&mut self, pod: usize) {
+        let grace = self.grace_in_force(pod);
+        for container in 0..self.pods[pod].containers.len() {
+            let (at, of) = (At { pod, container }, &mut self.pods[pod].containers[container]);
+            if of.kind != Kind::Sidecar || !of.is_running() || of.restarting {
+                continue;
+            }
+            of.restarting = true;
+            let message = format!("Stopping container {}", of.name);
+            self.record(pod, container, "Normal", "Killing", &message);
+            let hooked = !self.has(Defect::SidecarHooksInTurn) || !self.runs_stop_hook(at, grace);
+            let ready = if hooked { self.hook_of_sidecar(at, grace) } else { self.now };
+            let deadline = ready + (grace - (ready - self.now) / SECOND * SECOND).max(0);
+            self.pods[pod].containers[container].turn = Some(Turn { ready, deadline, hooked });
+            self.at(ready, Act::Turn(pod));
+            self.at(deadline, Act::Turn(pod));
+        }
+    }
+
+    /// Runs the hook of a sidecar, if it has one: when it is done.
+    fn hook_of_sidecar(&mut self, at: At, grace: i64) -> i64 {
+        if !self.runs_stop_hook(at, grace) {
+            return self.now;
+        }
+        let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
+        self.run_hook(at, &hook, self.hook_deadline(grace)).0
+    }
+
+    /// Tells those sidecars of a pod to stop whose turn it is.
+    pub(crate) fn give_turns(&mut self, pod: usize) {
+        for container in (0..self.pods[pod].containers.len()).rev() {
+            let at = At { pod, container };
+            let of = &self.pods[pod].containers[container];
+            let Some(turn) = of.turn.filter(|_| of.is_running()) else { continue };
+            let expired = self.now >= turn.deadline;
+            if self.now < turn.ready || (self.is_blocked(at) && !expired) {
+                continue;
+            }
+            let grace = self.grace_in_force(pod);
+            if !turn.hooked {
+                let ready = self.hook_of_sidecar(at, grace);
+                self.pods[pod].containers[container].turn = Some(Turn { ready, hooked: true, ..turn });
+                self.at(ready, Act::Turn(pod));
+                continue;
+            }
+            let life = LifeAt { at, attempt: self.pods[pod].containers[container].attempt() };
+            let left = match self.has(Defect::SidecarsHaveGraceAnew) {
+                true => grace,
+                false => self.left_of(turn.deadline - turn.ready, self.now - turn.ready),
+            };
+            self.pods[pod].containers[container].turn = None;
+            let begins = self.now + self.between(5 * MS, 20 * MS);
+            self.at(begins, Act::Terminate(life, begins + left));
+        }
+    }
+
+    /// Whether a sidecar waits for another container to end.
+    fn is_blocked(&self, at: At) -> bool {
+        let of = &self.pods[at.pod].containers;
+        let runs = |sidecar: bool, places: std::ops::Range<usize>| {
+            of[places].iter().any(|other| (other.kind == Kind::Sidecar) == sidecar && other.is_running())
+        };
+        let mains = runs(false, 0..of.len());
+        match () {
+            () if self.has(Defect::SidecarsStopWithMains) => false,
+            () if self.has(Defect::SidecarsStopTogether) => mains,
+            () if self.has(Defect::SidecarsStopInOrder) => mains || runs(true, 0..at.container),
+            () => mains || runs(true, at.container + 1..of.len()),
+        }
+    }
+
+    /// When a pod that has ended is removed at the earliest: a defective cluster waits for its deadline.
+    pub(super) fn removed_from(&self, pod: usize) -> i64 {
+        let of = &self.pods[pod];
+        let idle = of.terminal || of.containers.iter().all(|container| container.starts == 0);
+        let waits = self.has(Defect::RemovedAtTheDeadline) || (idle && self.has(Defect::IdlePodsWait));
+        of.deleted.filter(|_| waits).map_or(0, |(since, grace)| since + grace * SECOND)
+    }
+
+    /// Whether a container comes back though its pod goes, since others of it still run.
+    pub(super) fn comes_back_beside_others(&self, at: At) -> bool {
+        let of = &self.pods[at.pod];
+        let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);
+        self.has(Defect::RestartsWhileTerminating)
+            && of.deleted.is_some()
+            && of.containers[at.container].kind == Kind::Main
+            && of.containers[at.container].starts == 1
+            && mains().any(|container| container.is_running())
+    }
+
+    /// Whether a pod has to wait since the one that had its name before still runs.
+    pub(super) fn waits_for_namesake(&mut self, pod: usize) -> bool {
+        let name = &self.pods[pod].name;
+        let mut before = self.pods[..pod].iter().filter(|other| other.name == *name);
+        let waits = self.has(Defect::NameIsHeldOnNode)
+            && before.any(|other| other.containers.iter().any(crate::pod::Container::is_running));
+        if waits {
+            self.later(LOOK, Act::Create(pod));
+        }
+        waits
+    }
+
+    /// The hook of a container that ended by itself, where a defective kubelet runs it.
+    pub(super) fn hook_after_exit(&mut self, at: At) {
+        let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
+        if self.has(Defect::HookAfterSelfExit) && hook.get("httpGet").is_some() {
+            let _ = self.run_hook(at, &hook, self.now + LEAST);
+        }
+    }
+
+    /// The children of a process begin with it.
+    pub(crate) fn begin_children(&mut self, life: LifeAt) {
+        for (name, pid) in self.children(life).into_iter().zip(10..) {
+            self.note(life, Fact::Child(ChildSeen { name, pid, event: "started".to_owned(), status: None }));
+        }
+    }
+
+    /// A stop signal that reaches the children of a process, too.
+    pub(super) fn signal_children(&mut self, life: LifeAt) {
+        if !self.has(Defect::SignalReachesChildren) {
+            return;
+        }
+        for child in self.children(life) {
+            let (signal, answer) = ("SIGTERM".to_owned(), "noted".to_owned());
+            self.note(life, Fact::Signal(SignalSeen { signal, child: Some(child), answer }));
+        }
+    }
+
+    fn children(&self, life: LifeAt) -> Vec<String> {
+        let of = self.life(life);
+        of.map(|of| of.plan.process.children.iter().map(|child| child.name.clone()).collect())
+            .unwrap_or_default()
+    }
+}
