@@ -9,17 +9,23 @@
 //! [`wait`] whether a history has what a step waits for. The crate reads no file and knows no cluster.
 
 mod case;
+pub mod forecast;
+mod hint;
 pub mod manifest;
 mod matrix;
 mod name;
+pub mod names;
 mod placement;
+pub mod pod_rules;
 mod role;
 mod step;
+mod step_words;
 pub mod wait;
 mod waiting;
 mod workload;
 
 pub use case::{Case, CasePod, ONLY, WrittenCase};
+pub use hint::HintKind;
 pub use matrix::masked;
 pub use name::{CaseName, Profile};
 pub use placement::{Placement, Toleration};
