@@ -152,7 +152,7 @@ impl<'c> Subject<'c> {
 
     /// The values of a field of the handlers of its probes.
     fn get(&self, field: &'static str) -> impl Iterator<Item = &'c Value> {
-        let handlers = |probe: &'c Value| ["httpGet", "tcpSocket", "grpc"].map(|handler| &probe[handler][field]);
+        let handlers = move |probe: &'c Value| ["httpGet", "tcpSocket", "grpc"].map(|handler| &probe[handler][field]);
         self.probes().flat_map(handlers).filter(|value| !value.is_null())
     }
 

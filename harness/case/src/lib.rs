@@ -33,6 +33,7 @@ pub use step::{
     ChangeStep, ContainerRef, DeleteStep, EphemeralStep, ExecStep, MarkStep, MetricsStep, NodeStep,
     PatchStep, ScaleStep, Step, TryStep,
 };
+pub use step_words::flow;
 pub use waiting::{AskedCondition, EventCondition, ServingCondition, Wait};
 pub use workload::{KINDS as WORKLOAD_KINDS, UpdateStep, Workload};
 

@@ -146,7 +146,8 @@ fn written(value: &impl serde::Serialize) -> String {
 }
 
 /// A value in the flow style of YAML, without fields that are null.
-pub(crate) fn flow(value: &Value) -> String {
+#[must_use]
+pub fn flow(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let fields = fields.iter().filter(|(_, value)| !value.is_null());

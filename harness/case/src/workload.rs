@@ -197,7 +197,7 @@ steps:
             "a.yaml, line 6, column 13: `Deploymint` is no kind of workload that can stand here; did you mean `Deployment`?"
         );
         let said = refused("        template:\n          spec:", "        templite:\n          spec:");
-        assert_eq!(said, "a.yaml, line 5, column 5: a workload needs a `spec` with a `template`");
+        assert!(said.starts_with("a.yaml, line 8, column 9: a Deployment's spec has no field `templite`; did you mean"), "{said}");
         let said = refused("            containers: [{ name: target }]", "            containers: []");
         assert!(said.starts_with("a.yaml, line 9, column 11: a template needs at least one"), "{said}");
         let said = refused("    target:\n      target:", "    tarket:\n      target:");
@@ -221,9 +221,9 @@ steps:
         let said = refused(wait, "update: { workload: web }");
         assert!(said.ends_with("an update needs a new plan under `target`, or a `patch`"), "{said}");
         let said = refused(wait, "update: { workload: web, target: { targit: {} } }");
-        assert!(said.ends_with("`targit` is no target of workload `web`; did you mean `target`?"), "{said}");
+        assert!(said.contains("`targit` is no target of workload `web`; did you mean `target`?"), "{said}");
         let said = refused(wait, "wait: { workload: web, container: other, ready: true }");
-        assert!(said.ends_with("the template of workload `web` has no container `other`"), "{said}");
+        assert!(said.contains("the template of workload `web` has no container `other`"), "{said}");
     }
 
     #[test]
