@@ -11,7 +11,10 @@ use serde_json::Value;
 
 static TABLE: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let lines = include_str!("applies.txt").lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.filter_map(|line| line.split_once(' ')).map(|(id, words)| (id, words.split_whitespace().collect())).collect()
+    lines
+        .filter_map(|line| line.split_once(' '))
+        .map(|(id, words)| (id, words.split_whitespace().collect()))
+        .collect()
 });
 
 /// What a word of the table needs, and how its absence is told.
@@ -73,17 +76,37 @@ const WORDS: &[Word] = &[
     word("on-failure", |of| of.policy() == "OnFailure", "it looks at the restart policy OnFailure only"),
     word("sidecar", |of| of.sidecar, "no container is a sidecar"),
     word("hook", |of| of.has("lifecycle"), "no container has a hook"),
-    word("post-start", |of| !of.container["lifecycle"]["postStart"].is_null(), "no container has a postStart hook"),
-    word("service", |of| of.case.objects.iter().any(|object| object["kind"] == "Service"), "the case has no Service"),
+    word(
+        "post-start",
+        |of| !of.container["lifecycle"]["postStart"].is_null(),
+        "no container has a postStart hook",
+    ),
+    word(
+        "service",
+        |of| of.case.objects.iter().any(|object| object["kind"] == "Service"),
+        "the case has no Service",
+    ),
     word("workload", |of| !of.case.workloads.is_empty(), "the case has no workload"),
     word(
         "deletion",
         |of| of.does(|step| matches!(step, Step::Delete(_) | Step::Evict(_))),
         "no step deletes or evicts the pod",
     ),
-    word("dry-run", |of| of.does(|step| matches!(step, Step::Try(_))), "it looks at dry runs, and no step is a `try`"),
-    word("node-verb", |of| of.does(|step| matches!(step, Step::Node(_))), "no step does anything to the node"),
-    word("metrics", |of| of.does(|step| matches!(step, Step::Metrics(_))), "no step reads the kubelet's metrics"),
+    word(
+        "dry-run",
+        |of| of.does(|step| matches!(step, Step::Try(_))),
+        "it looks at dry runs, and no step is a `try`",
+    ),
+    word(
+        "node-verb",
+        |of| of.does(|step| matches!(step, Step::Node(_))),
+        "no step does anything to the node",
+    ),
+    word(
+        "metrics",
+        |of| of.does(|step| matches!(step, Step::Metrics(_))),
+        "no step reads the kubelet's metrics",
+    ),
 ];
 
 /// Why a clause cannot apply to a case; none if it may.
@@ -120,7 +143,8 @@ fn absence(word: &str) -> String {
 impl<'c> Subject<'c> {
     fn all(case: &'c Case) -> Vec<Self> {
         let own = case.pods.values().map(|pod| &pod.pod["spec"]);
-        let specs: Vec<&Value> = own.chain(case.workloads.values().map(probity_case::Workload::pod_spec)).collect();
+        let specs: Vec<&Value> =
+            own.chain(case.workloads.values().map(probity_case::Workload::pod_spec)).collect();
         let mut all = Vec::new();
         for spec in specs {
             for list in ["initContainers", "containers"] {
@@ -152,7 +176,8 @@ impl<'c> Subject<'c> {
 
     /// The values of a field of the handlers of its probes.
     fn get(&self, field: &'static str) -> impl Iterator<Item = &'c Value> {
-        let handlers = move |probe: &'c Value| ["httpGet", "tcpSocket", "grpc"].map(|handler| &probe[handler][field]);
+        let handlers =
+            move |probe: &'c Value| ["httpGet", "tcpSocket", "grpc"].map(|handler| &probe[handler][field]);
         self.probes().flat_map(handlers).filter(|value| !value.is_null())
     }
 
@@ -207,10 +232,14 @@ mod tests {
             Case::read("f", &text).unwrap().remove(0)
         };
         let probe = "{ tcpSocket: { port: 80 } }";
-        let one = case(&format!("{{ restartPolicy: Never, containers: [{{ name: c, livenessProbe: {probe} }}] }}"));
+        let one =
+            case(&format!("{{ restartPolicy: Never, containers: [{{ name: c, livenessProbe: {probe} }}] }}"));
         let told = |clause: &str| cannot_apply(clause, &one).unwrap_or_default();
         assert_eq!(told("probe.startup.gates-liveness"), "no container has a startup probe");
-        assert_eq!(told("probe.tgps.default-inherits"), "the restart policy is Never, and it looks at restarts");
+        assert_eq!(
+            told("probe.tgps.default-inherits"),
+            "the restart policy is Never, and it looks at restarts"
+        );
         assert_eq!(told("probe.liveness.needs-restarting-policy"), "");
         let two = case(&format!(
             "{{ containers: [{{ name: c, livenessProbe: {probe} }}, {{ name: d, startupProbe: {probe} }}] }}"

@@ -95,14 +95,17 @@ impl Case {
         let own = || probes.iter().filter(|(name, _)| *name == container).map(|(_, probe)| probe);
         let mut takes = USUAL;
         if let Some(asked) = &wait.asked {
-            let asks = |probe: &&ProbeSpec| plan.is_some_and(|plan| endpoint(plan, &probe.handler).as_ref() == Some(&asked.at));
+            let asks = |probe: &&ProbeSpec| {
+                plan.is_some_and(|plan| endpoint(plan, &probe.handler).as_ref() == Some(&asked.at))
+            };
             if let Some(period) = own().filter(asks).map(|probe| probe.period).min() {
                 takes = takes.max(asked.times.saturating_mul(micros(period)));
             }
         }
         if let Some(ready) = wait.ready {
             let of_kind = probes.iter().filter(|(_, probe)| probe.kind == ProbeKind::Readiness);
-            let turns = of_kind.map(|(_, probe)| if ready { probe.successes } else { probe.failures } * probe.period);
+            let turns =
+                of_kind.map(|(_, probe)| if ready { probe.successes } else { probe.failures } * probe.period);
             takes = takes.max(micros(turns.max().unwrap_or(0)));
         }
         if wait.restarts.is_some() || wait.signal.is_some() {
@@ -125,7 +128,9 @@ fn micros(span: i64) -> u64 {
 fn endpoint(plan: &Plan, handler: &Handler) -> Option<Endpoint> {
     if let Handler::Exec { command } = handler {
         return match command.as_slice() {
-            [program, verb, name, ..] if program == PROGRAM && verb == "exec" => Some(Endpoint::Exec(name.clone())),
+            [program, verb, name, ..] if program == PROGRAM && verb == "exec" => {
+                Some(Endpoint::Exec(name.clone()))
+            }
             _ => None,
         };
     }
@@ -137,7 +142,9 @@ fn endpoint(plan: &Plan, handler: &Handler) -> Option<Endpoint> {
             let plain = path.split(['?', '#']).next().unwrap_or_default();
             Some(of(if settings.paths.contains_key(plain) { plain } else { "*" }))
         }
-        Handler::Grpc { service, .. } => Some(of(if settings.services.contains_key(service) { service } else { "*" })),
+        Handler::Grpc { service, .. } => {
+            Some(of(if settings.services.contains_key(service) { service } else { "*" }))
+        }
         Handler::Tcp { .. } | Handler::Exec { .. } => Some(Endpoint::Connections(listener.clone())),
     }
 }

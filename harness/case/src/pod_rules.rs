@@ -20,9 +20,37 @@ const MOST: i64 = i32::MAX as i64;
 
 /// The signals that a container can be stopped by, as Kubernetes and the target's witness write them.
 pub const SIGNALS: [&str; 31] = [
-    "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO", "SIGKILL",
-    "SIGPIPE", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGSEGV", "SIGSTKFLT", "SIGSTOP", "SIGSYS", "SIGTERM", "SIGTRAP",
-    "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGWINCH", "SIGXCPU", "SIGXFSZ",
+    "SIGABRT",
+    "SIGALRM",
+    "SIGBUS",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGFPE",
+    "SIGHUP",
+    "SIGILL",
+    "SIGINT",
+    "SIGIO",
+    "SIGKILL",
+    "SIGPIPE",
+    "SIGPROF",
+    "SIGPWR",
+    "SIGQUIT",
+    "SIGSEGV",
+    "SIGSTKFLT",
+    "SIGSTOP",
+    "SIGSYS",
+    "SIGTERM",
+    "SIGTRAP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGUSR1",
+    "SIGUSR2",
+    "SIGVTALRM",
+    "SIGWINCH",
+    "SIGXCPU",
+    "SIGXFSZ",
 ];
 
 /// Checks a pod, or with `template` the template of one. `path` is where it stands in its document.
@@ -187,7 +215,10 @@ fn one_of(field: &str, value: &Value, words: &[&str]) -> Option<String> {
     }
     let hint = did_you_mean(written, words.iter().copied());
     let words = if words.len() > 8 { "the name of a signal".to_owned() } else { words.join(", ") };
-    Some(format!("`{field}` is one of {words}, not {}{hint}", shown(value)).replace("one of the name", "the name"))
+    Some(
+        format!("`{field}` is one of {words}, not {}{hint}", shown(value))
+            .replace("one of the name", "the name"),
+    )
 }
 
 /// A value as a sentence shows it.

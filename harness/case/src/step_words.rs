@@ -92,7 +92,9 @@ impl Wait {
         let times = |times: u64| if times == 1 { "once".to_owned() } else { format!("{times} times") };
         say(self.ready.map(|ready| format!("is {}ready", not(ready))));
         say(self.started.map(|started| format!("is {}started", not(started))));
-        say(self.running.map(|running| if running { "runs" } else { "has ended and is not running" }.to_owned()));
+        say(self
+            .running
+            .map(|running| if running { "runs" } else { "has ended and is not running" }.to_owned()));
         say(self.asked.as_ref().map(|asked| {
             let attempt = asked.attempt.map(|attempt| format!(" in attempt {attempt}")).unwrap_or_default();
             format!("was asked at {} {}{attempt}", asked.at, times(asked.times))
@@ -151,11 +153,14 @@ pub fn flow(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
             let fields = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields: Vec<String> = fields.map(|(name, value)| format!("{name}: {}", flow(value))).collect();
+            let fields: Vec<String> =
+                fields.map(|(name, value)| format!("{name}: {}", flow(value))).collect();
             if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
         }
         Value::Array(values) => format!("[{}]", values.iter().map(flow).collect::<Vec<_>>().join(", ")),
-        Value::String(text) if text.contains([',', '{', '}', '[', ']']) || text.is_empty() => format!("\"{text}\""),
+        Value::String(text) if text.contains([',', '{', '}', '[', ']']) || text.is_empty() => {
+            format!("\"{text}\"")
+        }
         Value::String(text) => text.clone(),
         plain => plain.to_string(),
     }
@@ -181,7 +186,10 @@ mod tests {
                 json!({ "wait": { "workload": "web", "new": true, "all": true, "signal": "SIGTERM" } }),
                 "wait until each new pod of the workload web saw SIGTERM",
             ),
-            (json!({ "wait": { "workload": "web", "available": 3 } }), "wait until the workload web counts 3 available"),
+            (
+                json!({ "wait": { "workload": "web", "available": 3 } }),
+                "wait until the workload web counts 3 available",
+            ),
             (json!({ "delete": {} }), "delete the pod"),
             (json!({ "delete": { "pod": "a", "grace": 5 } }), "delete the pod a with 5 s of grace"),
             (

@@ -197,7 +197,12 @@ steps:
             "a.yaml, line 6, column 13: `Deploymint` is no kind of workload that can stand here; did you mean `Deployment`?"
         );
         let said = refused("        template:\n          spec:", "        templite:\n          spec:");
-        assert!(said.starts_with("a.yaml, line 8, column 9: a Deployment's spec has no field `templite`; did you mean"), "{said}");
+        assert!(
+            said.starts_with(
+                "a.yaml, line 8, column 9: a Deployment's spec has no field `templite`; did you mean"
+            ),
+            "{said}"
+        );
         let said = refused("            containers: [{ name: target }]", "            containers: []");
         assert!(said.starts_with("a.yaml, line 9, column 11: a template needs at least one"), "{said}");
         let said = refused("    target:\n      target:", "    tarket:\n      target:");

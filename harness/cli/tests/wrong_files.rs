@@ -54,7 +54,10 @@ fn an_unknown_field_has_a_place_and_a_suggestion() {
 
 #[test]
 fn a_wrong_type_has_a_place() {
-    refused(&lint("judges: [probe.liveness.failure-restarts-container]", "judges: 7"), "case.yaml, line 3, column 9: ");
+    refused(
+        &lint("judges: [probe.liveness.failure-restarts-container]", "judges: 7"),
+        "case.yaml, line 3, column 9: ",
+    );
     refused(&lint("port: 8080, paths", "port: eighty, paths"), "case.yaml, line 10, column 39: ");
 }
 
@@ -199,16 +202,28 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
 #[test]
 fn a_clause_without_a_judge_is_refused() {
     let said = lint("restarts-container]", "restarts-container, probe.readiness.vs-startup-advice]");
-    refused(&said, "case.yaml, line 3, column 54: the clause `probe.readiness.vs-startup-advice` has no judge: ");
+    refused(
+        &said,
+        "case.yaml, line 3, column 54: the clause `probe.readiness.vs-startup-advice` has no judge: ",
+    );
 }
 
 #[test]
 fn a_file_can_be_explained() {
     let folder = tempfile::tempdir().unwrap();
-    let path = write(folder.path(), "case.yaml", &GOOD.replace("    containers", "    activeDeadlineSeconds: 9\n    containers"));
+    let path = write(
+        folder.path(),
+        "case.yaml",
+        &GOOD.replace("    containers", "    activeDeadlineSeconds: 9\n    containers"),
+    );
     let said = probity(&["explain", path.to_str().unwrap()]);
     assert_eq!(said.status, 0, "{}", said.err);
-    for part in ["mine/one  core, about ", "activeDeadlineSeconds 9", "GET /live by HTTP at port 8080 every 10 s", "written in "] {
+    for part in [
+        "mine/one  core, about ",
+        "activeDeadlineSeconds 9",
+        "GET /live by HTTP at port 8080 every 10 s",
+        "written in ",
+    ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }
 }

@@ -255,7 +255,9 @@ impl Expectation {
             Self::Times { of, least, most: Some(most) } => {
                 format!("{}, {least} to {most} times", of.in_words())
             }
-            Self::Times { of, least, most: None } => format!("{}, at least {}", of.in_words(), so_often(*least)),
+            Self::Times { of, least, most: None } => {
+                format!("{}, at least {}", of.in_words(), so_often(*least))
+            }
             Self::Before { earlier, later } => {
                 format!("{} before each occurrence of {}", earlier.in_words(), later.in_words())
             }

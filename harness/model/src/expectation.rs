@@ -204,7 +204,9 @@ impl Occurrence {
             return Err("`only` needs a `pod`, a `container`, an `attempt` or a `since`".to_owned());
         }
         let of_pod = match what {
-            Self::Only(_) => return Err("`only` cannot stand in another `only`: write both limits in one".to_owned()),
+            Self::Only(_) => {
+                return Err("`only` cannot stand in another `only`: write both limits in one".to_owned());
+            }
             Self::Phase(_) => container.is_some() || attempt.is_some(),
             Self::Event(_) | Self::EventSaying { .. } => attempt.is_some(),
             Self::Ready | Self::Unready => attempt.is_some() && container.is_none(),

@@ -211,7 +211,11 @@ fn only_counts_what_a_container_or_an_attempt_had() {
     assert_eq!(restarted(only(json!({ "signal": "SIGTERM" }), json!({ "attempt": 1 }))), "holds");
     assert_eq!(restarted(only(json!("ready"), json!({ "container": "target", "attempt": 2 }))), "holds");
     assert_eq!(restarted(only(json!("ready"), json!({ "container": "target", "attempt": 1 }))), "violated");
-    assert_eq!(restarted(only(json!("restart"), json!({ "pod": "other" }))), "inconclusive", "no such pod was seen");
+    assert_eq!(
+        restarted(only(json!("restart"), json!({ "pod": "other" }))),
+        "inconclusive",
+        "no such pod was seen"
+    );
 }
 
 #[test]
@@ -233,7 +237,9 @@ fn only_counts_what_came_after_a_step() {
 
 #[test]
 fn started_and_ended_are_told_by_the_status_and_events_by_what_they_say() {
-    let times = |of: serde_json::Value, count: u64| restarted(json!({ "times": { "of": of, "least": count, "most": count } }));
+    let times = |of: serde_json::Value, count: u64| {
+        restarted(json!({ "times": { "of": of, "least": count, "most": count } }))
+    };
     assert_eq!(times(json!("started"), 2), "holds");
     assert_eq!(times(json!("ended"), 0), "holds", "no revision showed an end");
     let says = |says: &str| {

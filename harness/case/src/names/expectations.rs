@@ -41,7 +41,9 @@ impl Places<'_> {
                 _ => "no target of the case".to_owned(),
             };
             let said = check_endpoint(endpoint, &self.endpoints(&targets), &whose);
-            said.map_err(|why| below(&[word], &why.replace("of the case has no endpoint", "of the case has an endpoint")))
+            said.map_err(|why| {
+                below(&[word], &why.replace("of the case has no endpoint", "of the case has an endpoint"))
+            })
         };
         match of {
             Occurrence::ProbeOf(endpoint) => at(endpoint, "probe-of"),
@@ -63,17 +65,27 @@ impl Places<'_> {
     fn targets(&self, pod: Option<&str>, container: Option<&str>) -> Vec<(&str, &str)> {
         let keys = self.pods.keys().chain(self.workloads.keys()).map(String::as_str);
         let keys = keys.filter(|key| pod.is_none_or(|wanted| wanted == *key));
-        let of = |key| self.of(key).into_iter().flat_map(move |(_, plans)| plans.keys().map(move |name| (key, name.as_str())));
+        let of = |key| {
+            self.of(key)
+                .into_iter()
+                .flat_map(move |(_, plans)| plans.keys().map(move |name| (key, name.as_str())))
+        };
         let all = keys.flat_map(of);
         all.filter(|(_, name)| container.is_none_or(|wanted| wanted == *name)).collect()
     }
 
-    fn limits(&self, pod: Option<&str>, container: Option<&str>, since: Option<&Since>) -> Result<(), String> {
+    fn limits(
+        &self,
+        pod: Option<&str>,
+        container: Option<&str>,
+        since: Option<&Since>,
+    ) -> Result<(), String> {
         let keys = || self.pods.keys().chain(self.workloads.keys()).map(String::as_str);
         if let Some(key) = pod.filter(|key| self.of(key).is_none()) {
             return Err(pin(&format!("the case has no pod `{key}`{}", there_is(key, keys())), &["pod"]));
         }
-        let meant = keys().filter(|key| pod.is_none_or(|wanted| wanted == *key)).filter_map(|key| self.of(key));
+        let meant =
+            keys().filter(|key| pod.is_none_or(|wanted| wanted == *key)).filter_map(|key| self.of(key));
         let names: Vec<&str> = meant.flat_map(|(spec, _)| containers(spec)).collect();
         if let Some(name) = container.filter(|name| !names.contains(name)) {
             let why = format!("no pod has a container `{name}`{}", there_is(name, names));
@@ -81,11 +93,18 @@ impl Places<'_> {
         }
         match since {
             Some(Since::Mark(name)) => {
-                let marks = || self.steps.iter().filter_map(|step| if let Step::Mark(of) = step { Some(of.name.as_str()) } else { None });
+                let marks = || {
+                    self.steps.iter().filter_map(|step| {
+                        if let Step::Mark(of) = step { Some(of.name.as_str()) } else { None }
+                    })
+                };
                 if marks().any(|mark| mark == name) {
                     return Ok(());
                 }
-                Err(pin(&format!("no step sets the mark `{name}`{}", there_is(name, marks())), &["since", "mark"]))
+                Err(pin(
+                    &format!("no step sets the mark `{name}`{}", there_is(name, marks())),
+                    &["since", "mark"],
+                ))
             }
             Some(Since::Step(by)) if !self.steps.iter().any(|step| is_done(step, *by)) => {
                 Err(pin("the case has no such step", &["since", "step"]))

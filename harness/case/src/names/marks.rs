@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use probity_model::expectation::{Expectation, Occurrence, Since};
-use probity_script::problem::pin;
 use probity_script::Plan;
+use probity_script::problem::pin;
 use serde_json::Value;
 
 use super::places::Places;
@@ -20,7 +20,9 @@ impl Places<'_> {
         let mut set: BTreeSet<String> = SIGNALS.iter().map(|signal| signal.to_lowercase()).collect();
         for (_, plan) in &plans {
             walk(plan, &mut |field, value| match field {
-                "since" => waited.extend(value.as_object().into_iter().flatten().map(|(name, _)| name.clone())),
+                "since" => {
+                    waited.extend(value.as_object().into_iter().flatten().map(|(name, _)| name.clone()))
+                }
                 "mark" => set.extend(value.as_str().map(str::to_owned)),
                 _ => {}
             });
@@ -34,7 +36,9 @@ impl Places<'_> {
             let mut unknown = None;
             walk(plan, &mut |field, value| {
                 let names = value.as_object().filter(|_| field == "since").into_iter().flatten();
-                unknown = unknown.take().or_else(|| names.map(|(name, _)| name.clone()).find(|name| !set.contains(name)));
+                unknown = unknown
+                    .take()
+                    .or_else(|| names.map(|(name, _)| name.clone()).find(|name| !set.contains(name)));
             });
             if let Some(name) = unknown.filter(|_| !by_command) {
                 let known = by_steps.iter().map(String::as_str).chain(["sigterm"]);
@@ -43,7 +47,11 @@ impl Places<'_> {
             }
         }
         waited.extend(expect.iter().flat_map(Expectation::occurrences).filter_map(mark_of));
-        let unused = self.steps.iter().enumerate().find_map(|(at, step)| Some((at, of_step(step)?)).filter(|(_, name)| !waited.contains(name)));
+        let unused = self
+            .steps
+            .iter()
+            .enumerate()
+            .find_map(|(at, step)| Some((at, of_step(step)?)).filter(|(_, name)| !waited.contains(name)));
         match unused {
             Some((at, name)) => {
                 let hint = there_is(&name, waited.iter().map(String::as_str));
@@ -60,7 +68,9 @@ impl Places<'_> {
         let written = |plan: &Plan| serde_json::to_value(plan).unwrap_or_default();
         let mut all = Vec::new();
         for (key, pod) in self.pods {
-            all.extend(pod.target.iter().map(|(name, plan)| (self.path(key, &["target", name]), written(plan))));
+            all.extend(
+                pod.target.iter().map(|(name, plan)| (self.path(key, &["target", name]), written(plan))),
+            );
         }
         for (key, of) in self.workloads {
             let plans = of.target.iter();
@@ -69,8 +79,12 @@ impl Places<'_> {
         for (at, step) in self.steps.iter().enumerate() {
             let at = at.to_string();
             match step {
-                Step::Change(of) => all.push((path(&["steps", &at, "change"]), serde_json::to_value(&of.to).unwrap_or_default())),
-                Step::Update(of) => all.extend(of.target.values().map(|plan| (path(&["steps", &at, "update"]), written(plan)))),
+                Step::Change(of) => all.push((
+                    path(&["steps", &at, "change"]),
+                    serde_json::to_value(&of.to).unwrap_or_default(),
+                )),
+                Step::Update(of) => all
+                    .extend(of.target.values().map(|plan| (path(&["steps", &at, "update"]), written(plan)))),
                 _ => {}
             }
         }

@@ -57,7 +57,7 @@ impl<'c> Places<'c> {
                 self.check_change(key, container, &of.to).map_err(|why| below(&["change", "to"], &why))
             }
             Step::Exec(_) => self.check_container(key, container).map_err(|why| below(&["exec"], &why)),
-            Step::Create(_) if self.pods.get(key).is_some_and(|pod| !pod.later) => {
+            Step::Create(_) if self.pods.get(key).is_some_and(|pod| !pod.later) && !self.is_removed(key) => {
                 let why = format!("pod `{key}` is created at the start: mark it with `later: true`");
                 Err(pin(&why, &["create"]))
             }
@@ -75,6 +75,12 @@ impl<'c> Places<'c> {
         }
     }
 
+    /// Whether a step removes a pod, so that another one can be created.
+    fn is_removed(&self, key: &str) -> bool {
+        let removes = |step: &&Step| matches!(step, Step::Delete(_) | Step::Evict(_));
+        self.steps.iter().filter(removes).any(|step| step.speaks_of().0.unwrap_or(ONLY) == key)
+    }
+
     fn check_wait(&self, wait: &Wait) -> Result<(), String> {
         let key = wait.workload.as_deref().or(wait.pod.as_deref()).unwrap_or(ONLY);
         self.check_container(key, wait.container.as_deref())?;
@@ -85,7 +91,8 @@ impl<'c> Places<'c> {
             one_of("a signal", signal, &SIGNALS, &["signal"])?;
         }
         if let Some(serving) = &wait.serving {
-            let services = || self.objects.iter().filter(|object| object["kind"] == "Service").filter_map(name);
+            let services =
+                || self.objects.iter().filter(|object| object["kind"] == "Service").filter_map(name);
             if !services().any(|service| service == serving.service) {
                 let hint = there_is(&serving.service, services());
                 let why = format!("the case has no Service `{}` under `objects`{hint}", serving.service);
@@ -97,9 +104,13 @@ impl<'c> Places<'c> {
             return Ok(());
         }
         let first = plans.keys().next().map(String::as_str);
-        let Some(target) = wait.container.as_deref().or(first).filter(|name| plans.contains_key(*name)) else {
+        let Some(target) = wait.container.as_deref().or(first).filter(|name| plans.contains_key(*name))
+        else {
             let hint = there_is("", plans.keys().map(String::as_str));
-            return Err(pin(&format!("only a container with a plan under `target` tells this{hint}"), &["container"]));
+            return Err(pin(
+                &format!("only a container with a plan under `target` tells this{hint}"),
+                &["container"],
+            ));
         };
         match &wait.asked {
             Some(asked) => {
@@ -152,7 +163,8 @@ impl<'c> Places<'c> {
     }
 
     fn check_object(&self, kind: &str, named: &str, step: &str) -> Result<(), String> {
-        let of_workloads = self.workloads.iter().filter(|(_, of)| of.kind() == kind).map(|(key, _)| key.as_str());
+        let of_workloads =
+            self.workloads.iter().filter(|(_, of)| of.kind() == kind).map(|(key, _)| key.as_str());
         let of_objects = self.objects.iter().filter(|object| object["kind"] == kind).filter_map(name);
         let known: Vec<&str> = of_workloads.chain(of_objects).collect();
         if known.contains(&named) {

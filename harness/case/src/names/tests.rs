@@ -36,20 +36,76 @@ fn a_good_case_is_good() {
 #[test]
 fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
     for (from, to, said) in [
-        ("failure-of: \"web:/ready\"", "failure-of: \"web:/redy\"", "line 15, column 26: no target of the case has an endpoint `web:/redy`; there is web:/live, web:/ready, web@connections; did you mean `web:/ready`?"),
-        ("at: \"web:/live\"", "at: \"wbe:/live\"", "line 9, column 42: target `app` has no endpoint `wbe:/live`; there is web:/live, web:/ready, web@connections; did you mean `web:/live`?"),
-        ("container: app, asked", "container: ap, asked", "line 9, column 22: pod `pod` has no container `ap`; there is app, beside; did you mean `app`?"),
-        ("container: app, asked", "container: beside, asked", "line 9, column 22: only a container with a plan under `target` tells this; there is app"),
-        ("container: app, asked", "pod: x, asked", "line 9, column 16: there is no pod `x`: the case has one pod, so leave `pod` out"),
-        ("phase: Running", "phase: Runing", "line 9, column 72: `Runing` is not a phase of pods (Pending, Running, Succeeded, Failed, Unknown); did you mean `Running`?"),
-        ("- mark: { name: broken }", "- mark: { name: brokn }", "line 7, column 3: no step and no answer sets the mark `broken`; there is brokn, sigterm; did you mean `brokn`?"),
-        ("paths: { /live: 503 }", "paths: { /lives: 503 }", "line 11, column 48: the plan has no `web:/lives` that could change; did you mean `web:/live`?"),
-        ("to: { listeners: { web:", "to: { listeners: { wbe:", "line 11, column 32: there is no listener `wbe` (there are: web); did you mean `web`?"),
-        ("wait: { signal: SIGTERM }", "wait: { signal: SIGTREM }", "line 12, column 19: `SIGTREM` is not a signal; did you mean `SIGTERM`?"),
-        ("verb: restart-kubelet", "verb: restart-kublet", "line 13, column 17: `restart-kublet` is not a verb for nodes (restart-kubelet, stop, start, kill, cut, heal, freeze, thaw); did you mean `restart-kubelet`?"),
-        ("container: app, since", "container: apps, since", "line 16, column 52: no pod has a container `apps`; there is app, beside; did you mean `app`?"),
-        ("since: { mark: broken }", "since: { mark: broke }", "line 16, column 72: no step sets the mark `broke`; there is broken; did you mean `broken`?"),
-        ("since: { mark: broken }", "since: { step: delete }", "line 16, column 72: the case has no such step"),
+        (
+            "failure-of: \"web:/ready\"",
+            "failure-of: \"web:/redy\"",
+            "line 15, column 26: no target of the case has an endpoint `web:/redy`; there is web:/live, web:/ready, web@connections; did you mean `web:/ready`?",
+        ),
+        (
+            "at: \"web:/live\"",
+            "at: \"wbe:/live\"",
+            "line 9, column 42: target `app` has no endpoint `wbe:/live`; there is web:/live, web:/ready, web@connections; did you mean `web:/live`?",
+        ),
+        (
+            "container: app, asked",
+            "container: ap, asked",
+            "line 9, column 22: pod `pod` has no container `ap`; there is app, beside; did you mean `app`?",
+        ),
+        (
+            "container: app, asked",
+            "container: beside, asked",
+            "line 9, column 22: only a container with a plan under `target` tells this; there is app",
+        ),
+        (
+            "container: app, asked",
+            "pod: x, asked",
+            "line 9, column 16: there is no pod `x`: the case has one pod, so leave `pod` out",
+        ),
+        (
+            "phase: Running",
+            "phase: Runing",
+            "line 9, column 72: `Runing` is not a phase of pods (Pending, Running, Succeeded, Failed, Unknown); did you mean `Running`?",
+        ),
+        (
+            "- mark: { name: broken }",
+            "- mark: { name: brokn }",
+            "line 7, column 3: no step and no answer sets the mark `broken`; there is brokn, sigterm; did you mean `brokn`?",
+        ),
+        (
+            "paths: { /live: 503 }",
+            "paths: { /lives: 503 }",
+            "line 11, column 48: the plan has no `web:/lives` that could change; did you mean `web:/live`?",
+        ),
+        (
+            "to: { listeners: { web:",
+            "to: { listeners: { wbe:",
+            "line 11, column 32: there is no listener `wbe` (there are: web); did you mean `web`?",
+        ),
+        (
+            "wait: { signal: SIGTERM }",
+            "wait: { signal: SIGTREM }",
+            "line 12, column 19: `SIGTREM` is not a signal; did you mean `SIGTERM`?",
+        ),
+        (
+            "verb: restart-kubelet",
+            "verb: restart-kublet",
+            "line 13, column 17: `restart-kublet` is not a verb for nodes (restart-kubelet, stop, start, kill, cut, heal, freeze, thaw); did you mean `restart-kubelet`?",
+        ),
+        (
+            "container: app, since",
+            "container: apps, since",
+            "line 16, column 52: no pod has a container `apps`; there is app, beside; did you mean `app`?",
+        ),
+        (
+            "since: { mark: broken }",
+            "since: { mark: broke }",
+            "line 16, column 72: no step sets the mark `broke`; there is broken; did you mean `broken`?",
+        ),
+        (
+            "since: { mark: broken }",
+            "since: { step: delete }",
+            "line 16, column 72: the case has no such step",
+        ),
         ("phase: Failed", "phase: Faild", "line 17, column 19: `Faild` is not a phase of pods"),
         ("of: { signal: SIGTERM }", "of: { signal: TERM }", "line 18, column 29: `TERM` is not a signal"),
     ] {
@@ -62,7 +118,10 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
 fn a_mark_that_nothing_waits_for_is_refused() {
     let text = "case: a/b\nstory: x\npod: { spec: { containers: [{ name: c }] } }\ntarget: { c: {} }\nsteps:\n  - mark: { name: broken }\n";
     let said = Case::read("f", text).err().map(|problem| problem.line()).unwrap_or_default();
-    assert!(said.starts_with("f, line 6, column 17: no plan and no expectation waits for the mark `broken`"), "{said}");
+    assert!(
+        said.starts_with("f, line 6, column 17: no plan and no expectation waits for the mark `broken`"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -71,7 +130,10 @@ fn limits_that_mean_nothing_are_refused() {
         ("what: restart", "`only` needs a `pod`"),
         ("what: { phase: Running }, container: app", "a phase is one of the pod"),
         ("what: ready, attempt: 1", "leave `attempt` out"),
-        ("what: { only: { what: ready, container: app } }, attempt: 1", "`only` cannot stand in another `only`"),
+        (
+            "what: { only: { what: ready, container: app } }, attempt: 1",
+            "`only` cannot stand in another `only`",
+        ),
     ] {
         let told = refused("never: { phase: Failed }", &format!("never: {{ only: {{ {only} }} }}"));
         assert!(told.contains(why), "{only}: {told}");
@@ -81,12 +143,22 @@ fn limits_that_mean_nothing_are_refused() {
 #[test]
 fn a_name_of_a_case_has_a_form_and_what_is_no_case_says_what_it_is() {
     let said = refused("case: mine/one", "case: My Case!");
-    assert!(said.starts_with("f, line 1, column 7: `My Case!` cannot name a case; a case is called `chapter/"), "{said}");
+    assert!(
+        said.starts_with("f, line 1, column 7: `My Case!` cannot name a case; a case is called `chapter/"),
+        "{said}"
+    );
     let told = |text: &str| Case::read("f", text).err().map(|problem| problem.line()).unwrap_or_default();
     let pod = "apiVersion: v1\nkind: Pod\nspec: { containers: [{ name: c }] }\n";
-    assert!(told(pod).starts_with("f, line 2, column 7: this is a Pod and no case: put a pod under `pod:`"), "{}", told(pod));
+    assert!(
+        told(pod).starts_with("f, line 2, column 7: this is a Pod and no case: put a pod under `pod:`"),
+        "{}",
+        told(pod)
+    );
     assert_eq!(told(""), "f: the case is empty");
-    assert!(told(&format!("{GOOD}---\ncase: a/c\n")).contains("a second document begins here; a file holds one case"));
+    assert!(
+        told(&format!("{GOOD}---\ncase: a/c\n"))
+            .contains("a second document begins here; a file holds one case")
+    );
     let said = refused("/live: 200", "/live: \"200\"");
     assert!(said.contains("a number is wanted here, and \"200\" is a text: leave out the quotes"), "{said}");
 }

@@ -136,8 +136,18 @@ mod tests {
 
     #[test]
     fn every_type_that_a_field_names_is_in_the_table() {
-        let plain =
-            ["text", "bool", "whole", "positive", "number", "port", "port-number", "signal", "quantity", "any"];
+        let plain = [
+            "text",
+            "bool",
+            "whole",
+            "positive",
+            "number",
+            "port",
+            "port-number",
+            "signal",
+            "quantity",
+            "any",
+        ];
         for (name, _, fields) in TYPES {
             for (field, kind, _) in listed(fields) {
                 let inner = kind.trim_matches(['[', ']', '{', '}']);

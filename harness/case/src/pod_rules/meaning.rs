@@ -65,7 +65,10 @@ fn unique(list: Option<&Value>, why: &str, path: &[String]) -> Result<(), String
 /// Whether a name can be that of a container: a label of DNS.
 fn is_label(name: &str) -> bool {
     let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    (1..=63).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-') && !name.ends_with('-')
+    (1..=63).contains(&name.len())
+        && name.bytes().all(plain)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
 }
 
 fn check_mounts(container: &Value, volumes: &[&str], path: &[String]) -> Result<(), String> {

@@ -71,9 +71,8 @@ fn of_workload(key: &str, workload: &Workload) -> String {
 }
 
 /// What is told of a container in its own way. What is replaced in a target is a hint of `probity lint`.
-const TOLD: [&str; 8] = [
-    "name", "image", "command", "args", "lifecycle", "startupProbe", "livenessProbe", "readinessProbe",
-];
+const TOLD: [&str; 8] =
+    ["name", "image", "command", "args", "lifecycle", "startupProbe", "livenessProbe", "readinessProbe"];
 
 fn of_container(container: &DescribedContainer<'_>) -> String {
     let image = match (container.plan, container.value["image"].as_str()) {

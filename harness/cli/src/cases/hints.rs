@@ -12,11 +12,39 @@ use super::pods::{self, DescribedContainer, Unanswered};
 
 /// The reasons of events of kubelets and controllers about pods.
 const REASONS: [&str; 33] = [
-    "BackOff", "Created", "DNSConfigForming", "DeadlineExceeded", "ErrImageNeverPull", "ErrImagePull", "Evicted",
-    "ExceededGracePeriod", "FailedCreatePodSandBox", "FailedKillPod", "FailedMount", "FailedPostStartHook",
-    "FailedPreStopHook", "FailedScheduling", "FailedSync", "Failed", "FailedToDrain", "HostPortConflict", "InspectFailed",
-    "Killing", "NetworkNotReady", "NodeNotReady", "OOMKilling", "Preempting", "ProbeWarning", "Pulled", "Pulling",
-    "SandboxChanged", "Scheduled", "Started", "TaintManagerEviction", "Unhealthy", "UnexpectedAdmissionError",
+    "BackOff",
+    "Created",
+    "DNSConfigForming",
+    "DeadlineExceeded",
+    "ErrImageNeverPull",
+    "ErrImagePull",
+    "Evicted",
+    "ExceededGracePeriod",
+    "FailedCreatePodSandBox",
+    "FailedKillPod",
+    "FailedMount",
+    "FailedPostStartHook",
+    "FailedPreStopHook",
+    "FailedScheduling",
+    "FailedSync",
+    "Failed",
+    "FailedToDrain",
+    "HostPortConflict",
+    "InspectFailed",
+    "Killing",
+    "NetworkNotReady",
+    "NodeNotReady",
+    "OOMKilling",
+    "Preempting",
+    "ProbeWarning",
+    "Pulled",
+    "Pulling",
+    "SandboxChanged",
+    "Scheduled",
+    "Started",
+    "TaintManagerEviction",
+    "Unhealthy",
+    "UnexpectedAdmissionError",
 ];
 
 /// A hint: its kind, a sentence, and the path of the field that it is about.
@@ -131,8 +159,13 @@ fn of_reasons(case: &Case) -> Vec<Hint> {
     }
     let unknown = found.into_iter().filter(|(reason, _)| !REASONS.contains(reason));
     let hint = |(reason, path): (&str, Vec<String>)| {
-        let near = nearest(reason, REASONS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        (HintKind::UnknownReason, format!("no event of Kubernetes is known to have the reason `{reason}`{near}"), path)
+        let near =
+            nearest(reason, REASONS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        (
+            HintKind::UnknownReason,
+            format!("no event of Kubernetes is known to have the reason `{reason}`{near}"),
+            path,
+        )
     };
     unknown.map(hint).collect()
 }
@@ -145,7 +178,7 @@ fn of_name(case: &Case, text: &str) -> Option<Hint> {
     })?;
     // The file of the book itself, or a new version of it.
     let own = of_book.text == text || of_book.cases.iter().any(|one| one.story == case.story);
-    let why = format!("the book has a case `{}`; call this one otherwise, or run it by --only-suite", case.name);
+    let why =
+        format!("the book has a case `{}`; call this one otherwise, or run it by --only-suite", case.name);
     (!own).then(|| (HintKind::NameOfTheBook, why, vec!["case".to_owned()]))
 }
-

@@ -45,7 +45,8 @@ fn is_file(id: &str) -> bool {
 fn of_file(path: &Path) -> Result<Exit, Failure> {
     let registry = book::registry()?;
     let file = book::read(path, &registry.catalogue)?;
-    let cases: Vec<String> = file.cases.iter().map(|case| of_case(&registry, Some(&file.source), case)).collect();
+    let cases: Vec<String> =
+        file.cases.iter().map(|case| of_case(&registry, Some(&file.source), case)).collect();
     output::out(&cases.join("\n"))
 }
 

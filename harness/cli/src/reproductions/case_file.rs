@@ -80,7 +80,9 @@ fn guesses(pod: &StandIn) -> Vec<String> {
             all.push(format!("{container}: {}", line.trim()));
         }
     }
-    all.push("every process starts at once, answers at once, and ends at once when it is told to stop".to_owned());
+    all.push(
+        "every process starts at once, answers at once, and ends at once when it is told to stop".to_owned(),
+    );
     all
 }
 
@@ -108,7 +110,7 @@ fn written(workload: &ChosenWorkload, pod: &StandIn, guesses: &[String], differs
         text += "# Different from the manifest:\n";
     }
     differs.iter().for_each(|line| text += &format!("#   {}\n", comment(line)));
-    let story = format!("{whose}, as it was pasted, with a target in the place of each image.");
+    let story = format!("This is {whose}, as it was pasted, with a target in the place of each image.");
     let spec = json!({ "spec": pod.pod.pod["spec"] });
     let plans: Map<String, Value> =
         pod.pod.target.iter().map(|(name, plan)| (name.clone(), plain_plan::of(plan))).collect();

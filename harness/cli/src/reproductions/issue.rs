@@ -40,7 +40,12 @@ impl Issue<'_> {
             ("The case", self.case()),
             ("How to see it again", self.again()),
         ];
-        parts.iter().map(|(title, text)| format!("### {title}\n\n{}\n\n", text.trim_end())).collect::<String>().trim_end().to_owned()
+        parts
+            .iter()
+            .map(|(title, text)| format!("### {title}\n\n{}\n\n", text.trim_end()))
+            .collect::<String>()
+            .trim_end()
+            .to_owned()
             + "\n"
     }
 
@@ -79,7 +84,8 @@ impl Issue<'_> {
             text += &format!("- API server {}, image {}\n", cell(&ground.server), cell(&ground.image));
             for (name, node) in &ground.nodes {
                 let known = [&node.kubelet, &node.runtime, &node.os_image, &node.kernel, &node.architecture];
-                let known: Vec<&str> = known.into_iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+                let known: Vec<&str> =
+                    known.into_iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
                 text += &format!("- node {}: {}\n", cell(name), cell(&known.join(", ")));
             }
         }
@@ -88,9 +94,8 @@ impl Issue<'_> {
 
     fn promised(&self) -> String {
         let violated = self.report.causes_of(Word::Violated);
-        let mut text: String = violated
-            .map(|clause| format!("- `{}`: {}\n", clause.id, cell(&clause.text)))
-            .collect();
+        let mut text: String =
+            violated.map(|clause| format!("- `{}`: {}\n", clause.id, cell(&clause.text))).collect();
         text += "\nWhat follows from the settings by arithmetic:\n\n";
         self.reproduction.cases.iter().for_each(|case| text += &block("text", &case_text::of(case)));
         text
@@ -105,7 +110,9 @@ impl Issue<'_> {
     fn manifest(&self) -> String {
         let mut text = String::new();
         for history in self.histories {
-            for (_, manifest) in probity_model::Timeline::of(history).pods.iter().filter_map(|pod| pod.created) {
+            for (_, manifest) in
+                probity_model::Timeline::of(history).pods.iter().filter_map(|pod| pod.created)
+            {
                 let yaml = serde_saphyr::to_string(&without_token(manifest)).unwrap_or_default();
                 text += &folded("Pod", &block("yaml", &yaml));
             }
@@ -129,8 +136,10 @@ impl Issue<'_> {
         let ran = self.report.command.join(" ");
         let folder = self.folder.display();
         let histories = self.report.cases.iter().filter_map(|case| case.history.as_ref());
-        let judge: String = histories.map(|history| format!("probity judge {folder}/{}\n", history.file)).collect();
-        block("console", &format!("{ran}\n{judge}")) + "\nThe history that the last command judges needs no cluster; attach it.\n"
+        let judge: String =
+            histories.map(|history| format!("probity judge {folder}/{}\n", history.file)).collect();
+        block("console", &format!("{ran}\n{judge}"))
+            + "\nThe history that the last command judges needs no cluster; attach it.\n"
     }
 }
 
@@ -141,7 +150,8 @@ fn block(language: &str, text: &str) -> String {
         fence.push('`');
     }
     // In a fenced block nothing is HTML, so only control characters are taken out.
-    let plain: String = text.trim_end().chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
+    let plain: String =
+        text.trim_end().chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
     format!("{fence}{language}\n{plain}\n{fence}\n")
 }
 

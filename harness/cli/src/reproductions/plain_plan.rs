@@ -35,14 +35,19 @@ fn simple(value: Value) -> Value {
         Value::Array(steps) => {
             let mut steps: Vec<Value> = steps.into_iter().map(simple).collect();
             match steps.as_mut_slice() {
-                [only] if only.as_object().is_some_and(|step| step.len() == 1 && step.contains_key("answer")) => {
+                [only]
+                    if only
+                        .as_object()
+                        .is_some_and(|step| step.len() == 1 && step.contains_key("answer")) =>
+                {
                     only["answer"].take()
                 }
                 _ => Value::Array(steps),
             }
         }
         Value::Object(fields) => {
-            let fields: Map<String, Value> = fields.into_iter().map(|(field, value)| (field, simple(value))).collect();
+            let fields: Map<String, Value> =
+                fields.into_iter().map(|(field, value)| (field, simple(value))).collect();
             match fields.get("status") {
                 Some(status) if fields.len() == 1 => status.clone(),
                 _ => Value::Object(fields),

@@ -32,7 +32,9 @@ pub fn course_in_words(history: &History) -> Vec<String> {
             }
         }
         let events = pod.events.iter();
-        entries.extend(events.map(|event| Entry::Line(event.id, format!("event {}: {}", event.reason, event.message))));
+        entries.extend(
+            events.map(|event| Entry::Line(event.id, format!("event {}: {}", event.reason, event.message))),
+        );
         for container in &pod.containers {
             for attempt in &container.attempts {
                 of_attempt(attempt, &container.name, &mut entries);
@@ -76,7 +78,8 @@ fn of_attempt(attempt: &Attempt<'_>, container: &str, entries: &mut Vec<Entry>) 
 fn answer(attempt: &Attempt<'_>, container: &str, probe: &Probe<'_>) -> String {
     let kinds: Vec<&str> = probe.kinds.iter().map(|kind| kind.word()).collect();
     let at = probe.endpoint.map(|at| format!(" at {at}")).unwrap_or_default();
-    let status = attempt.request(probe).and_then(|asked| asked.answer.as_ref()).map(|answer| answer.answer.clone());
+    let status =
+        attempt.request(probe).and_then(|asked| asked.answer.as_ref()).map(|answer| answer.answer.clone());
     let said = status.unwrap_or_else(|| {
         match probe.passed {
             Some(true) => "success",
@@ -119,9 +122,9 @@ fn lines(run: &Timeline<'_>, entries: Vec<Entry>) -> Vec<String> {
         }
     }
     close(&mut open, &mut lines);
-    let ended = run.history.events().find(|(_, event)| {
-        matches!(&event.what, Happening::Deed(deed) if matches!(deed.did, Did::Over { .. }))
-    });
+    let ended = run.history.events().find(
+        |(_, event)| matches!(&event.what, Happening::Deed(deed) if matches!(deed.did, Did::Over { .. })),
+    );
     if let Some((id, _)) = ended {
         lines.push(format!("{}  the case was over", at(id)));
     }
