@@ -214,11 +214,11 @@ fn one_of(field: &str, value: &Value, words: &[&str]) -> Option<String> {
         return None;
     }
     let hint = did_you_mean(written, words.iter().copied());
-    let words = if words.len() > 8 { "the name of a signal".to_owned() } else { words.join(", ") };
-    Some(
-        format!("`{field}` is one of {words}, not {}{hint}", shown(value))
-            .replace("one of the name", "the name"),
-    )
+    let wanted = match words.len() {
+        0..=8 => format!("one of {}", words.join(", ")),
+        _ => "the name of a signal".to_owned(),
+    };
+    Some(format!("`{field}` is {wanted}, not {}{hint}", shown(value)))
 }
 
 /// A value as a sentence shows it.

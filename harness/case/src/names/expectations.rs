@@ -35,15 +35,12 @@ impl Places<'_> {
     fn words_of(&self, of: &Occurrence, pod: Option<&str>, container: Option<&str>) -> Result<(), String> {
         let at = |endpoint: &Endpoint, word: &str| {
             let targets = self.targets(pod, container);
-            let whose = match (pod, container) {
-                (_, Some(name)) => format!("target `{name}`"),
-                (Some(key), _) => format!("pod `{key}`"),
-                _ => "no target of the case".to_owned(),
+            let nobody = match (pod, container) {
+                (_, Some(name)) => format!("target `{name}` has no endpoint"),
+                (Some(key), _) => format!("pod `{key}` has no endpoint"),
+                _ => "no target of the case has an endpoint".to_owned(),
             };
-            let said = check_endpoint(endpoint, &self.endpoints(&targets), &whose);
-            said.map_err(|why| {
-                below(&[word], &why.replace("of the case has no endpoint", "of the case has an endpoint"))
-            })
+            check_endpoint(endpoint, &self.endpoints(&targets), &nobody).map_err(|why| below(&[word], &why))
         };
         match of {
             Occurrence::ProbeOf(endpoint) => at(endpoint, "probe-of"),

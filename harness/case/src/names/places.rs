@@ -115,7 +115,7 @@ impl<'c> Places<'c> {
         match &wait.asked {
             Some(asked) => {
                 let known = self.endpoints(&[(key, target)]);
-                check_endpoint(&asked.at, &known, &format!("target `{target}`"))
+                check_endpoint(&asked.at, &known, &format!("target `{target}` has no endpoint"))
                     .map_err(|why| below(&["asked", "at"], &why))
             }
             None => Ok(()),
@@ -212,8 +212,8 @@ fn plan_endpoints(plan: &Plan) -> BTreeSet<Endpoint> {
     all
 }
 
-/// Refuses an endpoint that no plan has: nothing is ever counted for it.
-pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, whose: &str) -> Result<(), String> {
+/// Refuses an endpoint that no plan has: nothing is ever counted for it. `nobody` says who lacks it.
+pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: &str) -> Result<(), String> {
     if known.contains(of) {
         return Ok(());
     }
@@ -227,7 +227,7 @@ pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, whose: &
     let texts: Vec<String> = known.iter().map(Endpoint::to_string).collect();
     // Ports and signals are rarely meant: what is offered are requests and commands.
     let asked = texts.iter().map(String::as_str).filter(|text| !text.ends_with("@listen") && *text != "stop");
-    Err(pin(&format!("{whose} has no endpoint `{of}`{}", there_is(&of.to_string(), asked)), NOWHERE))
+    Err(pin(&format!("{nobody} `{of}`{}", there_is(&of.to_string(), asked)), NOWHERE))
 }
 
 /// The path to the value itself.

@@ -1,5 +1,7 @@
 //! What is refused, by one table.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use crate::case::Case;
 
 const GOOD: &str = "\

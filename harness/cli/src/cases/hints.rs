@@ -3,6 +3,8 @@
 //! A case may want exactly that (a probe of a port where nothing listens is a fine case), so hints fail nothing unless
 //! `--strict` is given, and a case can acknowledge the kinds that it means, each with the reason.
 
+use std::sync::LazyLock;
+
 use probity_case::{Case, HintKind, Step};
 use probity_model::expectation::Occurrence;
 use probity_script::problem::{Problem, nearest};
@@ -172,13 +174,15 @@ fn of_reasons(case: &Case) -> Vec<Hint> {
 
 /// A case of one's own that is called as one of the book: both cannot run together.
 fn of_name(case: &Case, text: &str) -> Option<Hint> {
-    let of_book = probity_suites::cases().ok()?.into_iter().find(|file| {
-        let same = |one: &Case| one.name == case.name;
-        file.cases.iter().any(same)
-    })?;
+    let same = |one: &Case| one.name == case.name;
+    let of_book = BOOK.iter().find(|file| file.cases.iter().any(same))?;
     // The file of the book itself, or a new version of it.
     let own = of_book.text == text || of_book.cases.iter().any(|one| one.story == case.story);
     let why =
         format!("the book has a case `{}`; call this one otherwise, or run it by --only-suite", case.name);
     (!own).then(|| (HintKind::NameOfTheBook, why, vec!["case".to_owned()]))
 }
+
+/// The cases of the book, read once.
+static BOOK: LazyLock<Vec<probity_suites::CaseFile>> =
+    LazyLock::new(|| probity_suites::cases().unwrap_or_default());
