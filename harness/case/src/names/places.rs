@@ -221,17 +221,14 @@ pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: 
         let star = Endpoint::Of { listener: listener.clone(), name: "*".to_owned() };
         if known.contains(&star) {
             let why = format!("the plan answers `{of}` by `*`, and counts it there: write `{star}`");
-            return Err(pin(&why, NOWHERE));
+            return Err(why);
         }
     }
     let texts: Vec<String> = known.iter().map(Endpoint::to_string).collect();
     // Ports and signals are rarely meant: what is offered are requests and commands.
     let asked = texts.iter().map(String::as_str).filter(|text| !text.ends_with("@listen") && *text != "stop");
-    Err(pin(&format!("{nobody} `{of}`{}", there_is(&of.to_string(), asked)), NOWHERE))
+    Err(format!("{nobody} `{of}`{}", there_is(&of.to_string(), asked)))
 }
-
-/// The path to the value itself.
-const NOWHERE: &[&str] = &[];
 
 /// The name of an object as the case writes it.
 fn name(object: &Value) -> Option<&str> {
