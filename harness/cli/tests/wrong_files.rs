@@ -155,14 +155,14 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
             "failure-restarts-container]",
             "failure-restarts-container, probe.startup.gates-liveness]",
             "cannot-apply",
-            "line 3, column 54: the clause `probe.startup.gates-liveness` cannot apply to this case, since no container has a \
+            "line 3, column 53: the clause `probe.startup.gates-liveness` cannot apply to this case, since no container has a \
              startup probe",
         ),
         (
             "port: 8080 } }\n",
             "port: wbe } }\n        ports: [{ name: web, containerPort: 8080 }]\n",
             "undeclared-port",
-            "line 8, column 51: container `target` has no port `wbe`, it has web; did you mean `web`?",
+            "line 8, column 56: container `target` has no port `wbe`, it has web; did you mean `web`?",
         ),
         (
             "    containers:",
@@ -174,7 +174,7 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
             "target:\n  target:",
             "expect: [{ never: { event: Unhealty } }]\ntarget:\n  target:",
             "unknown-reason",
-            "line 9, column 11: no event of Kubernetes is known to have the reason `Unhealty`; did you mean `Unhealthy`?",
+            "line 9, column 10: no event of Kubernetes is known to have the reason `Unhealty`; did you mean `Unhealthy`?",
         ),
         (
             "case: mine/one",
@@ -194,7 +194,7 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
     let said = lint_text(&format!("{GOOD}acknowledged: {{ endless-init: it is meant }}\n"));
     assert!(said.err.contains("there is no hint `endless-init` that could be acknowledged"), "{}", said.err);
     let said = lint_text(&format!("{GOOD}acknowledged: {{ endless-init: \"\" }}\n"));
-    refused(&said, "case.yaml, line 11, column 31: say why this is meant");
+    refused(&said, "case.yaml, line 11, column 17: say why this is meant");
     let said = lint_text(&format!("{GOOD}acknowledged: {{ endles-init: x }}\n"));
     assert!(said.status == 2 && said.err.contains("did you mean `endless-init`?"), "{}", said.err);
 }
@@ -204,7 +204,7 @@ fn a_clause_without_a_judge_is_refused() {
     let said = lint("restarts-container]", "restarts-container, probe.readiness.vs-startup-advice]");
     refused(
         &said,
-        "case.yaml, line 3, column 54: the clause `probe.readiness.vs-startup-advice` has no judge: ",
+        "case.yaml, line 3, column 53: the clause `probe.readiness.vs-startup-advice` has no judge: ",
     );
 }
 

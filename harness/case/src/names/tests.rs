@@ -49,22 +49,22 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "container: app, asked",
             "container: ap, asked",
-            "line 9, column 22: pod `pod` has no container `ap`; there is app, beside; did you mean `app`?",
+            "line 9, column 24: pod `pod` has no container `ap`; there is app, beside; did you mean `app`?",
         ),
         (
             "container: app, asked",
             "container: beside, asked",
-            "line 9, column 22: only a container with a plan under `target` tells this; there is app",
+            "line 9, column 24: only a container with a plan under `target` tells this; there is app",
         ),
         (
             "container: app, asked",
             "pod: x, asked",
-            "line 9, column 16: there is no pod `x`: the case has one pod, so leave `pod` out",
+            "line 9, column 18: there is no pod `x`: the case has one pod, so leave `pod` out",
         ),
         (
             "phase: Running",
             "phase: Runing",
-            "line 9, column 72: `Runing` is not a phase of pods (Pending, Running, Succeeded, Failed, Unknown); did you mean `Running`?",
+            "line 9, column 74: `Runing` is not a phase of pods (Pending, Running, Succeeded, Failed, Unknown); did you mean `Running`?",
         ),
         (
             "- mark: { name: broken }",
@@ -74,39 +74,39 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "paths: { /live: 503 }",
             "paths: { /lives: 503 }",
-            "line 11, column 48: the plan has no `web:/lives` that could change; did you mean `web:/live`?",
+            "line 11, column 58: the plan has no `web:/lives` that could change; did you mean `web:/live`?",
         ),
         (
             "to: { listeners: { web:",
             "to: { listeners: { wbe:",
-            "line 11, column 32: there is no listener `wbe` (there are: web); did you mean `web`?",
+            "line 11, column 34: there is no listener `wbe` (there are: web); did you mean `web`?",
         ),
         (
             "wait: { signal: SIGTERM }",
             "wait: { signal: SIGTREM }",
-            "line 12, column 19: `SIGTREM` is not a signal; did you mean `SIGTERM`?",
+            "line 12, column 21: `SIGTREM` is not a signal; did you mean `SIGTERM`?",
         ),
         (
             "verb: restart-kubelet",
             "verb: restart-kublet",
-            "line 13, column 17: `restart-kublet` is not a verb for nodes (restart-kubelet, stop, start, kill, cut, heal, freeze, thaw); did you mean `restart-kubelet`?",
+            "line 13, column 19: `restart-kublet` is not a verb for nodes (restart-kubelet, stop, start, kill, cut, heal, freeze, thaw); did you mean `restart-kubelet`?",
         ),
         (
             "container: app, since",
             "container: apps, since",
-            "line 16, column 52: no pod has a container `apps`; there is app, beside; did you mean `app`?",
+            "line 16, column 54: no pod has a container `apps`; there is app, beside; did you mean `app`?",
         ),
         (
             "since: { mark: broken }",
             "since: { mark: broke }",
-            "line 16, column 72: no step sets the mark `broke`; there is broken; did you mean `broken`?",
+            "line 16, column 74: no step sets the mark `broke`; there is broken; did you mean `broken`?",
         ),
         (
             "since: { mark: broken }",
             "since: { step: delete }",
-            "line 16, column 72: the case has no such step",
+            "line 16, column 74: the case has no such step",
         ),
-        ("phase: Failed", "phase: Faild", "line 17, column 19: `Faild` is not a phase of pods"),
+        ("phase: Failed", "phase: Faild", "line 17, column 21: `Faild` is not a phase of pods"),
         ("of: { signal: SIGTERM }", "of: { signal: TERM }", "line 18, column 29: `TERM` is not a signal"),
     ] {
         let told = refused(from, to);

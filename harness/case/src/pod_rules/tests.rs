@@ -44,7 +44,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "periodSeconds: 1",
             "periodSecond: 1",
-            "line 14, column 65: a probe has no field `periodSecond`; did you mean `periodSeconds`?",
+            "line 14, column 79: a probe has no field `periodSecond`; did you mean `periodSeconds`?",
         ),
         (
             "periodSeconds: 1",
@@ -118,7 +118,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "- name: beside",
             "- nme: beside",
-            "line 16, column 9: a container has no field `nme`; did you mean `name`?",
+            "line 16, column 14: a container has no field `nme`; did you mean `name`?",
         ),
         ("- name: beside", "- image: nginx", "line 16, column 9: a container needs a `name`"),
         (
@@ -140,7 +140,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "terminationGracePeriodSeconds: 5",
             "terminationGracePeriodSeconds: 2",
-            "line 13, column 60: the hook sleeps for 3 s, and the pod has 2 s of grace",
+            "line 13, column 51: the hook sleeps for 3 s, and the pod has 2 s of grace",
         ),
         (
             "terminationGracePeriodSeconds: 5",
@@ -150,20 +150,20 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "name: data, mountPath",
             "name: date, mountPath",
-            "line 12, column 33: the pod has no volume `date`; under `volumes` it has data; did you mean `data`?",
+            "line 12, column 32: the pod has no volume `date`; under `volumes` it has data; did you mean `data`?",
         ),
         ("value: one", "value: 1", "line 11, column 33: `value` is a text, and 1 is none: write \"1\""),
         (
             "{ name: first }",
             "{ name: first, startupProbe: { tcpSocket: { port: 1 } } }",
-            "line 7, column 36: an init container that ends has no `startupProbe`",
+            "line 7, column 37: an init container that ends has no `startupProbe`",
         ),
         (
             "containerPort: 8080",
             "containerPort: web",
-            "line 10, column 44: `containerPort` is a number from 1 to 65535, not \"web\"",
+            "line 10, column 45: `containerPort` is a number from 1 to 65535, not \"web\"",
         ),
-        ("containerPort: 8080", "port: 8080", "line 10, column 29: a port has no field `port`"),
+        ("containerPort: 8080", "port: 8080", "line 10, column 36: a port has no field `port`"),
     ] {
         let told = refused(from, to);
         assert!(told.starts_with(&format!("f, {said}")), "{from} -> {to}\n  wanted {said}\n  got    {told}");
