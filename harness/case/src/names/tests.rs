@@ -67,9 +67,9 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
             "line 9, column 74: `Runing` is not a phase of pods (Pending, Running, Succeeded, Failed, Unknown); did you mean `Running`?",
         ),
         (
-            "- mark: { name: broken }",
-            "- mark: { name: brokn }",
-            "line 7, column 3: no step and no answer sets the mark `broken`; there is brokn, sigterm; did you mean `brokn`?",
+            "since: { broken: 0s.. }",
+            "since: { brokn: 0s.. }",
+            "line 6, column 3: no step and no answer sets the mark `brokn`; there is broken, sigterm; did you mean `broken`?",
         ),
         (
             "paths: { /live: 503 }",

@@ -148,7 +148,10 @@ pod:
         let said =
             told("Pod is invalid", &[("spec.containers[1].livenessProbe.periodSeconds", "must be positive")]);
         let place = "case.yaml, line 8, column 73: the API server rejects this pod: ";
-        assert_eq!(said, [format!("{place}spec.containers[1].livenessProbe.periodSeconds: must be positive")]);
+        assert_eq!(
+            said,
+            [format!("{place}spec.containers[1].livenessProbe.periodSeconds: must be positive")]
+        );
     }
 
     #[test]
