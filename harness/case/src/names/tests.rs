@@ -119,7 +119,7 @@ fn a_mark_that_nothing_waits_for_is_refused() {
     let text = "case: a/b\nstory: x\npod: { spec: { containers: [{ name: c }] } }\ntarget: { c: {} }\nsteps:\n  - mark: { name: broken }\n";
     let said = Case::read("f", text).err().map(|problem| problem.line()).unwrap_or_default();
     assert!(
-        said.starts_with("f, line 6, column 17: no plan and no expectation waits for the mark `broken`"),
+        said.starts_with("f, line 6, column 19: no plan and no expectation waits for the mark `broken`"),
         "{said}"
     );
 }

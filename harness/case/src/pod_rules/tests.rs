@@ -192,7 +192,7 @@ workloads:
     );
     let said = told("replicas", "replica").unwrap_err();
     assert!(
-        said.starts_with("f, line 7, column 9: a Deployment's spec has no field `replica`; did you mean"),
+        said.starts_with("f, line 7, column 18: a Deployment's spec has no field `replica`; did you mean"),
         "{said}"
     );
 }
