@@ -37,7 +37,7 @@ const fn word(word: &'static str, holds: fn(&Subject<'_>) -> bool, absent: &'sta
     Word { word, holds, absent }
 }
 
-/// The words.
+/// The words. What a number is compared with is the default of the Kubernetes API reference.
 const WORDS: &[Word] = &[
     word("startup", |of| of.has("startupProbe"), "no container has a startup probe"),
     word("liveness", |of| of.has("livenessProbe"), "no container has a liveness probe"),
