@@ -5,6 +5,7 @@
 //! planted defects they notice, what upstream's own specs check of them, and where their sources can be read. Everything
 //! is embedded into the program. Judges are pure functions over a timeline: none of them sleeps, polls or reads a clock.
 
+mod applies;
 mod container_state;
 #[cfg(test)]
 mod coverage;
@@ -34,6 +35,7 @@ use probity_case::Case;
 use probity_model::{Catalogue, Judge, Registry};
 use probity_script::problem::Problem;
 
+pub use applies::{cannot_apply, looks_at};
 pub use defects::{defects, real_defects};
 pub use sources::{Sources, sources};
 pub use upstream::{Check, Upstream, upstream};

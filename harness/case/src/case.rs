@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_document as document;
 use probity_model::clause::{Catalogue, ClauseId, Need};
 use probity_model::expectation::Expectation;
-use probity_script::problem::{Problem, nearest, pin};
+use probity_script::problem::{Problem, pin};
 use probity_script::{Plan, Span};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::hint::HintKind;
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
+use crate::names::{Places, below, containers, did_you_mean};
+use crate::pod_rules;
 use crate::role::{self, ContainerRole};
 use crate::step::Step;
 use crate::workload::Workload;
@@ -48,6 +51,8 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// Expectations that no clause covers.
     pub expect: Vec<Expectation>,
+    /// Hints of `probity lint` that it means to get, each with the reason.
+    pub acknowledged: BTreeMap<HintKind, String>,
 }
 
 /// A pod of a case.
@@ -120,6 +125,9 @@ pub struct WrittenCase {
     /// Expectations that no clause covers.
     #[serde(default)]
     expect: Vec<Expectation>,
+    /// Hints of `probity lint` that are meant, each with the reason.
+    #[serde(default)]
+    acknowledged: BTreeMap<HintKind, String>,
 }
 
 impl Case {
@@ -129,6 +137,7 @@ impl Case {
     ///
     /// If the text is no case, or its parts do not fit together, with line and column.
     pub fn read(source: &str, text: &str) -> Result<Vec<Self>, Box<Problem>> {
+        check_kind(source, text)?;
         let axes = matrix::axes(source, text)?;
         matrix::combinations(&axes)
             .into_iter()
@@ -149,21 +158,34 @@ impl Case {
         Self::of(written, &Variant::new())
     }
 
-    /// Checks that the clauses of a case exist.
+    /// Checks that the clauses of a case exist and have judges.
     ///
     /// # Errors
     ///
     /// If one does not, with its place in the text.
     pub fn check_clauses(&self, catalogue: &Catalogue, source: &str, text: &str) -> Result<(), Box<Problem>> {
-        let Some(at) = self.judges.iter().position(|id| catalogue.get(id).is_none()) else { return Ok(()) };
-        let wrong = self.judges[at].as_str();
-        let hint = nearest_hint(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
-        let why = pin(&format!("there is no clause `{wrong}`{hint}"), &["judges".to_owned(), at.to_string()]);
-        Err(Box::new(document::misfit(source, text, &why)))
+        for (at, id) in self.judges.iter().enumerate() {
+            let wrong = id.as_str();
+            let why = match catalogue.get(id) {
+                None => {
+                    let hint = did_you_mean(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
+                    format!("there is no clause `{wrong}`{hint}")
+                }
+                Some(clause) => match &clause.untestable {
+                    Some(why) => format!("the clause `{wrong}` has no judge: {why}"),
+                    None => continue,
+                },
+            };
+            let why = pin(&why, &["judges".to_owned(), at.to_string()]);
+            return Err(Box::new(document::misfit(source, text, &why)));
+        }
+        Ok(())
     }
 
     fn of(written: WrittenCase, variant: &Variant) -> Result<Self, String> {
         let mut pods = written.pods;
+        let single = written.pod.is_some();
+        check_name(&written.case)?;
         match written.pod {
             Some(_) if !pods.is_empty() => return Err(pin("write either `pod` or `pods`", &["pod"])),
             Some(pod) => {
@@ -177,7 +199,7 @@ impl Case {
         if written.story.trim().is_empty() {
             return Err(pin("the story is empty: say why this arrangement would expose a fault", &["story"]));
         }
-        let path = |key: &str| if key == ONLY { vec![] } else { vec!["pods".to_owned(), key.to_owned()] };
+        let path = |key: &str| if single { vec![] } else { vec!["pods".to_owned(), key.to_owned()] };
         for (key, pod) in &pods {
             check_pod(pod, &path(key))?;
         }
@@ -198,12 +220,18 @@ impl Case {
             }
             workload.check(key)?;
         }
+        let places = Places::new(&pods, &written.workloads, &written.objects, &written.steps, single);
         for (at, step) in written.steps.iter().enumerate() {
-            step.check(&pods, &written.workloads)
-                .map_err(|why| pin(&why, &["steps".to_owned(), at.to_string()]))?;
+            let checked = step.check(&pods, &written.workloads).and_then(|()| places.check_step(step));
+            checked.map_err(|why| below(&["steps", &at.to_string()], &why))?;
         }
         for (at, expectation) in written.expect.iter().enumerate() {
-            expectation.check().map_err(|why| pin(&why, &["expect".to_owned(), at.to_string()]))?;
+            let checked = expectation.check().and_then(|()| places.check_expectation(expectation));
+            checked.map_err(|why| below(&["expect", &at.to_string()], &why))?;
+        }
+        places.check_marks(&written.expect)?;
+        if let Some((kind, _)) = written.acknowledged.iter().find(|(_, because)| because.trim().is_empty()) {
+            return Err(pin("say why this is meant", &["acknowledged", kind.word()]));
         }
         Ok(Self {
             name: matrix::name(&written.case, variant),
@@ -219,6 +247,7 @@ impl Case {
             objects: written.objects,
             steps: written.steps,
             expect: written.expect,
+            acknowledged: written.acknowledged,
         })
     }
 
@@ -234,55 +263,61 @@ impl Case {
     pub fn most_pods(&self) -> u64 {
         self.pods.len() as u64 + self.workloads.values().map(Workload::most_pods).sum::<u64>()
     }
+}
 
-    /// How long it takes, for the order of a run and its forecast: what the author says, or what the steps add up to.
-    #[must_use]
-    pub fn forecast(&self) -> Span {
-        self.takes.unwrap_or_else(|| {
-            let steps: u64 = self.steps.iter().map(|step| step.forecast().micros()).sum();
-            Span::from_micros(steps + 4_000_000)
-        })
+/// Refuses a file that is no case but something that people paste.
+fn check_kind(source: &str, text: &str) -> Result<(), Box<Problem>> {
+    let at_start = |field: &str| text.lines().find_map(|line| line.strip_prefix(field)).map(str::trim);
+    let (Some(kind), Some(_), None) = (at_start("kind:"), at_start("apiVersion:"), at_start("case:")) else {
+        return Ok(());
+    };
+    let why = format!(
+        "this is a {kind} and no case: put a pod under `pod:` of a case, or give the file to `probity try` or \
+         `probity reproduce`"
+    );
+    Err(Box::new(document::misfit(source, text, &pin(&why, &["kind"]))))
+}
+
+/// Refuses a name that could not be one of a file and a test.
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c))
+    };
+    if name.contains('/') && name.split('/').all(plain) {
+        return Ok(());
     }
+    let why = "a case is called `chapter/what-it-shows`: at least two words with a slash between them, of letters, digits, \
+               dashes, dots and underscores";
+    Err(pin(&format!("`{name}` cannot name a case; {why}"), &["case"]))
 }
 
 /// What can be said of a pod without a server: its shape, and whether the plans name its containers.
 fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
     let at = |rest: &[&str]| [path, &rest.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>()].concat();
-    let Some(spec) = pod.pod.get("spec").and_then(Value::as_object) else {
-        return Err(pin("a pod needs a `spec`", &at(&["pod"])));
-    };
     if let Some(kind) = pod.pod.get("kind").and_then(Value::as_str)
         && kind != "Pod"
     {
         return Err(pin(&format!("this is a {kind}; only a Pod can stand here"), &at(&["pod", "kind"])));
     }
-    check_containers("pod", spec, &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
-}
-
-/// The known word that is most like a wrong one, as the end of a sentence; empty if none is like it.
-pub(super) fn nearest_hint<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    nearest(wrong, known).map(|near| format!("; the nearest is `{near}`")).unwrap_or_default()
+    pod_rules::check(&pod.pod, false, &at(&["pod"]))?;
+    check_containers("pod", &pod.pod["spec"], &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
 }
 
 /// Whether a spec of pods has containers, and the plans name them.
 pub(super) fn check_containers(
     what: &str,
-    spec: &Map<String, Value>,
+    spec: &Value,
     plans: &BTreeMap<String, Plan>,
     at_spec: &[String],
     at_plans: &[String],
 ) -> Result<(), String> {
-    let names: Vec<&str> = ["initContainers", "containers"]
-        .iter()
-        .filter_map(|list| spec.get(*list)?.as_array())
-        .flatten()
-        .filter_map(|container| container.get("name")?.as_str())
-        .collect();
+    let names: Vec<&str> = containers(spec).collect();
     if names.is_empty() {
         return Err(pin(&format!("a {what} needs at least one container with a name"), at_spec));
     }
     if let Some(name) = plans.keys().find(|name| !names.contains(&name.as_str())) {
-        let hint = nearest_hint(name, names.iter().copied());
+        let hint = did_you_mean(name, names.iter().copied());
         let path = [at_plans, std::slice::from_ref(name)].concat();
         return Err(pin(&format!("the {what} has no container `{name}`{hint}"), &path));
     }

@@ -9,17 +9,23 @@
 //! [`wait`] whether a history has what a step waits for. The crate reads no file and knows no cluster.
 
 mod case;
+pub mod forecast;
+mod hint;
 pub mod manifest;
 mod matrix;
 mod name;
+pub mod names;
 mod placement;
+pub mod pod_rules;
 mod role;
 mod step;
+mod step_words;
 pub mod wait;
 mod waiting;
 mod workload;
 
 pub use case::{Case, CasePod, ONLY, WrittenCase};
+pub use hint::HintKind;
 pub use matrix::masked;
 pub use name::{CaseName, Profile};
 pub use placement::{Placement, Toleration};
@@ -27,6 +33,7 @@ pub use step::{
     ChangeStep, ContainerRef, DeleteStep, EphemeralStep, ExecStep, MarkStep, MetricsStep, NodeStep,
     PatchStep, ScaleStep, Step, TryStep,
 };
+pub use step_words::flow;
 pub use waiting::{AskedCondition, EventCondition, ServingCondition, Wait};
 pub use workload::{KINDS as WORKLOAD_KINDS, UpdateStep, Workload};
 

@@ -184,7 +184,10 @@ pod:
             said,
             "f, line 3, column 34: a kind of container is `main` or `sidecar`, not \"sidcar\"; did you mean `sidecar`?"
         );
-        let said = refused(&TEXT.replace("Probe", "x"));
+        let probes =
+            ["readinessProbe: { tcpSocket: { port: 80 } }", "livenessProbe: { tcpSocket: { port: 81 } }"];
+        let said =
+            refused(&probes.iter().fold(TEXT.to_owned(), |text, probe| text.replace(probe, "tty: true")));
         assert!(said.starts_with("f, line 3, column 11: no container has a probe"), "{said}");
     }
 }

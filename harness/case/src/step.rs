@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use probity_script::problem::nearest;
+use probity_script::problem::pin;
 use probity_script::{Change, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::case::{CasePod, ONLY};
+use crate::names::there_is;
 use crate::waiting::Wait;
 use crate::workload::{UpdateStep, Workload};
 
@@ -216,9 +217,15 @@ impl Step {
         }
         let key = pod.unwrap_or(ONLY);
         let Some(found) = pods.get(key) else {
-            let near = nearest(key, pods.keys().map(String::as_str)).unwrap_or_default();
             return Err(match pod {
-                Some(pod) => format!("the case has no pod `{pod}`; the nearest is `{near}`"),
+                Some(pod) if pods.len() == 1 && pods.contains_key(ONLY) => {
+                    let why = format!("there is no pod `{pod}`: the case has one pod, so leave `pod` out");
+                    pin(&why, &[self.verb(), "pod"])
+                }
+                Some(pod) => {
+                    let hint = there_is(pod, pods.keys().map(String::as_str));
+                    pin(&format!("the case has no pod `{pod}`{hint}"), &[self.verb(), "pod"])
+                }
                 None if pods.is_empty() => "the case has no pods of its own that this could mean".to_owned(),
                 None => "the case has several pods: say which one by `pod`".to_owned(),
             });
@@ -227,7 +234,9 @@ impl Step {
             && !found.target.contains_key(container)
             && !matches!(self, Self::Wait(_) | Self::Exec(_))
         {
-            return Err(format!("`{container}` is no target of pod `{key}`"));
+            let hint = there_is(container, found.target.keys().map(String::as_str));
+            let why = format!("`{container}` is not a target of pod `{key}`: it has no plan{hint}");
+            return Err(pin(&why, &[self.verb(), "container"]));
         }
         Ok(())
     }
@@ -249,30 +258,5 @@ impl Step {
             Self::Watch(_) | Self::Scale(_) | Self::Update(_) | Self::Try(_) => (&None, &None),
         };
         (pod.as_deref(), container.as_deref())
-    }
-
-    /// How long it probably takes.
-    #[must_use]
-    pub fn forecast(&self) -> Span {
-        match self {
-            Self::Watch(span) => *span,
-            Self::Wait(_) => Span::from_micros(4_000_000),
-            _ => Span::from_micros(200_000),
-        }
-    }
-
-    /// The step in words, for those who watch a run.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        let json = serde_json::to_value(self).unwrap_or_default();
-        let (verb, rest) =
-            json.as_object().and_then(|map| map.iter().next()).map_or(("", &Value::Null), |(k, v)| (k, v));
-        let mut rest = rest.clone();
-        if let Some(map) = rest.as_object_mut() {
-            map.retain(|_, value| !value.is_null());
-        }
-        let text = rest.as_str().map_or_else(|| rest.to_string(), str::to_owned);
-        let text: String = text.chars().filter(|c| !matches!(c, '"' | '{' | '}')).take(120).collect();
-        format!("{verb} {}", text.replace(',', ", ").replace(':', ": "))
     }
 }

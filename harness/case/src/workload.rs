@@ -10,7 +10,9 @@ use probity_script::problem::pin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::{check_containers, nearest_hint};
+use crate::case::check_containers;
+use crate::names::did_you_mean;
+use crate::pod_rules;
 
 /// The kinds that a workload can have; the first one is meant if none is said.
 pub const KINDS: [&str; 2] = ["Deployment", "StatefulSet"];
@@ -98,22 +100,20 @@ impl Workload {
         };
         match self.workload.get("kind").map(|kind| kind.as_str().unwrap_or_default()) {
             Some(kind) if !KINDS.contains(&kind) => {
-                let hint = nearest_hint(kind, KINDS);
+                let hint = did_you_mean(kind, KINDS);
                 let why = format!("`{kind}` is no kind of workload that can stand here{hint}");
                 return Err(pin(&why, &at(&["workload", "kind"])));
             }
             _ => {}
         }
+        pod_rules::check_workload(self.kind(), &self.workload, &at(&["workload"]))?;
         let template = self.workload.get("spec").and_then(|spec| spec.get("template"));
-        let Some(template) = template else {
+        if template.is_none() {
             return Err(pin("a workload needs a `spec` with a `template`", &at(&["workload"])));
-        };
-        let Some(spec) = template.get("spec").and_then(Value::as_object) else {
-            return Err(pin("a template needs a `spec`", &at(&["workload", "spec", "template"])));
-        };
+        }
         check_containers(
             "template",
-            spec,
+            self.pod_spec(),
             &self.target,
             &at(&["workload", "spec", "template", "spec"]),
             &at(&["target"]),
@@ -127,7 +127,7 @@ impl UpdateStep {
         let key = self.workload.as_str();
         let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;
         if let Some(wrong) = self.target.keys().find(|name| !found.target.contains_key(*name)) {
-            let hint = nearest_hint(wrong, found.target.keys().map(String::as_str));
+            let hint = did_you_mean(wrong, found.target.keys().map(String::as_str));
             return Err(format!("`{wrong}` is no target of workload `{key}`{hint}"));
         }
         if self.target.is_empty() && self.patch.is_none() {
@@ -139,7 +139,7 @@ impl UpdateStep {
 
 /// That there is no such workload.
 pub(super) fn unknown(key: &str, workloads: &BTreeMap<String, Workload>) -> String {
-    let hint = nearest_hint(key, workloads.keys().map(String::as_str));
+    let hint = did_you_mean(key, workloads.keys().map(String::as_str));
     format!("the case has no workload `{key}`{hint}")
 }
 
@@ -188,16 +188,21 @@ steps:
         let said = refused("    target:\n      target:", "    target:\n      tarket:");
         assert_eq!(
             said,
-            "a.yaml, line 12, column 7: the template has no container `tarket`; the nearest is `target`"
+            "a.yaml, line 12, column 7: the template has no container `tarket`; did you mean `target`?"
         );
         let said =
             refused("      spec:\n        replicas", "      kind: Deploymint\n      spec:\n        replicas");
         assert_eq!(
             said,
-            "a.yaml, line 6, column 13: `Deploymint` is no kind of workload that can stand here; the nearest is `Deployment`"
+            "a.yaml, line 6, column 13: `Deploymint` is no kind of workload that can stand here; did you mean `Deployment`?"
         );
         let said = refused("        template:\n          spec:", "        templite:\n          spec:");
-        assert_eq!(said, "a.yaml, line 5, column 5: a workload needs a `spec` with a `template`");
+        assert!(
+            said.starts_with(
+                "a.yaml, line 8, column 9: a Deployment's spec has no field `templite`; did you mean"
+            ),
+            "{said}"
+        );
         let said = refused("            containers: [{ name: target }]", "            containers: []");
         assert!(said.starts_with("a.yaml, line 9, column 11: a template needs at least one"), "{said}");
         let said = refused("    target:\n      target:", "    tarket:\n      target:");
@@ -211,7 +216,7 @@ steps:
     fn steps_that_mean_nothing_are_told_at_their_place() {
         let wait = "wait: { workload: web, available: 3 }";
         let said = refused(wait, "wait: { workload: wib, available: 3 }");
-        assert_eq!(said, "a.yaml, line 14, column 5: the case has no workload `wib`; the nearest is `web`");
+        assert_eq!(said, "a.yaml, line 14, column 5: the case has no workload `wib`; did you mean `web`?");
         let said = refused(wait, "wait: { workload: web, pod: web }");
         assert_eq!(said, "a.yaml, line 14, column 5: write either `pod` or `workload`");
         let said = refused(wait, "wait: { available: 3 }");
@@ -221,9 +226,9 @@ steps:
         let said = refused(wait, "update: { workload: web }");
         assert!(said.ends_with("an update needs a new plan under `target`, or a `patch`"), "{said}");
         let said = refused(wait, "update: { workload: web, target: { targit: {} } }");
-        assert!(said.ends_with("`targit` is no target of workload `web`; the nearest is `target`"), "{said}");
+        assert!(said.contains("`targit` is no target of workload `web`; did you mean `target`?"), "{said}");
         let said = refused(wait, "wait: { workload: web, container: other, ready: true }");
-        assert!(said.ends_with("the template of workload `web` has no container `other`"), "{said}");
+        assert!(said.contains("the template of workload `web` has no container `other`"), "{said}");
     }
 
     #[test]

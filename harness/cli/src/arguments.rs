@@ -17,7 +17,7 @@ pub(crate) use comparing::{ComparisonFormat, ComparisonOutput, DiffArgs, MatrixA
 pub(crate) use image::ImageArgs;
 pub(crate) use in_cluster::{FetchArgs, ManifestArgs};
 pub(crate) use merge::MergeArgs;
-pub(crate) use on_cluster::{GcArgs, RbacArgs, RunArgs, TryArgs};
+pub(crate) use on_cluster::{GcArgs, RbacArgs, ReproduceArgs, RunArgs, TryArgs};
 
 use crate::cases::book::SuiteArgs;
 use crate::cases::case_filter::CaseFilter;
@@ -38,9 +38,11 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     /// Tests a pod's own probe settings with a standard set of faults, and compares the result with what they promise
     Try(Box<TryArgs>),
+    /// Makes a case of a pasted pod or workload, runs it, and writes a text for an issue
+    Reproduce(Box<ReproduceArgs>),
     /// Lists the cases, the clauses, or what tests each clause
     List(ListArgs),
-    /// Explains a clause or a case
+    /// Explains a clause, a case, or a case file
     Explain(ExplainArgs),
     /// Checks case files without a cluster
     Lint(LintArgs),
@@ -145,7 +147,7 @@ pub(crate) struct ListArgs {
 /// Explains
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// A clause such as probe.startup.gates-liveness, or a case such as probe_types/startup-gates-others
+    /// A clause such as probe.startup.gates-liveness, a case such as probe_types/startup-gates-others, or a case file
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) suites: SuiteArgs,

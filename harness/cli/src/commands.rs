@@ -15,6 +15,7 @@ pub(crate) mod matrix;
 pub(crate) mod merge;
 pub(crate) mod rbac;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod try_pod;

@@ -16,6 +16,7 @@ mod output;
 mod pipeline;
 mod provenance;
 mod report_files;
+mod reproductions;
 mod run_folder;
 mod trials;
 mod verdicts;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let done = match verb {
         Verb::Run(args) => commands::run::run(&args),
         Verb::Try(args) => commands::try_pod::run(&args),
+        Verb::Reproduce(args) => commands::reproduce::run(&args),
         Verb::List(args) => commands::list::run(&args),
         Verb::Explain(args) => commands::explain::run(&args),
         Verb::Lint(args) => commands::lint::run(&args),

@@ -9,7 +9,7 @@ use probity::{ProgramOutput, probity, write};
 const GOOD: &str = "\
 case: mine/one
 story: A container that is asked for its health.
-judges: [probe.startup.gates-liveness]
+judges: [probe.liveness.failure-restarts-container]
 pod:
   spec:
     containers:
@@ -54,17 +54,20 @@ fn an_unknown_field_has_a_place_and_a_suggestion() {
 
 #[test]
 fn a_wrong_type_has_a_place() {
-    refused(&lint("judges: [probe.startup.gates-liveness]", "judges: 7"), "case.yaml, line 3, column 9: ");
+    refused(
+        &lint("judges: [probe.liveness.failure-restarts-container]", "judges: 7"),
+        "case.yaml, line 3, column 9: ",
+    );
     refused(&lint("port: 8080, paths", "port: eighty, paths"), "case.yaml, line 10, column 39: ");
 }
 
 #[test]
 fn an_unknown_clause_has_a_place_and_the_nearest_one() {
-    let said = lint("gates-liveness]", "gates-livenes]");
+    let said = lint("restarts-container]", "restarts-containr]");
     refused(
         &said,
-        "case.yaml, line 3, column 10: there is no clause `probe.startup.gates-livenes`; the nearest is \
-         `probe.startup.gates-liveness`",
+        "case.yaml, line 3, column 10: there is no clause `probe.liveness.failure-restarts-containr`; did you mean \
+         `probe.liveness.failure-restarts-container`?",
     );
 }
 
@@ -85,7 +88,7 @@ fn an_axis_that_fills_nothing_has_a_place() {
 #[test]
 fn a_plan_for_a_container_that_does_not_exist_has_a_place() {
     let said = lint("target:\n  target:", "target:\n  taget:");
-    refused(&said, "case.yaml, line 10, column 3: the pod has no container `taget`; the nearest is `target`");
+    refused(&said, "case.yaml, line 10, column 3: the pod has no container `taget`; did you mean `target`?");
 }
 
 #[test]
@@ -143,6 +146,86 @@ fn hints_have_places_and_fail_only_when_asked() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "case.yaml", &GOOD.replace("path: /live", "path: /other"));
     assert_eq!(probity(&["lint", "--strict", path.to_str().unwrap()]).status, 2);
+}
+
+#[test]
+fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged() {
+    for (from, to, kind, hint) in [
+        (
+            "failure-restarts-container]",
+            "failure-restarts-container, probe.startup.gates-liveness]",
+            "cannot-apply",
+            "line 3, column 53: the clause `probe.startup.gates-liveness` cannot apply to this case, since no container has a \
+             startup probe",
+        ),
+        (
+            "port: 8080 } }\n",
+            "port: wbe } }\n        ports: [{ name: web, containerPort: 8080 }]\n",
+            "undeclared-port",
+            "line 8, column 56: container `target` has no port `wbe`, it has web; did you mean `web`?",
+        ),
+        (
+            "    containers:",
+            "    initContainers: [{ name: first }]\n    containers:",
+            "endless-init",
+            "line 6, column 30: `first` has neither an image nor a plan",
+        ),
+        (
+            "target:\n  target:",
+            "expect: [{ never: { event: Unhealty } }]\ntarget:\n  target:",
+            "unknown-reason",
+            "line 9, column 10: no event of Kubernetes is known to have the reason `Unhealty`; did you mean `Unhealthy`?",
+        ),
+        (
+            "case: mine/one",
+            "case: probe_types/startup-gates-others",
+            "name-of-the-book",
+            "line 1, column 7: the book has a case `probe_types/startup-gates-others`",
+        ),
+    ] {
+        let said = lint(from, to);
+        assert_eq!(said.status, 0, "{to}: {}", said.err);
+        assert!(said.err.starts_with(&format!("hint: case.yaml, {hint}")), "{to}: {}", said.err);
+        assert!(said.err.contains(&format!("({kind})")), "{to}: {}", said.err);
+        let meant = format!("{}acknowledged: {{ {kind}: it is meant }}\n", GOOD.replacen(from, to, 1));
+        let said = lint_text(&meant);
+        assert_eq!((said.status, said.err.as_str()), (0, ""), "{to}");
+    }
+    let said = lint_text(&format!("{GOOD}acknowledged: {{ endless-init: it is meant }}\n"));
+    assert!(said.err.contains("there is no hint `endless-init` that could be acknowledged"), "{}", said.err);
+    let said = lint_text(&format!("{GOOD}acknowledged: {{ endless-init: \"\" }}\n"));
+    refused(&said, "case.yaml, line 11, column 17: say why this is meant");
+    let said = lint_text(&format!("{GOOD}acknowledged: {{ endles-init: x }}\n"));
+    assert!(said.status == 2 && said.err.contains("did you mean `endless-init`?"), "{}", said.err);
+}
+
+#[test]
+fn a_clause_without_a_judge_is_refused() {
+    let said = lint("restarts-container]", "restarts-container, probe.readiness.vs-startup-advice]");
+    refused(
+        &said,
+        "case.yaml, line 3, column 53: the clause `probe.readiness.vs-startup-advice` has no judge: ",
+    );
+}
+
+#[test]
+fn a_file_can_be_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(
+        folder.path(),
+        "case.yaml",
+        &GOOD.replace("    containers", "    activeDeadlineSeconds: 9\n    containers"),
+    );
+    let said = probity(&["explain", path.to_str().unwrap()]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    for part in [
+        "mine/one  core, about ",
+        "activeDeadlineSeconds 9",
+        "GET /live by HTTP at port 8080 every 10 s",
+        "written in ",
+    ] {
+        assert!(said.out.contains(part), "{part} in {}", said.out);
+    }
 }
 
 #[test]

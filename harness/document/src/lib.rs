@@ -29,11 +29,13 @@ pub fn read<T: DeserializeOwned>(source: &str, what: &str, text: &str) -> Result
         return Err(Box::new(Problem::whole(source, why)));
     }
     if is_empty(text) {
-        let why = format!("the {what} is empty; write {{}} if nothing is meant");
+        // Only a plan says something by saying nothing.
+        let hint = if what == "plan" { "; write {} if nothing is meant" } else { "" };
+        let why = format!("the {what} is empty{hint}");
         return Err(Box::new(Problem::whole(source, why)));
     }
     serde_saphyr::from_str_with_options(text, options())
-        .map_err(|error| Box::new(explain(source, text, error.without_snippet())))
+        .map_err(|error| Box::new(explain(source, what, text, error.without_snippet())))
 }
 
 /// The problem of a part of a document that was read well but does not fit, from a sentence that may be pinned.
@@ -79,7 +81,7 @@ fn options() -> Options {
 }
 
 /// Turns the reader's error into a problem, with the best place that can be found for it.
-fn explain(source: &str, text: &str, error: &Error) -> Problem {
+fn explain(source: &str, what: &str, text: &str, error: &Error) -> Problem {
     let outline = Outline::of(text);
     let location = error.location().filter(|location| *location != Location::UNKNOWN);
     let found = location.map(|location| place(text, location));
@@ -104,10 +106,12 @@ fn explain(source: &str, text: &str, error: &Error) -> Problem {
     };
     let place = refined.or(found);
     let written = place.map(|place| written_at(text, place)).unwrap_or_default();
-    let problem = Problem::whole(source, sentence::of(error, &written));
+    let problem = Problem::whole(source, sentence::of(error, what, &written));
     let problem = match error {
         Error::SerdeUnknownField { field: word, expected, .. }
-        | Error::SerdeUnknownVariant { variant: word, expected, .. } => {
+        | Error::SerdeUnknownVariant { variant: word, expected, .. }
+            if !sentence::is_quoted_number(word) =>
+        {
             problem.word(word, expected.iter().copied())
         }
         _ => problem,

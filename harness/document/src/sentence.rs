@@ -3,11 +3,14 @@
 use probity_script::problem::unpin;
 use serde_saphyr::Error;
 
-/// What is wrong, given what is written at the place.
-pub(super) fn of(error: &Error, written: &str) -> String {
+/// What is wrong, given what the document should be and what is written at the place.
+pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
     match error {
         Error::Message { msg, .. } => unpin(msg).0.to_owned(),
         Error::SerdeUnknownField { field, .. } => format!("there is no setting `{field}` here"),
+        Error::SerdeUnknownVariant { variant, .. } if is_quoted_number(variant) => {
+            format!("a number is wanted here, and \"{variant}\" is a text: leave out the quotes")
+        }
         Error::SerdeUnknownVariant { variant, .. } => {
             format!("`{variant}` is not one of the words allowed here")
         }
@@ -27,7 +30,7 @@ pub(super) fn of(error: &Error, written: &str) -> String {
             None => "a setting is given a second time".to_owned(),
         },
         Error::MultipleDocuments { .. } => {
-            "a second document begins here; a plan is a single document".to_owned()
+            format!("a second document begins here; a file holds one {what}")
         }
         Error::UnknownAnchor { .. } => "this alias refers to an anchor that does not exist".to_owned(),
         Error::UnsupportedTag { tag, .. } => format!("tags such as `{tag}` are not read"),
@@ -42,10 +45,15 @@ pub(super) fn of(error: &Error, written: &str) -> String {
         }
         Error::Eof { .. } => "the document ends too early".to_owned(),
         Error::ExternalMessage { msg, .. } => format!("this is neither YAML nor JSON: {msg}"),
-        Error::AliasError { error, .. } => of(error.without_snippet(), written),
-        Error::WithSnippet { error, .. } => of(error, written),
+        Error::AliasError { error, .. } => of(error.without_snippet(), what, written),
+        Error::WithSnippet { error, .. } => of(error, what, written),
         other => without_place(&other.render()),
     }
+}
+
+/// Whether a word is a number that was put into quotes: no word of ours looks like one.
+pub(super) fn is_quoted_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit())
 }
 
 /// What was found instead, as serde says it.

@@ -72,7 +72,7 @@ const WRONG: &[Wrong] = &[
     ("exec: { live: 300 }", (1, 15), "300", "an exit status lies between 0 and 255", None),
     ("exec: { live: { slep: 3s } }", (1, 17), "slep", "no setting", Some("sleep")),
     ("seed: 1\nseed: 2", (2, 1), "seed", "a second time", None),
-    ("seed: 1\n---\nseed: 2", (3, 1), "s", "a single document", None),
+    ("seed: 1\n---\nseed: 2", (3, 1), "s", "a file holds one plan", None),
     ("just words", (1, 1), "just words", "a map of settings", None),
     ("- a\n- b", (1, 1), "-", "a map of settings", None),
     ("listeners:\n\ta: 1", (2, 2), "a", "tabs", None),

@@ -1,16 +1,17 @@
 //! Whether a case's own expectations came true.
 //!
-//! The vocabulary is that of [`Expectation`]; it is closed. Expectations compare what occurred within one pod, never
-//! across pods. That something did *not* occur can only be said of a time without gaps, so a lost watch makes doubt
+//! The vocabulary is that of [`Expectation`]; it is closed. Each expectation is judged on every pod apart, or on the one
+//! that it names: what occurred in one pod is never compared with what occurred in another. That something did *not* occur can only be said of a time without gaps, so a lost watch makes doubt
 //! of it. Nothing here knows of clauses.
 
+mod narrow;
 mod occurrences;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clause::micros;
 use crate::clocks::{Order, Stamp};
-use crate::expectation::{Expectation, Occurrence};
+use crate::expectation::{Expectation, Occurrence, Only, Since};
 use crate::history::{Did, EventId, Happening, History};
 use crate::measure::{Bound, Fit, seconds};
 use crate::timeline::{PodLife, Timeline};
@@ -42,7 +43,7 @@ pub fn judge(history: &History) -> Vec<Expected> {
 
 fn judge_one(expectation: &Expectation, run: &Timeline<'_>) -> Expected {
     let mut seen = Seen::new();
-    for pod in &run.pods {
+    for pod in run.pods.iter().filter(|pod| expectation.is_about(&pod.key)) {
         let view = View { run, pod };
         match expectation {
             Expectation::Never(of) => view.times(of, 0, Some(0), &mut seen),
@@ -194,6 +195,9 @@ impl View<'_, '_> {
         if let Some((id, gap)) = self.run.gaps.iter().find(|(_, gap)| of.may_hide_in(gap, self.pod)) {
             return Some((Doubt::Gap, format!("something may have been missed: {}", gap.why), vec![*id]));
         }
+        if let Some(why) = of.not_begun(self.run) {
+            return Some((Doubt::StepFailed, why, Vec::new()));
+        }
         if let Some((id, why)) = self.cut_short() {
             return Some((Doubt::StepFailed, why, vec![id]));
         }
@@ -243,17 +247,19 @@ impl Expectation {
         match self {
             Self::Never(of) => format!("never {}", of.in_words()),
             Self::Times { of, least, most: Some(most) } if least == most => {
-                format!("{}, {least} times exactly", of.in_words())
+                format!("{}, exactly {}", of.in_words(), so_often(*least))
             }
             Self::Times { of, least: 0, most: Some(most) } => {
-                format!("{}, {most} times at most", of.in_words())
+                format!("{}, at most {}", of.in_words(), so_often(*most))
             }
             Self::Times { of, least, most: Some(most) } => {
                 format!("{}, {least} to {most} times", of.in_words())
             }
-            Self::Times { of, least, most: None } => format!("{}, {least} times at least", of.in_words()),
+            Self::Times { of, least, most: None } => {
+                format!("{}, at least {}", of.in_words(), so_often(*least))
+            }
             Self::Before { earlier, later } => {
-                format!("{} before any {}", earlier.in_words(), later.in_words())
+                format!("{} before each occurrence of {}", earlier.in_words(), later.in_words())
             }
             Self::Within { of, after, span } => {
                 format!("{} within {span} after {}", of.in_words(), after.in_words())
@@ -261,6 +267,10 @@ impl Expectation {
             Self::Always(of) => format!("always {} from its first occurrence on", of.in_words()),
         }
     }
+}
+
+fn so_often(times: u64) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{times} times") }
 }
 
 impl Occurrence {
@@ -272,11 +282,31 @@ impl Occurrence {
             Self::SuccessOf(at) => format!("a success of {at}"),
             Self::FailureOf(at) => format!("a failure of {at}"),
             Self::Restart => "a restart".to_owned(),
+            Self::Started => "a container being started".to_owned(),
+            Self::Ended => "a container having ended".to_owned(),
             Self::Ready => "the pod becoming ready".to_owned(),
             Self::Unready => "the pod becoming unready".to_owned(),
             Self::Signal(signal) => format!("the signal {signal}"),
             Self::Event(reason) => format!("an event {reason}"),
+            Self::EventSaying { reason, says } => format!("an event {reason} saying \"{says}\""),
             Self::Phase(phase) => format!("the phase {phase}"),
+            Self::Only(only) => only.in_words(),
         }
+    }
+}
+
+impl Only {
+    fn in_words(&self) -> String {
+        let what = match (&self.what, &self.container) {
+            (Occurrence::Ready, Some(_)) => "becoming ready".to_owned(),
+            (Occurrence::Unready, Some(_)) => "becoming unready".to_owned(),
+            (what, _) => what.in_words(),
+        };
+        let container = self.container.as_ref().map(|name| format!("of the container {name}"));
+        let attempt = self.attempt.map(|attempt| format!("in attempt {attempt}"));
+        let pod = self.pod.as_ref().map(|key| format!("in the pod {key}"));
+        let since = self.since.as_ref().map(Since::in_words);
+        let parts = [Some(what), container, attempt, pod, since];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }

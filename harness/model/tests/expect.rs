@@ -185,6 +185,68 @@ fn expectations_read_as_sentences() {
     );
     assert_eq!(
         words(json!({ "times": { "of": { "event": "Killing" }, "least": 1, "most": 1 } })),
-        "an event Killing, 1 times exactly"
+        "an event Killing, exactly once"
     );
+}
+
+/// The pod above, whose target is restarted at 4 s.
+fn restarted(expect: serde_json::Value) -> &'static str {
+    let mut run = plain(expect);
+    run.signal(3.8, "SIGTERM");
+    run.running(4.0, false, false, 1);
+    run.running(5.0, true, true, 1);
+    word(run)
+}
+
+#[test]
+fn only_counts_what_a_container_or_an_attempt_had() {
+    let only = |what: serde_json::Value, limits: serde_json::Value| {
+        let mut only = limits;
+        only["what"] = what;
+        json!({ "never": { "only": only } })
+    };
+    assert_eq!(restarted(only(json!("restart"), json!({ "container": "target" }))), "violated");
+    assert_eq!(restarted(only(json!("restart"), json!({ "container": "other" }))), "holds");
+    assert_eq!(restarted(only(json!({ "signal": "SIGTERM" }), json!({ "attempt": 0 }))), "violated");
+    assert_eq!(restarted(only(json!({ "signal": "SIGTERM" }), json!({ "attempt": 1 }))), "holds");
+    assert_eq!(restarted(only(json!("ready"), json!({ "container": "target", "attempt": 2 }))), "holds");
+    assert_eq!(restarted(only(json!("ready"), json!({ "container": "target", "attempt": 1 }))), "violated");
+    assert_eq!(
+        restarted(only(json!("restart"), json!({ "pod": "other" }))),
+        "inconclusive",
+        "no such pod was seen"
+    );
+}
+
+#[test]
+fn only_counts_what_came_after_a_step() {
+    let since = |at: Option<f64>| {
+        let of = json!({ "what": "restart", "since": { "step": "evict" } });
+        let mut run = plain(json!({ "never": { "only": of } }));
+        if let Some(at) = at.filter(|at| *at < 4.0) {
+            run.deed(at, Did::Evicted { pod: "other".to_owned(), refused: None });
+        }
+        run.running(4.0, false, true, 1);
+        if let Some(at) = at.filter(|at| *at > 4.0) {
+            run.deed(at, Did::Evicted { pod: "other".to_owned(), refused: None });
+        }
+        word(run)
+    };
+    assert_eq!((since(Some(3.0)), since(Some(5.0)), since(None)), ("violated", "holds", "inconclusive"));
+}
+
+#[test]
+fn started_and_ended_are_told_by_the_status_and_events_by_what_they_say() {
+    let times = |of: serde_json::Value, count: u64| {
+        restarted(json!({ "times": { "of": of, "least": count, "most": count } }))
+    };
+    assert_eq!(times(json!("started"), 2), "holds");
+    assert_eq!(times(json!("ended"), 0), "holds", "no revision showed an end");
+    let says = |says: &str| {
+        let of = json!({ "event-saying": { "reason": "Unhealthy", "says": says } });
+        let mut run = plain(json!({ "never": of }));
+        run.event(3.0, "Warning", "Unhealthy", "Readiness probe failed: 503");
+        word(run)
+    };
+    assert_eq!((says("503"), says("500")), ("violated", "holds"));
 }

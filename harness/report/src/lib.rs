@@ -40,7 +40,7 @@ pub use report_facts::{ProfileFacts, ReportFacts, began_in_words, names_of};
 pub use run_log::LogLine;
 pub use turn::Turn;
 pub use word::{Reason, Word};
-pub use words::{again, event_in_words, paragraph, sight_in_words};
+pub use words::{again, course_in_words, event_in_words, paragraph, sight_in_words};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! A verdict that asks for a reader is told in a few aligned lines: what was promised, what was seen, the evidence,
 //! and how to judge it again. Words are made of the typed values, so they can't drift from them.
 
+mod course;
 mod event;
 
 use probity_case::CaseName;
@@ -12,6 +13,7 @@ use crate::document::{ClauseReport, Report, Spread};
 use crate::word::Word;
 use probity_model::facets::{self, Sight};
 
+pub use course::course_in_words;
 pub use event::event_in_words;
 
 /// What was seen of a facet, in words.

@@ -15,7 +15,7 @@ mod remarks;
 mod result;
 
 pub use faults::{Fault, Promised, Quantity, Trial, trial};
-pub use pod::{Note, NoteKind, StandIn, Traffic, Workload, plain_path};
+pub use pod::{Note, NoteKind, StandIn, Traffic, Workload, plain_path, unknown_port};
 pub use promise::{NEVER, Promise};
 pub use remarks::{Remark, remarks};
 pub use result::{Observation, TrialResult};

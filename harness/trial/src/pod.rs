@@ -1,8 +1,8 @@
 //! From someone's manifest to a pod that can run as a trial: the target stands in for every image, and what concerns
 //! probes stays as it is.
 //!
-//! Nothing is changed in silence: every field that is replaced or left out is noted. An unknown field is refused, since
-//! it may be a misspelt probe. All refusals are sentences pinned to their place.
+//! Nothing is changed in silence: every field that is replaced or left out is noted. What no API server would take is
+//! refused by the rules that cases follow too. All refusals are sentences pinned to their place.
 
 mod container;
 mod draft;
@@ -12,7 +12,7 @@ mod probes;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use probity_case::CasePod;
+use probity_case::{CasePod, pod_rules};
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
 use probity_script::Plan;
 use probity_script::problem::pin;
@@ -21,6 +21,8 @@ use serde_json::{Map, Value, json};
 use crate::promise::{self, Promise, SECOND};
 use container::ContainerDraft;
 use draft::PodDraft;
+
+pub use probes::unknown_port;
 
 /// The label by which the trial's service finds the pod.
 pub(crate) const LABEL: (&str, &str) = ("try", "app");
@@ -143,13 +145,27 @@ impl StandIn {
     ///
     /// If the pod could not run, or something in it cannot be what was meant.
     pub fn of(workload: &Workload) -> Result<Self, String> {
-        let mut draft = PodDraft::at(&workload.path);
+        Self::made(workload, false)
+    }
+
+    /// Makes a pod stand in for a workload's, and keeps more of it: what a bug of its life may depend on.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn reproducing(workload: &Workload) -> Result<Self, String> {
+        Self::made(workload, true)
+    }
+
+    fn made(workload: &Workload, reproduces: bool) -> Result<Self, String> {
+        pod_rules::check(&workload.template, workload.kind != "Pod", &workload.path)?;
+        let mut draft = PodDraft::at(&workload.path, reproduces);
         let Some(spec) = workload.template["spec"].as_object() else {
             return draft.refuse("a pod needs a `spec`", &[]);
         };
         draft.labels(&workload.template["metadata"]);
         draft.declare(spec);
-        let mut made = draft.spec(spec)?;
+        let mut made = draft.spec(spec);
         let mut containers = draft.containers(spec)?;
         let at = subject_of(&containers);
         let traffic = draft.traffic(&mut containers[at]);

@@ -85,6 +85,27 @@ pub(crate) struct TryArgs {
     pub(crate) json: bool,
 }
 
+/// Reproduces
+#[derive(Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// A file with a Pod, or a workload with a pod template (- for standard input); or a case file
+    #[arg(value_name = "POD.yaml")]
+    pub(crate) file: PathBuf,
+    /// The workload of the file to reproduce, by its name or KIND/NAME
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    /// Write the case to this file, to change what is guessed and run it again
+    #[arg(long, value_name = "FILE")]
+    pub(crate) case_out: Option<PathBuf>,
+    /// Only make the case and explain it, without a cluster; without --case-out it is printed
+    #[arg(long)]
+    pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) settings: RunSettings,
+    #[command(flatten)]
+    pub(crate) standard: StandardArgs,
+}
+
 /// A span that is longer than none: there would be nothing to try otherwise.
 fn positive_span(text: &str) -> Result<Span, String> {
     let span: Span = text.parse()?;

@@ -1,7 +1,7 @@
 //! A case as text, from the values that were read and not from its file: pods with their probes and what follows from
 //! their fields by arithmetic, plans, and steps.
 
-use probity_case::{Case, Workload};
+use probity_case::{Case, Workload, flow};
 use probity_model::measure::Interval;
 use probity_model::timeline::{ProbeKind, ProbeSpec};
 use probity_script::{Plan, Script};
@@ -21,12 +21,7 @@ pub(crate) fn of(case: &Case) -> String {
             Some(workload) => text += &of_workload(pod.key, workload),
             None => text += &format!("\npod {}{later}\n", pod.key),
         }
-        for field in ["restartPolicy", "terminationGracePeriodSeconds"] {
-            let value = &pod.spec[field];
-            if !value.is_null() {
-                text += &format!("  {field} {}\n", plain(value));
-            }
-        }
+        text += &settings(pod.spec, &["containers", "initContainers"], "  ");
         for container in pod.containers() {
             text += &of_container(&container);
         }
@@ -53,6 +48,13 @@ pub(crate) fn of(case: &Case) -> String {
     text
 }
 
+/// The fields of a spec or of a container that are told nowhere else.
+fn settings(of: &Value, told: &[&str], indent: &str) -> String {
+    let fields = of.as_object().into_iter().flatten();
+    let fields = fields.filter(|(field, value)| !told.contains(&field.as_str()) && !value.is_null());
+    fields.map(|(field, value)| format!("{indent}{field} {}\n", flow(value))).collect()
+}
+
 /// A workload: its kind, its number of pods, and the other fields of its spec.
 fn of_workload(key: &str, workload: &Workload) -> String {
     let (pods, most) = (workload.replicas(), workload.most_pods());
@@ -68,6 +70,10 @@ fn of_workload(key: &str, workload: &Workload) -> String {
     text
 }
 
+/// What is told of a container in its own way. What is replaced in a target is a hint of `probity lint`.
+const TOLD: [&str; 8] =
+    ["name", "image", "command", "args", "lifecycle", "startupProbe", "livenessProbe", "readinessProbe"];
+
 fn of_container(container: &DescribedContainer<'_>) -> String {
     let image = match (container.plan, container.value["image"].as_str()) {
         (Some(_), _) => "target",
@@ -75,6 +81,7 @@ fn of_container(container: &DescribedContainer<'_>) -> String {
         (None, None) => "sleeps",
     };
     let mut text = format!("  {} {} ({image})\n", container.kind(), container.name);
+    text += &settings(container.value, &TOLD, "    ");
     let probes = container.probes();
     let gated = probes.iter().any(|probe| probe.kind == ProbeKind::Startup);
     for probe in &probes {
@@ -83,7 +90,7 @@ fn of_container(container: &DescribedContainer<'_>) -> String {
     for hook in ["postStart", "preStop"] {
         let value = &container.value["lifecycle"][hook];
         if !value.is_null() {
-            text += &format!("    {hook:<9}  {value}\n");
+            text += &format!("    {hook:<9}  {}\n", flow(value));
         }
     }
     if let Some(plan) = container.plan {
@@ -143,7 +150,7 @@ fn seconds(us: i64) -> String {
 }
 
 /// A plan, one line for each listener and script.
-fn of_plan(plan: &Plan) -> Vec<String> {
+pub(crate) fn of_plan(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, listener) in &plan.listeners {
         let tls = if listener.tls.is_some() { " over TLS" } else { "" };
@@ -168,7 +175,7 @@ fn of_plan(plan: &Plan) -> Vec<String> {
     let ordinary = serde_json::to_value(probity_script::Process::default()).unwrap_or_default();
     for (field, value) in process.as_object().into_iter().flatten() {
         if ordinary.get(field) != Some(value) {
-            lines.push(format!("process {field}: {value}"));
+            lines.push(format!("process {field}: {}", flow(value)));
         }
     }
     lines
@@ -185,7 +192,7 @@ fn script<A: Serialize>(script: &Script<A>) -> String {
         }
         let when = serde_json::to_value(&step.when).unwrap_or_default();
         if when.as_object().is_some_and(|when| !when.is_empty()) {
-            said += &format!(" when {when}");
+            said += &format!(" when {}", flow(&when));
         }
         said
     });
@@ -203,5 +210,5 @@ fn answer(value: &Value) -> String {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| flow(value), str::to_owned)
 }

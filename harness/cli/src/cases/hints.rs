@@ -1,28 +1,82 @@
 //! What is allowed in a case but probably not meant. Each hint has its place and says what will happen.
 //!
 //! A case may want exactly that (a probe of a port where nothing listens is a fine case), so hints fail nothing unless
-//! `--strict` is given.
+//! `--strict` is given, and a case can acknowledge the kinds that it means, each with the reason.
 
-use probity_case::Case;
-use probity_script::problem::Problem;
+use std::sync::LazyLock;
+
+use probity_case::{Case, HintKind, Step};
+use probity_model::expectation::Occurrence;
+use probity_script::problem::{Problem, nearest};
 
 use super::book::CaseFile;
-use super::pods::{self, DescribedContainer};
+use super::pods::{self, DescribedContainer, Unanswered};
 
-/// The hints for all cases of a file, each once.
+/// The reasons of events of kubelets and controllers about pods.
+const REASONS: [&str; 33] = [
+    "BackOff",
+    "Created",
+    "DNSConfigForming",
+    "DeadlineExceeded",
+    "ErrImageNeverPull",
+    "ErrImagePull",
+    "Evicted",
+    "ExceededGracePeriod",
+    "FailedCreatePodSandBox",
+    "FailedKillPod",
+    "FailedMount",
+    "FailedPostStartHook",
+    "FailedPreStopHook",
+    "FailedScheduling",
+    "FailedSync",
+    "Failed",
+    "FailedToDrain",
+    "HostPortConflict",
+    "InspectFailed",
+    "Killing",
+    "NetworkNotReady",
+    "NodeNotReady",
+    "OOMKilling",
+    "Preempting",
+    "ProbeWarning",
+    "Pulled",
+    "Pulling",
+    "SandboxChanged",
+    "Scheduled",
+    "Started",
+    "TaintManagerEviction",
+    "Unhealthy",
+    "UnexpectedAdmissionError",
+];
+
+/// A hint: its kind, a sentence, and the path of the field that it is about.
+type Hint = (HintKind, String, Vec<String>);
+
+/// The hints for all cases of a file, each once, without those that a case acknowledges.
 pub(crate) fn of(file: &CaseFile) -> Vec<Problem> {
     let mut hints: Vec<Problem> = Vec::new();
-    for (why, path) in file.cases.iter().flat_map(|case| of_case(case, &file.text)) {
-        let hint = file.problem(&why, &path);
-        if !hints.contains(&hint) {
-            hints.push(hint);
+    for case in &file.cases {
+        let found = of_case(case, &file.text);
+        for (kind, why, path) in &found {
+            if !case.acknowledged.contains_key(kind) {
+                hints.push(file.problem(&format!("{why} ({})", kind.word()), path));
+            }
+        }
+        for kind in case.acknowledged.keys() {
+            if !found.iter().any(|(of, ..)| of == kind) {
+                let why = format!("there is no hint `{}` that could be acknowledged", kind.word());
+                hints.push(file.problem(&why, &["acknowledged".to_owned(), kind.word().to_owned()]));
+            }
         }
     }
-    hints
+    let mut once: Vec<Problem> = Vec::new();
+    hints.into_iter().for_each(|hint| {
+        if !once.contains(&hint) {
+            once.push(hint);
+        }
+    });
+    once
 }
-
-/// A sentence, and the path of the field that it is about.
-type Hint = (String, Vec<String>);
 
 fn of_case(case: &Case, text: &str) -> Vec<Hint> {
     let described = pods::described(case);
@@ -35,31 +89,100 @@ fn of_case(case: &Case, text: &str) -> Vec<Hint> {
         && !asked
         && case.judges.is_empty()
     {
-        hints.push(("no container of the case has a probe or a hook".to_owned(), planned.path(text)));
+        let why = "no container of the case has a probe or a hook".to_owned();
+        hints.push((HintKind::NothingProbed, why, planned.path(text)));
     }
+    for (at, id) in case.judges.iter().enumerate() {
+        if let Some(why) = probity_suites::cannot_apply(id.as_str(), case) {
+            let why = format!("the clause `{id}` cannot apply to this case, since {why}");
+            hints.push((HintKind::CannotApply, why, vec!["judges".to_owned(), at.to_string()]));
+        }
+    }
+    hints.extend(of_reasons(case));
+    hints.extend(of_name(case, text));
     hints
 }
 
 fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {
     let mut hints = Vec::new();
+    let image = container.value.get("image").is_some();
     if let Some(plan) = container.plan {
         for field in ["image", "command", "args"] {
             if container.value.get(field).is_some() {
                 let why = format!("`{field}` is replaced, since the container is a target with a plan");
-                hints.push((why, container.path(text, &[field])));
+                hints.push((HintKind::ReplacedField, why, container.path(text, &[field])));
             }
         }
         for probe in container.probes() {
-            if let Some(why) = pods::unanswered(plan, &probe.handler) {
-                hints.push((why, container.path(text, &[probe.kind.field()])));
+            match pods::unanswered(container.value, plan, &probe.handler) {
+                None => {}
+                Some(Unanswered::Port(why)) => {
+                    let path = container.path(text, &[probe.kind.field(), probe.handler.field(), "port"]);
+                    hints.push((HintKind::UndeclaredPort, why, path));
+                }
+                Some(Unanswered::Plan(why)) => {
+                    hints.push((HintKind::UnansweredProbe, why, container.path(text, &[probe.kind.field()])));
+                }
             }
         }
-    } else if container.value.get("image").is_none() && !container.probes().is_empty() {
+    } else if !image && !container.probes().is_empty() {
         let why = format!(
             "`{}` has probes but neither an image nor a plan under `target`: it will only sleep and answer nothing",
             container.name
         );
-        hints.push((why, container.path(text, &["name"])));
+        hints.push((HintKind::SilentContainer, why, container.path(text, &["name"])));
+    } else if !image && container.kind() == "init container" {
+        let why = format!(
+            "`{}` has neither an image nor a plan under `target`: it sleeps, and what comes after it never starts",
+            container.name
+        );
+        hints.push((HintKind::EndlessInit, why, container.path(text, &["name"])));
     }
     hints
 }
+
+/// Reasons of events that nothing is known to write.
+fn of_reasons(case: &Case) -> Vec<Hint> {
+    let path = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for (at, step) in case.steps.iter().enumerate() {
+        if let Step::Wait(wait) = step
+            && let Some(event) = &wait.event
+        {
+            found.push((&event.reason, path(&["steps", &at.to_string(), "wait", "event", "reason"])));
+        }
+    }
+    for (at, expectation) in case.expect.iter().enumerate() {
+        for of in expectation.occurrences() {
+            if let Occurrence::Event(reason) | Occurrence::EventSaying { reason, .. } = of.what() {
+                found.push((reason, path(&["expect", &at.to_string()])));
+            }
+        }
+    }
+    let unknown = found.into_iter().filter(|(reason, _)| !REASONS.contains(reason));
+    let hint = |(reason, path): (&str, Vec<String>)| {
+        let near =
+            nearest(reason, REASONS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        (
+            HintKind::UnknownReason,
+            format!("no event of Kubernetes is known to have the reason `{reason}`{near}"),
+            path,
+        )
+    };
+    unknown.map(hint).collect()
+}
+
+/// A case of one's own that is called as one of the book: both cannot run together.
+fn of_name(case: &Case, text: &str) -> Option<Hint> {
+    let same = |one: &Case| one.name == case.name;
+    let of_book = BOOK.iter().find(|file| file.cases.iter().any(same))?;
+    // The file of the book itself, or a new version of it.
+    let own = of_book.text == text || of_book.cases.iter().any(|one| one.story == case.story);
+    let why =
+        format!("the book has a case `{}`; call this one otherwise, or run it by --only-suite", case.name);
+    (!own).then(|| (HintKind::NameOfTheBook, why, vec!["case".to_owned()]))
+}
+
+/// The cases of the book, read once.
+static BOOK: LazyLock<Vec<probity_suites::CaseFile>> =
+    LazyLock::new(|| probity_suites::cases().unwrap_or_default());

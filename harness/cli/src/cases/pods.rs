@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use probity_case::{Case, CasePod, ONLY, Workload};
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
 use probity_script::{Listener, Plan, Protocol};
-use probity_trial::plain_path;
+use probity_trial::{plain_path, unknown_port};
 use serde_json::Value;
 
 /// A pod of a case, or the template of a workload.
@@ -162,8 +162,28 @@ pub(crate) fn asks(handler: &Handler) -> String {
     }
 }
 
-/// Why a plan does not answer a probe: no listener at its port, another protocol, or no script for its path.
-pub(crate) fn unanswered(plan: &Plan, handler: &Handler) -> Option<String> {
+/// Why a probe is not answered.
+pub(crate) enum Unanswered {
+    /// Its port's name is not declared.
+    Port(String),
+    /// The plan has nothing for it.
+    Plan(String),
+}
+
+/// Why a plan does not answer a probe of a container: no port of its name, or nothing in the plan.
+pub(crate) fn unanswered(container: &Value, plan: &Plan, handler: &Handler) -> Option<Unanswered> {
+    let port = match handler {
+        Handler::Http { port, .. } | Handler::Tcp { port, .. } | Handler::Grpc { port, .. } => Some(port),
+        Handler::Exec { .. } => None,
+    };
+    match port.filter(|port| port.number.is_none()) {
+        Some(port) => Some(Unanswered::Port(unknown_port(container, &port.written))),
+        None => unplanned(plan, handler).map(Unanswered::Plan),
+    }
+}
+
+/// Why a plan has nothing for a probe: no listener at its port, another protocol, or no script for its path.
+fn unplanned(plan: &Plan, handler: &Handler) -> Option<String> {
     if let Handler::Exec { command } = handler {
         let Some(name) = exec_name(command) else {
             return Some(format!(
@@ -180,9 +200,7 @@ pub(crate) fn unanswered(plan: &Plan, handler: &Handler) -> Option<String> {
         Handler::Http { host, .. } | Handler::Tcp { host, .. } => host.is_some(),
         _ => false,
     };
-    let Some(port) = handler.port() else {
-        return Some("the container declares no port of this name".to_owned());
-    };
+    let port = handler.port()?;
     let Some((name, listener)) = listener(plan, port) else {
         // A port of another host is not in this plan.
         return (!host)

@@ -126,7 +126,7 @@ pod:
     containers:
       - name: first
       - name: second
-        livenesProbe: { httpGet: { path: /, port: 80 }, periodSeconds: soon }
+        livenessProbe: { httpGet: { path: /, port: 80 }, periodSeconds: 9 }
 ";
 
     fn told(message: &str, causes: &[(&str, &str)]) -> Vec<String> {
@@ -146,14 +146,17 @@ pod:
     #[test]
     fn a_cause_with_a_field_has_its_place() {
         let said =
-            told("Pod is invalid", &[("spec.containers[1].livenesProbe.periodSeconds", "must be positive")]);
-        let place = "case.yaml, line 8, column 72: the API server rejects this pod: ";
-        assert_eq!(said, [format!("{place}spec.containers[1].livenesProbe.periodSeconds: must be positive")]);
+            told("Pod is invalid", &[("spec.containers[1].livenessProbe.periodSeconds", "must be positive")]);
+        let place = "case.yaml, line 8, column 73: the API server rejects this pod: ";
+        assert_eq!(
+            said,
+            [format!("{place}spec.containers[1].livenessProbe.periodSeconds: must be positive")]
+        );
     }
 
     #[test]
     fn a_misspelt_field_is_found_in_the_sentence() {
-        let message = "strict decoding error: unknown field \"spec.containers[1].livenesProbe\"";
+        let message = "strict decoding error: unknown field \"spec.containers[1].livenessProbe\"";
         let said = told(message, &[]);
         assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 9: "), "{said:?}");
     }
@@ -161,14 +164,14 @@ pod:
     #[test]
     fn a_wrong_type_is_found_though_the_server_names_no_place_in_the_list() {
         let message = "json: cannot unmarshal string into Go struct field \
-                       Probe.spec.containers.livenesProbe.periodSeconds of type int32";
+                       Probe.spec.containers.livenessProbe.periodSeconds of type int32";
         let said = told(message, &[]);
-        assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 72: "), "{said:?}");
+        assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 73: "), "{said:?}");
     }
 
     #[test]
     fn what_became_a_sidecar_by_the_matrix_is_found_where_it_is_written() {
-        let text = TEXT.replace("livenes", "liveness") + "matrix: { container-kind: [main, sidecar] }\n";
+        let text = TEXT.to_owned() + "matrix: { container-kind: [main, sidecar] }\n";
         let field = "spec.initContainers[0].livenessProbe.periodSeconds";
         let said = told_of(&text, "Pod is invalid", &[(field, "must be positive")]);
         assert!(said.len() == 1 && said[0].starts_with("case.yaml, line 8, column 73: "), "{said:?}");

@@ -1,9 +1,12 @@
-//! `probity explain`: a clause with everything that is known about it, or a case as text.
+//! `probity explain`: a clause with everything that is known about it, a case as text, or all cases of a file.
+
+use std::path::Path;
 
 use probity_case::Case;
+use probity_model::Registry;
 
 use crate::arguments::ExplainArgs;
-use crate::cases::book::Book;
+use crate::cases::book::{self, Book};
 use crate::cases::case_text;
 use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
@@ -11,19 +14,40 @@ use crate::output::{self, did_you_mean, named, word};
 
 /// Explains the clause or the case of this name.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
+    if is_file(&args.id) {
+        return of_file(Path::new(&args.id));
+    }
     let book = Book::open(&args.suites)?;
     if let Some(clause) = book.registry.catalogue.iter().find(|clause| clause.id.as_str() == args.id) {
         return output::out(&of_clause(&ClauseIndex::open()?.facts(&book, clause)));
     }
     let variants: Vec<&Case> = book.cases().filter(|case| is_or_varies(&case.name.0, &args.id)).collect();
+    let of_book = |case: &Case| {
+        let source = book.file_of(&case.name).map(|file| file.source.as_str());
+        of_case(&book.registry, source, case)
+    };
     match variants.as_slice() {
         [] => Err(unknown(&book, &args.id)),
-        [only] => output::out(&of_case(&book, only)),
+        [only] => output::out(&of_book(only)),
         [first, rest @ ..] => {
             let others: String = rest.iter().map(|case| format!("  {}\n", case.name)).collect();
-            output::out(&format!("{}\nand its other variants\n{others}", of_case(&book, first)))
+            output::out(&format!("{}\nand its other variants\n{others}", of_book(first)))
         }
     }
+}
+
+/// Whether a file is meant: no clause and no case of the book is called so.
+fn is_file(id: &str) -> bool {
+    [".yaml", ".yml"].iter().any(|end| id.ends_with(end))
+}
+
+/// Explains all cases of a file.
+fn of_file(path: &Path) -> Result<Exit, Failure> {
+    let registry = book::registry()?;
+    let file = book::read(path, &registry.catalogue)?;
+    let cases: Vec<String> =
+        file.cases.iter().map(|case| of_case(&registry, Some(&file.source), case)).collect();
+    output::out(&cases.join("\n"))
 }
 
 /// Whether a case has this name, or is a variant of the case of this name.
@@ -66,6 +90,9 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         let allowed = format!("{name}, {}: {}", tolerance.amount(), tolerance.because);
         part(if at == 0 { "allows" } else { "" }, &allowed);
     }
+    if let Some(looks_at) = probity_suites::looks_at(clause.id.as_str()) {
+        part("looks at", &format!("cases that have: {looks_at}; it does not look at others"));
+    }
     match &clause.untestable {
         Some(why) => part("no judge", why),
         None if facts.judge() == "no judge" => part("no judge", "not written yet"),
@@ -101,7 +128,7 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     text
 }
 
-fn of_case(book: &Book, case: &Case) -> String {
+fn of_case(registry: &Registry, source: Option<&str>, case: &Case) -> String {
     let mut text = format!("{}  {}, about {}\n", case.name, word(&case.profile), case.forecast());
     let needs: Vec<String> = case.needs.iter().map(word).collect();
     if !needs.is_empty() {
@@ -113,14 +140,20 @@ fn of_case(book: &Book, case: &Case) -> String {
     text += &case_text::of(case);
     text += "\nmust give evidence for\n";
     for id in &case.judges {
-        let says = book.registry.catalogue.get(id).map_or("", |clause| clause.says.as_str());
+        let says = registry.catalogue.get(id).map_or("", |clause| clause.says.as_str());
         text += &format!("  {id}\n{}", output::wrapped(says, "      ", 104));
+        if let Some(why) = probity_suites::cannot_apply(id.as_str(), case) {
+            text += &output::wrapped(&format!("It cannot apply here, since {why}."), "      ", 104);
+        }
     }
     if case.judges.is_empty() {
         text += "  nothing in particular; every clause that applies is judged\n";
     }
-    if let Some(file) = book.file_of(&case.name) {
-        text += &format!("\nwritten in {}\n", file.source);
+    for (kind, because) in &case.acknowledged {
+        text += &format!("\nmeant ({}): {because}\n", kind.word());
+    }
+    if let Some(source) = source {
+        text += &format!("\nwritten in {source}\n");
     }
     text
 }

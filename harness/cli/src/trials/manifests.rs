@@ -249,7 +249,7 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
         assert_eq!(found.words(), "the Pod one");
         let why = probity_trial::StandIn::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
-        assert!(said.starts_with("f.yaml, line 2, column 64: a container needs a `name`"), "{said}");
+        assert!(said.starts_with("f.yaml, line 2, column 72: a container has no field `imag`"), "{said}");
     }
 
     #[test]

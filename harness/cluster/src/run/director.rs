@@ -167,13 +167,9 @@ impl Director<'_> {
     async fn watch_as_long_as_the_probes_need(&mut self) -> Result<(), EarlyEnd> {
         let span = self.history.look(|history| {
             let run = Timeline::of(history);
-            let needs = run.probes().map(|(_, _, probe)| {
-                let decided_twice = probe.period * probe.failures.max(probe.successes) * 2;
-                probe.initial_delay + decided_twice + probe.timeout + 3_000_000
-            });
-            needs.max().unwrap_or(15_000_000).clamp(10_000_000, 180_000_000)
+            probity_case::forecast::watched(run.probes().map(|(_, _, probe)| probe))
         });
-        let span = Duration::from_micros(span.unsigned_abs());
+        let span = span.0;
         self.report(format!(
             "watches for {span:?}, as long as its probes need to come to a conclusion twice"
         ));

@@ -120,6 +120,17 @@ pub struct Port {
 }
 
 impl Handler {
+    /// The field of a probe that it is written in.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Http { .. } => "httpGet",
+            Self::Tcp { .. } => "tcpSocket",
+            Self::Grpc { .. } => "grpc",
+            Self::Exec { .. } => "exec",
+        }
+    }
+
     /// The port, where there is one.
     #[must_use]
     pub fn port(&self) -> Option<u16> {

@@ -101,6 +101,14 @@ fn pod_in_words(status: &Value) -> String {
     format!(": {phase}{}", containers.concat())
 }
 
+/// The state of a pod, as its object tells it.
+pub(super) fn revision_in_words(object: &Value) -> String {
+    let leaving = object.get("metadata").is_some_and(|of| of.get("deletionTimestamp").is_some());
+    let status = object.get("status").map(pod_in_words).unwrap_or_default();
+    let state = status.trim_start_matches(": ");
+    if leaving { format!("is to go; {state}") } else { state.to_owned() }
+}
+
 fn witness_in_words(heard: &Heard) -> String {
     let what = match &heard.entry {
         Entry::Joined { .. } => "it began to talk".to_owned(),

@@ -7,7 +7,7 @@ use probity_script::Plan;
 use serde_json::{Map, Value, json};
 
 use super::draft::PodDraft;
-use super::fields::{DROPPED_OF_CONTAINER, KEPT_OF_CONTAINER, REPLACED_OF_CONTAINER};
+use super::fields::{KEPT_OF_CONTAINER, KEPT_OF_CONTAINER_TO_REPRODUCE, REPLACED_OF_CONTAINER};
 use super::{NoteKind, listener_at};
 
 /// A container in the making.
@@ -63,16 +63,8 @@ impl PodDraft {
         list: &'static str,
         written: &Value,
     ) -> Result<ContainerDraft, String> {
-        let Some(fields) = written.as_object() else {
-            return self.refuse("a container is a map with a `name`", &[]);
-        };
-        let Some(name) = fields.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-            return self.refuse("a container needs a `name`", &[]);
-        };
-        if !self.names.insert(name.to_owned()) {
-            return self.refuse(format!("two containers are called `{name}`"), &["name"]);
-        }
-        let made = self.kept_of_container(name, fields)?;
+        let name = written["name"].as_str().unwrap_or_default();
+        let made = self.kept_of_container(name, written);
         let stays = list == "containers" || made["restartPolicy"] == "Always";
         let mut draft =
             ContainerDraft { list, name: name.to_owned(), made, stays, ..ContainerDraft::default() };
@@ -82,34 +74,28 @@ impl PodDraft {
         }
         self.hooks(&mut draft)?;
         draft.probes = ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(&draft.made, *kind)).collect();
-        if !stays && !draft.probes.is_empty() {
-            return self.refuse("an init container that ends has no probes", &["name"]);
-        }
         Ok(draft)
     }
 
-    fn kept_of_container(&mut self, name: &str, fields: &Map<String, Value>) -> Result<Value, String> {
+    fn kept_of_container(&mut self, name: &str, written: &Value) -> Value {
         let (mut made, mut replaced) = (json!({}), Vec::new());
-        for (field, value) in fields {
+        for (field, value) in written.as_object().into_iter().flatten() {
             let word = field.as_str();
-            if KEPT_OF_CONTAINER.contains(&word) {
+            let kept = self.reproduces && KEPT_OF_CONTAINER_TO_REPRODUCE.contains(&word);
+            if kept || KEPT_OF_CONTAINER.contains(&word) {
                 made[word] = value.clone();
             } else if REPLACED_OF_CONTAINER.contains(&word) {
                 replaced.push(word);
-            } else if DROPPED_OF_CONTAINER.split(' ').any(|dropped| dropped == word) {
+            } else {
                 let why = "it says nothing about probes, and the target has no use for it";
                 self.note(NoteKind::Dropped, format!("containers[{name}].{word}"), why);
-            } else {
-                let known = KEPT_OF_CONTAINER.into_iter().chain(REPLACED_OF_CONTAINER);
-                let known = known.chain(DROPPED_OF_CONTAINER.split(' '));
-                return self.refuse_unknown("a container", known, &[word]);
             }
         }
         if !replaced.is_empty() {
             let field = format!("containers[{name}].{}", replaced.join(", "));
             self.note(NoteKind::Replaced, field, "by the target");
         }
-        Ok(made)
+        made
     }
 
     /// Listens at the declared ports.

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::manifest::CONTROL_PORT;
 use probity_model::timeline::ProbeSpec;
-use probity_script::problem::{nearest, pin};
+use probity_script::problem::pin;
 use serde_json::{Map, Value, json};
 
 use super::container::{ContainerDraft, declared_ports};
-use super::fields::{DROPPED, KEPT};
+use super::fields::{KEPT, KEPT_TO_REPRODUCE};
 use super::{LISTS, Note, NoteKind, Traffic, listener_at};
 
-/// The largest number that a field of a probe can have.
-const MOST: i64 = i32::MAX as i64;
 /// The port at which a target is called if the pod has none that a client can use.
 const CALLED: u16 = 7000;
 
@@ -23,19 +21,19 @@ pub(super) struct PodDraft {
     base: Vec<String>,
     /// Where the part stands that is read now.
     here: Vec<String>,
+    /// Whether more is kept than the trials can do with.
+    pub(super) reproduces: bool,
     pub(super) notes: Vec<Note>,
     taken: BTreeSet<u16>,
     /// Which container declares a port; the first, if several do.
     pub(super) declared: BTreeMap<u16, String>,
-    /// The names of the containers so far.
-    pub(super) names: BTreeSet<String>,
 }
 
 impl PodDraft {
     /// A draft of the pod at this place of the document.
-    pub(super) fn at(pod: &[String]) -> Self {
+    pub(super) fn at(pod: &[String], reproduces: bool) -> Self {
         let base = [pod, &["spec".to_owned()]].concat();
-        Self { here: base.clone(), base, ..Self::default() }
+        Self { here: base.clone(), base, reproduces, ..Self::default() }
     }
 
     /// Goes to a part of the pod's spec: refusals count their paths from here.
@@ -49,33 +47,8 @@ impl PodDraft {
         Err(pin(why.as_ref(), &path))
     }
 
-    /// Refuses a field that nobody knows.
-    pub(super) fn refuse_unknown<'k, T>(
-        &self,
-        of: &str,
-        known: impl IntoIterator<Item = &'k str>,
-        path: &[&str],
-    ) -> Result<T, String> {
-        let wrong = path.last().copied().unwrap_or_default();
-        let near = nearest(wrong, known);
-        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        self.refuse(format!("{of} has no field `{wrong}`{hint}"), path)
-    }
-
     pub(super) fn note(&mut self, kind: NoteKind, field: impl Into<String>, why: impl Into<String>) {
         self.notes.push(Note { kind, field: field.into(), why: why.into() });
-    }
-
-    /// A whole number as Kubernetes takes it, which arithmetic can take as well.
-    pub(super) fn whole(&self, value: &Value, path: &[&str]) -> Result<i64, String> {
-        let field = path.last().copied().unwrap_or_default();
-        match value.as_i64() {
-            Some(number) if (0..=MOST).contains(&number) => Ok(number),
-            Some(number) if number > MOST => {
-                self.refuse(format!("`{field}` is {number}; it is {MOST} at most"), path)
-            }
-            _ => self.refuse(format!("`{field}` is a whole number, and not negative"), path),
-        }
     }
 
     /// Notes that the pod's labels and annotations are left out.
@@ -99,28 +72,21 @@ impl PodDraft {
     }
 
     /// What is kept of the pod's spec besides its containers.
-    pub(super) fn spec(&mut self, spec: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    pub(super) fn spec(&mut self, spec: &Map<String, Value>) -> Map<String, Value> {
         let mut made = Map::new();
         for (field, value) in spec {
             let word = field.as_str();
-            if word == "terminationGracePeriodSeconds" {
-                self.whole(value, &[word])?;
-            }
-            if KEPT.contains(&word) {
+            if KEPT.contains(&word) || (self.reproduces && KEPT_TO_REPRODUCE.contains(&word)) {
                 made.insert(field.clone(), value.clone());
-            } else if DROPPED.split(' ').any(|dropped| dropped == word) {
+            } else if !LISTS.contains(&word) {
                 let why = match word {
                     "readinessGates" => "nobody would set their conditions",
                     _ => "it says nothing about probes, and the cluster may lack it",
                 };
                 self.note(NoteKind::Dropped, word, why);
-            } else if !LISTS.contains(&word) {
-                let known =
-                    KEPT.into_iter().chain(DROPPED.split(' ')).chain(["containers", "initContainers"]);
-                return self.refuse_unknown("a pod's spec", known, &[word]);
             }
         }
-        Ok(made)
+        made
     }
 
     /// All containers, in the order in which they start.
@@ -128,11 +94,8 @@ impl PodDraft {
         let mut containers = Vec::new();
         for list in LISTS {
             self.enter(&[list]);
-            let Some(written) = spec.get(list) else { continue };
-            let Some(all) = written.as_array() else {
-                return self.refuse(format!("`{list}` is a list"), &[]);
-            };
-            for (at, container) in all.iter().enumerate() {
+            let written = spec.get(list).and_then(Value::as_array);
+            for (at, container) in written.into_iter().flatten().enumerate() {
                 self.enter(&[list, &at.to_string()]);
                 containers.push(self.container(list, container)?);
             }

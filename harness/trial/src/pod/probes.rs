@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::container::ContainerDraft;
 use super::draft::PodDraft;
-use super::fields::{HANDLERS, LIFECYCLE, NUMBERS};
+use super::fields::HANDLERS;
 use super::{NoteKind, plain_path};
 use crate::promise::SECOND;
 
@@ -19,20 +19,7 @@ impl PodDraft {
     pub(super) fn probe(&mut self, container: &mut ContainerDraft, kind: ProbeKind) -> Result<(), String> {
         let of = kind.field();
         let Some(probe) = container.made.get(of).cloned() else { return Ok(()) };
-        let Some(fields) = probe.as_object() else { return self.refuse("a probe is a map", &[of]) };
-        let known = || HANDLERS.into_iter().chain(NUMBERS);
-        if let Some(wrong) = fields.keys().find(|field| !known().any(|known| known == *field)) {
-            return self.refuse_unknown("a probe", known(), &[of, wrong]);
-        }
-        for (field, value) in NUMBERS.iter().filter_map(|field| Some((*field, fields.get(*field)?))) {
-            self.whole(value, &[of, field])?;
-        }
-        let handlers = HANDLERS.into_iter().filter(|handler| fields.contains_key(*handler));
-        let handlers: Vec<&str> = handlers.collect();
-        let [handler] = handlers[..] else {
-            let why = "a probe has one of httpGet, tcpSocket, grpc and exec; this one has";
-            return self.refuse(format!("{why} {}", handlers.len()), &[of]);
-        };
+        let handler = HANDLERS.into_iter().find(|handler| !probe[*handler].is_null()).unwrap_or_default();
         self.forget_host(container, &[of]);
         self.name_command(container, of, &format!("{}-{}", kind.word(), container.name));
         let Some(spec) = ProbeSpec::of(&container.made, kind) else { return Ok(()) };
@@ -64,7 +51,7 @@ impl PodDraft {
             Handler::Tcp { port, .. } => (port, None),
         };
         let Some(number @ 1..) = port.number else {
-            return self.refuse(unknown_port(container, &port.written), path);
+            return self.refuse(unknown_port(&container.made, &port.written), path);
         };
         self.own_port(container, number, path)?;
         if let Some(protocol) = protocol {
@@ -128,10 +115,6 @@ impl PodDraft {
 
     pub(super) fn hooks(&mut self, container: &mut ContainerDraft) -> Result<(), String> {
         let Some(hooks) = container.made.get("lifecycle").cloned() else { return Ok(()) };
-        let mut fields = hooks.as_object().into_iter().flat_map(|hooks| hooks.keys());
-        if let Some(wrong) = fields.find(|field| !LIFECYCLE.contains(&field.as_str())) {
-            return self.refuse_unknown("a lifecycle", LIFECYCLE, &["lifecycle", wrong]);
-        }
         if container.remove(&["lifecycle"], "stopSignal").is_some() {
             let field = format!("containers[{}].lifecycle.stopSignal", container.name);
             self.note(NoteKind::Dropped, field, "the target notes SIGTERM");
@@ -152,10 +135,7 @@ impl PodDraft {
         hook: &'static str,
         written: &Value,
     ) -> Result<i64, String> {
-        let mut takes = match &written["sleep"]["seconds"] {
-            Value::Null => 0,
-            seconds => self.whole(seconds, &["lifecycle", hook, "sleep", "seconds"])?,
-        };
+        let mut takes = written["sleep"]["seconds"].as_i64().unwrap_or(0);
         if let Some(command) = written["exec"]["command"].as_array() {
             takes = slept(command);
             let word = if hook == "preStop" { "pre-stop" } else { "post-start" };
@@ -205,13 +185,15 @@ impl PodDraft {
 }
 
 /// Why a container has no port of this name.
-fn unknown_port(container: &ContainerDraft, written: &str) -> String {
-    let ports = container.made["ports"].as_array().into_iter().flatten();
+#[must_use]
+pub fn unknown_port(container: &Value, written: &str) -> String {
+    let ports = container["ports"].as_array().into_iter().flatten();
     let names: Vec<&str> = ports.filter_map(|port| port["name"].as_str()).collect();
     let near = nearest(written, names.iter().copied());
     let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let has = if names.is_empty() { "none with a name".to_owned() } else { names.join(", ") };
-    format!("container `{}` has no port `{written}`, it has {has}{hint}", container.name)
+    let name = container["name"].as_str().unwrap_or_default();
+    format!("container `{name}` has no port `{written}`, it has {has}{hint}")
 }
 
 /// How many seconds a command sleeps, as far as it says so: `sleep 15`, or a shell that is told to.

@@ -131,7 +131,8 @@ fn a_start_that_no_probe_holds_back_is_watched_until_it_is_over() {
 fn a_hook_that_the_grace_period_cuts_off_does_not_keep_a_pod_serving() {
     let lost = |grace: i64| {
         let mut container = web();
-        container["lifecycle"] = json!({ "preStop": { "sleep": { "seconds": 10 } } });
+        // The API server refuses a `sleep` that is longer than the grace, but not a command.
+        container["lifecycle"] = json!({ "preStop": { "exec": { "command": ["sleep", "10"] } } });
         let spec = json!({ "terminationGracePeriodSeconds": grace, "containers": [container] });
         expected(&StandIn::of(&workload(&spec)).unwrap(), Fault::SlowShutdown, Quantity::Lost)
     };

@@ -1,0 +1,46 @@
+//! The kinds of hints: what is allowed in a case but probably not meant. A case that means one says so, with the reason.
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum HintKind {
+    /// A field of a target that is replaced, such as its `image`.
+    ReplacedField,
+    /// A probe that no plan answers.
+    UnansweredProbe,
+    /// A probe of a port's name that its container does not declare.
+    UndeclaredPort,
+    /// A container with probes that has neither an image nor a plan.
+    SilentContainer,
+    /// An init container that never ends.
+    EndlessInit,
+    /// A case with plans whose containers have no probe and no hook.
+    NothingProbed,
+    /// A clause under `judges` that cannot apply to the case.
+    CannotApply,
+    /// An event whose reason no part of Kubernetes is known to write.
+    UnknownReason,
+    /// A case that is called as one of the book.
+    NameOfTheBook,
+}
+
+impl HintKind {
+    /// The word that it is written by.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ReplacedField => "replaced-field",
+            Self::UnansweredProbe => "unanswered-probe",
+            Self::UndeclaredPort => "undeclared-port",
+            Self::SilentContainer => "silent-container",
+            Self::EndlessInit => "endless-init",
+            Self::NothingProbed => "nothing-probed",
+            Self::CannotApply => "cannot-apply",
+            Self::UnknownReason => "unknown-reason",
+            Self::NameOfTheBook => "name-of-the-book",
+        }
+    }
+}

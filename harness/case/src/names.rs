@@ -1,0 +1,64 @@
+//! The names inside a case: what steps, waits and expectations speak of must be there.
+//!
+//! A name that nothing has would wait in vain, or hold for ever, and say nothing. So an unknown container, pod, endpoint,
+//! mark, signal, phase or verb is refused, and the near ones are named. Reasons of events are open: a kubelet may have
+//! others than the ones that are known here.
+
+mod expectations;
+mod marks;
+mod places;
+#[cfg(test)]
+mod tests;
+
+use probity_script::problem::{nearest, pin, unpin};
+use serde_json::Value;
+
+pub(crate) use places::Places;
+
+/// The phases of a pod.
+pub const PHASES: [&str; 5] = ["Pending", "Running", "Succeeded", "Failed", "Unknown"];
+
+/// The verbs for nodes, as `ci/cluster node` has them; whoever gives another `--node-command` gives it these words.
+pub const VERBS: [&str; 8] = ["restart-kubelet", "stop", "start", "kill", "cut", "heal", "freeze", "thaw"];
+
+/// The word that was probably meant, as the end of a sentence; empty if none is like it.
+pub(crate) fn did_you_mean<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    nearest(wrong, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
+/// What there is instead, as the end of a sentence, with the word that was probably meant.
+pub(crate) fn there_is<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let hint = did_you_mean(wrong, known.iter().copied());
+    match known.len() {
+        0 => "; there is none".to_owned(),
+        1..=12 => format!("; there is {}{hint}", known.join(", ")),
+        _ => hint,
+    }
+}
+
+/// Refuses a word that is not one of these.
+pub(crate) fn one_of(what: &str, word: &str, known: &[&str], path: &[&str]) -> Result<(), String> {
+    if known.contains(&word) {
+        return Ok(());
+    }
+    let list = if known.len() > 12 { String::new() } else { format!(" ({})", known.join(", ")) };
+    let hint = did_you_mean(word, known.iter().copied());
+    Err(pin(&format!("`{word}` is not {what}{list}{hint}"), path))
+}
+
+/// A sentence that is pinned below a part, pinned to it.
+pub(crate) fn below(path: &[&str], why: &str) -> String {
+    let (sentence, inside) = unpin(why);
+    let path: Vec<String> = path.iter().map(|part| (*part).to_owned()).chain(inside).collect();
+    pin(sentence, &path)
+}
+
+/// The names of the containers of a pod's spec, init containers first.
+pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = &str> {
+    ["initContainers", "containers"]
+        .into_iter()
+        .filter_map(|list| spec[list].as_array())
+        .flatten()
+        .filter_map(|container| container["name"].as_str())
+}

@@ -1,0 +1,232 @@
+//! What can be said of a pod without an API server: that its fields exist, hold values of the right kind, and that the pod
+//! is not refused for what every server refuses.
+//!
+//! Cases, `probity try` and `probity reproduce` read pods through this one gate. It knows nothing of plans. What is good
+//! here may still be refused by a dry run; what is refused here would be refused by every API server, or would
+//! be dropped by one that is not strict.
+
+mod fields;
+mod meaning;
+#[cfg(test)]
+mod tests;
+
+use probity_script::problem::pin;
+use serde_json::{Map, Value};
+
+use crate::names::did_you_mean;
+
+/// The largest number that a field can have.
+const MOST: i64 = i32::MAX as i64;
+
+/// The signals that a container can be stopped by, as Kubernetes and the target's witness write them.
+pub const SIGNALS: [&str; 31] = [
+    "SIGABRT",
+    "SIGALRM",
+    "SIGBUS",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGFPE",
+    "SIGHUP",
+    "SIGILL",
+    "SIGINT",
+    "SIGIO",
+    "SIGKILL",
+    "SIGPIPE",
+    "SIGPROF",
+    "SIGPWR",
+    "SIGQUIT",
+    "SIGSEGV",
+    "SIGSTKFLT",
+    "SIGSTOP",
+    "SIGSYS",
+    "SIGTERM",
+    "SIGTRAP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGUSR1",
+    "SIGUSR2",
+    "SIGVTALRM",
+    "SIGWINCH",
+    "SIGXCPU",
+    "SIGXFSZ",
+];
+
+/// Checks a pod, or with `template` the template of one. `path` is where it stands in its document.
+///
+/// # Errors
+///
+/// A sentence about the first thing that is wrong, pinned to its place.
+pub fn check(pod: &Value, template: bool, path: &[String]) -> Result<(), String> {
+    shape(pod, if template { "template" } else { "pod" }, path)?;
+    let spec = [path, &["spec".to_owned()]].concat();
+    match pod.get("spec").and_then(Value::as_object) {
+        Some(fields) => meaning::check(fields, &spec),
+        None => Ok(()),
+    }
+}
+
+/// Checks the spec of a workload, with its template, if its kind is one that is known here.
+///
+/// # Errors
+///
+/// The same.
+pub(crate) fn check_workload(kind: &str, workload: &Value, path: &[String]) -> Result<(), String> {
+    let Some(spec) = workload.get("spec") else { return Ok(()) };
+    let at = [path, &["spec".to_owned()]].concat();
+    if fields::of(kind).is_some() {
+        shape(spec, kind, &at)?;
+    }
+    match spec.get("template") {
+        Some(template) => check(template, true, &[at, vec!["template".to_owned()]].concat()),
+        None => Ok(()),
+    }
+}
+
+/// Checks an ephemeral container.
+///
+/// # Errors
+///
+/// The same.
+pub(crate) fn check_ephemeral(container: &Value, path: &[String]) -> Result<(), String> {
+    shape(container, "ephemeral", path)
+}
+
+/// Checks that a value is of a type of the table.
+fn shape(value: &Value, of: &str, path: &[String]) -> Result<(), String> {
+    let Some((_, words, fields)) = fields::of(of) else { return Ok(()) };
+    let Some(written) = value.as_object() else {
+        return Err(pin(&format!("{words} is a map of fields, not {}", shown(value)), path));
+    };
+    let known = || fields::listed(fields);
+    for (field, value) in written.iter().filter(|(_, value)| !value.is_null()) {
+        let at = [path, std::slice::from_ref(field)].concat();
+        let Some((_, kind, _)) = known().find(|(name, ..)| name == field) else {
+            let hint = did_you_mean(field, known().map(|(name, ..)| name));
+            return Err(pin(&format!("{words} has no field `{field}`{hint}"), &at));
+        };
+        check_value(field, value, kind, &at)?;
+    }
+    let missing = known().find(|(name, _, required)| *required && is_absent(written, name));
+    missing.map_or(Ok(()), |(name, ..)| Err(pin(&format!("{words} needs a `{name}`"), path)))
+}
+
+fn is_absent(written: &Map<String, Value>, field: &str) -> bool {
+    written.get(field).is_none_or(|value| value.is_null() || value == "")
+}
+
+/// Checks the value of a field.
+fn check_value(field: &str, value: &Value, kind: &str, path: &[String]) -> Result<(), String> {
+    let below = |part: &str| [path, &[part.to_owned()]].concat();
+    if let Some(element) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
+        let Some(list) = value.as_array() else {
+            return Err(pin(&format!("`{field}` is a list, not {}", shown(value)), path));
+        };
+        let mut elements = list.iter().enumerate();
+        return elements.try_for_each(|(at, value)| {
+            let path = below(&at.to_string());
+            check_value(&format!("{field}[{at}]"), value, element, &path)
+        });
+    }
+    if let Some(element) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
+        let Some(map) = value.as_object() else {
+            return Err(pin(&format!("`{field}` is a map, not {}", shown(value)), path));
+        };
+        return map.iter().try_for_each(|(key, value)| check_value(key, value, element, &below(key)));
+    }
+    if fields::of(kind).is_some() {
+        return shape(value, kind, path);
+    }
+    match wrong(field, value, kind) {
+        Some(why) => Err(pin(&why, path)),
+        None => Ok(()),
+    }
+}
+
+/// Why a plain value is not of this kind.
+fn wrong(field: &str, value: &Value, kind: &str) -> Option<String> {
+    match kind {
+        "text" => match value {
+            Value::String(_) => None,
+            Value::Number(_) | Value::Bool(_) => {
+                Some(format!("`{field}` is a text, and {value} is none: write \"{value}\""))
+            }
+            _ => Some(format!("`{field}` is a text, not {}", shown(value))),
+        },
+        "bool" => (!value.is_boolean()).then(|| format!("`{field}` is true or false, not {}", shown(value))),
+        "number" => {
+            (value.as_i64().is_none()).then(|| format!("`{field}` is a whole number, not {}", shown(value)))
+        }
+        "whole" => whole(field, value, 0),
+        "positive" => whole(field, value, 1),
+        "port-number" => port(field, value, false),
+        "port" => port(field, value, true),
+        "quantity" => (!value.is_string() && !value.is_number())
+            .then(|| format!("`{field}` is a quantity such as 100m or 64Mi, not {}", shown(value))),
+        "signal" => one_of(field, value, &SIGNALS),
+        "any" => None,
+        words => one_of(field, value, &words.split('|').collect::<Vec<_>>()),
+    }
+}
+
+/// Why a value is no whole number of at least this.
+fn whole(field: &str, value: &Value, least: i64) -> Option<String> {
+    match value.as_i64() {
+        Some(number) if (least..=MOST).contains(&number) => None,
+        Some(number) if number > MOST => Some(format!("`{field}` is {number}; it is {MOST} at most")),
+        Some(number) => Some(format!("`{field}` is {number}; it is {least} at least")),
+        None => {
+            let digits = value.as_str().map(|text| text.trim_end_matches('s'));
+            let hint = digits.filter(|text| text.parse::<u32>().is_ok());
+            let hint = hint.map(|digits| format!(": write {digits}")).unwrap_or_default();
+            Some(format!("`{field}` is a whole number from {least} to {MOST}, not {}{hint}", shown(value)))
+        }
+    }
+}
+
+/// Why a value is no port; a name is one only where it is said.
+fn port(field: &str, value: &Value, named: bool) -> Option<String> {
+    let or_name = if named { ", or the name of a port" } else { "" };
+    match value {
+        Value::String(text) if named && text.parse::<i64>().is_err() => (!is_port_name(text)).then(|| {
+            format!("`{text}` cannot be the name of a port: use up to 15 small letters, digits and dashes")
+        }),
+        Value::String(text) if text.parse::<u16>().is_ok() => {
+            Some(format!("`{field}` is a text here: write {text} without quotes"))
+        }
+        Value::Number(number) if number.as_i64().is_some_and(|number| (1..=65535).contains(&number)) => None,
+        _ => Some(format!("`{field}` is a number from 1 to 65535{or_name}, not {}", shown(value))),
+    }
+}
+
+/// Whether a text can be the name of a port, as IANA names services.
+fn is_port_name(text: &str) -> bool {
+    (1..=15).contains(&text.len())
+        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        && text.bytes().any(|c| c.is_ascii_lowercase())
+        && !(text.starts_with('-') || text.ends_with('-') || text.contains("--"))
+}
+
+fn one_of(field: &str, value: &Value, words: &[&str]) -> Option<String> {
+    let written = value.as_str().unwrap_or_default();
+    if words.contains(&written) {
+        return None;
+    }
+    let hint = did_you_mean(written, words.iter().copied());
+    let wanted = match words.len() {
+        0..=8 => format!("one of {}", words.join(", ")),
+        _ => "the name of a signal".to_owned(),
+    };
+    Some(format!("`{field}` is {wanted}, not {}{hint}", shown(value)))
+}
+
+/// A value as a sentence shows it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a map".to_owned(),
+        plain => plain.to_string(),
+    }
+}

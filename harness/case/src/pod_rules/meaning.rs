@@ -1,0 +1,148 @@
+//! What every API server refuses though each field is well written: fields that contradict each other.
+
+use std::collections::BTreeSet;
+
+use probity_script::problem::pin;
+use serde_json::{Map, Value};
+
+use crate::names::did_you_mean;
+
+/// The lists of containers of a pod.
+const LISTS: [&str; 2] = ["initContainers", "containers"];
+/// The probes of a container.
+const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
+/// What a probe or a hook can ask by.
+const HANDLERS: [&str; 5] = ["httpGet", "tcpSocket", "grpc", "exec", "sleep"];
+
+/// Checks the spec of a pod.
+pub(super) fn check(spec: &Map<String, Value>, path: &[String]) -> Result<(), String> {
+    let at = |parts: &[&str]| joined(path, parts);
+    unique(spec.get("volumes"), "two volumes are called", &at(&["volumes"]))?;
+    let volumes: Vec<&str> = names(spec.get("volumes")).collect();
+    let grace = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
+    let mut containers = BTreeSet::new();
+    for list in LISTS {
+        for (place, container) in spec.get(list).and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let path = at(&[list, &place.to_string()]);
+            let name = container["name"].as_str().unwrap_or_default();
+            if !is_label(name) {
+                let why = format!("`{name}` cannot name a container: use small letters, digits and dashes");
+                return Err(pin(&why, &joined(&path, &["name"])));
+            }
+            if !containers.insert(name) {
+                return Err(pin(&format!("two containers are called `{name}`"), &joined(&path, &["name"])));
+            }
+            check_mounts(container, &volumes, &path)?;
+            unique(container.get("ports"), "two ports are called", &joined(&path, &["ports"]))?;
+            if list == "initContainers" && container["restartPolicy"] != "Always" {
+                ends(container, &path)?;
+            }
+            check_probes(container, &path)?;
+            check_hooks(container, grace, &path)?;
+        }
+    }
+    Ok(())
+}
+
+fn joined(path: &[String], parts: &[&str]) -> Vec<String> {
+    path.iter().cloned().chain(parts.iter().map(|part| (*part).to_owned())).collect()
+}
+
+fn names(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(|element| element["name"].as_str())
+}
+
+fn unique(list: Option<&Value>, why: &str, path: &[String]) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for (at, element) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {
+        if let Some(name) = element["name"].as_str().filter(|name| !seen.insert(*name)) {
+            return Err(pin(&format!("{why} `{name}`"), &joined(path, &[&at.to_string(), "name"])));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name can be that of a container: a label of DNS.
+fn is_label(name: &str) -> bool {
+    let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    (1..=63).contains(&name.len())
+        && name.bytes().all(plain)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+fn check_mounts(container: &Value, volumes: &[&str], path: &[String]) -> Result<(), String> {
+    for (at, mount) in container["volumeMounts"].as_array().into_iter().flatten().enumerate() {
+        let name = mount["name"].as_str().unwrap_or_default();
+        if !volumes.contains(&name) {
+            let hint = did_you_mean(name, volumes.iter().copied());
+            let has = if volumes.is_empty() { "none".to_owned() } else { volumes.join(", ") };
+            let why = format!("the pod has no volume `{name}`; under `volumes` it has {has}{hint}");
+            return Err(pin(&why, &joined(path, &["volumeMounts", &at.to_string(), "name"])));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what an init container that ends cannot have.
+fn ends(container: &Value, path: &[String]) -> Result<(), String> {
+    let field = PROBES.into_iter().chain(["lifecycle"]).find(|field| !container[*field].is_null());
+    let Some(field) = field else { return Ok(()) };
+    let why = format!(
+        "an init container that ends has no `{field}`; one with `restartPolicy: Always` is a sidecar and may have it"
+    );
+    Err(pin(&why, &joined(path, &[field])))
+}
+
+fn check_probes(container: &Value, path: &[String]) -> Result<(), String> {
+    for field in PROBES {
+        let Some(probe) = container.get(field).and_then(Value::as_object) else { continue };
+        let at = |parts: &[&str]| joined(&joined(path, &[field]), parts);
+        one_handler("a probe has one of httpGet, tcpSocket, grpc and exec", probe, &at(&[]))?;
+        check_command(&probe.get("exec").cloned().unwrap_or_default(), &at(&["exec"]))?;
+        let kind = field.trim_end_matches("Probe");
+        let grace = "terminationGracePeriodSeconds";
+        if kind == "readiness" && probe.get(grace).is_some_and(|grace| !grace.is_null()) {
+            let why = format!("a readiness probe has no `{grace}`, since it never ends a container");
+            return Err(pin(&why, &at(&[grace])));
+        }
+        let successes = probe.get("successThreshold").and_then(Value::as_i64).unwrap_or(1);
+        if kind != "readiness" && successes > 1 {
+            let why = format!("`successThreshold` of a {kind} probe is 1, not {successes}");
+            return Err(pin(&why, &at(&["successThreshold"])));
+        }
+    }
+    Ok(())
+}
+
+fn check_hooks(container: &Value, grace: i64, path: &[String]) -> Result<(), String> {
+    for hook in ["postStart", "preStop"] {
+        let Some(fields) = container["lifecycle"][hook].as_object() else { continue };
+        let at = joined(path, &["lifecycle", hook]);
+        one_handler("a hook has one of httpGet, tcpSocket, exec and sleep", fields, &at)?;
+        check_command(&container["lifecycle"][hook]["exec"], &joined(&at, &["exec"]))?;
+        let sleeps = fields.get("sleep").and_then(|sleep| sleep["seconds"].as_i64()).unwrap_or(0);
+        if hook == "preStop" && sleeps > grace {
+            let why = format!("the hook sleeps for {sleeps} s, and the pod has {grace} s of grace");
+            return Err(pin(&why, &joined(&at, &["sleep", "seconds"])));
+        }
+    }
+    Ok(())
+}
+
+fn check_command(exec: &Value, path: &[String]) -> Result<(), String> {
+    match exec["command"].as_array() {
+        Some(words) if words.is_empty() => Err(pin("the command is empty", &joined(path, &["command"]))),
+        _ => Ok(()),
+    }
+}
+
+fn one_handler(what: &str, fields: &Map<String, Value>, path: &[String]) -> Result<(), String> {
+    let given = HANDLERS.iter().filter(|handler| fields.get(**handler).is_some_and(|value| !value.is_null()));
+    let given: Vec<&str> = given.copied().collect();
+    match given[..] {
+        [_] => Ok(()),
+        [] => Err(pin(&format!("{what}; this one has 0"), path)),
+        _ => Err(pin(&format!("{what}; this one has {}: {}", given.len(), given.join(" and ")), path)),
+    }
+}

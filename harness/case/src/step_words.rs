@@ -1,0 +1,205 @@
+//! Steps as sentences, for those who read a case and those who watch a run.
+
+use serde_json::Value;
+
+use crate::step::Step;
+use crate::waiting::Wait;
+
+/// A value longer than this is cut.
+const LONGEST: usize = 160;
+
+impl Step {
+    /// The word that it is written by.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Wait(_) => "wait",
+            Self::Watch(_) => "watch",
+            Self::Change(_) => "change",
+            Self::Reset(_) => "reset",
+            Self::Mark(_) => "mark",
+            Self::Create(_) => "create",
+            Self::Delete(_) => "delete",
+            Self::Patch(_) => "patch",
+            Self::Evict(_) => "evict",
+            Self::Exec(_) => "exec",
+            Self::Scale(_) => "scale",
+            Self::Update(_) => "update",
+            Self::Ephemeral(_) => "ephemeral",
+            Self::Node(_) => "node",
+            Self::Metrics(_) => "metrics",
+            Self::Try(_) => "try",
+        }
+    }
+
+    /// The step in words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let (pod, container) = self.speaks_of();
+        let pod = pod.map_or("the pod".to_owned(), |key| format!("the pod {key}"));
+        let of_target = match (container, self.speaks_of().0) {
+            (Some(name), Some(key)) => format!(" of {name} in the pod {key}"),
+            (Some(name), None) => format!(" of {name}"),
+            (None, Some(key)) => format!(" in the pod {key}"),
+            (None, None) => String::new(),
+        };
+        let inside = container.map(|name| format!("the container {name} of ")).unwrap_or_default();
+        match self {
+            Self::Wait(wait) => wait.in_words(),
+            Self::Watch(span) => format!("watch for {span}"),
+            Self::Change(of) => format!("change the plan{of_target} to {}", written(&of.to)),
+            Self::Reset(_) => format!("reset the plan{of_target}"),
+            Self::Mark(of) => format!("set the mark {}{}", of.name, of_target.replacen(" of ", " in ", 1)),
+            Self::Create(_) => format!("create {pod}"),
+            Self::Evict(_) => format!("evict {pod}"),
+            Self::Delete(of) => {
+                let grace = of.grace.map(|grace| format!(" with {grace} s of grace")).unwrap_or_default();
+                format!("delete {pod}{grace}")
+            }
+            Self::Patch(of) => {
+                let what = match (&of.kind, &of.name) {
+                    (Some(kind), Some(name)) => format!("{kind} {name}"),
+                    _ => pod,
+                };
+                let part = of.subresource.as_ref().map(|part| format!(" ({part})")).unwrap_or_default();
+                format!("patch {what}{part} by {}", written(&of.patch))
+            }
+            Self::Exec(of) => format!("run `{}` in {inside}{pod}", of.command.join(" ")),
+            Self::Scale(of) => format!("scale the {} {} to {}", of.kind, of.name, of.replicas),
+            Self::Update(of) => {
+                let plans = of.target.keys().map(|name| format!("a new plan for {name}"));
+                let patch = of.patch.as_ref().map(|patch| format!("the patch {}", written(patch)));
+                let parts: Vec<String> = plans.chain(patch).collect();
+                format!("update the workload {} by {}", of.workload, parts.join(" and "))
+            }
+            Self::Ephemeral(of) => {
+                let name = of.container["name"].as_str().unwrap_or_default();
+                format!("add the ephemeral container {name} to {pod}")
+            }
+            Self::Node(of) => format!("{} on the node of {pod}", of.verb),
+            Self::Metrics(_) => format!("read what the kubelet of {pod} has counted"),
+            Self::Try(of) => format!("try by a dry run: {}", of.name),
+        }
+    }
+}
+
+impl Wait {
+    /// What is waited for, in words.
+    fn in_words(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        let mut say = |said: Option<String>| parts.extend(said);
+        let not = |is: bool| if is { "" } else { "not " };
+        let times = |times: u64| if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        say(self.ready.map(|ready| format!("is {}ready", not(ready))));
+        say(self.started.map(|started| format!("is {}started", not(started))));
+        say(self
+            .running
+            .map(|running| if running { "runs" } else { "has ended and is not running" }.to_owned()));
+        say(self.asked.as_ref().map(|asked| {
+            let attempt = asked.attempt.map(|attempt| format!(" in attempt {attempt}")).unwrap_or_default();
+            format!("was asked at {} {}{attempt}", asked.at, times(asked.times))
+        }));
+        say(self.restarts.map(|restarts| format!("was restarted at least {}", times(restarts))));
+        say(self.phase.as_ref().map(|phase| format!("is in phase {phase}")));
+        say(self.event.as_ref().map(|event| {
+            let says = event.says.as_ref().map(|says| format!(" saying \"{says}\"")).unwrap_or_default();
+            format!("has an event {}{says}", event.reason)
+        }));
+        say(self.signal.as_ref().map(|signal| format!("saw {signal}")));
+        say(self.gone.map(|gone| format!("is {}gone", not(gone))));
+        say(self.serving.as_ref().map(|serving| {
+            format!("is {}ready in the endpoints of the Service {}", not(serving.ready), serving.service)
+        }));
+        say(self.available.map(|available| format!("counts {available} available")));
+        say(self.updated.map(|updated| format!("counts {updated} updated")));
+        say(self.stalled.map(|stalled| format!("is {}stalled", not(stalled))));
+        let within = self.within.map(|span| format!(", for at most {span}")).unwrap_or_default();
+        format!("wait until {} {}{within}", self.whom(), parts.join(" and "))
+    }
+
+    fn whom(&self) -> String {
+        let container = self.container.as_ref().map(|name| format!("{name} of ")).unwrap_or_default();
+        let Some(workload) = &self.workload else {
+            return match &self.pod {
+                Some(key) => format!("{container}the pod {key}"),
+                None => format!("{container}the pod"),
+            };
+        };
+        let new = match self.new {
+            Some(true) => "new ",
+            Some(false) => "old ",
+            None => "",
+        };
+        match (self.is_of_pods(), self.all) {
+            (false, _) => format!("the workload {workload}"),
+            (true, Some(true)) => format!("{container}each {new}pod of the workload {workload}"),
+            (true, _) => format!("{container}a {new}pod of the workload {workload}"),
+        }
+    }
+}
+
+/// A value as a case would write it on one line, cut where it is too long.
+fn written(value: &impl serde::Serialize) -> String {
+    let text = flow(&serde_json::to_value(value).unwrap_or_default());
+    if text.chars().count() <= LONGEST {
+        return text;
+    }
+    text.chars().take(LONGEST).chain("…".chars()).collect()
+}
+
+/// A value in the flow style of YAML, without fields that are null.
+#[must_use]
+pub fn flow(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields: Vec<String> =
+                fields.map(|(name, value)| format!("{name}: {}", flow(value))).collect();
+            if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::String(text) if text.contains([',', '{', '}', '[', ']']) || text.is_empty() => {
+            format!("\"{text}\"")
+        }
+        Value::String(text) => text.clone(),
+        plain => plain.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::{Value, json};
+
+    use crate::step::Step;
+
+    #[test]
+    fn each_step_is_a_sentence() {
+        let words = |step: Value| serde_json::from_value::<Step>(step).unwrap().in_words();
+        for (step, sentence) in [
+            (
+                json!({ "wait": { "ready": true, "asked": { "at": "web:/live", "times": 3, "attempt": 1 }, "within": "40s" } }),
+                "wait until the pod is ready and was asked at web:/live 3 times in attempt 1, for at most 40s",
+            ),
+            (
+                json!({ "wait": { "workload": "web", "new": true, "all": true, "signal": "SIGTERM" } }),
+                "wait until each new pod of the workload web saw SIGTERM",
+            ),
+            (
+                json!({ "wait": { "workload": "web", "available": 3 } }),
+                "wait until the workload web counts 3 available",
+            ),
+            (json!({ "delete": {} }), "delete the pod"),
+            (json!({ "delete": { "pod": "a", "grace": 5 } }), "delete the pod a with 5 s of grace"),
+            (
+                json!({ "change": { "container": "c", "to": { "listeners": { "web": { "paths": { "/a": 503 } } } } } }),
+                "change the plan of c to { listeners: { web: { paths: { /a: [{ answer: { status: 503 } }] } } } }",
+            ),
+            (json!({ "mark": { "name": "broken", "container": "c" } }), "set the mark broken in c"),
+            (json!({ "node": { "verb": "restart-kubelet" } }), "restart-kubelet on the node of the pod"),
+        ] {
+            assert_eq!(words(step), sentence);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `probity reproduce`: a pasted pod or workload becomes a case, runs, and what was seen becomes a text for an issue.
+//!
+//! The case is guessed where a manifest says nothing, and says so. It runs as `probity run` would run its file.
+
+use std::sync::mpsc::channel;
+
+use probity_cluster::RefusedPod;
+use probity_model::History;
+use probity_report::run_log::{Planned, RunFacts};
+
+use crate::arguments::ReproduceArgs;
+use crate::cases::book::{Book, CaseFile};
+use crate::cases::{case_text, rejected_pods};
+use crate::exit_status::{Exit, Failure};
+use crate::output;
+use crate::pipeline::{AwaitedCase, RunPlan, prepare};
+use crate::reproductions::case_file::Reproduction;
+use crate::reproductions::issue::Issue;
+
+/// Makes the case, writes it, and runs it unless only a plan is asked for.
+pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
+    let made = Reproduction::of(&args.file, args.workload.as_deref())?;
+    if let Some(path) = &args.case_out {
+        if path.exists() {
+            return Err(Failure::wrong_file(path, "it exists already, and is not overwritten".to_owned()));
+        }
+        std::fs::write(path, &made.text).map_err(|error| Failure::wrong_file(path, error.to_string()))?;
+    }
+    if args.plan {
+        explain(&made);
+        return if args.case_out.is_none() { output::out(&made.text) } else { Ok(Exit::Success) };
+    }
+    perform(args, &made)
+}
+
+/// Shows on standard error what the case means, so that standard output is the case alone.
+fn explain(made: &Reproduction) {
+    for case in &made.cases {
+        output::err(&format!("{}, about {}\n{}", case.name, case.forecast(), case_text::of(case)));
+    }
+    if !made.guesses.is_empty() {
+        output::err(&format!("\nguessed\n  {}\n", made.guesses.join("\n  ")));
+    }
+    if !made.differs.is_empty() {
+        output::err(&format!("\ndifferent from the manifest\n  {}\n", made.differs.join("\n  ")));
+    }
+}
+
+fn perform(args: &ReproduceArgs, made: &Reproduction) -> Result<Exit, Failure> {
+    let standard = args.standard.standard();
+    let refused = |rejected: &[RefusedPod]| format!("{}\nnothing was created", rejections(rejected, made));
+    let prepared = prepare(&args.settings, args.settings.options(), &made.cases, refused)?;
+    let book = Book::built_in()?;
+    let awaited = made.cases.iter().map(|case| {
+        // Nobody waits for single results here: the text shows them together.
+        let awaited = AwaitedCase { case: case.name.clone(), repetition: None, result: channel().0 };
+        (case.name.clone(), awaited)
+    });
+    let facts = RunFacts {
+        repeat: 1,
+        cases: made.cases.iter().map(|case| Planned::of(case, &made.source)).collect(),
+        ..RunFacts::default()
+    };
+    let plan = RunPlan {
+        book: &book,
+        title: format!("a reproduction of {}", made.source),
+        awaited: awaited.collect(),
+        cases: made.cases.clone(),
+        facts,
+        left_out: Vec::new(),
+        standard,
+        retries: 1,
+    };
+    let finished = prepared.conduct(plan, |_| ())?;
+    let whole = finished.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());
+    let histories: Vec<&History> = whole.map(|told| &told.history).collect();
+    let (report, folder) = (&finished.report, finished.folder.as_path());
+    output::out(&Issue { reproduction: made, report, histories: &histories, folder }.markdown())?;
+    let facts = finished.report.exit_facts();
+    finished.end(facts)
+}
+
+/// Why pods are rejected: at their place in the manifest, or in the case file.
+fn rejections(rejected: &[RefusedPod], made: &Reproduction) -> String {
+    if let (Some(workload), Some(first)) = (&made.workload, rejected.first()) {
+        return workload.rejected(&first.refusal);
+    }
+    let (source, text) = (made.source.clone(), made.text.clone());
+    let file = CaseFile { source, text, cases: made.cases.clone(), own: true };
+    let mut problems: Vec<String> = Vec::new();
+    for pod in rejected {
+        if let Some(case) = made.cases.iter().find(|case| case.name == pod.case) {
+            problems.extend(rejected_pods::problems(&file, case, pod).iter().map(ToString::to_string));
+        }
+    }
+    problems.dedup();
+    problems.join("\n")
+}

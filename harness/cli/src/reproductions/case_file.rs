@@ -1,0 +1,197 @@
+//! The case of a reproduction: made of a manifest, with a guessed plan that says so, or read from a case file.
+//!
+//! What runs is read from the text that is written: whoever runs the file again runs the same.
+
+use std::path::Path;
+
+use probity_case::Case;
+use probity_script::problem::Problem;
+use probity_trial::{NoteKind, StandIn};
+use serde_json::{Map, Value, json};
+
+use super::plain_plan;
+use crate::cases::book;
+use crate::cases::case_text;
+use crate::exit_status::Failure;
+use crate::trials::manifests::{self, ChosenWorkload};
+
+/// A case that is to reproduce something.
+pub(crate) struct Reproduction {
+    /// The name of the file that it was made of.
+    pub(crate) source: String,
+    /// The case file.
+    pub(crate) text: String,
+    /// The cases in it.
+    pub(crate) cases: Vec<Case>,
+    /// What was guessed, since no manifest says it.
+    pub(crate) guesses: Vec<String>,
+    /// What differs from the manifest.
+    pub(crate) differs: Vec<String>,
+    /// The workload, if it was made of one.
+    pub(crate) workload: Option<ChosenWorkload>,
+}
+
+impl Reproduction {
+    /// Makes a case of the manifest in a file, or takes the case file that it is.
+    /// Fails if it is neither, or no target can stand in for the pod.
+    pub(crate) fn of(file: &Path, workload: Option<&str>) -> Result<Self, Failure> {
+        if is_case(file) {
+            return Self::of_case(file);
+        }
+        Self::of_workload(manifests::read(file)?.choose(workload)?)
+    }
+
+    fn of_case(file: &Path) -> Result<Self, Failure> {
+        let registry = book::registry()?;
+        let read = book::read(file, &registry.catalogue)?;
+        Ok(Self {
+            source: read.source,
+            text: read.text,
+            cases: read.cases,
+            guesses: Vec::new(),
+            differs: Vec::new(),
+            workload: None,
+        })
+    }
+
+    fn of_workload(workload: ChosenWorkload) -> Result<Self, Failure> {
+        let stand_in = StandIn::reproducing(&workload.workload).map_err(|why| workload.misfit(&why))?;
+        let (guesses, differs) = (guesses(&stand_in), differences(&stand_in));
+        let text = written(&workload, &stand_in, &guesses, &differs);
+        let failed = |problem: Box<Problem>| {
+            Failure::failed(format!("no case can be made of it; please report this with the file\n{problem}"))
+        };
+        let cases = Case::read("case", &text).map_err(failed)?;
+        Ok(Self { source: workload.source.clone(), text, cases, guesses, differs, workload: Some(workload) })
+    }
+}
+
+/// Whether a file says that it is a case.
+fn is_case(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().any(|line| line.starts_with("case:"))
+}
+
+/// What the plan takes for granted, a line each.
+fn guesses(pod: &StandIn) -> Vec<String> {
+    let mut all = Vec::new();
+    for (container, plan) in &pod.pod.target {
+        for line in case_text::of_plan(plan) {
+            all.push(format!("{container}: {}", line.trim()));
+        }
+    }
+    all.push(
+        "every process starts at once, answers at once, and ends at once when it is told to stop".to_owned(),
+    );
+    all
+}
+
+/// What differs from the manifest, a line each.
+fn differences(pod: &StandIn) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for note in &pod.notes {
+        let word = match note.kind {
+            NoteKind::Replaced => "replaced",
+            NoteKind::Dropped => "left out",
+            NoteKind::Added => continue,
+        };
+        all.push(format!("{word}: {}: {}", note.field, note.why));
+    }
+    all
+}
+
+/// The text of the case.
+fn written(workload: &ChosenWorkload, pod: &StandIn, guesses: &[String], differs: &[String]) -> String {
+    let whose = workload.words();
+    let mut text = format!("# Made by `probity reproduce` of {whose} in {}.\n", comment(&workload.source));
+    text += "# Guessed, since no manifest says it: how the application behaves. Write under `target` what it does.\n";
+    guesses.iter().for_each(|line| text += &format!("#   {}\n", comment(line)));
+    if !differs.is_empty() {
+        text += "# Different from the manifest:\n";
+    }
+    differs.iter().for_each(|line| text += &format!("#   {}\n", comment(line)));
+    let story = format!("This is {whose}, as it was pasted, with a target in the place of each image.");
+    let spec = json!({ "spec": pod.pod.pod["spec"] });
+    let plans: Map<String, Value> =
+        pod.pod.target.iter().map(|(name, plan)| (name.clone(), plain_plan::of(plan))).collect();
+    for (field, value) in [
+        ("case", json!(format!("reproduce/{}", name(&workload.workload.name)))),
+        ("story", json!(story)),
+        ("pod", spec),
+        ("target", Value::Object(plans)),
+    ] {
+        let part = serde_saphyr::to_string(&json!({ field: value })).unwrap_or_default();
+        text += &format!("{}\n", part.trim_end());
+    }
+    text
+}
+
+/// A name that can stand in that of a case.
+fn name(workload: &str) -> String {
+    let plain: String = workload.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let plain = plain.trim_matches('-');
+    if plain.is_empty() { "pod".to_owned() } else { plain.to_owned() }
+}
+
+/// A text that stays in its comment.
+fn comment(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    const POD: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: shop }
+spec:
+  template:
+    spec:
+      activeDeadlineSeconds: 600
+      volumes: [{ name: data, emptyDir: {} }]
+      containers:
+        - name: web
+          image: shop:1
+          command: [/shop]
+          volumeMounts: [{ name: data, mountPath: /data }]
+          ports: [{ name: http, containerPort: 8080 }]
+          livenessProbe: { httpGet: { path: /live, port: http } }
+          readinessProbe: { exec: { command: [cat, /tmp/ready] }, periodSeconds: 2 }
+";
+
+    fn reproduction(text: &str) -> Reproduction {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.yaml");
+        std::fs::write(&path, text).unwrap();
+        Reproduction::of(&path, None).unwrap()
+    }
+
+    #[test]
+    fn a_pasted_workload_becomes_a_case_with_a_plan_that_is_called_a_guess() {
+        let made = reproduction(POD);
+        let [case] = made.cases.as_slice() else { panic!("one case") };
+        assert_eq!(case.name.0, "reproduce/shop");
+        let spec = &case.pods["pod"].pod["spec"];
+        assert_eq!(spec["activeDeadlineSeconds"], 600);
+        assert_eq!(spec["containers"][0]["livenessProbe"]["httpGet"]["path"], "/live");
+        assert!(spec["containers"][0].get("image").is_none() && spec.get("volumes").is_none());
+        assert!(case.pods["pod"].target["web"].exec.contains_key("readiness-web"));
+        assert!(made.guesses.iter().any(|line| line.contains("/live answers 200")), "{:?}", made.guesses);
+        assert!(made.differs.iter().any(|line| line.starts_with("replaced: containers[web].command, image")));
+        for line in made.guesses.iter().chain(&made.differs) {
+            assert!(made.text.contains(&format!("#   {line}\n")), "{line} in {}", made.text);
+        }
+    }
+
+    #[test]
+    fn the_file_that_is_written_is_the_case_that_runs() {
+        let made = reproduction(POD);
+        let again = reproduction(&made.text);
+        assert_eq!(again.cases, made.cases);
+        assert!(again.workload.is_none() && again.guesses.is_empty());
+    }
+}

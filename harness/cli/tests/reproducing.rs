@@ -1,0 +1,71 @@
+//! `probity reproduce` without a cluster: the case that it makes of a manifest, and what it refuses.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod probity;
+
+use probity::{probity, write};
+
+const SHOP: &str = "\
+apiVersion: batch/v1
+kind: Job
+metadata: { name: shop }
+spec:
+  template:
+    spec:
+      restartPolicy: OnFailure
+      containers:
+        - name: web
+          image: shop:1
+          ports: [{ name: http, containerPort: 8080 }]
+          startupProbe: { grpc: { port: 9090 } }
+          livenessProbe: { httpGet: { path: /live, port: http } }
+";
+
+#[test]
+fn the_case_is_printed_and_its_guesses_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "shop.yaml", SHOP);
+    let said = probity(&["reproduce", path.to_str().unwrap(), "--plan"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    for part in [
+        "case: reproduce/shop\n",
+        "restartPolicy: OnFailure",
+        "#   web: /live answers 200",
+        "# Guessed, since",
+    ] {
+        assert!(said.out.contains(part), "{part} in {}", said.out);
+    }
+    for part in
+        ["guessed\n", "replaced: containers[web].image: by the target", "killed after 3 failures in a row"]
+    {
+        assert!(said.err.contains(part), "{part} in {}", said.err);
+    }
+}
+
+#[test]
+fn the_case_that_is_written_is_a_good_one_and_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "shop.yaml", SHOP);
+    let case = folder.path().join("case.yaml");
+    let arguments = ["reproduce", path.to_str().unwrap(), "--plan", "--case-out", case.to_str().unwrap()];
+    let said = probity(&arguments);
+    assert_eq!((said.status, said.out.as_str()), (0, ""), "{}", said.err);
+    let linted = probity(&["lint", "--strict", case.to_str().unwrap()]);
+    assert_eq!((linted.status, linted.err.as_str()), (0, ""));
+    let again = probity(&["reproduce", case.to_str().unwrap(), "--plan"]);
+    assert_eq!(again.out, std::fs::read_to_string(&case).unwrap());
+    let said = probity(&arguments);
+    assert!(said.status == 2 && said.err.contains("is not overwritten"), "{}", said.err);
+}
+
+#[test]
+fn what_no_api_server_takes_is_refused_at_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path =
+        write(folder.path(), "shop.yaml", &SHOP.replace("port: http } }", "port: http }, periodSecond: 1 }"));
+    let said = probity(&["reproduce", path.to_str().unwrap(), "--plan"]);
+    assert_eq!(said.status, 2);
+    let wanted = "line 13, column 80: a probe has no field `periodSecond`; did you mean `periodSeconds`?";
+    assert!(said.err.contains(wanted), "{}", said.err);
+}

@@ -1,0 +1,103 @@
+//! Which occurrences count, where an expectation names a container, an attempt, or the time since a step.
+
+use super::occurrences::Found;
+use crate::clocks::{Order, Stamp};
+use crate::expectation::{DoneBy, Expectation, Occurrence, Only, Since};
+use crate::history::{Did, EventId};
+use crate::timeline::Timeline;
+
+/// An occurrence, with all that it can be told apart by.
+pub(super) struct Hit<'p> {
+    pub(super) id: EventId,
+    pub(super) at: Stamp,
+    /// Whether it can be read in one way only.
+    pub(super) clear: bool,
+    /// The container that it is about, if it is about one.
+    pub(super) container: Option<&'p str>,
+    /// Its attempt, if that is known.
+    pub(super) attempt: Option<u64>,
+}
+
+impl Hit<'_> {
+    /// An occurrence that is clear and is about no container.
+    pub(super) fn new(id: EventId, at: &Stamp) -> Self {
+        Self { id, at: at.clone(), clear: true, container: None, attempt: None }
+    }
+}
+
+impl Only {
+    /// Leaves out what does not count. What may have come before the step as well as after it is unclear.
+    pub(super) fn narrow(&self, run: &Timeline<'_>, hits: Vec<Hit<'_>>) -> Found {
+        let mut found = Found::default();
+        let done = self.since.as_ref().map(|since| since.done(run).map(|id| run.heard(id)));
+        for mut hit in hits {
+            let of_container = self.container.as_deref().is_none_or(|name| hit.container == Some(name));
+            if !of_container || self.attempt.is_some_and(|attempt| hit.attempt != Some(attempt)) {
+                continue;
+            }
+            match &done {
+                None => {}
+                Some(None) => continue,
+                Some(Some(done)) => match run.clocks.order(done, &hit.at) {
+                    Order::Before => {}
+                    Order::TooClose => hit.clear = false,
+                    Order::After => continue,
+                },
+            }
+            found.add(hit);
+        }
+        found
+    }
+}
+
+impl Since {
+    /// The event that tells that it was done.
+    fn done(&self, run: &Timeline<'_>) -> Option<EventId> {
+        let found = run.deeds.iter().find(|(_, deed)| self.is(&deed.did));
+        found.map(|(id, _)| *id)
+    }
+
+    fn is(&self, did: &Did) -> bool {
+        let by = match self {
+            Self::Mark(name) => return matches!(did, Did::Called { call, .. } if call == name),
+            Self::Step(by) => by,
+        };
+        match by {
+            DoneBy::Change => matches!(did, Did::Changed { .. }),
+            DoneBy::Reset => matches!(did, Did::Called { call, .. } if call == "reset"),
+            DoneBy::Delete => matches!(did, Did::Deleted { .. }),
+            DoneBy::Evict => matches!(did, Did::Evicted { refused: None, .. }),
+            DoneBy::Patch => matches!(did, Did::Patched { .. }),
+            DoneBy::Scale => matches!(did, Did::Scaled { .. }),
+            DoneBy::Exec => matches!(did, Did::Executed { .. }),
+            DoneBy::Node => matches!(did, Did::NodeVerb { .. }),
+        }
+    }
+
+    /// The step in words.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            Self::Mark(name) => format!("since the mark {name}"),
+            Self::Step(by) => {
+                let word = serde_json::to_value(by).unwrap_or_default();
+                format!("since the first `{}`", word.as_str().unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl Occurrence {
+    /// Why nothing can be said of it: the step that it counts from was never done.
+    pub(super) fn not_begun(&self, run: &Timeline<'_>) -> Option<String> {
+        let Self::Only(only) = self else { return None };
+        let since = only.since.as_ref().filter(|since| since.done(run).is_none())?;
+        Some(format!("what it counts from was never done ({})", since.in_words()))
+    }
+}
+
+impl Expectation {
+    /// Whether it is judged on the pod of this key.
+    pub(super) fn is_about(&self, pod: &str) -> bool {
+        self.pod().is_none_or(|wanted| wanted == pod)
+    }
+}
