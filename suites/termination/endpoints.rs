@@ -84,7 +84,8 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn judge_unmarked(clause: &Clause, leaving: &Leaving<'_, '_>, seen: &mut Seen) {
     let noise = leaving.going.run.noise_between(&leaving.going.pod.node, &leaving.shown.at, &leaving.until);
     if leaving.lasted() - noise > clause.slack_us() {
-        let finding = format!("the endpoint in `{}` was never marked as terminating", leaving.service.name);
+        let finding =
+            format!("the endpoint in `{}` stayed as it was while its pod went", leaving.service.name);
         seen.violated(finding, [leaving.shown.id, leaving.until.id]);
     }
 }
