@@ -54,9 +54,7 @@ fn judge_pair(
 ) -> Option<bool> {
     let began = next.attempts.first().filter(|first| first.number == 0 && first.is_numbered())?;
     let name = |of: &ContainerLife<'_>| format!("{}/{}", pod.key, of.name);
-    if before.plan().is_none() {
-        return None;
-    }
+    before.plan()?;
     if !before.attempts.is_empty() && !is_told(before) || before.attempts.is_empty() && was_made(pod, before)
     {
         let why = format!("lines of {} are missing, after which {} began", name(before), name(next));

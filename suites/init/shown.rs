@@ -65,11 +65,14 @@ pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
+/// What a status promises, in words, and whether a revision keeps it; none if it says nothing of it.
+type Promise<'p> = (&'p str, &'p dyn Fn(&Revision<'_>) -> Option<bool>);
+
 /// Judges each revision that was heard while a pod was initializing, by whether it says what is promised, and whether one does at all.
 fn judge(
     run: &Timeline<'_>,
     clause: &Clause,
-    (what, promised): (&str, &dyn Fn(&Revision<'_>) -> Option<bool>),
+    (what, promised): Promise<'_>,
     seen: &mut Seen,
     facets: impl Fn(&PodLife<'_>, &Revision<'_>, &mut Seen),
 ) {
@@ -79,13 +82,11 @@ fn judge(
         for shown in pod.revisions.iter().filter(|shown| !shown.gone && phase.covers(run, shown)) {
             let events = [phase.began.id, shown.id];
             match promised(shown) {
-                Some(true) => {
-                    // Before its first init container runs nothing has begun to initialize.
-                    if run.clocks.order(phase.began, &shown.at) == Order::Before {
-                        said = true;
-                        seen.fine(events);
-                        facets(pod, shown, seen);
-                    }
+                // Before its first init container runs nothing has begun to initialize.
+                Some(true) if run.clocks.order(phase.began, &shown.at) == Order::Before => {
+                    said = true;
+                    seen.fine(events);
+                    facets(pod, shown, seen);
                 }
                 Some(false) => {
                     seen.violated(
@@ -93,7 +94,7 @@ fn judge(
                         events,
                     );
                 }
-                None => {}
+                Some(true) | None => {}
             }
         }
         if !said {

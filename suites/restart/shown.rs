@@ -3,7 +3,7 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{At, Revision, State};
-use probity_model::{Clause, Doubt, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 
 use super::expected::{Crash, Wait, crashes};
 use crate::reading::ends::shown_ends;
@@ -81,8 +81,8 @@ fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A long wait that no revision shows. Where other waits of the container were shown, the status may have been replaced by that of
-/// the restart before it was written.
+/// A long wait that no revision shows. A kubelet that shows it only at its end may replace that status by the one of the restart before
+/// it is written; then other waits of the container are shown.
 fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
     let life = &crash.life;
     let until = crash.next().cloned().unwrap_or_else(|| At::new(crash.end.at().id, life.run.end()));
@@ -98,7 +98,7 @@ fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: 
     let shown = shown_ends(life).map(|(revision, _)| revision.id).last();
     let events = [Some(crash.end.at().id), Some(until.id), shown].into_iter().flatten();
     if elsewhere {
-        seen.doubt(Doubt::TooClose, finding, events);
+        seen.diverges(finding, events);
     } else {
         seen.violated(finding, events);
     }

@@ -73,7 +73,7 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         };
         let (grace, elapsed) = (going.grace(), run.clocks.between(&going.first.at, &again.at));
         // What is already over cannot be a deadline.
-        if !elapsed.is_some_and(|elapsed| elapsed.hi < second) {
+        if elapsed.is_none_or(|elapsed| elapsed.hi >= second) {
             continue;
         }
         let expected = grace.min(second);

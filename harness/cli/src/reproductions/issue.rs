@@ -59,7 +59,7 @@ impl Issue<'_> {
         for case in &self.report.cases {
             for expected in &case.expected {
                 let (word, sentence) = (expected.verdict.word(), expected.verdict.sentence());
-                text += &format!("- expected {}: **{word}** {}\n", cell(&expected.what), cell(&sentence));
+                text += &format!("- expected {}: **{word}** {}\n", cell(&expected.what), cell(sentence));
             }
             if case.verdict == Word::Error {
                 text += &format!("- {}: {}\n", cell(&case.case.0), cell(&case.finding));

@@ -196,6 +196,124 @@ const KNOWN: &[(&str, &str)] = &[
         "scenario.readiness.mgmt-port-hides-saturation",
         "no damage is written yet: the requests of a client would have to be changed together with the readiness of a pod",
     ),
+    (
+        "init.run-to-completion",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("init.sequential", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "init.after-network-and-volumes",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.retry-until-success",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.always-means-onfailure",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.never-fails-pod",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.start-error-retried",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("init.pod-not-ready", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    ("init.pending-phase", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "init.initialized-condition-false",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.ports-not-in-services",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("init.status-array", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "init.all-fields-except",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.app-containers-start-parallel",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.separate-image-and-fs",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.container-restart-no-rerun",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.image-change-no-restart",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.only-image-mutable",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.idempotent-advice",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.activedeadline-includes-init",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.activedeadline-kills-running",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("init.names-unique", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "init.resources.effective-init",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.resources.effective-pod",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.resources.quota",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "init.resources.qos-same",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("sidecar.definition", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "sidecar.order-and-started",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "sidecar.started-with-startup-probe",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "sidecar.always-restarted",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "sidecar.probes-allowed",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "sidecar.readiness-counts",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "sidecar.job-completes",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "sidecar.policy-values",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
 ];
 
 #[test]
