@@ -3,6 +3,26 @@
 /// A damage, the case, and why nobody notices it there.
 pub(crate) const ALL: &[(&str, &str, &str)] = &[
     (
+        "the endpoint of a deleted pod is removed at once",
+        "probe_types/readiness-while-terminating/container-kind=sidecar",
+        "the main container ends as soon as it is told to stop, and the judge looks only until the first container has ended",
+    ),
+    (
+        "the endpoint of a deleted pod stays ready",
+        "probe_types/readiness-while-terminating/container-kind=sidecar",
+        "the main container ends as soon as it is told to stop, and the judge looks only until the first container has ended",
+    ),
+    (
+        "the endpoint of a deleted pod serves no more",
+        "probe_types/readiness-while-terminating/container-kind=sidecar",
+        "the main container ends as soon as it is told to stop, and the judge looks only until the first container has ended",
+    ),
+    (
+        "the endpoint of a deleted pod serves no more",
+        "probe_types/endpoints-drain",
+        "the pods have no readiness probe, and the judge looks only at pods that have one",
+    ),
+    (
         "no replica is available while new ones crash",
         "scenario/rollout-crashloop/settle=3",
         "a new pod counted as available there, which is the known divergence; after that the judge asks no more",

@@ -9,27 +9,11 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and so are the cases with hooks that fail",
     ),
     (
-        "pod.lifecycle.unique-uid",
-        "no damage is written yet: the clause is new, and no recorded history has two pods of one name yet",
-    ),
-    (
-        "pod.lifecycle.volume-tied-to-uid",
-        "no damage is written yet: the clause is new, and the count of lives would have to be changed in all lines of a target",
-    ),
-    (
         "restart.policy.onfailure",
         "no damage is written yet: the clause is new, and the cases with both ends under OnFailure are not recorded yet",
     ),
     (
-        "restart.backoff.sequence",
-        "no damage is written yet: the clause is new, and no recorded container has crashed often enough yet",
-    ),
-    (
         "restart.backoff.cap",
-        "no damage is written yet: the clause is new, and no recorded container has crashed often enough yet",
-    ),
-    (
-        "restart.backoff.waiting-reason",
         "no damage is written yet: the clause is new, and no recorded container has crashed often enough yet",
     ),
     (
@@ -39,10 +23,6 @@ const KNOWN: &[(&str, &str)] = &[
     (
         "restart.backoff.probe-causes",
         "no damage is written yet: the clause is new, and no recorded container was killed three times in a row yet",
-    ),
-    (
-        "restart.backoff.other-causes",
-        "no damage is written yet: the clause is new, and no recorded container has crashed often enough yet",
     ),
     (
         "termination.grace-only-shortens",
@@ -296,14 +276,6 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "sidecar.always-restarted",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "sidecar.probes-allowed",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "sidecar.readiness-counts",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
