@@ -3,7 +3,7 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{NEAR, PROXY, TWO_WATCHES};
-use probity_model::timeline::{Asked, At, Life, ProbeKind, ProbeOutcome, Revision};
+use probity_model::timeline::{Asked, At, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
@@ -190,7 +190,7 @@ pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let failure = probed.probes.iter().find(|probe| {
             run.before(&leaving.shown.at, &probe.at) && probed.surely(probe) != ProbeOutcome::Success
         });
-        judge_serving(clause, leaving, failure.map(|probe| At::of(*probe)), seen);
+        judge_serving(clause, leaving, (probed, failure.map(|probe| At::of(*probe))), seen);
         let Some(failure) = failure.filter(|probe| probed.surely(probe) == ProbeOutcome::Failure) else {
             return;
         };
@@ -221,8 +221,14 @@ pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     });
 }
 
-/// As long as the probe passes, the endpoint serves.
-fn judge_serving(clause: &Clause, leaving: &Leaving<'_, '_>, failed: Option<At>, seen: &mut Seen) {
+/// As long as the probe passes, the endpoint serves. A probe that finds its port closed is not seen: only where the probe passes
+/// later, too, it did so all along.
+fn judge_serving(
+    clause: &Clause,
+    leaving: &Leaving<'_, '_>,
+    (probed, failed): (&ProbedLife<'_, '_>, Option<At>),
+    seen: &mut Seen,
+) {
     let run = leaving.going.run;
     let until = failed.unwrap_or_else(|| leaving.until.clone());
     let passing = leaving.entries.iter().filter(|entry| run.before(entry.at, &until));
@@ -230,9 +236,16 @@ fn judge_serving(clause: &Clause, leaving: &Leaving<'_, '_>, failed: Option<At>,
     let mut last = None;
     for entry in passing.filter(going) {
         if !entry.serving() {
-            let finding =
-                format!("the readiness probe passed, and `{}` shows it not serving", leaving.service.name);
-            seen.violated(finding, [leaving.shown.id, entry.id, until.id]);
+            let passes = |probe: &&&Probe<'_>| {
+                run.before(entry.at, &probe.at) && probed.surely(probe) == ProbeOutcome::Success
+            };
+            if let Some(later) =
+                probed.probes.iter().find(passes).filter(|later| run.before(&later.at, &until))
+            {
+                let name = leaving.service.name;
+                let finding = format!("the readiness probe passed, and `{name}` shows it not serving");
+                seen.violated(finding, [leaving.shown.id, entry.id, later.id]);
+            }
             return;
         }
         last = Some(entry);

@@ -73,13 +73,20 @@ fn an_endpoint_is_not_ready() {
 
 /// The readiness probe passes each second, and fails from 15 s on; the endpoint serves until then.
 fn serving(first: bool, until: Option<f64>) -> &'static str {
+    probed(first, until, true)
+}
+
+/// The same, where the failing probes may find the port closed, which nobody sees.
+fn probed(first: bool, until: Option<f64>, seen: bool) -> &'static str {
     let probe =
         json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
     let mut run = behind(SERVING, &json!({ "name": "target", "readinessProbe": probe }));
     run.slice(ASKED + 0.3, "web", &conditions(false, first, true));
     for second in 11..26_u16 {
         let when = f64::from(second);
-        run.probe(when, "/ready", if second < 15 { 200 } else { 503 });
+        if second < 15 || seen {
+            run.probe(when, "/ready", if second < 15 { 200 } else { 503 });
+        }
         if let Some(until) = until.filter(|until| (*until - when - 0.5).abs() < 0.5) {
             run.slice(until, "web", &conditions(false, false, true));
         }
@@ -95,6 +102,12 @@ fn an_endpoint_serves_as_long_as_its_probe_passes() {
     assert_eq!(serving(true, Some(13.5)), "violated", "it served too short");
     assert_eq!(serving(true, Some(22.5)), "violated", "it served too long");
     assert_eq!(serving(true, None), "violated");
+}
+
+#[test]
+fn probes_that_find_a_closed_port_are_not_taken_for_passing_ones() {
+    assert_eq!(probed(true, Some(16.5), false), "inconclusive");
+    assert_eq!(probed(true, Some(13.5), false), "violated", "a later probe passed");
 }
 
 #[test]

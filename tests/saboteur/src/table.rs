@@ -41,6 +41,9 @@ pub struct Row {
     /// No other row may run meanwhile: it strikes the whole node.
     #[serde(default)]
     pub alone: bool,
+    /// It was never seen on a real kubelet to be noticed as it says. The daily third leaves it out.
+    #[serde(default)]
+    pub untried: bool,
 }
 
 /// The second defect of a pair.
