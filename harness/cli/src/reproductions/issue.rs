@@ -52,7 +52,8 @@ impl Issue<'_> {
     fn seen(&self) -> String {
         let mut text = String::new();
         for word in [Word::Violated, Word::Error, Word::Inconclusive] {
-            for clause in self.report.causes_of(word) {
+            // A single pod never shows all of what a clause speaks of.
+            for clause in self.report.causes_of(word).filter(|clause| !clause.is_half_seen()) {
                 text += &block("text", &(paragraph(clause) + &self.report.effects(clause)));
             }
         }
@@ -65,14 +66,20 @@ impl Issue<'_> {
                 text += &format!("- {}: {}\n", cell(&case.case.0), cell(&case.finding));
             }
         }
-        let kept: Vec<&str> = self.report.causes_of(Word::Holds).map(|clause| clause.id.as_str()).collect();
+        let half = self.report.causes_of(Word::Inconclusive).filter(|clause| clause.is_half_seen());
+        let kept: Vec<&str> =
+            self.report.causes_of(Word::Holds).chain(half).map(|clause| clause.id.as_str()).collect();
         if text.is_empty() {
             text += "Nothing that contradicts the documentation.\n";
         }
         if !kept.is_empty() {
             let more = if kept.len() > NAMED { ", …" } else { "" };
             let named: Vec<&str> = kept.iter().take(NAMED).copied().collect();
-            text += &format!("\n{} kept: {}{more}\n", counted(kept.len(), "promise"), named.join(", "));
+            text += &format!(
+                "\n{} kept, as far as this pod shows them: {}{more}\n",
+                counted(kept.len(), "promise"),
+                named.join(", ")
+            );
         }
         text
     }
