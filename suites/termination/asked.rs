@@ -102,6 +102,17 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| life.is_numbered() && life.holes.is_empty() && ran(life)).collect()
     }
 
+    /// Whether a container was shown to run of whose last life lines are missing.
+    pub(super) fn lacks_lines(&self) -> bool {
+        let staying = self.pod.containers.iter().filter(|container| container.stays());
+        let mut lacking = staying.filter(|container| {
+            let last = container.attempts.last();
+            let whole = last.is_some_and(|last| last.is_numbered() && last.holes.is_empty());
+            !whole && self.pod.changes_of(&container.name).any(|(_, status)| status.is_running())
+        });
+        lacking.next().is_some()
+    }
+
     /// Those of its main containers.
     pub(super) fn mains(&self) -> Vec<Life<'t, 'h>> {
         self.lives().into_iter().filter(|life| life.container.kind == ContainerKind::Main).collect()

@@ -6,7 +6,7 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
-use probity_model::timeline::{At, ContainerKind, Life, Line};
+use probity_model::timeline::{At, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, is_hooked, killed_at};
@@ -18,11 +18,11 @@ use crate::reading::hooks::HookKind;
 
 /// The pods that go with a grace period, with main containers and sidecars of which all lines are there.
 fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
-    let graceful = going.iter().filter(|going| going.is_graceful());
+    // Where lines of a sidecar are missing, the order of the others says nothing.
+    let graceful = going.iter().filter(|going| going.is_graceful() && !going.lacks_lines());
     graceful
         .map(|going| Group { going, mains: going.mains(), sidecars: going.sidecars() })
-        .filter(|group| group.is_whole(ContainerKind::Main, &group.mains))
-        .filter(|group| group.is_whole(ContainerKind::Sidecar, &group.sidecars))
+        .filter(|group| !group.mains.is_empty() && !group.sidecars.is_empty())
 }
 
 struct Group<'t, 'h> {
@@ -32,12 +32,6 @@ struct Group<'t, 'h> {
 }
 
 impl Group<'_, '_> {
-    /// Whether there are containers of a kind, and none of them is missing: the order of the others says nothing then.
-    fn is_whole(&self, kind: ContainerKind, lives: &[Life<'_, '_>]) -> bool {
-        let all = self.going.pod.containers.iter().filter(|container| container.kind == kind).count();
-        all > 0 && lives.len() == all
-    }
-
     /// Whether the grace period may have been over at this instant: then nobody waits for anybody.
     fn may_be_over(&self, at: &Line<'_>) -> bool {
         let since = self.going.run.clocks.between(&self.going.first.at, &at.at);
