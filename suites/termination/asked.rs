@@ -102,9 +102,10 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| life.is_numbered() && life.holes.is_empty() && ran(life)).collect()
     }
 
-    /// Whether a container was shown to run of whose last life lines are missing.
+    /// Whether a target was shown to run of whose last life lines are missing.
     pub(super) fn lacks_lines(&self) -> bool {
-        let staying = self.pod.containers.iter().filter(|container| container.stays());
+        let staying =
+            self.pod.containers.iter().filter(|container| container.stays() && container.plan().is_some());
         let mut lacking = staying.filter(|container| {
             let last = container.attempts.last();
             let whole = last.is_some_and(|last| last.is_numbered() && last.holes.is_empty());
