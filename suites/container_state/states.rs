@@ -9,12 +9,10 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::ends::{End, is_undivided};
-use crate::reading::statuses::statuses;
+use crate::reading::statuses::{CRASH_LOOP, statuses};
 
 /// The fields of a state, by the Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];
-/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
-const CRASH_LOOP: &str = "CrashLoopBackOff";
 
 /// Each status has exactly one state, and it is the one that the container is in.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

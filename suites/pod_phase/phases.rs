@@ -8,11 +8,10 @@ use probity_model::timeline::{At, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::mains::{all_began, are_told, first_lives, is_plain, lives_of, mains};
+use crate::reading::statuses::CRASH_LOOP;
 
 /// The phases, by the Kubernetes documentation.
 const PHASES: [&str; 5] = ["Pending", "Running", "Succeeded", "Failed", "Unknown"];
-/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
-const CRASH_LOOP: &str = "CrashLoopBackOff";
 
 /// Every revision of every pod has one of the five phases.
 pub(super) fn one_of_five(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

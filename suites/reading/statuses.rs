@@ -3,6 +3,9 @@
 use probity_model::timeline::Revision;
 use serde_json::Value;
 
+/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
+pub(crate) const CRASH_LOOP: &str = "CrashLoopBackOff";
+
 /// The lists of a pod's status that hold those of its containers.
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 

@@ -3,15 +3,13 @@
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
-use probity_model::timeline::{Life, ProbeKind, State};
+use probity_model::timeline::{Life, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::shown::is_loop;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
 use crate::reading::termination::Exhausted;
-
-/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
-const CRASH_LOOP: &str = "CrashLoopBackOff";
 
 /// A life that a probe has ended, with its end.
 struct Kill<'t, 'h> {
@@ -102,9 +100,7 @@ pub(super) fn lead_to_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kills in kills(run) {
         let Some(first) = kills.first() else { continue };
         let waits =
-            first.life.pod.changes_of(&first.life.container.name).find(
-                |(_, status)| matches!(status.state, State::Waiting { reason } if reason == CRASH_LOOP),
-            );
+            first.life.pod.changes_of(&first.life.container.name).find(|(_, status)| is_loop(&status.state));
         if let Some((revision, _)) = waits {
             let killed = kills.iter().map(|kill| kill.end.at().id).filter(|id| *id < revision.id);
             let killed: Vec<_> = killed.chain([revision.id]).collect();

@@ -7,9 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::expected::{Crash, Wait, crashes};
 use crate::reading::ends::shown_ends;
-
-/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
-const CRASH_LOOP: &str = "CrashLoopBackOff";
+use crate::reading::statuses::CRASH_LOOP;
 
 pub(super) fn is_loop(state: &State<'_>) -> bool {
     matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
@@ -29,10 +27,10 @@ pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if let Some((revision, _)) = sight {
             judge_sight(clause, (crash, *by), revision, seen);
         } else {
-            let other = |(other, _, sight): &&(&Crash<'_, '_>, _, Option<_>)| {
-                sight.is_some() && other.life.name() == crash.life.name()
-            };
-            judge_unseen(clause, (crash, *by), sights.iter().any(|sight| other(&sight)), seen);
+            let elsewhere = sights
+                .iter()
+                .any(|(other, _, sight)| sight.is_some() && other.life.name() == crash.life.name());
+            judge_unseen(clause, (crash, *by), elsewhere, seen);
         }
     }
 }
