@@ -1,7 +1,8 @@
-//! Whether a clause can apply to a case at all: what its judge looks for must be there. The table is `applies.txt`.
+//! Checks whether a clause can apply to a case at all: the case must have what the clause's judge looks for. The table
+//! is `applies.txt`.
 //!
-//! A clause that cannot apply is never exercised, and a case that must give evidence for it is inconclusive on every run.
-//! That it can apply says little: what happens must also expose it.
+//! If a clause cannot apply, it is never exercised, and a case that targets it is inconclusive in every run. A clause
+//! that can apply is not necessarily tested: the events of the case must also expose a fault.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,15 +18,15 @@ static TABLE: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::ne
         .collect()
 });
 
-/// What a word of the table needs, and how its absence is told.
+/// What a word of the table requires, and the message for when it is missing.
 struct Word {
     word: &'static str,
-    /// Whether it holds of a container in its pod.
+    /// Whether it applies to a container in its pod.
     holds: fn(&Subject<'_>) -> bool,
     absent: &'static str,
 }
 
-/// A container in its pod and its case. Without containers of its own a case has one that is empty.
+/// A container in its pod and its case. A case without containers has one empty container.
 struct Subject<'c> {
     case: &'c Case,
     spec: &'c Value,
@@ -37,7 +38,7 @@ const fn word(word: &'static str, holds: fn(&Subject<'_>) -> bool, absent: &'sta
     Word { word, holds, absent }
 }
 
-/// The words. What a number is compared with is the default of the Kubernetes API reference.
+/// The words. The default of the Kubernetes API reference, with which a number is compared.
 const WORDS: &[Word] = &[
     word("startup", |of| of.has("startupProbe"), "no container has a startup probe"),
     word("liveness", |of| of.has("livenessProbe"), "no container has a liveness probe"),
@@ -46,19 +47,19 @@ const WORDS: &[Word] = &[
     word("no-liveness", |of| !of.has("livenessProbe"), "every container has a liveness probe"),
     word("no-readiness", |of| !of.has("readinessProbe"), "every container has a readiness probe"),
     word("probe", |of| of.probes().next().is_some(), "no container has a probe"),
-    word("http", |of| of.asks("httpGet"), "no probe asks by httpGet"),
+    word("http", |of| of.asks("httpGet"), "no probe uses httpGet"),
     word("https", |of| of.get("scheme").any(|scheme| scheme == "HTTPS"), "no probe has the scheme HTTPS"),
-    word("tcp", |of| of.asks("tcpSocket"), "no probe asks by tcpSocket"),
-    word("grpc", |of| of.asks("grpc"), "no probe asks by grpc"),
-    word("exec", |of| of.asks("exec"), "no probe asks by exec"),
+    word("tcp", |of| of.asks("tcpSocket"), "no probe uses tcpSocket"),
+    word("grpc", |of| of.asks("grpc"), "no probe uses grpc"),
+    word("exec", |of| of.asks("exec"), "no probe uses exec"),
     word(
         "by-network",
         |of| ["httpGet", "tcpSocket", "grpc"].into_iter().any(|handler| of.asks(handler)),
-        "it looks at probes by the network only, and no such probe is there",
+        "it needs a network probe, and the pod has none",
     ),
     word("host", |of| of.get("host").next().is_some(), "no probe has a `host`"),
     word("header", |of| of.get("httpHeaders").next().is_some(), "no probe has `httpHeaders`"),
-    word("port-name", |of| of.get("port").any(Value::is_string), "no probe names a port by its name"),
+    word("port-name", |of| of.get("port").any(Value::is_string), "no probe refers to a port by name"),
     word("delay", |of| of.number("initialDelaySeconds") > 0, "no probe has `initialDelaySeconds`"),
     word("successes", |of| of.number("successThreshold") > 1, "no probe has a `successThreshold` above 1"),
     word(
@@ -71,9 +72,9 @@ const WORDS: &[Word] = &[
         |of| of.number("terminationGracePeriodSeconds") > 0,
         "no probe has its own `terminationGracePeriodSeconds`",
     ),
-    word("restarting", |of| of.policy() != "Never", "the restart policy is Never, and it looks at restarts"),
-    word("never-restarting", |of| of.policy() == "Never", "it looks at the restart policy Never only"),
-    word("on-failure", |of| of.policy() == "OnFailure", "it looks at the restart policy OnFailure only"),
+    word("restarting", |of| of.policy() != "Never", "it needs restarts, and the restart policy is Never"),
+    word("never-restarting", |of| of.policy() == "Never", "it needs the restart policy Never"),
+    word("on-failure", |of| of.policy() == "OnFailure", "it needs the restart policy OnFailure"),
     word("sidecar", |of| of.sidecar, "no container is a sidecar"),
     word("hook", |of| of.has("lifecycle"), "no container has a hook"),
     word(
@@ -88,6 +89,16 @@ const WORDS: &[Word] = &[
     ),
     word("workload", |of| !of.case.workloads.is_empty(), "the case has no workload"),
     word(
+        "gate",
+        |of| of.spec["readinessGates"].as_array().is_some_and(|gates| !gates.is_empty()),
+        "no pod has readiness gates",
+    ),
+    word(
+        "status-patch",
+        |of| of.does(|step| matches!(step, Step::Patch(patch) if patch.patch["status"].is_object())),
+        "no step patches a pod's status",
+    ),
+    word(
         "deletion",
         |of| of.does(|step| matches!(step, Step::Delete(_) | Step::Evict(_))),
         "no step deletes or evicts the pod",
@@ -95,13 +106,9 @@ const WORDS: &[Word] = &[
     word(
         "dry-run",
         |of| of.does(|step| matches!(step, Step::Try(_))),
-        "it looks at dry runs, and no step is a `try`",
+        "it needs a dry run, and no step is a `try`",
     ),
-    word(
-        "node-verb",
-        |of| of.does(|step| matches!(step, Step::Node(_))),
-        "no step does anything to the node",
-    ),
+    word("node-verb", |of| of.does(|step| matches!(step, Step::Node(_))), "no step affects the node"),
     word(
         "metrics",
         |of| of.does(|step| matches!(step, Step::Metrics(_))),
@@ -109,7 +116,7 @@ const WORDS: &[Word] = &[
     ),
 ];
 
-/// Why a clause cannot apply to a case; none if it may.
+/// Why a clause cannot apply to a case; `None` if it can.
 #[must_use]
 pub fn cannot_apply(clause: &str, case: &Case) -> Option<String> {
     let words = TABLE.get(clause)?;
@@ -124,11 +131,11 @@ pub fn cannot_apply(clause: &str, case: &Case) -> Option<String> {
     let missing = words.iter().find(|word| !subjects.iter().any(|subject| holds(subject, word)));
     Some(match missing {
         Some(word) => absence(word),
-        None => format!("no single container has all of it: {}", words.join(", ")),
+        None => format!("no single container meets all conditions: {}", words.join(", ")),
     })
 }
 
-/// What a clause needs of a case, in words: for those who ask what its judge does not look at.
+/// What a clause requires of a case, in words: tells users what its judge ignores.
 #[must_use]
 pub fn looks_at(clause: &str) -> Option<String> {
     let words = TABLE.get(clause)?;
@@ -236,15 +243,12 @@ mod tests {
             case(&format!("{{ restartPolicy: Never, containers: [{{ name: c, livenessProbe: {probe} }}] }}"));
         let told = |clause: &str| cannot_apply(clause, &one).unwrap_or_default();
         assert_eq!(told("probe.startup.gates-liveness"), "no container has a startup probe");
-        assert_eq!(
-            told("probe.tgps.default-inherits"),
-            "the restart policy is Never, and it looks at restarts"
-        );
+        assert_eq!(told("probe.tgps.default-inherits"), "it needs restarts, and the restart policy is Never");
         assert_eq!(told("probe.liveness.needs-restarting-policy"), "");
         let two = case(&format!(
             "{{ containers: [{{ name: c, livenessProbe: {probe} }}, {{ name: d, startupProbe: {probe} }}] }}"
         ));
         let said = cannot_apply("probe.startup.gates-liveness", &two).unwrap();
-        assert_eq!(said, "no single container has all of it: startup, liveness");
+        assert_eq!(said, "no single container meets all conditions: startup, liveness");
     }
 }

@@ -1,4 +1,4 @@
-//! The book is embedded into the library, which cargo does not see by itself: a changed case is a changed library.
+//! The library embeds the book, which cargo does not know: if a case changes, the library must be rebuilt.
 
 fn main() {
     println!("cargo::rerun-if-changed=.");

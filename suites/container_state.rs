@@ -1,4 +1,4 @@
-//! The states of a container: waiting, running, terminated, what each of them tells, and the hook that stands before the second.
+//! The states of a container (waiting, running, terminated), what each state shows, and the hook that delays Running.
 
 mod hooks;
 mod states;

@@ -1,7 +1,7 @@
-//! That the cases of the book leave out no way in which a probe can be asked: every mechanism for every kind of probe,
-//! in main containers and in sidecars, with an answer that is good and with one that is not.
+//! Checks that the cases of the book cover every combination: every mechanism for every kind of probe, in main
+//! containers and in sidecars, with a success and with a failure.
 //!
-//! What is looked at is what the cases arrange. Whether it happens is for the judges to say.
+//! Only the arrangement of the cases is checked. The judges decide whether it happens.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -30,7 +30,7 @@ fn mechanism(handler: &Handler) -> &'static str {
     }
 }
 
-/// The containers of a pod that stay, and what they are.
+/// The containers of a pod that keep running, and their kinds.
 fn containers(pod: &CasePod) -> Vec<(&'static str, &Value)> {
     let of = |list: &str| pod.pod["spec"][list].as_array().into_iter().flatten();
     let sidecars = of("initContainers").filter(|container| container["restartPolicy"] == "Always");
@@ -41,7 +41,7 @@ fn probes(container: &Value) -> impl Iterator<Item = ProbeSpec> {
     ProbeKind::ALL.into_iter().filter_map(|kind| ProbeSpec::of(container, kind))
 }
 
-/// Whether a probe is arranged to find something good, and something bad, in its own container.
+/// Whether the case lets a probe succeed, and lets it fail, in its own container.
 fn finds(plan: &Plan, handler: &Handler) -> (bool, bool) {
     let listener = handler.port().and_then(|port| plan.listeners.values().find(|of| of.port == port));
     match (handler, listener) {
@@ -79,7 +79,7 @@ fn open(listener: &Listener) -> (bool, bool) {
     both(&listener.listen, |state| Some(*state == ListenState::Open))
 }
 
-/// Whether one step of a script is good, and whether one is bad.
+/// Whether a script has a step that succeeds, and one that fails.
 fn both<A>(script: &Script<A>, good: impl Fn(&A) -> Option<bool>) -> (bool, bool) {
     let any = |wanted| script.steps().iter().any(|step| good(&step.answer) == Some(wanted));
     (any(true), any(false))
@@ -148,7 +148,7 @@ fn containers_of_one_pod_have_several_ports_of_the_same_names_in_each_kind() {
             several.iter().enumerate().any(|(at, names)| several[at + 1..].contains(names))
         };
         let cases = all_cases();
-        assert!(cases.iter().flat_map(|case| case.pods.values()).any(shared), "no {wanted} has them");
+        assert!(cases.iter().flat_map(|case| case.pods.values()).any(shared), "no {wanted} case has them");
     }
 }
 

@@ -1,25 +1,26 @@
-//! Which defects each clause notices: those planted in the simulated kubelet, as the simulator's tests have written it down in
-//! `defects.txt`, and those of a real kubelet, as `ci/saboteur` has in `real-defects.txt`. Here they are only read.
+//! Which defects each clause detects: those planted in the simulated kubelet, which the simulator's tests write to
+//! `defects.txt`, and those of a real kubelet, which `ci/saboteur` writes to `real-defects.txt`. This module only reads
+//! them.
 
 use std::collections::BTreeMap;
 
 static PLANTED: &str = include_str!("defects.txt");
 static REAL: &str = include_str!("real-defects.txt");
 
-/// The planted defects that each clause notices, by the clause's id, in the order of the list of defects. A clause that
-/// notices none is missing.
+/// The planted defects that each clause detects, by clause id, in the order of the list of defects. A clause that
+/// detects none is missing.
 #[must_use]
 pub fn defects() -> BTreeMap<&'static str, Vec<&'static str>> {
     read(PLANTED)
 }
 
-/// The same for the defects of a real kubelet.
+/// The defects of a real kubelet that each clause detects.
 #[must_use]
 pub fn real_defects() -> BTreeMap<&'static str, Vec<&'static str>> {
     read(REAL)
 }
 
-/// Reads the matrix: a defect at the beginning of a line, the clauses that notice it indented below it.
+/// Reads the matrix: a defect at the start of a line, and below it, indented, the clauses that detect it.
 fn read(text: &str) -> BTreeMap<&str, Vec<&str>> {
     let mut noticed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut defect = "";

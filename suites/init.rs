@@ -1,4 +1,4 @@
-//! Init containers: in which order they run, what becomes of those that fail, and what the API shows and allows meanwhile.
+//! Init containers: their order, what happens when one fails, and what the API shows and allows during initialization.
 
 mod again;
 mod deadline;
@@ -12,7 +12,8 @@ mod views;
 
 use probity_model::Judge;
 
-/// How each clause of the chapter is judged; `init.all-fields-except` and `init.names-unique` are judged by the table of refusals.
+/// How each clause of the chapter is judged; `init.all-fields-except` and `init.names-unique` are judged by the table
+/// of rejections.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "init.run-to-completion", judge: order::mains_come_last },

@@ -1,11 +1,12 @@
-//! The book: what is promised, what is arranged, and how it is judged.
+//! The book: the clauses, the cases, and the judges.
 //!
-//! A chapter is one file of judges (and a folder of the same name for their parts) beside one folder of clauses and
-//! cases; the listing of this folder is the table of contents. Beside the chapters lies what is known of all clauses: which
-//! planted defects they notice, what upstream's own specs check of them, and where their sources can be read. Everything
-//! is embedded into the program. Judges are pure functions over a timeline: none of them sleeps, polls or reads a clock.
+//! A chapter is one file of judges (with a folder of the same name for its parts), clauses and cases; the listing of
+//! this folder is the table of contents. Other files describe all clauses: which planted defects they detect, which of
+//! them upstream's own specs check, where to read their sources, and the known bugs of public reports. Everything is
+//! embedded into the program. Judges are pure functions over a timeline: none of them sleeps, polls or reads a clock.
 
 mod applies;
+mod conditions;
 mod container_state;
 #[cfg(test)]
 mod coverage;
@@ -14,6 +15,7 @@ mod init;
 #[cfg(test)]
 mod lint;
 mod pod_phase;
+mod podgc;
 mod probe_config;
 mod probe_grpc;
 mod probe_http;
@@ -23,6 +25,7 @@ mod probe_types;
 mod prober;
 mod reading;
 mod refusals;
+mod regressions;
 mod restart;
 mod scenario;
 mod sidecar;
@@ -37,6 +40,7 @@ use probity_script::problem::Problem;
 
 pub use applies::{cannot_apply, looks_at};
 pub use defects::{defects, real_defects};
+pub use regressions::regressions;
 pub use sources::{Sources, sources};
 pub use upstream::{Check, Upstream, upstream};
 
@@ -44,7 +48,7 @@ pub use upstream::{Check, Upstream, upstream};
 pub struct Chapter {
     /// The folder's name.
     pub name: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub title: &'static str,
     folder: &'static Dir<'static>,
     judges: fn() -> Vec<Judge>,
@@ -60,6 +64,8 @@ static PROBER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prober");
 static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 static CONTAINER_STATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/container_state");
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
+static CONDITIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/conditions");
+static PODGC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/podgc");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
 static SIDECAR: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sidecar");
@@ -107,6 +113,12 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &POD_PHASE,
         judges: pod_phase::judges,
     },
+    Chapter {
+        name: "conditions",
+        title: "Conditions and readiness gates",
+        folder: &CONDITIONS,
+        judges: conditions::judges,
+    },
     Chapter { name: "restart", title: "Restarts of containers", folder: &RESTART, judges: restart::judges },
     Chapter { name: "init", title: "Init containers", folder: &INIT, judges: init::judges },
     Chapter { name: "sidecar", title: "Sidecars", folder: &SIDECAR, judges: sidecar::judges },
@@ -116,11 +128,12 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &TERMINATION,
         judges: termination::judges,
     },
+    Chapter { name: "podgc", title: "Collection of pods", folder: &PODGC, judges: podgc::judges },
 ];
 
-/// A file of cases of the book.
+/// A case file of the book.
 pub struct CaseFile {
-    /// Its path below `suites/`.
+    /// Its path relative to `suites/`.
     pub source: String,
     /// What it says.
     pub text: &'static str,
@@ -129,7 +142,7 @@ pub struct CaseFile {
 }
 
 impl Chapter {
-    /// Its clauses, as they are written.
+    /// Its clauses, as written in the file.
     #[must_use]
     pub fn clauses(&self) -> (String, &'static str) {
         let text =
@@ -141,7 +154,7 @@ impl Chapter {
     ///
     /// # Errors
     ///
-    /// If they are not well written.
+    /// If the file is invalid.
     pub fn catalogue(&self) -> Result<Catalogue, Box<Problem>> {
         let (source, text) = self.clauses();
         let mut catalogue = Catalogue::default();
@@ -153,7 +166,7 @@ impl Chapter {
     ///
     /// # Errors
     ///
-    /// If a file is no case.
+    /// If a file is not a case.
     pub fn cases(&self) -> Result<Vec<CaseFile>, Box<Problem>> {
         let yaml =
             self.folder.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
@@ -172,7 +185,7 @@ impl Chapter {
 ///
 /// # Errors
 ///
-/// If a chapter's clauses are not well written.
+/// If a chapter's clauses are invalid.
 pub fn catalogue() -> Result<Catalogue, Box<Problem>> {
     let mut catalogue = Catalogue::default();
     for chapter in CHAPTERS {
@@ -182,7 +195,7 @@ pub fn catalogue() -> Result<Catalogue, Box<Problem>> {
     Ok(catalogue)
 }
 
-/// The judges of the chapters, and those of the clauses about refusals that need no judge of their own.
+/// The judges of the chapters, and the judge of clauses that the table of rejections covers.
 fn judges() -> Vec<Judge> {
     let mut judges: Vec<Judge> = CHAPTERS.iter().flat_map(|chapter| (chapter.judges)()).collect();
     judges.extend(refusals::judges(&judges));
@@ -193,17 +206,17 @@ fn judges() -> Vec<Judge> {
 ///
 /// # Errors
 ///
-/// If the book is not well written: a build that passes its tests never says so.
+/// If the book is invalid, which cannot happen in a build that passes its tests.
 pub fn registry() -> Result<Registry, String> {
     let catalogue = catalogue().map_err(|problem| problem.to_string())?;
     Registry::new(catalogue, judges())
 }
 
-/// All clauses with the judges that exist so far: a clause that lacks one is listed as such, and refuses nothing.
+/// All clauses with the existing judges: a clause without a judge is listed, and is not an error.
 ///
 /// # Errors
 ///
-/// If a clause has two judges, or a judge no clause.
+/// If a clause has two judges, or a judge has no clause.
 pub fn draft() -> Result<Registry, String> {
     let catalogue = catalogue().map_err(|problem| problem.to_string())?;
     Registry::unfinished(catalogue, judges())
@@ -213,7 +226,7 @@ pub fn draft() -> Result<Registry, String> {
 ///
 /// # Errors
 ///
-/// If a file is no case, or speaks of a clause that does not exist.
+/// If a file is not a case, or names a clause that does not exist.
 pub fn cases() -> Result<Vec<CaseFile>, Box<Problem>> {
     let catalogue = catalogue()?;
     let mut all = Vec::new();
@@ -243,7 +256,7 @@ mod tests {
         Registry::unfinished(catalogue, judges()).unwrap()
     });
 
-    /// The word of the verdict of one clause over a history: `none` if it is left out.
+    /// The verdict of one clause on a history, as a word: `none` if it is left out.
     pub(crate) fn verdict(history: &History, clause: &str) -> &'static str {
         judgement(history, clause).map_or("none", |judgement| judgement.verdict.word())
     }

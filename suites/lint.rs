@@ -1,7 +1,7 @@
-//! That judges and readings have no tolerance of their own: a time, a margin or a factor is a tolerance of its clause or a
-//! mechanism of `probity_model::mechanisms`, and a constant here is one of a protocol, with its source.
+//! Checks that judges and readings do not define tolerances: a time, a margin or a factor must be a tolerance of its
+//! clause or a mechanism of `probity_model::mechanisms`. A constant here must belong to a protocol and name its source.
 //!
-//! This reads the source text of all chapters and readings, without their tests.
+//! The check reads the source text of all chapters and readings, without their tests.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "the text of judges is what these tests are about")]
@@ -10,21 +10,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What may stay, by file and code, with the reason.
+/// The exceptions, by file and code, with the reason.
 const ALLOWED: &[(&str, &str, &str)] = &[
     ("probe_grpc/call.rs", "nanos / 1000", "from nanoseconds to microseconds"),
     ("probe_config/schedule.rs", "spans.len() / 2", "the place of the median"),
     ("scenario/overload.rs", "good * 1000", "the report shows rates in thousandths"),
 ];
 
-/// A number from here on is a quantity and counts nothing that code has.
+/// Numbers from this value on are quantities; smaller ones may be indexes or counts in code.
 const LARGE: u64 = 1000;
 
-/// What a doc comment of a constant must name one of: the source of the number.
+/// The doc comment of a constant must contain one of these: the source of the number.
 const SOURCES: [&str; 8] =
-    ["RFC ", "IANA", "Kubernetes", "kubelet's prober", "gRPC", "`net/http`", "Linux", "by the document"];
+    ["RFC ", "IANA", "Kubernetes", "kubelet's prober", "gRPC", "`net/http`", "Linux", "the documentation"];
 
-/// What makes a time or a multiple of the number that it gets.
+/// Functions that turn their argument into a time or a multiple.
 const MAKERS: [&str; 5] = ["whole_seconds", "saturating_mul", "checked_mul", "from_secs", "from_millis"];
 
 /// The sources of chapters and readings, by their paths below `suites/`.
@@ -48,7 +48,7 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
-/// The text up to its tests, with each comment, string and character replaced by blanks.
+/// The text up to its tests, with comments, strings and characters replaced by blanks.
 fn code(text: &str) -> String {
     let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let (mut code, mut chars) = (String::new(), text.chars().peekable());
@@ -93,7 +93,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// Words, numbers and signs, each with the number of its line.
+/// Words, numbers and operators, each with its line number.
 fn tokens(code: &str) -> Vec<(usize, String)> {
     let mut tokens: Vec<(usize, String)> = Vec::new();
     for (number, line) in code.lines().enumerate() {
@@ -218,7 +218,7 @@ fn what_only_counts_or_names_its_source_is_not() {
     }
 }
 
-/// The text in which a chapter can name a tolerance: its own files and the readings.
+/// The text in which a chapter can use a tolerance: its own files and the readings.
 fn of_chapter(name: &str) -> String {
     let own = |path: &str| path == format!("{name}.rs") || path.starts_with(&format!("{name}/"));
     let texts = sources().into_iter().filter(|(path, _)| own(path) || path.starts_with("reading"));

@@ -1,4 +1,5 @@
-//! A pod's phase and its lifetime: what the phase is at each moment, what it never is, and what a pod keeps as long as it exists.
+//! A pod's phase and its lifetime: which phase it must and must not have at each moment, and what a pod keeps while it
+//! exists.
 
 mod lifetime;
 mod phases;

@@ -1,5 +1,5 @@
-//! The fields of a probe: which of them are fixed, and what a kubelet does at what time and how often. What the API server
-//! refuses and fills in is judged by `refusals`.
+//! The fields of a probe: which of them are immutable, and what a kubelet does when and how often. `refusals` judges
+//! what the API server rejects and fills in.
 
 mod delay;
 mod example;
@@ -25,7 +25,7 @@ const FIELDS: &[Judge] = &[
 ];
 
 const TIMES: &[Judge] = &[
-    Judge { clause: "probe.timing.initial-delay-honoured", judge: delay::is_honoured },
+    Judge { clause: "probe.timing.initial-delay-honoured", judge: delay::is_honored },
     Judge { clause: "probe.timing.initial-delay-with-larger-period", judge: delay::with_larger_period },
     Judge { clause: "probe.timing.initial-delay-per-restart", judge: delay::in_each_life },
     Judge { clause: "probe.timing.initial-delay-after-startup", judge: delay::after_startup },

@@ -1,4 +1,4 @@
-//! gRPC probes: what they ask for, how the call looks on the wire, and what the answers mean.
+//! gRPC probes: what they request, what the call looks like on the wire, and what the answers mean.
 
 mod call;
 pub(crate) mod health;

@@ -1,4 +1,4 @@
-//! HTTP probes: where they go, what they carry, and what their answers mean.
+//! HTTP probes: where they go, what they send, and what their answers mean.
 
 mod address;
 mod bodies;

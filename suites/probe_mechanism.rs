@@ -1,8 +1,9 @@
-//! How probes ask, and what their results mean: commands, requests, connections and health checks, of any kind of probe.
+//! The mechanisms of probes and what their results mean: commands, requests, connections and health checks, for all
+//! kinds of probes.
 //!
-//! What came is read in [`crate::reading::answers`], and what the kubelet made of it in [`crate::reading::http::reaction`].
-//! Probes that nothing can make succeed leave no trace in any target, and are judged by what the pod's spec says of its
-//! listeners ([`crate::reading::unreachable`]).
+//! [`crate::reading::answers`] reads which probes arrived, and [`crate::reading::http::reaction`] reads how the kubelet
+//! counted them. Probes that can never succeed leave no trace in any target; they are judged by comparing the pod's
+//! spec with its listeners ([`crate::reading::unreachable`]).
 
 mod address;
 mod before;

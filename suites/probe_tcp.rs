@@ -1,4 +1,4 @@
-//! TCP probes: where they come from and go to, and what they leave on the wire.
+//! TCP probes: where they come from and go to, and what they send.
 
 mod host;
 mod wire;

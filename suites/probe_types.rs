@@ -1,4 +1,4 @@
-//! Startup, liveness and readiness probes: which of them runs when, and what follows from it.
+//! Startup, liveness and readiness probes: when each of them runs, and what it causes.
 
 mod endpoints;
 mod liveness;

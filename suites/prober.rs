@@ -1,4 +1,4 @@
-//! The kubelet's prober: one worker for each probe, what starts, stops and resets it, and what it counts.
+//! The kubelet's prober: one worker for each probe; what starts, stops and resets it, and what it counts.
 
 mod after_restart;
 mod counters;
@@ -13,7 +13,7 @@ use probity_model::Judge;
 
 use crate::refusals;
 
-/// How often the kubelet tries a probe that ends in an error: `maxProbeRetries` in pkg/kubelet/prober/prober.go of
+/// How often the kubelet tries a probe that returns an error: `maxProbeRetries` in pkg/kubelet/prober/prober.go of
 /// Kubernetes.
 const TRIES: i64 = 3;
 

@@ -1,7 +1,9 @@
-//! What judges of several chapters read from a history: what a probe came to, what the kubelet did then, who was reached.
+//! Queries on a history that judges of several chapters use: the result of a probe, the reaction of the kubelet, the
+//! container that a probe reached.
 //!
-//! A reading says what a history shows, and what it leaves open; it promises nothing. What is promised is in the
-//! chapters, and nothing here calls a clause kept or broken by itself except in the name of the judge that asks.
+//! A reading reports what a history shows and what it leaves open; it does not define promises. What the documentation
+//! promises is in the chapters, and nothing here calls a clause kept or broken by itself except in the name of the
+//! judge that asks.
 
 pub(crate) mod absence;
 pub(crate) mod answers;

@@ -1,7 +1,7 @@
-//! What the API server refuses, accepts and fills in: one judge for all clauses that have an entry in [`rules`].
+//! What the API server rejects, accepts and fills in: one judge for all clauses with an entry in [`rules`].
 //!
-//! The evidence is in dry runs, and, for defaults, in the pods that were created. Each rule looks at what a manifest says,
-//! not at the name of the trial. A refusal counts only if its message names the field: a manifest may be refused for other
+//! The evidence is dry runs and, for defaults, the created pods. Each rule looks at the content of a manifest, not at
+//! the name of the trial. A rejection counts only if its message names the field: a manifest can be rejected for other
 //! reasons.
 
 mod rules;
@@ -30,21 +30,22 @@ impl ManifestField<'_> {
         self.value.as_i64()
     }
 
-    /// The init container that it belongs to; none of a main container, or of the pod.
+    /// The init container that it belongs to; `None` for a main container or the pod.
     fn init_container(&self) -> Option<&Value> {
         let name = self.place.strip_prefix("initContainers[")?.split(']').next()?;
         self.spec["initContainers"].as_array()?.iter().find(|container| container["name"] == name)
     }
 
-    /// The end of its path, as the API server's messages name it: `httpGet.port`.
+    /// The end of its path, as in the API server's messages: `httpGet.port`.
     fn name(&self) -> &str {
         let parent = self.place.rfind('.').and_then(|last| self.place[..last].rfind('.'));
         parent.map_or(self.place.as_str(), |dot| &self.place[dot + 1..])
     }
 }
 
-/// All fields at a path: one for each container, and for each kind of probe where the path has a `*`. A path that begins
-/// with `spec.` is that of a field of the pod. A field that is not set is found too, if the object that it belongs to exists.
+/// All fields at a path: one for each container, and for each kind of probe where the path has a `*`. A path that
+/// starts with `spec.` is the path of a field of the pod. Unset fields are included if the object that they belong to
+/// exists.
 pub(crate) fn fields<'m>(spec: &'m Value, path: &str) -> Vec<ManifestField<'m>> {
     if let Some(field) = path.strip_prefix("spec.") {
         // The spec of a workload is none of a pod.
@@ -71,12 +72,12 @@ pub(crate) fn fields<'m>(spec: &'m Value, path: &str) -> Vec<ManifestField<'m>> 
     found
 }
 
-/// Whether a field is not set. The API server treats an empty text in the same way.
+/// Whether a field is not set. The API server treats an empty string in the same way.
 pub(crate) fn is_unset(value: &Value) -> bool {
     value.is_null() || value == ""
 }
 
-/// Judges for all clauses that have rules and no judge of their own.
+/// Judges for all clauses that have rules but no other judge.
 pub(crate) fn judges(others: &[Judge]) -> Vec<Judge> {
     let rules = RULES.iter().map(|rule| rule.clause);
     let clauses: BTreeSet<_> = rules.chain(DEFAULTS.iter().map(|default| default.clause)).collect();
@@ -84,7 +85,7 @@ pub(crate) fn judges(others: &[Judge]) -> Vec<Judge> {
     without.map(|clause| Judge { clause, judge }).collect()
 }
 
-/// Judges a clause by its rules: for a clause that also has a judge of its own, the part about the API server.
+/// Judges a clause by its rules: for a clause that also has another judge, the part about the API server.
 pub(crate) fn judge(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for default in DEFAULTS.iter().filter(|default| default.clause == clause.id.as_str()) {
         judge_default(run, default, seen);
@@ -113,12 +114,12 @@ struct Applied<'m> {
 }
 
 impl Applied<'_> {
-    /// Whether the message of a refusal names the field.
+    /// Whether the message of a rejection names the field.
     fn is_named(&self, message: &str) -> bool {
         message.contains(self.rule.words.unwrap_or_else(|| self.field.name()))
     }
 
-    /// Whether the value is the zero that the reference implementation replaces by the default.
+    /// Whether the value is a zero that the reference implementation replaces with the default.
     fn means_default(&self) -> bool {
         self.rule.zero_means_default && self.field.number() == Some(0)
     }
@@ -141,7 +142,7 @@ fn apply<'m>(tried: &'m Tried, spec: &str, which: impl Fn(&FieldRule) -> bool) -
     found.filter_map(|(rule, field)| Some(Applied { valid: (rule.valid)(&field)?, rule, field })).collect()
 }
 
-/// A manifest with an invalid field must be refused for it, and one without must not.
+/// A manifest with an invalid field must be rejected because of it; a manifest without one must not be rejected.
 fn judge_trial(id: EventId, tried: &Tried, applied: &[Applied<'_>], seen: &mut Seen) {
     let valid = applied.iter().all(|applied| applied.valid);
     let decisive: Vec<_> = applied.iter().filter(|applied| applied.valid == valid).collect();
@@ -153,18 +154,19 @@ fn judge_trial(id: EventId, tried: &Tried, applied: &[Applied<'_>], seen: &mut S
             seen.fine(decisive.iter().any(|applied| applied.rule.proves).then_some(id));
         }
         (true, 400 | 422, Some(Applied { field, .. })) => {
-            let finding = format!("`{name}` is valid, but was refused for {}: {message}", field.place);
+            let finding =
+                format!("`{name}` is valid, but was rejected because of {}: {message}", field.place);
             seen.violated(finding, [id]);
         }
         (false, ..300, _) if decisive.iter().all(|zero| zero.was_replaced(&tried.stored["spec"])) => {
             let field = place.rsplit('.').next().unwrap_or(place);
-            seen.diverges(format!("{field} 0 was accepted and replaced by its default"), [id]);
+            seen.diverges(format!("{field} 0 was accepted and replaced with the default"), [id]);
         }
         (false, ..300, _) => {
             seen.violated(format!("`{name}` was accepted, although {place} is {value}"), [id]);
         }
         (false, 400 | 422, None) => {
-            let why = format!("`{name}` was refused, but not for {place}: {message}");
+            let why = format!("`{name}` was rejected, but not because of {place}: {message}");
             seen.doubt(Doubt::Ambiguous, why, [id]);
         }
         _ => {}
@@ -178,7 +180,7 @@ fn judge_default(run: &Timeline<'_>, default: &FieldDefault, seen: &mut Seen) {
             let Some(filled) = read_back.iter().find(|filled| filled.place == unset.place) else { continue };
             if !default.allows(filled.value) {
                 let (place, value, expected) = (&unset.place, filled.value, default.read_back.join(" or "));
-                let finding = format!("{place} is not set: {value} is read back instead of {expected}");
+                let finding = format!("{place} was stored as {value} instead of {expected}");
                 seen.violated(finding, events.iter().copied());
             } else if !default.allows(&Value::Null) && (default.pods_prove || events.len() == 1) {
                 seen.fine(events.iter().copied());
@@ -187,7 +189,7 @@ fn judge_default(run: &Timeline<'_>, default: &FieldDefault, seen: &mut Seen) {
     }
 }
 
-/// The spec of each pod as it was sent and as the API server shows it, with the events: one event of a dry run, two of a
+/// The spec of each pod as sent and as shown by the API server, with the events: one event for a dry run, two for a
 /// pod.
 fn sent_and_shown<'h>(run: &Timeline<'h>) -> Vec<(Vec<EventId>, &'h Value, &'h Value)> {
     let created = run.pods.iter().filter_map(|pod| {

@@ -1,4 +1,4 @@
-//! Restarts: which policy brings a container back, what it keeps then, and how long it has to wait.
+//! Restarts: which policy restarts a container, what the container keeps, and how long it waits.
 
 mod back_off;
 mod expected;
@@ -8,7 +8,8 @@ mod shown;
 
 use probity_model::Judge;
 
-/// How each clause of the chapter is judged; `restart.policy.values-default` is judged by the table of refusals.
+/// How each clause of the chapter is judged; `restart.policy.values-default` is judged by the table of
+/// rejections.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "restart.policy.always", judge: policy::always },

@@ -1,8 +1,9 @@
-//! Scenarios: what probe settings do to an application in trouble, as articles warn about it.
+//! Scenarios: the effects of probe settings on an application in trouble that articles warn about.
 //!
-//! The other chapters ask whether a kubelet keeps its promises; this one shows the consequences for several containers,
-//! pods and services at once. A judge accuses a cluster only where it did not do what its own probes, as the targets saw
-//! them, ask for. An effect that is bad for the user is what the case shows, and never a violation.
+//! The other chapters check whether a kubelet keeps its promises; this one shows the consequences for several
+//! containers, pods and Services together. A judge reports a violation only if the cluster did not do what the results
+//! of its own probes, as recorded by the targets, require. An effect that is bad for the user is what the case
+//! demonstrates; it is never a violation.
 
 mod budget;
 mod course;

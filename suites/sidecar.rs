@@ -1,4 +1,5 @@
-//! Sidecars: init containers that stay. When they start, how long they run, and what they count for.
+//! Sidecars: init containers that keep running. When they start, how long they run, and how they affect their
+//! pod.
 
 mod alone;
 mod course;
@@ -7,7 +8,7 @@ mod start;
 
 use probity_model::Judge;
 
-/// How each clause of the chapter is judged; `sidecar.policy-values` is judged by the table of refusals.
+/// How each clause of the chapter is judged; `sidecar.policy-values` is judged by the table of rejections.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "sidecar.definition", judge: course::runs_with_its_pod },

@@ -1,4 +1,4 @@
-//! Where the sources of clauses can be read, from `sources.yaml`.
+//! Where to read the sources of clauses, from `sources.yaml`.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use probity_script::problem::Problem;
 const SOURCE: &str = "suites/sources.yaml";
 static WRITTEN: &str = include_str!("sources.yaml");
 
-/// The documents that clauses come from, with their addresses.
+/// The source documents of clauses, with their addresses.
 pub struct Sources(BTreeMap<String, Option<String>>);
 
 /// All of them.
 ///
 /// # Errors
 ///
-/// If the list is not well written: a build that passes its tests never says so.
+/// If the list is invalid, which cannot happen in a build that passes its tests.
 pub fn sources() -> Result<Sources, Box<Problem>> {
     document::read(SOURCE, "list of sources", WRITTEN).map(Sources)
 }
@@ -37,7 +37,7 @@ impl Sources {
     }
 }
 
-/// An anchor as a path and, behind a comma, a symbol.
+/// An anchor: a path and, after a comma, a symbol.
 fn split(anchor: &str) -> (&str, Option<&str>) {
     anchor.split_once(", ").map_or((anchor, None), |(path, symbol)| (path, Some(symbol)))
 }

@@ -1,5 +1,5 @@
-//! How a pod ends: the request to delete it, the hook, the stop signal, the grace period, the kill, the order of sidecars, what
-//! becomes of its endpoints meanwhile, and its removal.
+//! How a pod terminates: the deletion request, the hook, the stop signal, the grace period, the kill, the order of
+//! sidecars, the state of its endpoints, and its removal.
 
 mod asked;
 mod counting;

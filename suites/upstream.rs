@@ -1,7 +1,7 @@
-//! What the project's own end-to-end suite checks of probes, and which clauses check that here, from `upstream.yaml`.
+//! What the end-to-end suite of Kubernetes checks about probes, and which clauses check it here, from `upstream.yaml`.
 //!
-//! The file is held to the book: every clause that it names must exist, every spec must be covered by one, and no spec may
-//! be there twice.
+//! The file is checked against the book: every clause that it names must exist, every spec must be covered by one, and
+//! no spec may be listed twice.
 
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Upstream, Box<Problem>> {
             return refuse("clauses", format!("there is no clause `{unknown}`"));
         }
         if let Some(line) = check.lines.iter().find(|line| !specs.insert((&check.file, **line))) {
-            return refuse("lines", format!("the spec at line {line} is there twice"));
+            return refuse("lines", format!("the spec at line {line} is listed twice"));
         }
     }
     Ok(upstream)
@@ -135,7 +135,7 @@ mod tests {
         let unknown = refused("{ file: f, lines: [8], clauses: [probe.exec.exit-one], ");
         assert!(unknown.contains("no clause `probe.exec.exit-one`"), "{unknown}");
         let twice = refused("{ file: f, lines: [7], clauses: [probe.exec.exit-zero], ");
-        assert!(twice.contains("line 7 is there twice"), "{twice}");
+        assert!(twice.contains("line 7 is listed twice"), "{twice}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Listening sockets: one for both address families, or for IPv4 alone on a node without IPv6.
+//! Listening sockets: one for both address families, or only for IPv4 on a node without IPv6.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! What a plan says, one line for each listener and script, for `serve --check`.
+//! A summary of a plan, one line for each listener and script, for `serve --check`.
 
 use probity_script::{Listener, Plan, Script, Step};
 use serde::Serialize;

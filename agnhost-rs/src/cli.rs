@@ -1,7 +1,7 @@
-//! The command line: our own commands, agnhost's, and `pause` when none is given.
+//! The command line: our own commands, agnhost's, and `pause` by default.
 //!
-//! Flags are turned into an order here, and everything that can be wrong with them is said here; nothing is
-//! bound or started. `main` carries the order out.
+//! This module parses the flags and reports all errors in them; it does not bind or start anything. `main` carries
+//! the order out.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -22,19 +22,13 @@ use crate::plan_source::{PlanError, PlanSource};
 use crate::recorder::RecorderArgs;
 use crate::token::Token;
 
-/// The exit status for what the user can put right.
+/// The exit status for errors that the user can fix.
 pub const WRONG_USE: u8 = 2;
 
-const STATUSES: &str = "Exit statuses of our own commands:
-    0  it went well, or a stop signal was answered by exit
-    1  something went wrong that no flag could put right
-    2  wrong flags, a wrong plan, or an address that cannot be had
-   78  an environment variable is missing that the plan requires
-  125  exec: there is no server in this container to ask
-  126  exec: the plan has no such command
-Plans choose their own. agnhost's commands end as agnhost's do.";
+const STATUSES: &str = "Exit statuses of our own commands:    0  success, or exit after a stop signal    1  a failure that no flag can fix    2  invalid flags, an invalid plan, or an unavailable address   78  an environment variable that the plan requires is missing  125  exec: there is no serving process in this container  126  exec: the plan does not have this command
+Plans choose their own. agnhost's commands exit like agnhost's.";
 
-/// A server that misbehaves on schedule and writes down what it saw
+/// A server that misbehaves on schedule and records what it observes
 #[derive(Debug, Parser)]
 #[command(name = "agnhost-rs", version, args_override_self = true, after_help = STATUSES)]
 pub struct CommandLine {
@@ -45,17 +39,17 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// The command; `pause` if none is given, as a sandbox image needs it.
+    /// The command; `pause` by default, as a sandbox image requires.
     #[must_use]
     pub fn chosen(self) -> Command {
         self.command.unwrap_or(Command::Dropin(Dropin::Pause))
     }
 }
 
-/// What can be done.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serves a plan, and writes down what it sees
+    /// Serves a plan, and records what it observes
     Serve(ServeArgs),
     /// Prints the JSON Schema of a document
     Schema(SchemaArgs),
@@ -63,11 +57,11 @@ pub enum Command {
     Recorder(RecorderArgs),
     /// Behaves as a probe or a hook, as the plan's `exec` has it for NAME or as the flags say
     Exec(ExecArgs),
-    /// Lives beside the server, as the plan's `children` have it
+    /// Runs beside the server, as configured in the plan's `children`
     Child(ChildArgs),
     /// Prints what the container looks like from inside
     Dump(DumpArgs),
-    /// Tries what a limit should prevent, and says how it went
+    /// Tries what a limit should prevent, and reports the result
     Trial(TrialArgs),
     /// One of agnhost's commands
     #[command(flatten)]
@@ -140,12 +134,12 @@ pub struct ServeArgs {
     /// Write no witness lines to standard output
     #[arg(long)]
     quiet: bool,
-    /// Only check the plan: print what it says, one line for each listener and script
+    /// Only check the plan: print a summary, one line for each listener and script
     #[arg(long)]
     check: bool,
 }
 
-/// What `serve` is told, once it is known to make sense.
+/// The validated arguments of `serve`.
 #[derive(Debug)]
 pub struct ServeOrder {
     /// The plan.
@@ -193,7 +187,7 @@ impl ServeArgs {
     ///
     /// # Errors
     ///
-    /// If there is no plan, it is wrong, or the control port has no token.
+    /// If there is no plan, the plan is invalid, or the control port has no token.
     pub fn order(self, environment: Option<String>) -> Result<ServeOrder, ServeRefusal> {
         let plan = PlanSource::choose(self.plan, self.plan_inline, environment)?.read()?;
         let token = self.token.as_deref().and_then(|text| Token::new(text).ok());
@@ -206,7 +200,7 @@ impl ServeArgs {
         Ok(ServeOrder { plan, journal, recorder, control, stop_signals, watch_node, quiet })
     }
 
-    /// Carries `serve` out: with `--check` prints what the plan says, else hands the order to `serve`.
+    /// Runs `serve`: with `--check` prints a summary of the plan, or else starts the server.
     pub fn run(self, serve: impl FnOnce(ServeOrder) -> ExitCode) -> ExitCode {
         let only_check = self.check;
         let order =
@@ -233,7 +227,7 @@ pub struct ControlAddress {
 }
 
 impl ControlAddress {
-    /// Opens the port. Without an address both families are served, or IPv4 alone on a node without IPv6.
+    /// Opens the port. Without an address it serves both families, or only IPv4 on a node without IPv6.
     ///
     /// # Errors
     ///
@@ -265,7 +259,7 @@ impl fmt::Display for ControlAddress {
     }
 }
 
-/// A recorder is named by host and port; whether it is there shows later.
+/// A recorder is given as host and port; whether it exists is only known later.
 fn recorder_address(text: &str) -> Result<String, String> {
     let fits =
         text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());

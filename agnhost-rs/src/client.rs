@@ -1,7 +1,7 @@
-//! A small HTTP client: what this process asks of others, as a dependency, a traffic source or a waiting init.
+//! A small HTTP client: for calls to a dependency, for traffic, and for an init container that waits.
 //!
-//! One request on one connection, the body read up to a bound, everything within one timeout. It knows plain HTTP
-//! only: that is what targets ask targets.
+//! One request on one connection, with a limited body and one timeout for everything. It knows plain HTTP only:
+//! that is what targets ask targets.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct ClientResponse {
 /// Why there was no answer, in the words of the witness.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The URL is not one of ours.
+    /// The URL is not supported.
     #[error("`{0}` is not a URL of the form http://host:port/path")]
     Url(String),
     /// Nobody took the connection.
@@ -43,7 +43,7 @@ pub enum CallError {
 ///
 /// # Errors
 ///
-/// If the URL is wrong, nobody answers, or it takes longer than `timeout`.
+/// If the URL is invalid, there is no answer, or it takes longer than `timeout`.
 pub async fn get(url: &str, timeout: Duration) -> Result<ClientResponse, CallError> {
     tokio::time::timeout(timeout, exchange(url)).await.unwrap_or(Err(CallError::Timeout(timeout)))
 }

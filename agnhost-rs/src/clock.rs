@@ -14,7 +14,7 @@ pub struct Reading {
     pub wall_us: u64,
 }
 
-/// Reads the clocks, and remembers when the process began.
+/// Reads the clocks, and stores when the process started.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,
@@ -46,13 +46,13 @@ impl Clock {
         self.origin_mono_us + u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// When the process began, on the monotonic clock.
+    /// When the process started, on the monotonic clock.
     #[must_use]
     pub fn began_mono_us(&self) -> u64 {
         self.origin_mono_us
     }
 
-    /// The time since the process began.
+    /// The time since the process started.
     #[must_use]
     pub fn elapsed(&self) -> Span {
         Span(self.origin.elapsed())

@@ -1,8 +1,9 @@
-//! The control port: changes plans, reads counters and the witness, and ends the process, apart from all that is probed.
+//! The control port: changes plans, reads counters and the witness, and ends the process, separately from everything
+//! that is probed.
 //!
-//! It has a listener, a thread and a runtime of its own, so neither side can slow the other. Every request needs the bearer
-//! token; one without it is refused and witnessed. The port refuses to be a nuisance: connections, heads, bodies and
-//! waits are bounded, and whoever sends nonsense is told so or closed.
+//! It has its own listener, thread and runtime, so neither side can slow the other. Every request needs the bearer
+//! token; one without it is refused and witnessed. The port limits connections, headers, bodies and waits; invalid
+//! input gets an error or a closed connection.
 
 mod error;
 mod files;
@@ -35,13 +36,13 @@ use crate::meters::Meters;
 use crate::stage::Stage;
 use crate::token::Token;
 
-/// So many connections are served at once; one more is closed at once.
+/// The maximum number of connections; further ones are closed immediately.
 const CONNECTIONS: usize = 64;
 /// A head has to be complete within this time. It also ends idle connections.
 const HEAD_PATIENCE: Duration = Duration::from_secs(5);
-/// A head may be so long.
+/// The maximum length of a header section.
 const LARGEST_HEAD: usize = 16 * 1024;
-/// An answer that nobody takes ends the connection after this time.
+/// If the peer does not read an answer, the connection is closed after this time.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 /// The pause after a failed accept: it means that descriptors are short, which passes.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -58,7 +59,7 @@ pub struct ExitOrder {
     pub after: Span,
 }
 
-/// What the control port works on.
+/// The state that the control port uses.
 pub struct Control {
     /// The plan in force, the counters and the witness.
     pub stage: Stage,
@@ -70,11 +71,11 @@ pub struct Control {
     pub token: Token,
     /// Looks at the container from inside.
     pub dump: fn() -> Dump,
-    /// Ends the process, now; `after` is over when it is called.
+    /// Ends the process now; it is called when `after` is over.
     pub exit: Box<dyn Fn(ExitOrder) + Send + Sync>,
 }
 
-/// Serves the control port on a thread of its own. Returns the address.
+/// Serves the control port on its own thread. Returns the address.
 ///
 /// # Errors
 ///

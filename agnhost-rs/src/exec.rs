@@ -1,11 +1,11 @@
-//! `agnhost-rs exec`: what a probe or a hook runs inside the container, in a fresh process each time.
+//! `agnhost-rs exec`: the command that a probe or a hook runs inside the container, in a new process each time.
 //!
-//! The command asks the serving process of its container what to do, does it, and reports how it ended. The broken
-//! connection of a command that is killed gives the moment. So the plan decides about commands as it does about requests,
-//! and the witness has both in one order.
+//! The command asks the serving process of its container what to do, does it, and reports its exit. The broken
+//! connection of a command that is killed gives the moment. So the plan decides about commands as it does about
+//! requests, and the witness has both in one order.
 //!
-//! Flags win over the plan and need no entry in it. A command with only flags works without a server. A command with a
-//! NAME needs one; without it the exit status is 125. It is 126 if the plan does not have the NAME.
+//! Flags override the plan and do not need an entry in it. A command with only flags works without a server. A command
+//! with a NAME needs one; without it the exit status is 125. It is 126 if the plan does not have the NAME.
 
 mod command;
 mod orders;
@@ -36,7 +36,7 @@ pub struct ExecArgs {
 }
 
 impl ExecArgs {
-    /// Behaves, and ends with the status that was asked for.
+    /// Does what was requested, and exits with the requested status.
     #[must_use]
     pub fn run(self) -> ExitCode {
         run::run(self)

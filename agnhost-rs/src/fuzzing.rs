@@ -1,4 +1,4 @@
-//! What the fuzz targets in `fuzz/` call: thin functions over parsers that are nobody else's business.
+//! The functions that the fuzz targets in `fuzz/` call: thin wrappers for private parsers.
 //!
 //! Each of them must neither panic nor hang, whatever it is given.
 

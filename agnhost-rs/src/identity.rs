@@ -1,4 +1,4 @@
-//! Who this process is: the names that the downward API usually gives it, and a random name of its own.
+//! The identity of this process: the names that the downward API usually provides, and a random name.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -1,4 +1,4 @@
-//! The process: how it starts, how it answers signals, and how it ends.
+//! The process: its start, its signal handling, and its end.
 
 mod begin;
 mod children;
@@ -26,7 +26,7 @@ pub use trial::TrialArgs;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open descriptors as far as it goes: each connection takes one, and a plan may ask for thousands.
+/// Raises the limit of open descriptors to the maximum: each connection needs one, and a plan may need thousands.
 ///
 /// Where that fails the usual limit stays, and connections beyond it are not accepted.
 pub fn take_all_descriptors() {

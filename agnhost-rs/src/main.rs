@@ -1,4 +1,4 @@
-//! `agnhost-rs`: a server that misbehaves on schedule and writes down what it saw.
+//! `agnhost-rs`: a server that misbehaves on schedule and records what it observes.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Where the plan comes from: a file, standard input, the command line, or the environment. Exactly one of them.
+//! The source of the plan: a file, standard input, the command line, or the environment. Exactly one of them.
 //!
 //! It is read before anything is bound, so a wrong plan costs nothing but its message and exit status 2.
 
@@ -104,7 +104,7 @@ impl PlanSource {
     ///
     /// # Errors
     ///
-    /// If the source cannot be read or what it holds is not a plan.
+    /// If the source cannot be read or does not contain a plan.
     pub fn read(&self) -> Result<Plan, PlanError> {
         let text = match self {
             Self::File(path) => File::open(path).and_then(bounded),
@@ -116,7 +116,7 @@ impl PlanSource {
     }
 }
 
-/// Reads a text, and no more of it than shows that it is too long.
+/// Reads a text, up to the point at which it is too long.
 fn bounded(from: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     from.take(document::LARGEST as u64 + 1).read_to_end(&mut bytes)?;

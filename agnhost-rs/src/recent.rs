@@ -2,7 +2,7 @@
 //!
 //! A line is bytes that end with a line break. Cursors count the lines from 0 without holes. A reader gets the chunks
 //! themselves, not copies, so that it holds the lock only for a moment. Whole chunks are dropped, the oldest first. A
-//! reader who asks for a dropped line learns where the remembered ones begin.
+//! reader that requests a dropped line gets the position of the oldest available one.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! The recorder role: takes the witness lines of all targets of a run and offers them as one stream.
 //!
-//! Targets connect to the ingest port, whoever reads them to the query port. The recorder stamps what it receives
-//! with its own clocks, notices at once when a connection breaks, and tells what is missing. It keeps the newest
+//! Targets connect to the ingest port, readers to the query port. The recorder stamps everything that it receives
+//! with its own clocks, immediately detects a broken connection, and reports what is missing. It keeps the newest
 //! entries in a bounded memory and, if asked to, all of them in a file. It judges nothing.
 //!
 //! The ingest port trusts whoever can reach it: a pod of the same network can add lines under a made-up name, and
@@ -43,7 +43,7 @@ use state::RecorderState;
 /// How long the file may take for its last entries before we go all the same.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(5);
 const SMALLEST_MEMORY: u64 = 1 << 20;
-/// The exit status for what the user can put right.
+/// The exit status for errors that the user can fix.
 const WRONG_USE: u8 = 2;
 
 /// Receives the witness lines of all targets, and offers them as one stream.
@@ -69,7 +69,7 @@ pub struct RecorderArgs {
     pub token: Option<String>,
 }
 
-/// What a recorder needs apart from its listeners.
+/// The settings of a recorder other than its listeners.
 pub struct Options {
     /// The clock that stamps what is received.
     pub clock: Clock,
@@ -84,9 +84,7 @@ pub struct Options {
 /// Why a recorder could not start.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
-    #[error(
-        "there is no token that queries could show; set AGNHOST_TOKEN or --token to printable ASCII without spaces"
-    )]
+    #[error("there is no token for queries; set AGNHOST_TOKEN or --token to printable ASCII without spaces")]
     Token,
     #[error("the memory of {0} is too small; give at least {least}", least = Size(SMALLEST_MEMORY))]
     Memory(Size),
@@ -141,7 +139,7 @@ fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
     result
 }
 
-/// Checks everything that can be wrong before a port is bound.
+/// Checks for all errors before it binds a port.
 fn prepare(args: &RecorderArgs, clock: Clock) -> Result<Options, StartError> {
     let token = args.token.as_deref().and_then(|text| Token::new(text).ok()).ok_or(StartError::Token)?;
     if args.memory.0 < SMALLEST_MEMORY {

@@ -1,5 +1,5 @@
-//! The role that plays a plan: brings its parts up in an order in which nothing is bound before everything is known to
-//! be right, and nothing happens unwitnessed.
+//! The role that runs a plan: it starts the parts in an order in which nothing is bound before everything is checked,
+//! and nothing happens without a record.
 
 use std::io;
 use std::net::TcpListener;
@@ -31,7 +31,7 @@ const BUFFER: usize = 1 << 20;
 /// How many threads answer. Probes are few and small; a second thread keeps one slow body from delaying another probe.
 const WORKERS: usize = 2;
 
-/// Why the role could not begin.
+/// Why the role could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The journal cannot be kept.
@@ -54,7 +54,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The exit status: 2 for what a flag or the plan can put right.
+    /// The exit status: 2 for errors that a flag or the plan can fix.
     #[must_use]
     pub fn status(&self) -> u8 {
         match self {

@@ -1,7 +1,7 @@
 //! The listeners of a plan: bound together, served until the gate closes.
 //!
-//! Three layers, from the wire up: `tap` sees bytes and ends, `connection` does what the plan wants before any
-//! protocol begins, and `http1`, `http2` and `grpc` answer. Each request is looked up in the plan in one place
+//! Three layers, from the wire up: `tap` handles bytes and closes, `connection` applies the plan before any
+//! protocol starts, and `http1`, `http2` and `grpc` answer. Each request is looked up in the plan in one place
 //! for each protocol, and written down there, before it is answered.
 
 mod connection;
@@ -56,7 +56,7 @@ pub enum ServeError {
     },
 }
 
-/// Brings all listeners of the plan up: either all of them or none. Returns the port of each that is bound.
+/// Starts all listeners of the plan, or none of them. Returns the port of each that is bound.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub fn start(
     Ok(bound)
 }
 
-/// What all listeners of a process share.
+/// The shared state of all listeners of a process.
 struct Shared<'a> {
     stage: &'a Stage,
     gate: &'a ShutdownGate,

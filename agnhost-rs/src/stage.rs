@@ -1,7 +1,8 @@
 //! The stage: the plan in force, how often each endpoint was asked, and which events have happened.
 //!
-//! Everything that answers asks here what is due. A change of plan replaces the plan as a whole, so a request sees
-//! either all of a change or nothing of it, and the witness line of the change stands between the two.
+//! All parts that answer use this module to find out which answer is due. A change of plan replaces the plan as a
+//! whole, so a request sees either all of a change or nothing of it, and the witness line of the change stands
+//! between the two.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, RwLock};

@@ -1,4 +1,4 @@
-//! The bearer token of the ports by which the program is steered and read. It is never printed.
+//! The bearer token of the ports that control and read the program. It is never printed.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl Token {
         let scheme_and_rest = shown.as_bytes().split_at_checked("bearer ".len());
         let Some((_, rest)) = scheme_and_rest.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "))
         else {
-            return Err("the authorization is no bearer token");
+            return Err("the authorization is not a bearer token");
         };
         let same = bool::from(self.0.as_bytes().ct_eq(rest.trim_ascii()));
         if same { Ok(()) } else { Err("the token is not the right one") }
@@ -71,7 +71,7 @@ mod tests {
             assert_eq!(check(&[wrong]), Err("the token is not the right one"), "{wrong}");
         }
         for wrong in ["Basic s3cret", "s3cret", "Bearer", ""] {
-            assert_eq!(check(&[wrong]), Err("the authorization is no bearer token"), "{wrong}");
+            assert_eq!(check(&[wrong]), Err("the authorization is not a bearer token"), "{wrong}");
         }
         assert!(check(&[]).is_err() && check(&["Bearer s3cret", "Bearer s3cret"]).is_err());
     }

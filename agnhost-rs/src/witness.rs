@@ -1,4 +1,4 @@
-//! The witness: gives each fact its number and its time, and hands the line to everyone who listens.
+//! The witness: gives each fact its number and its time, and passes the line to all outlets.
 //!
 //! A line goes to up to three outlets (standard output, a journal file, the recorder) and into a bounded memory
 //! from which late readers are served. Nothing here waits for a reader: an outlet that is full loses lines, counts
@@ -176,7 +176,7 @@ impl Witness {
             if serde_json::to_writer(&mut *bytes, fact).is_err() {
                 bytes.clear();
                 bytes.extend_from_slice(
-                    b"{\"trouble\":{\"doing\":\"writing a fact down\",\"error\":\"not serialisable\"}}",
+                    b"{\"trouble\":{\"doing\":\"writing a fact down\",\"error\":\"not serializable\"}}",
                 );
             }
             self.enter(bytes, urgency)

@@ -1,4 +1,4 @@
-//! The example plans, and what the program says about plans: schema, check, refusal.
+//! The example plans, and the program's output about plans: schema, check, rejection.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -151,7 +151,7 @@ fn wrong_flags_end_with_status_2_and_words() {
         (&["serve", "--plan", "a", "--plan-inline", "{}"], "exclude one another"),
         (&["serve", "--plan-inline", "{}", "--control", "1"], "needs a token"),
         (&["serve", "--plan-inline", "{}", "--control", "x"], "[ADDRESS:]PORT"),
-        (&["serve", "--plan-inline", "{}", "--stop-signal", "SIGKILL"], "no signal that can be caught"),
+        (&["serve", "--plan-inline", "{}", "--stop-signal", "SIGKILL"], "not a signal that can be caught"),
         (&["serve", "--plan-inline", "{}", "--recorder", "x"], "HOST:PORT"),
         (&["schema", "plans"], "plan"),
         (&["sreve"], "serve"),

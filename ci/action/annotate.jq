@@ -1,7 +1,7 @@
 # Annotations as workflow commands, from the decision (the input) and $reports, an array of at most one report.
 #
 # GitHub shows ten annotations of a kind for a step and silently drops the rest, so at most nine of a kind are written,
-# and a tenth counts the others. What is worse than in the baseline comes first.
+# and a tenth counts the others. Regressions come first.
 
 def data: gsub("%"; "%25") | gsub("\r"; "%0D") | gsub("\n"; "%0A");
 def property: data | gsub(":"; "%3A") | gsub(","; "%2C");

@@ -20,7 +20,7 @@ def sentence($word; $what):
   | [if $clauses > 0 then count($clauses; "clause") else empty end, if $cases > 0 then count($cases; "case") else empty end]
   | if . == [] then empty else "\(join(" and ")) \(is_are($clauses + $cases)) \($what)" end;
 
-# What is worse than in the baseline: a clause that held and does not hold any more, or is violated and was not.
+# Regressions: a clause that held and no longer holds, or a new violation.
 def regressions($older):
   ($older.clauses | map({ key: .id, value: .verdict }) | from_entries) as $was
   | [ .clauses[]
@@ -49,7 +49,7 @@ def regressions($older):
     # The threshold.
     (if $failOn == "regression" then empty else ($result | sentence("violated"; "violated")) end),
     (if $strict then ($result | sentence("inconclusive"; "inconclusive")), $noStatement[] else empty end),
-    (if $failOn == "diverges" then ($result | sentence("diverges"; "divergent: the behaviour contradicts the documentation and matches a known upstream deviation")) else empty end),
+    (if $failOn == "diverges" then ($result | sentence("diverges"; "divergent: the behavior contradicts the documentation and matches a known upstream deviation")) else empty end),
     (if $regressions != [] then "\(count($regressions | length; "clause")) \(is_are($regressions | length)) worse than in the baseline" else empty end)
   ] as $reasons
 | [

@@ -1,4 +1,4 @@
-# The head of the summary, from the decision. Text of the cluster is hostile input: it becomes HTML text.
+# The head of the summary, from the decision. Text from the cluster is untrusted input: it becomes HTML text.
 
 def text: tostring | gsub("[\r\n]+"; " ") | @html;
 # In a cell of a table a bar would begin the next one.

@@ -1,4 +1,4 @@
-# Keys, certificates and kubeconfigs: made anew at every `up`, never kept. All parts speak TLS with each other.
+# Keys, certificates and kubeconfigs: created at every `up`, never kept. All components use TLS with each other.
 # shellcheck shell=bash
 
 pki() { echo "$STATE_DIR/pki"; }
@@ -10,7 +10,8 @@ make_authority() {
         -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature -keyout "$(pki)/$name.key" -out "$(pki)/$name.crt"
 }
 
-# Makes NAME.key and NAME.crt, signed by AUTHORITY. USES: serverAuth, clientAuth or both with a comma; ALT: subject alternative names.
+# Makes NAME.key and NAME.crt, signed by AUTHORITY. USES: serverAuth, clientAuth or both with a comma; ALT: subject
+# alternative names.
 issue() {
     local authority=$1 name=$2 subject=$3 uses=$4 alt=${5:-} folder
     folder=$(pki)

@@ -1,6 +1,6 @@
 # The cgroups of the machines: /probity/MACHINE in every hierarchy that is mounted, whatever the layout is
-# (v2, v1, or v1 with an unused v2 beside it; with systemd or without). Refuses nothing: it says what it found.
-# Everything that runs for the cluster is inside, so what is inside is ours to end.
+# (v2, v1, or v1 with an unused v2 beside it; with systemd or without). It accepts all of them and reports what it found.
+# All processes of the cluster are inside, so everything inside can be killed.
 # shellcheck shell=bash
 
 # The mount points of all hierarchies, one a line.
@@ -38,7 +38,7 @@ make_cgroup_in() {
     done
 }
 
-# v2: a controller serves a child only if its parent passes it on. One by one: a refused one must not hinder the rest.
+# v2: a controller serves a child only if its parent passes it on. One by one: a failure must not prevent the others.
 hand_down_controllers() {
     local directory=$1 controller
     [[ -w $directory/cgroup.subtree_control ]] || return 0
@@ -72,7 +72,8 @@ require_controllers() {
     done
 }
 
-# Moves the calling process (a subshell about to exec) into MACHINE's cgroup. On v2 processes live only in leaves, hence `system`.
+# Moves the calling process (a subshell about to exec) into MACHINE's cgroup. On v2 processes live only in leaves, hence
+# `system`.
 join_cgroup() {
     local machine=$1 hierarchy
     while read -r hierarchy; do
@@ -89,7 +90,8 @@ cgroup_processes() {
     done < <(cgroup_hierarchies) | sort -un
 }
 
-# Ends what is left below /PATH and removes the cgroups. Used after the namespaces are gone, and after somebody's kill -9.
+# Kills the remaining processes below /PATH and removes the cgroups. Used after the namespaces are removed, and after a
+# kill -9.
 remove_cgroup() {
     local path=$1
     wait_until 10 try_to_remove_cgroup "$path" || fail "the cgroup /$path can't be emptied; still there: $(cgroup_processes "$path" | tr '\n' ' ')"

@@ -53,7 +53,7 @@ deploy_check() {
     } | apply_with_patience || fail "the API server refused the pods of the check"
 }
 
-# A namespace's service account is made a moment after the namespace; pods are refused until then.
+# A namespace's service account is created a moment after the namespace; pods are rejected until then.
 apply_with_patience() {
     local manifest
     manifest=$(cat)

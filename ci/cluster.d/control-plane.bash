@@ -22,7 +22,7 @@ prepare_control_plane() {
 
 start_etcd() {
     local pki=/var/lib/kubernetes/pki
-    start_component "$CONTROL" etcd etcd --name="$CONTROL" --data-dir=/var/lib/etcd-data \
+    start_component "$CONTROL" etcd "${RARE_COLLECTION[@]}" etcd --name="$CONTROL" --data-dir=/var/lib/etcd-data \
         --listen-client-urls=https://127.0.0.1:2379 --advertise-client-urls=https://127.0.0.1:2379 \
         --listen-peer-urls=https://127.0.0.1:2380 --initial-advertise-peer-urls=https://127.0.0.1:2380 \
         --initial-cluster="$CONTROL=https://127.0.0.1:2380" \
@@ -33,7 +33,7 @@ start_etcd() {
 start_api_server() {
     local pki=/var/lib/kubernetes/pki flags
     mapfile -t flags < <(extra_flags kube-apiserver)
-    start_component "$CONTROL" kube-apiserver kube-apiserver \
+    start_component "$CONTROL" kube-apiserver "${RARE_COLLECTION[@]}" kube-apiserver \
         --advertise-address="$CONTROL_IP" --secure-port="$API_PORT" --allow-privileged=true --profiling=false \
         --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction \
         --client-ca-file=$pki/cluster-ca.crt --tls-cert-file=$pki/apiserver.crt --tls-private-key-file=$pki/apiserver.key \
@@ -53,7 +53,7 @@ start_api_server() {
 start_controllers() {
     local pki=/var/lib/kubernetes/pki folder=/var/lib/kubernetes flags
     mapfile -t flags < <(extra_flags kube-controller-manager)
-    start_component "$CONTROL" kube-controller-manager kube-controller-manager \
+    start_component "$CONTROL" kube-controller-manager "${RARE_COLLECTION[@]}" kube-controller-manager \
         --kubeconfig=$folder/kube-controller-manager.kubeconfig \
         --authentication-kubeconfig=$folder/kube-controller-manager.kubeconfig \
         --authorization-kubeconfig=$folder/kube-controller-manager.kubeconfig \
@@ -62,7 +62,7 @@ start_controllers() {
         --root-ca-file=$pki/cluster-ca.crt --service-account-private-key-file=$pki/service-account.key \
         --requestheader-client-ca-file=$pki/front-proxy-ca.crt "${flags[@]}"
     mapfile -t flags < <(extra_flags kube-scheduler)
-    start_component "$CONTROL" kube-scheduler kube-scheduler \
+    start_component "$CONTROL" kube-scheduler "${RARE_COLLECTION[@]}" kube-scheduler \
         --kubeconfig=$folder/kube-scheduler.kubeconfig --authentication-kubeconfig=$folder/kube-scheduler.kubeconfig \
         --authorization-kubeconfig=$folder/kube-scheduler.kubeconfig --bind-address=127.0.0.1 --leader-elect=false "${flags[@]}"
 }

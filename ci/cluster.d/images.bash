@@ -1,5 +1,5 @@
 # Images: nothing is pulled, all come as archives. The sandbox is the target's own image; `check` has one of its own,
-# made here from a static busybox. What was loaded once is loaded again into a node that starts later.
+# made here from a static busybox. A loaded image is also loaded into nodes that start later.
 # shellcheck shell=bash
 
 # Sees to it that the sandbox image's archive exists; ci/image makes it.

@@ -1,4 +1,5 @@
-# Kubernetes, built from its own Go modules: kubernetes/MINOR/go.mod says which patch release, go.sum what it must hash to.
+# Kubernetes, built from its own Go modules: kubernetes/MINOR/go.mod says which patch release, go.sum what it must hash
+# to.
 # Built once per version and flags, into the cache. Builds nothing that is there, and no kubelet if every node brings one.
 # shellcheck shell=bash
 
@@ -16,7 +17,7 @@ resolve_version() {
     [[ -f $PARTS/kubernetes/$minor/go.mod ]] ||
         fail "Kubernetes $1 is not among the versions here: $(supported_versions | tr '\n' ' ')(others: ci/cluster.d/kubernetes-module MINOR PATCH)"
     patch=$(module_version "$PARTS/kubernetes/$minor" k8s.io/kubernetes)
-    [[ $wanted == "$minor" || v$wanted == "$patch" ]] || fail "Kubernetes $1 is not to be had here: for $minor it is $patch"
+    [[ $wanted == "$minor" || v$wanted == "$patch" ]] || fail "Kubernetes $1 is not available here: for $minor it is $patch"
     echo "$minor"
 }
 
@@ -40,7 +41,7 @@ tools_dir() { echo "$TOOLS_DIR"; }
 build_flags() { echo "-trimpath -ldflags=-s,-w CGO_ENABLED=0"; }
 flags_identity() { { build_flags; uname -m; } | sha256sum | cut -c1-6; }
 
-# The commit where the module proxy tells it; else the module's own checksum, which says the same with less comfort.
+# The commit, if the module proxy reports it; otherwise the module's checksum, which also identifies the source.
 source_identity() {
     local folder=$1 module=$2 version
     version=$(module_version "$folder" "$module")
@@ -48,7 +49,7 @@ source_identity() {
         sed 's/^h1://' | base64 -d 2>/dev/null | od -An -v -tx1 | tr -d ' \n'
 }
 
-# What makes the node report its version.
+# The flags that make the node report its version.
 kubernetes_stamps() {
     local folder=$1 minor=$2 package
     for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
@@ -58,7 +59,7 @@ kubernetes_stamps() {
     done
 }
 
-# Builds those of COMPONENTS that TARGET has not. All in one call: they share most of their packages.
+# Builds those of COMPONENTS that are missing in TARGET. All in one call: they share most of their packages.
 build_missing() {
     local folder=$1 target=$2 stamps=$3 prefix=$4 component missing=() packages=() log started=$SECONDS
     shift 4
@@ -72,15 +73,26 @@ build_missing() {
     say "building ${missing[*]} (once; minutes when nothing is cached), log: $log"
     rm -rf "$target/new"
     mkdir -p "$target/new"
-    (
-        cd "$folder"
-        GOTOOLCHAIN=$GO_TOOLCHAIN GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' CGO_ENABLED=0 nice -n 10 "$GO" build \
-            -trimpath -ldflags "-s -w $stamps" -o "$target/new/" "${packages[@]}"
-    ) >"$log" 2>&1 </dev/null 9>&- || fail "the build of ${missing[*]} failed: $(grep -av '^go: downloading' "$log" | tail -n 1 | cut -c1-300); log: $log"
+    with_progress "building Kubernetes" "$log" go_build "$folder" "$target/new/" "$stamps" "${packages[@]}" ||
+        fail "the build of ${missing[*]} failed: $(build_error "$log"); log: $log"
     mv "$target"/new/* "$target/"
     rmdir "$target/new"
     rm -f "$log"
     say "built ${missing[*]} in $((SECONDS - started)) s"
+}
+
+# The last line that is neither a download nor the name of a package.
+build_error() { grep -avE '^(go: downloading .*|[A-Za-z0-9._~/-]+)$' "$1" | tail -n 1 | cut -c1-300; }
+
+# go_build FOLDER OUTPUT STAMPS PACKAGE...: names each package on standard error as it gets to it.
+go_build() {
+    local folder=$1 output=$2 stamps=$3
+    shift 3
+    (
+        cd "$folder" || exit
+        GOTOOLCHAIN=$GO_TOOLCHAIN GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' CGO_ENABLED=0 nice -n 10 "$GO" build \
+            -v -trimpath -ldflags "-s -w $stamps" -o "$output" "$@"
+    ) </dev/null 9>&-
 }
 
 # Fails if FOLDER (or the nearest parent that exists) has less than MIB of space.

@@ -1,7 +1,8 @@
-# Up and down. A start either ends with Ready nodes or leaves nothing running; what a killed cluster left is cleared first.
+# Up and down. A start either ends with Ready nodes or leaves nothing running; what a killed cluster left is cleared
+# first.
 # shellcheck shell=bash
 
-# ---- what is remembered between commands -------------------------------------------------------------------------
+# ---- state between commands -------------------------------------------------------------------------
 
 REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER SABOTEUR ASKED_FOR)
 
@@ -41,8 +42,7 @@ up() {
         complete_running_cluster
         return
     fi
-    ensure_packages
-    ensure_kubernetes "$VERSION" "${BASE_COMPONENTS[@]}" "${KUBELET_TO_BUILD[@]}"
+    ensure_programs
     ensure_sandbox_archive "$IMAGE"
     require_free_space "$STATE_DIR" "$MIN_FREE_STATE" "the cluster"
     clear_remains
@@ -58,7 +58,22 @@ up() {
     say "the cluster is up: ${NODES[*]}; export KUBECONFIG=\$(ci/cluster kubeconfig)"
 }
 
-# What a command line can get wrong is told before anything is built or touched.
+# What takes minutes on a new machine, so that something else can be built at the same time.
+prepare() {
+    parse_up "$@"
+    require_root
+    require_parts
+    take_lock 3600
+    ensure_programs
+    say "everything that the cluster needs is here, except the sandbox image"
+}
+
+ensure_programs() {
+    ensure_packages
+    ensure_kubernetes "$VERSION" "${BASE_COMPONENTS[@]}" "${KUBELET_TO_BUILD[@]}"
+}
+
+# Errors in the command line are reported before anything is built or changed.
 require_parts() {
     local entry
     for entry in "${KUBELET_SETTINGS[@]}"; do
@@ -81,7 +96,7 @@ control_plane_is_whole() {
     relay_is_running
 }
 
-# The second of two ups: nothing is started twice, and what a node verb took away comes back.
+# A second `up`: nothing is started twice, and anything that a node verb removed is restored.
 complete_running_cluster() {
     local asked_now=$ASKED_FOR node
     load_cluster
@@ -100,6 +115,7 @@ begin_state() {
         fail "can't write to $STATE_DIR"
     fi
     rm -rf "$LOG_DIR"
+    keep_disks_in_memory
     for machine in "$CONTROL" "${NODES[@]}"; do
         mkdir -p "$(disk_of "$machine")/lib" "$(disk_of "$machine")/log" "$LOG_DIR/$machine"
     done
@@ -110,16 +126,27 @@ begin_state() {
     remember_cluster
 }
 
+# etcd and the container runtimes wait for the disk at every write. On a shared disk this can take seconds, and then a kubelet
+# is late through no fault of its own. So the machines' disks are in memory if there is enough of it.
+keep_disks_in_memory() {
+    local available
+    available=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
+    ((available >= MIN_MEMORY_FOR_DISKS)) || return 0
+    mkdir -p "$DISKS"
+    mount -t tmpfs -o mode=711,size=25% probity-disks "$DISKS" 2>/dev/null ||
+        say "the disks of the machines stay in $DISKS: no file system in memory can be mounted there"
+}
+
 describe_host() {
     local init
     init=$(</proc/1/comm)
     say "Kubernetes $KUBERNETES_VERSION, cgroup $(cgroup_layout) ($([[ $init == systemd ]] && echo "with" || echo without) systemd), cgroupfs driver," \
-        "$(containerd --version | awk '{ print "containerd " $3 }'), $(runc --version | head -n 1), snapshots by $SNAPSHOTTER"
+        "$(containerd --version | awk '{ print "containerd " $3 }'), $("$CONTAINER_RUNTIME" --version | head -n 1), snapshots by $SNAPSHOTTER"
 }
 
 # overlayfs does not work on top of itself, as in many a CI container; copying does everywhere.
 choose_snapshotter() {
-    local trial=$STATE_DIR/overlay-trial
+    local trial=$DISKS/overlay-trial
     mkdir -p "$trial"/{lower,upper,work,merged}
     # shellcheck disable=SC2016  # for the inner shell
     if unshare --mount sh -c 'cd "$1" && mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work overlay merged' trial "$trial" 2>/dev/null; then
@@ -208,7 +235,7 @@ give_up() {
 clear_remains() {
     local keep_logs=${1:-} directory pid started
     require_own_state
-    for directory in "$STATE_DIR"/machines/*/; do
+    for directory in "$DISKS"/*/; do
         [[ -d $directory ]] || continue
         if pid=$(machine_pid "$(basename "$directory")"); then
             kill -KILL "$pid" 2>/dev/null || true
@@ -221,6 +248,10 @@ clear_remains() {
     remove_cgroup "$CGROUP"
     restore_kernel_settings
     [[ -d $STATE_DIR ]] || return 0
+    if mountpoint --quiet "$DISKS"; then
+        # A process that was just killed may hold it for a moment.
+        wait_until 10 unmounted "$DISKS" || fail "$DISKS can't be unmounted; \`fuser -vm $DISKS\` names who uses it"
+    fi
     if [[ $keep_logs ]]; then
         find "$STATE_DIR" -mindepth 1 -maxdepth 1 ! -name logs ! -name .probity-cluster -exec rm -rf {} +
     else
@@ -229,7 +260,9 @@ clear_remains() {
     fi
 }
 
-# The folder comes from the environment: without our mark in it, it is not ours to empty.
+unmounted() { umount "$1" 2>/dev/null; }
+
+# The folder comes from the environment: without our mark in it, it must not be emptied.
 require_own_state() {
     [[ -d $STATE_DIR && -n $(ls -A "$STATE_DIR") ]] || return 0
     [[ -f $STATE_DIR/.probity-cluster || $(ls -A "$STATE_DIR") == lost+found ]] ||

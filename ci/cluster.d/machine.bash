@@ -3,8 +3,8 @@
 # processes, so ending the first process ends everything: mounts, links, addresses, rules, containers.
 # shellcheck shell=bash
 
-machine_dir() { echo "$STATE_DIR/machines/$1"; }
-disk_of() { echo "$STATE_DIR/machines/$1/disk"; }
+machine_dir() { echo "$DISKS/$1"; }
+disk_of() { echo "$DISKS/$1/disk"; }
 log_of() { echo "$LOG_DIR/$1/$2.log"; }
 
 # Powers MACHINE on. Its disk stays as it was.
@@ -18,7 +18,7 @@ start_machine() {
     (
         join_cgroup "$machine" || exit 1
         exec 9>&-
-        # --kill-child: whoever kills the waiting unshare has switched the machine off, not orphaned it.
+        # --kill-child: killing the waiting unshare switches the machine off, and leaves no orphans.
         exec setsid env -i PATH="$PATH_INSIDE:$PATH" HOME=/root \
             unshare --fork --kill-child --pid --mount --net --uts --ipc --propagation private \
             "$PARTS/machine-init" "$machine" "$directory/disk" "$(tools_dir)"
@@ -40,7 +40,7 @@ machine_spoke() {
     return 1
 }
 
-# When the process PID began, in clock ticks since boot: with it a pid is unmistakable even after it was used again.
+# The start of the process PID, in clock ticks since boot: it identifies a process even if its pid is reused.
 start_time_of() {
     local stat
     { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
@@ -87,7 +87,8 @@ inside_network() {
     nsenter --target "$pid" --net -- "$@"
 }
 
-# Starts a long-running program on MACHINE. Its parent becomes the machine's first process, its output the component's log.
+# Starts a long-running program on MACHINE. Its parent becomes the machine's first process, its output the component's
+# log.
 start_component() {
     local machine=$1 component=$2 log pid_file
     shift 2
@@ -107,7 +108,7 @@ component_is_running() {
     [[ -n $state && $state != Z ]]
 }
 
-# Ends the whole start with one line if a component is gone: waiting for its effect would be in vain.
+# Ends the whole start with one line if a component has exited, instead of waiting for it.
 require_running() {
     local machine=$1 component=$2 log
     component_is_running "$machine" "$component" && return 0

@@ -12,12 +12,12 @@ link add $BRIDGE type bridge
 address add $CONTROL_IP/24 dev $BRIDGE
 link set $BRIDGE up
 END
-    # What crosses the bridge is judged by the nodes' own rules; here there are none.
+    # The nodes' own rules apply to traffic across the bridge; here there are none.
     # shellcheck disable=SC2016  # for the inner shell
     inside "$CONTROL" bash -c 'f=/proc/sys/net/bridge/bridge-nf-call-iptables; [[ ! -e $f ]] || echo 0 >$f'
 }
 
-# Plugs NODE in. The cable is made inside the control machine, with its other end on the node at once.
+# Connects NODE. The cable is created inside the control machine, with its other end on the node.
 plug_in() {
     local node=$1 node_pid other
     node_pid=$(machine_pid "$node")

@@ -1,8 +1,9 @@
 # A node: containerd, kubelet and kube-proxy on a machine of their own, with canonical paths (/var/lib/kubelet,
-# /run/containerd/containerd.sock, /var/log/pods), so that what works on any node works here. Says nothing to the control plane.
+# /run/containerd/containerd.sock, /var/log/pods), so that what works on any node works here. Says nothing to the
+# control plane.
 # shellcheck shell=bash
 
-# ---- what is written once, before the first boot ----------------------------------------------------------------
+# ---- files that are written once, before the first boot ----------------------------------------------------------------
 
 prepare_node() {
     local node=$1 lib
@@ -18,7 +19,7 @@ prepare_node() {
     write_kubelet_config "$lib/kubelet/config.yaml" "$node"
     write_kube_proxy_config "$lib/kube-proxy/config.yaml" "$node"
     prepare_saboteur "$node"
-    # Pods must not get the host's name servers: they are out of reach. Names fail at once instead of timing out.
+    # Pods must not get the host's name servers: they are out of reach. Lookups fail immediately instead of timing out.
     : >"$lib/kubelet/resolv.conf"
 }
 
@@ -43,6 +44,7 @@ state = "/run/containerd"
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
         SystemdCgroup = false
+        BinaryName = "$CONTAINER_RUNTIME"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "$(cni_folder)"
     conf_dir = "/var/lib/containerd/net.d"
@@ -87,7 +89,7 @@ clusterDomain: cluster.local
 clusterDNS: [$DNS_SERVICE_IP]
 resolvConf: /var/lib/kubelet/resolv.conf
 staticPodPath: /var/lib/kubelet/manifests
-# The disk is the host's: its filling up is no node's pressure, and an image that was removed can't be pulled again.
+# The disk is the host's: a full disk is not disk pressure of a node, and a removed image can't be pulled again.
 imageGCHighThresholdPercent: 100
 evictionHard: {nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%"}
 END
@@ -152,7 +154,7 @@ boot_node() {
     local node=$1
     start_machine "$node"
     plug_in "$node"
-    start_component "$node" containerd containerd --config=/var/lib/containerd/config.toml
+    start_component "$node" containerd "${RARE_COLLECTION[@]}" containerd --config=/var/lib/containerd/config.toml
     wait_until 60 containerd_answers "$node" ||
         fail "containerd on $node does not answer: $(telling_line "$(log_of "$node" containerd)"); log: $(log_of "$node" containerd)"
     import_images "$node"
@@ -182,7 +184,7 @@ start_kube_proxy() {
 }
 
 # True if the API server calls all NODES Ready in the boot that they are in: what it says of a machine that was just
-# switched on may be from before. A kubelet that stopped ends the waiting at once.
+# switched on may be from before. A stopped kubelet ends the wait immediately.
 nodes_are_ready() {
     local node ready
     for node in "$@"; do

@@ -1,5 +1,6 @@
-# What the machine must have: the distribution's packages, and a Go toolchain for building. Installs what is missing and
-# says so; on a system without apt it names the missing programs instead. Never starts a service of an installed package.
+# What the machine must have: the distribution's packages, and a Go toolchain for building. Installs missing packages
+# and prints them; on a system without apt it only names the missing programs. Never starts a service of an installed
+# package.
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # GO and GO_TOOLCHAIN are the answer of ensure_go
 
@@ -8,7 +9,7 @@ GO_TO_INSTALL=1.26.8
 
 # program:package pairs of Debian and its kin.
 NEEDED_PROGRAMS=(
-    etcd:etcd-server containerd:containerd runc:runc iptables:iptables conntrack:conntrack socat:socat
+    etcd:etcd-server containerd:containerd "$CONTAINER_RUNTIME:$CONTAINER_RUNTIME" iptables:iptables conntrack:conntrack socat:socat
     ip:iproute2 ss:iproute2 nsenter:util-linux openssl:openssl mount:mount busybox:busybox-static
 )
 CNI_FOLDERS=(/usr/lib/cni /opt/cni/bin /usr/libexec/cni /usr/lib/cni/bin)
@@ -43,7 +44,7 @@ install_packages() {
     rm -f "$log"
 }
 
-# A host with systemd would start etcd and containerd on installation; nobody asked for that.
+# A host with systemd would start etcd and containerd on installation; that is not wanted.
 without_services() {
     local policy=/usr/sbin/policy-rc.d status=0
     [[ ! -e $policy ]] || { "$@"; return; }

@@ -1,5 +1,5 @@
 # The saboteur (tests/saboteur): with `up --saboteur PATH` one runs on every node, between the kubelet and its container
-# runtime, API server and pods. Without a defect in force it changes nothing. Starts nothing of its own accord.
+# runtime, API server and pods. Without an active defect it changes nothing. It does not start anything by itself.
 # shellcheck shell=bash
 
 SABOTEUR_INSIDE=/var/lib/saboteur

@@ -6,19 +6,20 @@ say() {
     printf 'cluster: %3d s  %s\n' "$SECONDS" "$*" >&2
 }
 
-# The end: one line, and a non-zero status. Clean-up hangs on the EXIT trap of whoever began something.
+# The end: one line, and a nonzero status. The EXIT trap of the code that started something does the cleanup.
 fail() {
     printf 'cluster: error: %s\n' "$*" >&2
     exit 1
 }
 
-# A wrong command line, told apart from a failure by its status.
+# A wrong command line; its status differs from that of a failure.
 misuse() {
     printf 'cluster: %s (see ci/cluster help)\n' "$*" >&2
     exit 2
 }
 
-# The line of a log that says most about why its writer stopped: the last that looks like an error, else the last.
+# The most informative line of a log about why its writer stopped: the last one that looks like an error, or else the
+# last one.
 telling_line() {
     local log=$1 line
     [[ -s $log ]] || { echo "its log is empty"; return; }

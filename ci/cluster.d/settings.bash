@@ -7,9 +7,12 @@
 
 # Disks of the nodes, certificates, logs. `down` removes it.
 STATE_DIR=${PROBITY_CLUSTER_STATE:-/var/lib/probity-cluster}
+# The disks of the machines, in memory if at least so much of it is available (MiB).
+DISKS=$STATE_DIR/machines
+MIN_MEMORY_FOR_DISKS=8192
 # Built programs, one folder per version and set of flags. `down` leaves it: a warm start lives from it.
 CACHE_DIR=${PROBITY_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/probity}
-# With less free space than this (MiB) a start is refused before anything is touched.
+# With less free space than this (MiB), a start fails before anything is changed.
 MIN_FREE_STATE=${PROBITY_CLUSTER_MIN_FREE:-1024}
 MIN_FREE_CACHE=6144
 
@@ -21,6 +24,15 @@ SANDBOX_ARCHIVE=$REPOSITORY/target/image/agnhost-rs.tar
 # What `check` runs in its pods: a shell and a small web server, so that the check depends on nothing of ours.
 CHECK_IMAGE=probity.local/cluster-check:1
 CHECK_ARCHIVE=$CACHE_DIR/cluster-check-1.tar
+
+# ---- the program that starts containers ------------------------------------------------------------------------
+
+# crun needs much less processor time than runc to start a container or to run a command in it.
+CONTAINER_RUNTIME=${PROBITY_CLUSTER_RUNTIME:-crun}
+
+# Components that are not under test collect garbage less often: memory is plentiful, and processor time is not. The kubelet
+# keeps its default.
+RARE_COLLECTION=(env GOGC=400)
 
 # ---- versions --------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-//! The hook after the start: it is done before the container is shown to run, and one that fails ends the container.
+//! The postStart hook: it finishes before the container is shown as running, and if it fails, the container is killed.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds, whole_seconds};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::reading::hooks::{HookKind, HookRun, hook_run};
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
-/// Lives of containers with a hook after the start that can be told from outside, each with the hook.
+/// Container instances with a postStart hook whose result can be determined from outside, each with the hook.
 fn hooked<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Value, HookKind)> {
     run.lives().undisturbed().into_iter().filter_map(|life| {
         let hook = life.container.lifecycle("postStart")?;
@@ -18,12 +18,12 @@ fn hooked<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, 
     })
 }
 
-/// The first revision that shows this life running.
+/// The first revision that shows this instance as running.
 fn shown_running<'t, 'h>(life: &Life<'t, 'h>) -> Option<&'t Revision<'h>> {
     life.revisions().find(|(_, status)| status.is_running()).map(|(revision, _)| revision)
 }
 
-/// No revision shows a container running before its hook is done, and soon after that one does.
+/// No revision shows a container as running before its hook has finished; soon after that, one does.
 pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, hook, kind) in hooked(run).filter(|(life, ..)| life.is_numbered()) {
         seen.applies();
@@ -43,7 +43,8 @@ pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mu
         }
         match (shown_running(&life), &run.ended) {
             (Some(shown), None) => {
-                let finding = format!("{} is shown to run, and its hook is not done", life.name());
+                let finding =
+                    format!("the status shows {} as running although its hook has not finished", life.name());
                 seen.violated(finding, [run.began.id, shown.id]);
             }
             (Some(shown), Some(ended)) => judge_order(clause, &life, (kind, &run, ended), shown, seen),
@@ -52,7 +53,7 @@ pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mu
             {
                 let late = seconds(clause.slack_us());
                 let finding = format!(
-                    "the hook of {} was done, and it was not shown to run within {late}",
+                    "the hook of {} finished, but the status did not show the container as running within {late}",
                     life.name()
                 );
                 seen.violated(finding, run.events());
@@ -62,7 +63,7 @@ pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// Whether no other container with a hook holds the pod's worker up.
+/// Whether no hook of another container delays the pod worker.
 fn is_alone(life: &Life<'_, '_>) -> bool {
     let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
     others.filter(|other| other.lifecycle("postStart").is_some()).count() == 0
@@ -79,7 +80,7 @@ fn judge_order(
     // The target writes down that it has answered after it did.
     if life.run.clocks.order(&shown.at, &ended.earlier(clause.tolerance_us("written-late"))) == Order::Before
     {
-        let finding = format!("{} is shown to run before its hook is done", life.name());
+        let finding = format!("the status showed {} as running before its hook finished", life.name());
         if life.run.stalled_at(ended) > 0 {
             seen.doubt(Doubt::TooClose, finding, events);
         } else {
@@ -91,38 +92,40 @@ fn judge_order(
     seen.facet("hook", kind.word());
     if is_alone(life) && life.number > 0 || life.pod.containers.len() == 1 {
         let quantity =
-            format!("from the end of the hook of {} to the revision that shows it running", life.name());
+            format!("from the end of the hook of {} to the status that shows it as running", life.name());
         life.within(seen, quantity, (ended, shown), clause.in_time());
     }
 }
 
-/// A hook that only sleeps is not seen: the container runs so long before it is shown to. The process begins a little later than
-/// the kubelet knows of it.
+/// A sleep hook leaves no record: the container runs for that long before it is shown as running. The process starts a
+/// little later than the kubelet assumes.
 fn judge_sleep(clause: &Clause, life: &Life<'_, '_>, span: i64, seen: &mut Seen) {
     let Some(shown) = shown_running(life) else { return };
     let late = clause.tolerance_us("process-begins");
     let bound = Bound::at_least(span - late, format!("the seconds of the hook - {}", seconds(late)));
-    let quantity = format!("from the start of {} to the revision that shows it running", life.name());
+    let quantity = format!("from the start of {} to the status that shows it as running", life.name());
     if life.within(seen, quantity, (&life.began, shown), bound) == Some(probity_model::measure::Fit::Met) {
         seen.facet("hook", "sleep");
     }
 }
 
-/// A container that runs without its hook having come. What the target wrote down until then has arrived soon after.
+/// A container that is running although its hook did not run. The target's records up to that time arrive soon
+/// afterwards.
 fn judge_unseen_hook(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(shown) = shown_running(life).filter(|_| life.holes.is_empty()) else { return };
     if life.lives_on() && life.watched_for(&shown.at, clause.tolerance_us("written-late")) {
-        let finding = format!("{} is shown to run, and its hook never came", life.name());
+        let finding = format!("the status shows {} as running, but its hook never ran", life.name());
         seen.violated(finding, [life.began.id, shown.id]);
     }
 }
 
-/// Whether a hook failed: a command with another status than 0. What a request is answered with is not looked at.
+/// Whether a hook failed: a command with a nonzero exit status. The answer to an HTTP hook is ignored.
 fn failed(kind: HookKind, run: &HookRun) -> bool {
     kind == HookKind::Exec && run.outcome.is_some_and(|status| status != 0)
 }
 
-/// A container whose hook fails is killed, and then its restart policy counts; an answer of any status is no failure.
+/// A container whose hook fails is killed, and then its restart policy applies; an HTTP answer of any status is not a
+/// failure.
 pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, hook, kind) in hooked(run).filter(|(life, ..)| life.holes.is_empty()) {
         let Some(run) = hook_run(&life, hook) else { continue };
@@ -137,7 +140,7 @@ pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// Whether an answer has one of the statuses that are successes of probes, by the document on probes: 200 to 399.
+/// Whether an answer has a status that counts as success for probes, according to the documentation: 200 to 399.
 fn is_success(status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..400).contains(&status))
 }
@@ -159,7 +162,7 @@ fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (run, ended): (&HookRun, &At
         None if life.lives_on() && life.watched_for(ended, clause.slack_us()) => {
             let late = seconds(clause.slack_us());
             let finding =
-                format!("the hook of {} failed, and no stop signal came within {late}", life.name());
+                format!("the hook of {} failed, but no stop signal followed within {late}", life.name());
             seen.violated(finding, run.events());
         }
         _ => {}
@@ -173,7 +176,7 @@ fn judge_survival(clause: &Clause, life: &Life<'_, '_>, (run, ended): (&HookRun,
                 && life.only_probes_stop_it()
                 && life.container.probes.is_empty() =>
         {
-            let finding = format!("{} was stopped after its hook was answered with an error", life.name());
+            let finding = format!("{} was stopped after its hook failed", life.name());
             seen.violated(finding, run.events().into_iter().chain([stop.id]));
         }
         None if life.watched_for(ended, clause.slack_us()) => {

@@ -1,4 +1,4 @@
-//! Which state a container is shown in: one, the right one, and with a reason where it waits.
+//! The state in which a container is shown: exactly one, the correct one, and with a reason if it is waiting.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::statuses::{CRASH_LOOP, statuses};
 
-/// The fields of a state, by the Kubernetes API reference.
+/// The fields of a state: Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];
 
-/// Each status has exactly one state, and it is the one that the container is in.
+/// Each status has exactly one state: the actual state of the container.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut shown = BTreeSet::new();
@@ -42,7 +42,7 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// A container whose process is heard of afterwards cannot have terminated.
+/// If a container's process leaves later records, the container cannot have terminated.
 fn judge_end_of_the_living(life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(last) = life.last_line().filter(|_| life.is_numbered()) else { return };
     let ended = life.revisions().find(|(revision, status)| {
@@ -50,12 +50,13 @@ fn judge_end_of_the_living(life: &Life<'_, '_>, seen: &mut Seen) {
             && life.run.clocks.order(&revision.at, &last.at) == Order::Before
     });
     if let Some((revision, _)) = ended {
-        let finding = format!("{} is shown as terminated, and its process goes on", life.name());
+        let finding =
+            format!("the status shows {} as terminated, but its process is still running", life.name());
         seen.violated(finding, [life.began.id, revision.id, last.id]);
     }
 }
 
-/// A container whose process has ended is not shown to run for long.
+/// A container whose process has exited is soon no longer shown as running.
 fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(end) = End::of(life).filter(|_| life.is_numbered() && is_undivided(life)) else { return };
     let Some(gone) = &end.latest else { return };
@@ -65,12 +66,12 @@ fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) 
             && life.run.clocks.order(gone, &revision.at) == Order::Before
     });
     if let Some((revision, _)) = late.last() {
-        let quantity = format!("from the end of {} to the last revision that shows it running", life.name());
+        let quantity = format!("from the end of {} to the last status that shows it as running", life.name());
         life.within(seen, quantity, (gone, revision), clause.in_time());
     }
 }
 
-/// A container that waits says for what. Between its creation and its start a kubelet may have no word for it.
+/// A waiting container has a reason. Between creation and start a kubelet may have no reason to show.
 pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers() {
         let mut unsaid: Option<&Revision<'_>> = None;
@@ -90,7 +91,10 @@ pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut
             }
             judge_unsaid(run, clause, (pod, container), (unsaid.take(), revision), seen);
             if reason == CRASH_LOOP && !may_loop(pod, container, revision) {
-                let finding = format!("{}/{} waits for a back-off, and never ended", pod.key, container.name);
+                let finding = format!(
+                    "the status shows {}/{} in back-off, but it never terminated",
+                    pod.key, container.name
+                );
                 seen.violated(finding, [revision.id]);
             } else if said.insert(reason) {
                 seen.fine([revision.id]);
@@ -112,14 +116,14 @@ fn judge_unsaid(
     seen: &mut Seen,
 ) {
     let Some(unsaid) = unsaid else { return };
-    let quantity = format!("for how long {}/{} waits without a reason", pod.key, container.name);
+    let quantity = format!("how long {}/{} waited without a reason", pod.key, container.name);
     let Some(measured) = run.measure(quantity, &pod.node, unsaid, until, clause.in_time()) else { return };
     if measured.fit() != Fit::Met {
         seen.measure(measured);
     }
 }
 
-/// Whether a revision shows that the container has ended before: restarts, or how it ended the last time.
+/// Whether a revision shows that the container terminated before: a restart count, or the last state.
 fn may_loop(pod: &PodLife<'_>, container: &ContainerLife<'_>, revision: &Revision<'_>) -> bool {
     let ended = |status: &Value| !status["lastState"]["terminated"].is_null();
     let mut shown = statuses(revision).filter(|(name, _)| *name == container.name);

@@ -13,7 +13,7 @@ const ENDED: &str = "container.state.terminated-fields";
 const HOOK: &str = "container.state.poststart-before-running";
 const FAILED: &str = "container.state.poststart-failure-kills";
 
-/// A pod with one container, whose process began at 1 s.
+/// A pod with one container, whose process starts at 1 s.
 fn pod(clause: &str, container: Value) -> Composer {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
@@ -122,7 +122,7 @@ fn a_start_that_comes_late_while_the_node_was_held_up_is_a_doubt() {
     assert_eq!(verdict(&run.done(), STARTED), "inconclusive");
 }
 
-/// The process exits with 3 at 3 s, and this is shown of it.
+/// The process exits with 3 at 3 s, and this status is shown.
 fn shown(state: Value) -> &'static str {
     let mut run = plain(ENDED);
     run.status(1.5, &status(0, running(1.0), json!({})));

@@ -1,4 +1,5 @@
-//! Since when a container runs, and how it ended: what the API shows against what its process says.
+//! When a container started and how it terminated: what the API shows, compared with the record of its
+//! process.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +9,10 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::ends::{End, has_wall_clock, second, shown_ends};
 
-/// What a runtime calls an end with status 0, as the Kubernetes documentation shows it.
+/// The reason that a runtime gives for the exit status 0, as in the Kubernetes documentation.
 const COMPLETED: &str = "Completed";
 
-/// `startedAt` of a container that runs is the second in which its process began.
+/// `startedAt` of a running container is the second in which its process started.
 pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().only(|life| life.is_numbered() && has_wall_clock(life)) {
         let mut told = BTreeSet::new();
@@ -19,7 +20,8 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             let State::Running { started } = status.state else { continue };
             match started {
                 None => {
-                    let finding = format!("{} is shown to run, and not since when", life.name());
+                    let finding =
+                        format!("the status shows {} as running, but has no startedAt", life.name());
                     seen.violated(finding, [life.began.id, revision.id]);
                 }
                 Some(since) if told.insert(since) => {
@@ -32,7 +34,7 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// A container that ended shows with which status, why, from when and until when.
+/// A terminated container shows its exit code, its reason, its start and its end.
 pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
         let Some(end) = End::of(&life) else { continue };
@@ -58,7 +60,8 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                         }
                         Some(_) => {}
                         None => {
-                            let finding = format!("{} has ended, and no {field} is shown", life.name());
+                            let finding =
+                                format!("{} terminated, but the status has no {field}", life.name());
                             seen.violated(finding, [end.earliest.id, revision.id]);
                         }
                     }
@@ -70,13 +73,13 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         let outside = life.lives_again().is_some() || life.pod.was_ended_from_outside();
         if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
             let finding =
-                format!("{} has ended, and no revision shows it within {}", life.name(), seconds(unshown));
+                format!("{} terminated, but no status showed it within {}", life.name(), seconds(unshown));
             seen.violated(finding, [Some(end.earliest.id), run.last_event()].into_iter().flatten());
         }
     }
 }
 
-/// The exit status that is shown is the process's own, and the reason fits it.
+/// The shown exit code is that of the process, and the reason matches it.
 fn judge_status(
     life: &Life<'_, '_>,
     end: &End,
@@ -87,12 +90,12 @@ fn judge_status(
     let events = [life.began.id, end.earliest.id, revision.id];
     let name = life.name();
     if let Some(truth) = end.code.filter(|truth| *truth != code) {
-        seen.violated(format!("{name} ended with status {truth}, and {code} is shown"), events);
+        seen.violated(format!("{name} exited with {truth}, but the status shows exit code {code}"), events);
         return;
     }
     let fits = !reason.is_empty() && (reason == COMPLETED) == (code == 0);
     let said = if reason.is_empty() { "no reason" } else { reason };
-    seen.check(fits, || format!("{name} ended with status {code}, and {said} is shown for it"), events);
+    seen.check(fits, || format!("{name} exited with {code}, but the status shows the reason {said}"), events);
     if fits && end.code.is_some() {
         let way = if end.was_killed(life) {
             "killed"
@@ -105,7 +108,7 @@ fn judge_status(
     }
 }
 
-/// An instant that is shown lies between two that are known, as far as the slack goes.
+/// A shown time lies between two known times, within the slack.
 fn judge_instant(
     clause: &Clause,
     life: &Life<'_, '_>,

@@ -21,7 +21,10 @@ pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             continue;
         }
         if let Some(again) = life.lives_again() {
-            seen.violated(format!("{} had succeeded, and was started again", life.name()), [line.id, again]);
+            seen.violated(
+                format!("{} was started again although it had succeeded", life.name()),
+                [line.id, again],
+            );
         } else if let Some(restarted) = restarted_main(&life) {
             seen.fine([line.id, restarted]);
             seen.facet("main", "restarted");
@@ -46,7 +49,7 @@ pub(super) fn not_with_a_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut
         for life in mains(pod).flat_map(|main| lives_of(run, pod, main)).filter(|life| life.number > 0) {
             let Some(before) = life.before().filter(|_| life.is_numbered()) else { continue };
             if let Some(again) = init_after(run, pod, &before) {
-                let finding = format!("{} was restarted, and an init container ran again", life.name());
+                let finding = format!("an init container ran again after {} restarted", life.name());
                 seen.violated(finding, [life.began.id, again]);
             } else if inits(pod).all(is_told) && life.watched_for(&life.began, clause.slack_us()) {
                 seen.fine([life.began.id]);
@@ -70,7 +73,7 @@ pub(super) fn finds_its_files(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let [one, two] = pair else { continue };
             let events = [one.began.id, two.began.id];
             if one.number == two.number {
-                let finding = format!("{} ran again, and what it had written was lost", init.name);
+                let finding = format!("{} ran again, and the data that it had written was lost", init.name);
                 seen.violated(finding, events);
             } else if one.number + 1 == two.number {
                 seen.fine(events);

@@ -46,7 +46,7 @@ impl Limited<'_, '_> {
         let right = over.phase() == "Failed" && reason == EXCEEDED;
         if !right {
             let finding = format!(
-                "{} was beyond its deadline, and is {} with the reason {reason}",
+                "{} exceeded its deadline, but is {} with the reason {reason}",
                 self.pod.key,
                 over.phase()
             );
@@ -58,7 +58,7 @@ impl Limited<'_, '_> {
     fn judge_unended(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if run.watched_for(self.pod, &self.start, self.span + clause.slack_us()) {
             let phase = self.pod.last().map_or("", Revision::phase);
-            let finding = format!("{} is beyond its deadline, and it is still {phase}", self.pod.key);
+            let finding = format!("{} exceeded its deadline, but is still {phase}", self.pod.key);
             seen.violated(finding, [Some(self.start.id), run.last_event()].into_iter().flatten());
         }
     }
@@ -86,7 +86,8 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// A pod that runs is told to stop at its deadline, and is over when its containers have ended.
+/// A running pod is stopped at its deadline, and reaches a terminal phase when its containers have
+/// terminated.
 pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in limited(run) {
         if initializing(run, of.pod).is_none_or(|phase| phase.done.is_none()) {
@@ -100,7 +101,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                     life.within(seen, quantity, (&of.start, stop), of.in_time(clause));
                 }
                 (None, Some(ended)) => {
-                    let finding = format!("{} was ended at its deadline without a stop signal", life.name());
+                    let finding = format!("{} was killed at its deadline without a stop signal", life.name());
                     seen.violated(finding, [of.start.id, ended.id]);
                 }
                 (None, None) => of.judge_unended(run, clause, seen),

@@ -1,4 +1,4 @@
-//! What becomes of an init container that fails, and of its pod.
+//! What happens to an init container that fails, and to its pod.
 
 use probity_model::measure::seconds;
 use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife, Revision, State};
@@ -12,7 +12,7 @@ use crate::reading::termination::judge_restart;
 /// The reason of a container that the runtime could not start, by the reference implementation of Kubernetes.
 const START_ERROR: &str = "StartError";
 
-/// Lives of init containers that ended by themselves with another status than 0.
+/// Instances of init containers that exited by themselves with a nonzero status.
 fn failures<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>)> {
     let of_pod = move |pod: &'t PodLife<'h>| inits(pod).flat_map(move |init| lives_of(run, pod, init));
     let lives = plain_pods(run).flat_map(of_pod).filter(|life| life.is_numbered() && life.holes.is_empty());
@@ -22,7 +22,7 @@ fn failures<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>
     })
 }
 
-/// A failure is followed by another run until one succeeds, and then by what comes next.
+/// A failed init container runs again until it succeeds; then the next container starts.
 pub(super) fn until_success(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line) in failures(run).filter(|(life, _)| life.policy() != "Never") {
         judge_restart(&life, line, seen);
@@ -37,27 +37,28 @@ pub(super) fn until_success(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The beginning of the container that stands after an init container, once that has succeeded.
+/// The start of the container after an init container, once that has succeeded.
 fn proceeds(life: &Life<'_, '_>) -> Option<EventId> {
     success(life.container)?;
     let at = life.pod.containers.iter().position(|of| of.name == life.container.name)?;
     Some(life.pod.containers.get(at + 1)?.attempts.first()?.began.id)
 }
 
-/// Under Never a failure makes the pod Failed, and nothing is started any more.
+/// With restartPolicy Never a failure makes the pod Failed, and nothing else starts.
 pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, line) in failures(run).filter(|(life, _)| life.policy() == "Never") {
         let pod = life.pod;
         if let Some(again) = life.lives_again() {
             seen.violated(
-                format!("{} failed under Never, and was started again", life.name()),
+                format!("{} failed with restartPolicy Never, but was started again", life.name()),
                 [line.id, again],
             );
         }
         let later = pod.containers.iter().skip_while(|of| of.name != life.container.name).skip(1);
         let began = later.clone().find_map(|of| Some((of, of.attempts.first()?)));
         if let Some((of, began)) = began {
-            let finding = format!("{} failed under Never, and {} was started", life.name(), of.name);
+            let finding =
+                format!("{} failed with restartPolicy Never, but {} was started", life.name(), of.name);
             seen.violated(finding, [line.id, began.began.id]);
             continue;
         }
@@ -68,13 +69,19 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 life.within(seen, quantity, (line, over), clause.in_time());
             }
             Some(over) => {
-                let finding = format!("{} failed under Never, and the pod is {}", life.name(), over.phase());
+                let finding = format!(
+                    "{} failed with restartPolicy Never, but the pod is {}",
+                    life.name(),
+                    over.phase()
+                );
                 seen.violated(finding, [line.id, over.id]);
             }
             None if life.watched_for(&line.at, clause.slack_us()) => {
                 let (phase, late) = (pod.last().map_or("", Revision::phase), seconds(clause.slack_us()));
-                let finding =
-                    format!("{} failed under Never, and the pod is still {phase} after {late}", life.name());
+                let finding = format!(
+                    "{} failed with restartPolicy Never, but the pod is still {phase} after {late}",
+                    life.name()
+                );
                 seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
             }
             None => {}
@@ -82,18 +89,19 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// A main container of a pod that failed in its initialization is shown to wait, with no restart.
+/// If a pod fails during initialization, its main containers are shown as waiting, with no restarts.
 fn judge_waiting(life: &Life<'_, '_>, over: &Revision<'_>, seen: &mut Seen) {
     for main in life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Main) {
         let Some(status) = over.container(&main.name) else { continue };
         if status.restarts > 0 || !matches!(status.state, State::Waiting { .. }) {
-            let finding = format!("{} was never started, and is not shown to wait", main.name);
+            let finding =
+                format!("{} was never started, but the status does not show it as waiting", main.name);
             seen.violated(finding, [life.began.id, over.id]);
         }
     }
 }
 
-/// An init container that cannot be started is tried again, or fails its pod, as the policy says.
+/// An init container that cannot start is tried again or fails its pod, depending on the policy.
 pub(super) fn start_error(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for init in inits(pod).filter(|init| init.attempts.is_empty()) {
@@ -122,23 +130,32 @@ fn judge_start_error(
     match (policy, again, over) {
         ("Never", Some(again), _) => {
             seen.violated(
-                format!("{name} could not be started under Never, and was tried again"),
+                format!("{name} could not be started with restartPolicy Never, but the kubelet tried again"),
                 [error.id, again.id],
             );
         }
         ("Never", None, Some(over)) => {
-            let finding =
-                || format!("{name} could not be started under Never, and the pod is {}", over.phase());
+            let finding = || {
+                format!(
+                    "{name} could not be started with restartPolicy Never, but the pod is {}",
+                    over.phase()
+                )
+            };
             seen.check(over.phase() == "Failed", finding, [error.id, over.id]);
             seen.facet("policy", policy);
         }
         ("Never", None, None) if watched => {
-            seen.violated(format!("{name} could not be started under Never, and the pod goes on"), end());
+            seen.violated(
+                format!("{name} could not be started with restartPolicy Never, but the pod did not fail"),
+                end(),
+            );
         }
         ("Never", None, None) => {}
         (_, _, Some(over)) => {
-            let finding =
-                format!("{name} could not be started under {policy}, and the pod became {}", over.phase());
+            let finding = format!(
+                "{name} could not be started with restartPolicy {policy}, and the pod became {}",
+                over.phase()
+            );
             seen.violated(finding, [error.id, over.id]);
         }
         (_, Some(again), None) => {
@@ -147,7 +164,7 @@ fn judge_start_error(
         }
         (_, None, None) if watched => {
             seen.violated(
-                format!("{name} could not be started under {policy}, and was not tried again"),
+                format!("{name} could not be started with restartPolicy {policy}, and the kubelet did not try again"),
                 end(),
             );
         }

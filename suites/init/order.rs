@@ -1,4 +1,4 @@
-//! In which order the containers of a pod begin, by the clock of their node.
+//! The order in which the containers of a pod start, by the clock of their node.
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
@@ -9,7 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::inits::{end_of_success, inits, is_told, plain_pods, success, was_made};
 use crate::reading::mains::mains;
 
-/// Each regular init container begins after those before it have succeeded, and soon after the last of them.
+/// Each regular init container starts after the previous ones have succeeded, and soon after the last of them.
 pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for (at, next) in pod.containers.iter().enumerate().filter(|(_, of)| of.kind == ContainerKind::Init) {
@@ -28,7 +28,7 @@ pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The main containers begin after all init containers have succeeded, and soon after the last of them.
+/// The main containers start after all init containers have succeeded, and soon after the last of them.
 pub(super) fn mains_come_last(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         let last = pod.containers.iter().rfind(|of| of.kind != ContainerKind::Main);
@@ -45,7 +45,8 @@ pub(super) fn mains_come_last(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// A container began after an init container had succeeded; whether it had failed before that. None if that is not so, or not known.
+/// A container started after an init container had succeeded; whether the init container had failed before. `None` if
+/// that is not the case or not known.
 fn judge_pair(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -57,23 +58,24 @@ fn judge_pair(
     before.plan()?;
     if !before.attempts.is_empty() && !is_told(before) || before.attempts.is_empty() && was_made(pod, before)
     {
-        let why = format!("lines of {} are missing, after which {} began", name(before), name(next));
+        let why =
+            format!("the record of {} is incomplete, and {} started after it", name(before), name(next));
         seen.doubt(Doubt::WitnessMissing, why, [began.began.id]);
         return None;
     }
     let Some((life, done)) = success(before) else {
-        let finding = format!("{} began, and {} had not succeeded", name(next), name(before));
+        let finding = format!("{} started although {} had not succeeded", name(next), name(before));
         let last = before.attempts.last().and_then(|last| last.last_line()).map(|line| line.id);
         seen.violated(finding, [Some(began.began.id), last].into_iter().flatten());
         return None;
     };
     let kept = run.clocks.order(&done.at, &began.began) == Order::Before;
-    let finding = || format!("{} began before {} had succeeded", name(next), name(before));
+    let finding = || format!("{} started before {} had succeeded", name(next), name(before));
     seen.check(kept, finding, [done.id, began.began.id]);
     kept.then_some(life.number > 0)
 }
 
-/// What comes next begins soon after an init container has succeeded.
+/// The next container starts soon after an init container has succeeded.
 fn judge_follow(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -94,14 +96,14 @@ fn judge_follow(
             );
         }
         None if next.plan().is_some() && run.watched_for(pod, &end, clause.slack_us()) => {
-            let finding = format!("{}/{} has succeeded, and {} never began", pod.key, before.name, next.name);
+            let finding = format!("{}/{} succeeded, but {} never started", pod.key, before.name, next.name);
             seen.violated(finding, [Some(end.id), run.last_event()].into_iter().flatten());
         }
         _ => {}
     }
 }
 
-/// The main containers of a pod begin at one time, whatever becomes of the first of them.
+/// The main containers of a pod start at the same time, whatever happens to the first of them.
 pub(super) fn mains_do_not_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run).filter(|pod| inits(pod).next().is_some()) {
         let firsts = mains(pod)
@@ -123,7 +125,8 @@ fn judge_beside(
 ) {
     let Some(own) = main.attempts.first() else {
         if run.watched_for(pod, first, clause.slack_us()) {
-            let finding = format!("{}/{} never began beside the other containers", pod.key, main.name);
+            let finding =
+                format!("{}/{} never started, although the other containers did", pod.key, main.name);
             seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
         }
         return;
@@ -132,7 +135,7 @@ fn judge_beside(
         return;
     }
     let quantity =
-        format!("from the start of the first main container of {} to that of {}", pod.key, main.name);
+        format!("from the start of the first main container of {} to the start of {}", pod.key, main.name);
     if let Some(measured) = run.measure(quantity, &pod.node, first, &own.began, clause.in_time())
         && (measured.fit() != Fit::Met || holds_others_up(pod, first))
     {
@@ -140,7 +143,7 @@ fn judge_beside(
     }
 }
 
-/// Whether whoever waited for the first container would have come later: it has a startup probe.
+/// Whether a container that waited for the first one would have started later: the first one has a startup probe.
 fn holds_others_up(pod: &PodLife<'_>, first: &At) -> bool {
     mains(pod).any(|of| {
         let is_first = of.attempts.first().is_some_and(|attempt| attempt.began.id == first.id);

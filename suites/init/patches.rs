@@ -1,4 +1,4 @@
-//! Init containers of a pod that exists: their images can be changed, which restarts nothing, and nothing else of them can.
+//! Init containers of an existing pod: only their images can be changed, and this restarts nothing.
 
 use probity_model::history::Did;
 use probity_model::timeline::PodLife;
@@ -9,17 +9,17 @@ use serde_json::Value;
 use crate::reading::inits::touched_after;
 use crate::reading::mains::first_lives;
 
-/// The fields of an init container that a patch may be tried on, beside its image.
+/// The fields of an init container, other than its image, that a patch may try to change.
 const OTHERS: [&str; 4] = ["command", "args", "env", "resources"];
 
-/// What an accepted patch says of the init containers of a pod.
+/// The changes of an accepted patch to the init containers of a pod.
 fn patched(did: &Did) -> Option<(&str, &Vec<Value>)> {
     let Did::Patched { kind, name, patch, .. } = did else { return None };
     let list = patch.get("spec")?.get("initContainers")?.as_array()?;
     (kind == "Pod").then_some((name, list))
 }
 
-/// The revision that shows the image that a patch asks for.
+/// The revision that shows the image from a patch.
 fn shown_image(pod: &PodLife<'_>, since: EventId, entry: &Value) -> Option<EventId> {
     let shows = |list: &Value| {
         let mut of = list.as_array().into_iter().flatten();
@@ -34,7 +34,7 @@ fn shows_last(pod: &PodLife<'_>, id: EventId) -> bool {
     pod.last().is_some_and(|last| last.id == id)
 }
 
-/// After the image of an init container was changed nothing in the pod stops or starts.
+/// A change of an init container's image does not stop or start anything in the pod.
 pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (id, deed) in &run.deeds {
         let Some((name, list)) = patched(&deed.did) else { continue };
@@ -51,7 +51,7 @@ pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: 
     }
 }
 
-/// A patch of the image is accepted and shown; any other is refused, because it changes what may not be changed.
+/// A patch of the image is accepted and shown; any other patch is rejected because the field is immutable.
 pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (id, deed) in &run.deeds {
         match &deed.did {
@@ -62,7 +62,10 @@ pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let Some((name, list)) = patched(did) else { continue };
                 let other = list.iter().find_map(|entry| OTHERS.iter().find(|of| entry.get(**of).is_some()));
                 if let Some(other) = other {
-                    seen.violated(format!("the {other} of an init container could be changed"), [*id]);
+                    seen.violated(
+                        format!("the API server accepted a change to the {other} of an init container"),
+                        [*id],
+                    );
                     continue;
                 }
                 let pod = run.pods.iter().rfind(|pod| pod.name == name);
@@ -72,7 +75,10 @@ pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                             seen.fine([*id, shown]);
                             seen.facet("patch", "image");
                         }
-                        None => seen.violated("a patch of an image was accepted, and is not shown", [*id]),
+                        None => seen.violated(
+                            "the API server accepted a patch of an image, but the pod does not show it",
+                            [*id],
+                        ),
                     }
                 }
             }
@@ -80,7 +86,7 @@ pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A refused patch, of which the history has the words only.
+/// A rejected patch; the history has only its message.
 fn judge_refusal(id: EventId, what: &str, why: &str, seen: &mut Seen) {
     let forbidden = why.contains("may not change fields");
     match OTHERS.iter().find(|field| what.contains(&format!("{field}: "))) {
@@ -88,9 +94,9 @@ fn judge_refusal(id: EventId, what: &str, why: &str, seen: &mut Seen) {
             seen.fine([id]);
             seen.facet("patch", *field);
         }
-        None if forbidden => seen.violated("the image of an init container could not be changed", [id]),
+        None if forbidden => seen.violated("the API server rejected a new image for an init container", [id]),
         _ => {
-            let why = format!("the patch was refused for something else: {why}");
+            let why = format!("the patch was rejected for another reason: {why}");
             seen.doubt(Doubt::StepFailed, why, [id]);
         }
     }

@@ -1,30 +1,30 @@
-//! What a pod asks for in all: by a quota that its dry runs meet, and by the QoS class that they show.
+//! The total requests of a pod: checked with a quota in dry runs, and with the QoS class that the API shows.
 //!
-//! Only amounts of cpu in thousandths (`500m`) are understood, and only quotas on `requests.cpu`; other manifests say nothing here.
+//! Only CPU amounts in thousandths (`500m`) and quotas on `requests.cpu` are evaluated; other manifests are ignored.
 
 use probity_model::history::{Happening, Tried};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-/// The resource of a quota that is understood.
+/// The quota resource that is evaluated.
 const RESOURCE: &str = "requests.cpu";
 
-/// What the parts of a pod ask for.
+/// The requests of the parts of a pod.
 struct Asked {
     /// The main containers together.
     mains: i64,
     /// All sidecars.
     sidecars: i64,
-    /// The most that is asked for while an init container runs, with the sidecars beside it.
+    /// The highest request while an init container runs, including the sidecars that run beside it.
     inits: i64,
-    /// Whether the one who asks for the most has a sidecar beside it.
+    /// Whether a sidecar runs beside the init container with the highest request.
     beside: bool,
     /// How many regular init containers there are.
     count: usize,
 }
 
 impl Asked {
-    /// Adds up a pod's spec. None if an amount is not understood.
+    /// Adds up a pod's spec. `None` if an amount cannot be evaluated.
     fn of(spec: &Value) -> Option<Self> {
         let list = |field: &str| spec[field].as_array().into_iter().flatten();
         let mains: Option<Vec<i64>> = list("containers").map(cpu).collect();
@@ -47,7 +47,7 @@ impl Asked {
         self.inits.max(self.mains + self.sidecars)
     }
 
-    /// What decides how much it is.
+    /// What determines the amount.
     fn decided(&self) -> &'static str {
         match () {
             () if self.beside || self.inits <= self.mains + self.sidecars && self.sidecars > 0 => "sidecar",
@@ -69,7 +69,7 @@ fn thousandths(amount: &Value) -> Option<i64> {
     amount.as_str()?.strip_suffix('m')?.parse().ok()
 }
 
-/// A trial that met a quota: what was asked for, what is left, and whether it was refused for that.
+/// A dry run under a quota: what it requested, what was left, and whether it was rejected for that.
 struct Met<'h> {
     id: EventId,
     quota: EventId,
@@ -79,7 +79,7 @@ struct Met<'h> {
     refused: bool,
 }
 
-/// Trials of pods with a deadline and with requests, which is what the quota here is for, after the quota was in force.
+/// Dry runs of pods with a deadline and with requests, to which the quota applies, after the quota was in force.
 fn met<'h>(run: &Timeline<'h>) -> Vec<Met<'h>> {
     let quotas = run.history.events().filter_map(|(id, event)| match &event.what {
         Happening::Sighting(seen) if seen.kind == "ResourceQuota" => {
@@ -105,7 +105,7 @@ fn met<'h>(run: &Timeline<'h>) -> Vec<Met<'h>> {
     met.collect()
 }
 
-/// What is used of a quota; none is written as a plain number.
+/// The used amount of a quota; zero is written as a plain number.
 fn used(amount: &Value) -> Option<i64> {
     if amount == "0" { Some(0) } else { thousandths(amount) }
 }
@@ -115,8 +115,8 @@ fn judge(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Asked) -> bool) {
         let fits = met.asked.all() <= met.left;
         let (name, all, left) = (&met.tried.name, met.asked.all(), met.left);
         let finding = || {
-            let done = if met.refused { "was refused by" } else { "was let pass by" };
-            format!("`{name}`, which asks for {all}m in all, {done} a quota that had {left}m left")
+            let done = if met.refused { "was rejected by" } else { "was admitted by" };
+            format!("`{name}`, which requests {all}m in total, {done} a quota that had {left}m left")
         };
         seen.check(met.refused != fits, finding, [met.quota, met.id]);
         if met.refused != fits {
@@ -126,17 +126,17 @@ fn judge(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Asked) -> bool) {
     }
 }
 
-/// Of several init containers the one that asks for the most counts.
+/// Of several init containers, the one with the highest request counts.
 pub(super) fn highest_init(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |asked| asked.count > 1 && asked.decided() == "init");
 }
 
-/// A pod asks for what its main containers ask for, or for what its initialization does.
+/// The request of a pod is the larger of its main containers' total and its initialization's request.
 pub(super) fn highest_of_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |_| true);
 }
 
-/// A pod with init containers that asks for more than is left is refused, and another is not.
+/// A pod with init containers that requests more than is left is rejected; one that requests less is accepted.
 pub(super) fn quota_applies(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |asked| asked.count > 0);
 }
@@ -149,7 +149,8 @@ pub(super) fn one_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         };
         let Some(shown) = tried.stored["status"]["qosClass"].as_str() else { continue };
         let class = class_of(spec);
-        let finding = || format!("`{}` is shown as {shown}, and its containers make it {class}", tried.name);
+        let finding =
+            || format!("the status shows `{}` as {shown}, but its containers make it {class}", tried.name);
         seen.check(shown == class, finding, [*id]);
         if shown == class {
             seen.facet("class", class);

@@ -6,10 +6,10 @@ use probity_model::history::{Happening, Sighting};
 use probity_model::timeline::{ContainerKind, ContainerLife, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-/// The label by which an `EndpointSlice` names its Service, by the Kubernetes documentation.
+/// The label with which an `EndpointSlice` names its Service: Kubernetes documentation.
 const SERVICE: &str = "kubernetes.io/service-name";
 
-/// The last sightings of objects of a kind, with their events.
+/// The latest revisions of objects of a kind, with their events.
 fn sightings<'h>(run: &Timeline<'h>, kind: &'static str) -> impl Iterator<Item = (EventId, &'h Sighting)> {
     run.history.events().filter_map(move |(id, event)| match &event.what {
         Happening::Sighting(seen) if seen.kind == kind => Some((id, seen)),
@@ -26,7 +26,7 @@ fn ports(pod: &PodLife<'_>, of: impl Fn(&ContainerLife<'_>) -> bool) -> BTreeSet
     ports.flatten().collect()
 }
 
-/// A port that only a regular init container has is in no slice of a Service that asks for it.
+/// No EndpointSlice lists a port that only a regular init container declares.
 pub(super) fn ports_left_out(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let others = ports(pod, |of| of.kind != ContainerKind::Init);
@@ -48,7 +48,7 @@ pub(super) fn ports_left_out(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Each Service as it was first seen.
+/// The first revision of each Service.
 fn services<'h>(run: &Timeline<'h>) -> Vec<(EventId, &'h Sighting)> {
     let mut names = BTreeSet::new();
     sightings(run, "Service").filter(|(_, seen)| names.insert(seen.name.as_str())).collect()
@@ -71,7 +71,7 @@ fn judge_slices(
         let names: BTreeSet<&str> = ports.filter_map(|port| port["name"].as_str()).collect();
         if let Some(name) = left_out.iter().find(|name| names.contains(name.as_str())) {
             let finding = format!(
-                "a slice of {service} has the port {name} of {}, which only an init container has",
+                "an EndpointSlice of {service} lists the port {name} of {}, which only an init container declares",
                 pod.key
             );
             seen.violated(finding, [asked, id]);

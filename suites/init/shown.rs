@@ -57,7 +57,7 @@ pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             }
             None if run.watched_for(pod, &done.at, clause.slack_us()) => {
                 let finding =
-                    format!("all init containers of {} succeeded, and Initialized is not True", pod.key);
+                    format!("all init containers of {} succeeded, but Initialized is not True", pod.key);
                 seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
             }
             None => {}
@@ -65,10 +65,11 @@ pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// What a status promises, in words, and whether a revision keeps it; none if it says nothing of it.
+/// What a status must show, in words, and whether a revision shows it; `None` if the revision has no such status.
 type Promise<'p> = (&'p str, &'p dyn Fn(&Revision<'_>) -> Option<bool>);
 
-/// Judges each revision that was heard while a pod was initializing, by whether it says what is promised, and whether one does at all.
+/// Judges each revision that arrived while a pod was initializing: whether it shows what is promised, and whether any
+/// revision does.
 fn judge(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -90,7 +91,7 @@ fn judge(
                 }
                 Some(false) => {
                     seen.violated(
-                        format!("{} is initializing, and it is shown otherwise: {what}", pod.key),
+                        format!("{} is initializing, but the status says otherwise: {what}", pod.key),
                         events,
                     );
                 }
@@ -103,7 +104,7 @@ fn judge(
     }
 }
 
-/// A pod that was initializing for long without any revision that says so.
+/// A pod that was initializing for a long time while no revision showed it.
 fn judge_silence(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -112,7 +113,7 @@ fn judge_silence(
     seen: &mut Seen,
 ) {
     let Some(done) = phase.done else { return };
-    let quantity = format!("for how long {} was initializing without a word of {what}", pod.key);
+    let quantity = format!("how long {} was initializing while the status did not show {what}", pod.key);
     let Some(measured) = run.measure(quantity, &pod.node, phase.began, done, clause.in_time()) else {
         return;
     };
@@ -121,7 +122,7 @@ fn judge_silence(
     }
 }
 
-/// Each init container has its status in the list of its own, in the order of the spec, with the usual fields.
+/// Each init container has its status in `initContainerStatuses`, in the order of the spec, with the usual fields.
 pub(super) fn in_their_list(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.containers.iter().any(|of| of.kind != ContainerKind::Main)) {
         let staged: Vec<&str> = pod
@@ -158,10 +159,10 @@ fn misplaced(staged: &[&str], own: Option<&Vec<Value>>, others: Option<&Vec<Valu
     };
     let (here, there) = (names(own), names(others));
     if here != staged {
-        return Some(format!("their statuses are those of {here:?} instead of {staged:?}"));
+        return Some(format!("the status lists {here:?} instead of {staged:?}"));
     }
     if let Some(name) = there.iter().find(|name| staged.contains(&name.as_str())) {
-        return Some(format!("{name} is among the main containers"));
+        return Some(format!("the status lists {name} among the main containers"));
     }
     own.into_iter().flatten().find_map(|status| {
         let lacks = |field: &str, is: bool| (!is).then(|| format!("{} has no {field}", status["name"]));

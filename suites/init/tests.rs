@@ -43,7 +43,7 @@ fn runs(run: &mut Composer, container: &str, attempt: u64, span: (f64, f64), cod
     run.left(span.1 + 0.01);
 }
 
-/// A container that goes on.
+/// A container that keeps running.
 fn begins(run: &mut Composer, container: &str, at: f64) {
     run.of("pod", container).start(at, 0);
 }

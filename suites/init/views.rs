@@ -1,4 +1,4 @@
-//! What init containers see of the pod from inside: its network and its volumes.
+//! What init containers see from inside the pod: its network and its volumes.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Dump, Fact};
 
-/// Where Linux lists the mounts of a process: the fifth field of each line is the mount point.
+/// The file in which Linux lists the mounts of a process: the fifth field of each line is the mount point.
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// Lives whose process wrote down what it saw when it began.
+/// Container instances whose process recorded what it saw at its start.
 fn dumps<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, &'h Dump)> {
     run.lives().into_iter().filter_map(|life| {
         let lines = &life.attempt.lines;
@@ -26,7 +26,7 @@ fn mounts(container: &ContainerLife<'_>) -> BTreeSet<String> {
     mounts.into_iter().flatten().filter_map(|of| Some(of["mountPath"].as_str()?.to_owned())).collect()
 }
 
-/// The mount points that a process saw.
+/// The mount points of a process.
 fn seen_mounts(dump: &Dump) -> Option<BTreeSet<&str>> {
     let text = dump.files.get(MOUNTS)?;
     Some(text.lines().filter_map(|line| line.split(' ').nth(4)).collect())
@@ -37,7 +37,7 @@ pub(super) fn network_and_volumes(run: &Timeline<'_>, _: &Clause, seen: &mut See
     for (life, line, dump) in dumps(run).filter(|(life, ..)| life.container.kind == ContainerKind::Init) {
         if let Some(ip) = life.pod.ip().filter(|_| !dump.interfaces.is_empty()) {
             let there = dump.interfaces.values().flatten().any(|address| address == ip);
-            let finding = || format!("{} began without the address {ip} of its pod", life.name());
+            let finding = || format!("{} started without the pod's address {ip}", life.name());
             seen.check(there, finding, [line.id]);
             if there {
                 seen.facet("seen", "address");
@@ -45,7 +45,7 @@ pub(super) fn network_and_volumes(run: &Timeline<'_>, _: &Clause, seen: &mut See
         }
         let (wanted, Some(found)) = (mounts(life.container), seen_mounts(dump)) else { continue };
         for path in &wanted {
-            let finding = || format!("{} began without its volume at {path}", life.name());
+            let finding = || format!("{} started without its volume at {path}", life.name());
             seen.check(found.contains(path.as_str()), finding, [line.id]);
             if found.contains(path.as_str()) {
                 seen.facet("seen", "volume");
@@ -54,7 +54,8 @@ pub(super) fn network_and_volumes(run: &Timeline<'_>, _: &Clause, seen: &mut See
     }
 }
 
-/// A volume that only an init container mounts is seen there, with its files, and not in the main containers.
+/// A volume that only an init container mounts is visible there, with its files, but not in the main
+/// containers.
 pub(super) fn own_view(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line, dump) in dumps(run) {
         let Some(found) = seen_mounts(dump) else { continue };
@@ -72,7 +73,10 @@ pub(super) fn own_view(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let finding = || match mounted {
                 true => format!("{} does not see its volume at {path}", life.name()),
                 false => {
-                    format!("{} sees the volume at {path}, which only an init container mounts", life.name())
+                    format!(
+                        "{} sees the volume at {path}, although only an init container mounts it",
+                        life.name()
+                    )
                 }
             };
             seen.check(there == mounted, finding, [line.id]);

@@ -1,16 +1,16 @@
-//! What a pod has for its whole life, and for no longer: its UID, its node, its volumes.
+//! What a pod has for its whole lifetime, and no longer: its UID, its node, its volumes.
 
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
-/// Each pod has a UID of its own, also one that takes the name of another.
+/// Each pod has a unique UID, even if it has the name of an earlier pod.
 pub(super) fn own_uid(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (at, pod) in run.pods.iter().enumerate().filter(|(_, pod)| !pod.uid.is_empty()) {
         let gone = pod.revisions.iter().find(|revision| revision.gone);
         if let (Some(gone), Some(last)) = (gone, pod.last())
             && last.id > gone.id
         {
-            let finding = format!("{} was removed, and a pod came with the same UID", pod.key);
+            let finding = format!("after {} was removed, a pod with the same UID appeared", pod.key);
             seen.violated(finding, [gone.id, last.id]);
         }
         for other in &run.pods[at + 1..] {
@@ -29,7 +29,7 @@ pub(super) fn own_uid(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod that was bound to a node stays there, and its processes are heard from there.
+/// A pod that was bound to a node stays there, and its processes run there.
 pub(super) fn one_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let node = |revision: &Revision<'_>| revision.object["spec"]["nodeName"].as_str().map(str::to_owned);
     for pod in &run.pods {
@@ -41,19 +41,20 @@ pub(super) fn one_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         if let Some(moved) = moved {
             let now = node(moved).unwrap_or_else(|| "none".to_owned());
             seen.violated(
-                format!("{} was bound to {at}, and its node became {now}", pod.key),
+                format!("{} was bound to {at}, but its node changed to {now}", pod.key),
                 [bound.id, moved.id],
             );
         }
         for attempt in pod.containers.iter().flat_map(|of| &of.attempts) {
             let finding =
-                || format!("{} is bound to {at}, and a process of it runs on {}", pod.key, attempt.node);
+                || format!("{} is bound to {at}, but one of its processes runs on {}", pod.key, attempt.node);
             seen.check(attempt.node == at, finding, [bound.id, attempt.began.id]);
         }
     }
 }
 
-/// A volume of the pod survives its containers, and not the pod: the target counts its lives in a file there.
+/// A volume of the pod outlives its containers but not the pod: the target counts its instances in a file
+/// there.
 pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (at, pod) in run.pods.iter().enumerate() {
         for container in &pod.containers {
@@ -64,10 +65,8 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             for attempt in &told {
                 match last {
                     Some(before) if before.number == attempt.number => {
-                        let finding = format!(
-                            "the file on a volume of {}/{} was lost by a restart",
-                            pod.key, container.name
-                        );
+                        let finding =
+                            format!("a restart lost the file on a volume of {}/{}", pod.key, container.name);
                         seen.violated(finding, [before.began.id, attempt.began.id]);
                     }
                     Some(before) if before.number + 1 == attempt.number => {
@@ -80,7 +79,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             }
             if let (Some(first), Some(before)) = (told.first(), earlier(run, at, pod)) {
                 let finding = || {
-                    format!("a file of a pod before was found on a volume of {}/{}", pod.key, container.name)
+                    format!("a volume of {}/{} contains a file of an earlier pod", pod.key, container.name)
                 };
                 seen.check(first.number == 0, finding, [before, first.began.id]);
                 if first.number == 0 {
@@ -91,7 +90,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The end of a pod that had the name of this one before it.
+/// The end of an earlier pod with the same name.
 fn earlier(run: &Timeline<'_>, at: usize, pod: &PodLife<'_>) -> Option<probity_model::EventId> {
     let mut before = run.pods[..at].iter().filter(|other| other.name == pod.name && other.uid != pod.uid);
     before.find_map(|other| Some(other.revisions.iter().find(|revision| revision.gone)?.id))

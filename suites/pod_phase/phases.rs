@@ -1,4 +1,4 @@
-//! The phases of a pod that lives: Pending until its containers are made, Running from then on.
+//! The phases of a pod before it ends: Pending until its containers are created, then Running.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) fn one_of_five(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         for revision in &pod.revisions {
             let phase = revision.phase();
             if !PHASES.contains(&phase) {
-                seen.violated(format!("{} is shown in the phase {phase:?}", pod.key), [revision.id]);
+                seen.violated(format!("the status shows {} in the phase {phase:?}", pod.key), [revision.id]);
             } else if shown.insert(phase) {
                 seen.fine([revision.id]);
                 seen.facet("phase", phase);
@@ -44,7 +44,7 @@ pub(super) fn starts_pending(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 seen.facet("bound", if bound { "yes" } else { "no" });
             } else if !has_started(pod, revision) || is_too_early(run, clause, (pod, revision), began) {
                 let finding = format!(
-                    "{} is shown as {} before any of its containers began",
+                    "the status showed {} as {} before any of its containers had started",
                     pod.key,
                     revision.phase()
                 );
@@ -57,7 +57,7 @@ pub(super) fn starts_pending(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// Whether a revision shows that a main container has started, now or before.
+/// Whether a revision shows that a main container is running or has run.
 fn has_started(pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     mains(pod).any(|of| {
         revision.container(&of.name).is_some_and(|status| {
@@ -66,7 +66,7 @@ fn has_started(pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     })
 }
 
-/// Whether a revision came so long before the first process that the runtime's start cannot explain it.
+/// Whether a revision came so long before the first process that the start time of the runtime cannot explain it.
 fn is_too_early(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -77,13 +77,17 @@ fn is_too_early(
     early.is_some_and(|early| early.fit() == Fit::Missed)
 }
 
-/// A Running pod is bound to a node, each of its main containers was made, and one of them runs or comes again.
+/// A Running pod is bound to a node, all of its main containers were created, and one of them is running or will
+/// restart.
 pub(super) fn running_means(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut shown = BTreeSet::new();
         for revision in pod.revisions.iter().filter(|revision| revision.phase() == "Running") {
             if let Some(finding) = cannot_run(pod, revision) {
-                seen.violated(format!("{} is shown as Running, and {finding}", pod.key), [revision.id]);
+                seen.violated(
+                    format!("the status shows {} as Running, but {finding}", pod.key),
+                    [revision.id],
+                );
             } else if !revision.terminating() {
                 let restarts = mains(pod).any(|of| !runs(revision, &of.name));
                 let how = if restarts { "restarting" } else { "running" };
@@ -101,7 +105,7 @@ fn runs(revision: &Revision<'_>, container: &str) -> bool {
     revision.container(container).is_some_and(|status| status.is_running())
 }
 
-/// Why a pod cannot be Running, by what else the revision says.
+/// Why a pod cannot be Running, according to the rest of the revision.
 fn cannot_run(pod: &PodLife<'_>, revision: &Revision<'_>) -> Option<String> {
     if !revision.object["spec"]["nodeName"].is_string() {
         return Some("it has no node".to_owned());
@@ -113,10 +117,10 @@ fn cannot_run(pod: &PodLife<'_>, revision: &Revision<'_>) -> Option<String> {
                 && status.restarts == 0
         })
     });
-    unmade.map(|of| format!("its container {} was not started yet", of.name))
+    unmade.map(|of| format!("its container {} had not been started", of.name))
 }
 
-/// Between the end of a container and its next start its pod stays Running, whatever its other containers do.
+/// Between the end of a container and its restart the pod stays Running, whatever its other containers do.
 fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     if !is_plain(run, pod) {
         return;
@@ -129,19 +133,15 @@ fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
                     && run.clocks.order(&revision.at, &next.began) == Order::Before
             });
             if let Some(over) = over.filter(|over| life.before_deletion(&over.at)) {
-                let finding = format!(
-                    "{} became {}, and then {} was started again",
-                    pod.key,
-                    over.phase(),
-                    container.name
-                );
+                let finding =
+                    format!("{} was {}, but {} was started again", pod.key, over.phase(), container.name);
                 seen.violated(finding, [over.id, next.began.id]);
             }
         }
     }
 }
 
-/// A pod leaves Pending for Running once its main containers run, and does not come back.
+/// A pod changes from Pending to Running once its main containers are running, and does not change back.
 pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.created.is_some()) {
         let Some(left) = pod.revisions.iter().find(|revision| revision.phase() != "Pending") else {
@@ -150,7 +150,7 @@ pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         };
         let back = pod.revisions.iter().find(|later| later.id > left.id && later.phase() == "Pending");
         if let Some(back) = back {
-            let finding = format!("{} was {} and became Pending again", pod.key, left.phase());
+            let finding = format!("{} went from {} back to Pending", pod.key, left.phase());
             seen.violated(finding, [left.id, back.id]);
         }
         if left.phase() == "Running" {
@@ -159,7 +159,7 @@ pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// Whether the kubelet's way from the start of the containers to the pod's status is free: no hook holds it up.
+/// Whether nothing delays the pod's status after the start of the containers: no container has a hook.
 fn is_free(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     is_plain(run, pod) && !pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
 }
@@ -167,7 +167,7 @@ fn is_free(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
 fn judge_move(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, left: &Revision<'_>, seen: &mut Seen) {
     let Some(began) = all_began(run, pod) else { return };
     if run.clocks.order(&left.at, &began) == Order::Before {
-        let finding = format!("{} is Running before all of its containers began", pod.key);
+        let finding = format!("{} was Running before all of its containers had started", pod.key);
         // A container counts as made before its process begins: so long the runtime may take.
         let quantity = "from the Running phase to the start of the last container";
         let bound = clause.in_time();
@@ -187,16 +187,16 @@ fn judge_move(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, left: &Rev
     }
 }
 
-/// A pod whose containers all run is not Pending for ever.
+/// A pod whose containers are all running does not stay Pending.
 fn judge_never(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let Some(began) = all_began(run, pod).filter(|_| is_free(run, pod) && are_told(pod)) else { return };
     let (Some(last), true) = (pod.last(), run.watched_for(pod, &began, clause.slack_us())) else { return };
-    let finding = format!("all containers of {} began, and it is still Pending", pod.key);
+    let finding = format!("all containers of {} have started, but it is still Pending", pod.key);
     seen.violated(finding, [began.id, last.id]);
 }
 
-/// What kubectl shows as a status is no phase: a pod in a crash loop is Running, and so is one that is being deleted, while its
-/// containers run.
+/// The status that kubectl shows is not the phase: a pod in a crash loop is Running, and so is a terminating pod while
+/// its containers are running.
 pub(super) fn shown_beside(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| is_plain(run, pod)) {
         let mut shown = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! A pod that is deleted is over before it is gone.
+//! A deleted pod reaches a terminal phase before it is removed.
 
 use probity_model::history::Did;
 use probity_model::timeline::PodLife;
@@ -6,7 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::mains::{are_told, ended, lives_of, mains};
 
-/// The last revision of a deleted pod is Succeeded or Failed, as its containers ended.
+/// The last revision of a deleted pod is Succeeded or Failed, depending on the exit status of its containers.
 pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| !run.node_was_touched() && !is_forced(run, pod)) {
         let Some(gone) = pod.revisions.iter().find(|revision| revision.gone) else { continue };
@@ -24,7 +24,10 @@ pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let right = if well { "Succeeded" } else { "Failed" };
         let outside = pod.was_ended_from_outside();
         if phase != right && !outside {
-            let finding = format!("{} was removed as {phase}, and its containers ended as {right}", pod.key);
+            let finding = format!(
+                "{} was removed in the phase {phase}, but its containers' exit codes make it {right}",
+                pod.key
+            );
             seen.violated(finding, events.into_iter().chain([gone.id]));
         } else if !outside {
             seen.fine(events.into_iter().chain([gone.id]));
@@ -33,7 +36,7 @@ pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod was asked to go at once, the first time or a later one.
+/// Whether any deletion request for a pod had a grace period of zero.
 fn is_forced(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let none = |grace: Option<u64>| grace == Some(0) || (grace.is_none() && pod.grace() == 0);
     let asked = run.deeds.iter().any(|(id, deed)| {
@@ -46,7 +49,7 @@ fn is_forced(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     asked || (shown && pod.deleted.is_none())
 }
 
-/// Whether each main container ended with status 0 in its last life, and the events that tell.
+/// Whether the last instance of each main container exited with status 0, and the events that show it.
 fn how_all_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<(bool, Vec<probity_model::EventId>)> {
     if !are_told(pod) {
         return None;

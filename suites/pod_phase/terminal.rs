@@ -1,4 +1,4 @@
-//! The phases that a pod never leaves, by how its containers ended.
+//! The phases that a pod never leaves, which depend on how its containers ended.
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
@@ -8,12 +8,12 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, lives_of, mains, over};
 
-/// All containers ended with success and none comes back: Succeeded, and nothing else is.
+/// Succeeded if and only if all containers exited with status 0 and none restarts.
 pub(super) fn succeeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge(run, clause, true, seen);
 }
 
-/// All containers ended, one of them in failure, and none comes back: Failed, and nothing else is.
+/// Failed if and only if all containers terminated, one of them with a failure, and none restarts.
 pub(super) fn failed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge(run, clause, false, seen);
 }
@@ -42,13 +42,18 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
                 seen.facet("end", if killed { "killed" } else { "exit" });
             }
             Some(shown) => {
-                let finding = format!("{} is over, and it is {} instead of {wanted}", pod.key, shown.phase());
+                let finding = format!(
+                    "all containers of {} terminated, but it is {} instead of {wanted}",
+                    pod.key,
+                    shown.phase()
+                );
                 seen.violated(finding, [end.at.id, shown.id]);
             }
             None if run.watched_for(pod, &end.at, clause.slack_us()) => {
                 let late = seconds(clause.slack_us());
                 let phase = pod.last().map_or("", Revision::phase);
-                let finding = format!("{} is over, and still {phase} after {late}", pod.key);
+                let finding =
+                    format!("all containers of {} terminated, but it is still {phase} after {late}", pod.key);
                 seen.violated(
                     finding,
                     [Some(end.at.id), pod.last().map(|last| last.id)].into_iter().flatten(),
@@ -59,25 +64,27 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
     }
 }
 
-/// No process of the pod's main containers is heard of after the pod was over, and none had ended in a way that brings it back.
+/// No main container left a record after the pod had reached a terminal phase, and none had terminated in a way that
+/// requires a restart.
 fn judge_living(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
     for container in mains(pod) {
         let Some(last) = lives_of(run, pod, container).next_back() else { continue };
         let alive = last.last_line().filter(|line| run.clocks.order(&shown.at, &line.at) == Order::Before);
         if let Some(line) = alive {
-            let finding = format!("{} is {}, and {} goes on", pod.key, shown.phase(), container.name);
+            let finding =
+                format!("{} is {}, but {} is still running", pod.key, shown.phase(), container.name);
             seen.violated(finding, [shown.id, line.id]);
         }
     }
 }
 
-/// A pod that is over stays so: its phase does not change, and nothing in it runs again.
+/// A pod in a terminal phase stays there: its phase does not change, and none of its containers runs again.
 pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(over) = pod.over() else { continue };
         let (phase, mut later) = (over.phase(), pod.revisions.iter().filter(|later| later.id > over.id));
         if let Some(other) = later.clone().find(|later| later.phase() != phase) {
-            let finding = format!("{} was {phase} and became {}", pod.key, other.phase());
+            let finding = format!("{} went from {phase} to {}", pod.key, other.phase());
             seen.violated(finding, [over.id, other.id]);
             continue;
         }
@@ -94,7 +101,7 @@ pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         let broken = again.map(|attempt| attempt.began.id).or_else(|| runs.map(|runs| runs.id));
         if let Some(broken) = broken {
             seen.violated(
-                format!("{} was {phase}, and a container of it runs again", pod.key),
+                format!("{} was {phase}, but one of its containers runs again", pod.key),
                 [over.id, broken],
             );
         } else if let Some(kept) = later.next_back() {

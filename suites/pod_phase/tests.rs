@@ -24,7 +24,7 @@ fn spec(policy: &str) -> Value {
     json!({ "restartPolicy": policy, "containers": [{ "name": "target" }] })
 }
 
-/// A pod with one container, whose process began at 1 s.
+/// A pod with one container, whose process starts at 1 s.
 fn pod(clause: &str, policy: &str) -> Composer {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &spec(policy)).start(1.0, 0);

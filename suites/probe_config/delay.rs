@@ -1,9 +1,9 @@
-//! When the first probe of a life comes: not before its initial delay, not much more than a period after that, and at
-//! once for a readiness probe.
+//! When the first probe of a container instance arrives: not before its initial delay, at most about one period after
+//! that, and immediately for a readiness probe.
 //!
-//! A kubelet counts the delay in whole seconds from `startedAt`, which is cut to the second, so that is what the least
-//! is counted from, and beside it the start of the process itself. The most is counted from the opening of the port:
-//! before, no probe is seen.
+//! A kubelet counts the delay in whole seconds from `startedAt`, which has whole seconds, so the lower bound counts
+//! from there and from the start of the process. The upper bound counts from the opening of the port: before that, no
+//! probe is recorded.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds};
@@ -14,15 +14,15 @@ use probity_model::{Clause, Seen, Timeline};
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
 use crate::reading::absence::judge_absence;
 
-/// No probe comes before its initial delay is over, and one comes within a period after that.
-pub(super) fn is_honoured(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+/// No probe arrives before its initial delay is over, and one arrives within a period after that.
+pub(super) fn is_honored(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in delayed(run) {
         judge_delay(clause, &life, seen);
     }
     judge_all_absent(run, clause, seen, |_| true);
 }
 
-/// Probes with a delay that never came did not come within a period after it.
+/// Probes with a delay that never arrived also missed the period after it.
 fn judge_all_absent(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -36,7 +36,7 @@ fn judge_all_absent(
     }
 }
 
-/// The same where the period is longer than the delay.
+/// The same, if the period is longer than the delay.
 pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in delayed(run).filter(|life| life.spec.period > life.spec.initial_delay) {
         judge_delay(clause, &life, seen);
@@ -44,8 +44,8 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
     judge_all_absent(run, clause, seen, |life| life.spec.period > life.spec.initial_delay);
 }
 
-/// The same in each life after the first. A kubelet that has not looked at the container since its restart goes on by
-/// the life before, whose delay is over: that is known of readiness after a kill, for as long as it takes to look.
+/// The same in each instance after the first. A kubelet that has not synced the container since its restart still uses
+/// the previous instance, whose delay is over: this is known for readiness after a kill, until the next sync.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_all_absent(run, clause, seen, |life| life.number > 0);
     for life in delayed(run).filter(|life| life.number > 0) {
@@ -56,7 +56,7 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         if after.hi < life.spec.initial_delay {
             let (words, after) = (life.words(), seconds(after.hi));
             let finding =
-                format!("{words} came {after} after the restart, before the API showed the new life");
+                format!("{words} arrived {after} after the restart, before the API showed the new instance");
             let killed = life.before().is_some_and(|before| before.stop().is_some());
             match life.spec.kind {
                 ProbeKind::Readiness if killed => seen.diverges(finding, [started.id, straggler.id]),
@@ -66,8 +66,7 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// Whether a probe was sent by what the kubelet knew of the life before: until it has looked at the container again, and no
-/// longer than that takes.
+/// Whether the kubelet sent a probe based on the previous instance: only until its next sync of the container.
 fn is_old(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let stalled = life.noise(&life.began, &probe.at);
     life.is_straggler(probe) && probe.at.at.lo <= life.known_from() + stalled
@@ -97,7 +96,8 @@ fn judge_delay(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// From when on all of a probe was seen and nothing but its schedule held it back; none if something may have.
+/// The time from which all probes were recorded and only their schedule delayed them; `None` if something else may
+/// have.
 fn ungated(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
     let gated = life.spec.kind != ProbeKind::Startup && life.container.probe(ProbeKind::Startup).is_some();
     // A kubelet learns of what runs when it is done with the pod: a hook after the start of any container delays that.
@@ -116,8 +116,8 @@ fn judge_most(life: &ProbedLife<'_, '_>, (open, first): (&At, &Probe<'_>), bound
     life.within(seen, quantity, (open, first), bound);
 }
 
-/// With a startup probe, the delays of the others should count from its success. Kubelets count them from the start of
-/// the container all the same.
+/// With a startup probe, the delays of the others should count from its success. Kubelets nevertheless count them from
+/// the start of the container.
 pub(super) fn after_startup(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let startups = countable(run, ProbeKind::Startup);
     for kind in [ProbeKind::Liveness, ProbeKind::Readiness] {
@@ -155,17 +155,18 @@ fn judge_origin(clause: &Clause, life: &ProbedLife<'_, '_>, startup: &ProbedLife
         let due = until_success.hi.max(delay);
         let late = until_first.lo - due - life.noise(&success, &first.at) > most;
         let (waited, total) = (seconds(waited), seconds(until_first.lo));
-        let finding = format!("{words} came {waited} after the startup success, {total} after the start");
+        let finding = format!("{words} arrived {waited} after the startup success, {total} after the start");
         if late {
-            let finding =
-                format!("{finding}, more than {formula} after it was due by either way of counting");
+            let finding = format!(
+                "{finding}, more than {formula} late, whether the delay counts from the start or from the startup success"
+            );
             seen.violated(finding, events());
         } else {
             seen.diverges(finding, events());
         }
     } else {
         let total = seconds(until_first.hi);
-        let finding = format!("{words} came {total} after the start, before any delay was over");
+        let finding = format!("{words} arrived {total} after the start, before either delay was over");
         seen.violated(finding, events());
     }
 }
@@ -191,14 +192,14 @@ pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &
     }
 }
 
-/// Whether other probes came before the first startup probe: then the kubelet took the life for one that had started
-/// already, which the clauses of the gate judge, and its startup probe waits until it knows better.
+/// Whether other probes arrived before the first startup probe: then the kubelet considered the instance started, which
+/// the clauses of the gate judge, and its startup probe waits until the kubelet corrects this.
 fn passed_over(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> bool {
     let before = |probe: &Probe<'_>| probe.at.at.hi < first.at.at.lo && !probe.can_be(ProbeKind::Startup);
     life.spec.kind == ProbeKind::Startup && life.attempt.probes.iter().any(before)
 }
 
-/// A readiness probe with a long period comes soon after the start all the same, while the container is not ready.
+/// A readiness probe with a long period still arrives soon after the start, while the container is not ready.
 pub(super) fn readiness_comes_early(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in countable(run, ProbeKind::Readiness) {
         if life.spec.initial_delay > 0 || life.spec.period < clause.tolerance_us("long-period") {

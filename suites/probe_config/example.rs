@@ -1,5 +1,5 @@
-//! The documented example of the three probes together: a boot of up to five minutes, then a liveness probe that is
-//! quick to see a hang, and a readiness probe.
+//! The documented example with all three probes: a startup of up to five minutes, then a liveness probe that quickly
+//! detects a hang, and a readiness probe.
 
 use probity_model::clocks::Order;
 use probity_model::measure::whole_seconds;
@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::schedule::{countable, shown_ready};
 
-/// A container with the probes of the example is given its time to start, and is ready after that.
+/// A container with the probes of the example gets its time to start, and is ready after that.
 pub(super) fn documented_example(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in countable(run, ProbeKind::Startup).iter().filter(|life| is_example(life.container)) {
         let passed = life.first_success();
@@ -19,7 +19,7 @@ pub(super) fn documented_example(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
             && stop.at.at.hi - life.began.at.lo < budget - life.spec.period
             && passed.is_none()
         {
-            let finding = "the container was stopped before its time to start was over";
+            let finding = "the container was stopped before its startup time was over";
             seen.violated(finding, [life.began.id, stop.id]);
         }
         let Some(passed) = passed else { continue };
@@ -32,7 +32,8 @@ pub(super) fn documented_example(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
     }
 }
 
-/// Before startup succeeds no liveness probe comes, so only the startup probe can have stopped it, unless someone else did.
+/// No liveness probe arrives before startup succeeds, so only the startup probe can have caused a stop, unless there
+/// was another cause.
 fn by_startup(life: &ProbedLife<'_, '_>, stop: &Line<'_>) -> bool {
     let asked = life.attempt.probes.iter().any(|probe| probe.can_be(ProbeKind::Liveness));
     !life.run.was_touched() && !asked && life.before_deletion(&stop.at) && life.pod.over().is_none()

@@ -1,5 +1,4 @@
-//! `failureThreshold`: how many failures in a row it takes until something happens, when that is, and that less does
-//! nothing.
+//! `failureThreshold`: how many failures in a row have an effect, when they have it, and that fewer have none.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
@@ -18,11 +17,12 @@ use super::schedule::{
 use crate::reading::readiness::{falls, goes_down, readiness_lives, turns};
 use crate::reading::termination::{Exhausted, exhausted};
 
-/// A run of failures too short to count, between two successes.
+/// A sequence of failures below the threshold, between two successes.
 struct Short<'t, 'h> {
     failures: Vec<&'t Probe<'h>>,
     next: &'t Probe<'h>,
-    /// How many failures the kubelet can have counted at most: with the successes around them that it may have missed.
+    /// The maximum number of failures that the kubelet can have counted, including the neighboring successes that it
+    /// may have missed.
     most: usize,
 }
 
@@ -32,17 +32,22 @@ impl Short<'_, '_> {
     }
 }
 
-/// Whether the kubelet may have missed what the target takes for a good answer: it was not known to be good, or came so near to
-/// the timeout that a stall before it was written down makes up the rest.
+/// Whether the kubelet may have missed an answer that the target considers a success: its result is not known, or it
+/// came so close to the timeout that a stall before the record explains the rest.
 fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
-    let stalled = life.run.stalled_at(&probe.at);
+    // The kernel made the connection, and the kubelet's clock ran, while the target was not there to accept it.
+    let connected = life
+        .attempt
+        .connection_of(probe)
+        .map(|connection| probe.at.at.hi - connection.at.at.lo + life.run.stalled_at(&connection.at));
+    let stalled = life.run.stalled_at(&probe.at).max(connected.unwrap_or(0));
     let near = result.took().is_none_or(|took| took.hi + stalled >= life.spec.timeout - NEAR);
     result.outcome() != ProbeOutcome::Success || near
 }
 
-/// The runs of failures of a life that are shorter than the threshold and end by a success. Commands are left out: they
-/// may fail before the target sees them.
+/// The sequences of failures in an instance that are below the threshold and end with a success. Commands are left out:
+/// they may fail before the target records them.
 fn short_runs<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Short<'t, 'h>> {
     if is_command(life) {
         return Vec::new();
@@ -62,7 +67,7 @@ fn short_runs<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Short<'t, 'h>> {
     triples.collect()
 }
 
-/// What a run of failures that is too short must not bring about: the stop signal, or a revision that is not ready.
+/// What a sequence of failures below the threshold must not cause: the stop signal, or a revision that is not ready.
 fn consequence(life: &ProbedLife<'_, '_>, short: &Short<'_, '_>) -> Option<EventId> {
     let first = short.failures.first()?;
     if life.spec.kind == ProbeKind::Readiness {
@@ -77,7 +82,7 @@ fn consequence(life: &ProbedLife<'_, '_>, short: &Short<'_, '_>) -> Option<Event
     (between && only_its_probe(life)).then_some(stop.id)
 }
 
-/// One success makes the count begin anew: failures that are enough in all, but never in a row, do nothing.
+/// One success resets the count: failures that reach the threshold in total, but never in a row, have no effect.
 pub(super) fn one_success_resets(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in countable_of_all(run) {
         let runs = short_runs(&life);
@@ -88,7 +93,7 @@ pub(super) fn one_success_resets(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
     }
 }
 
-/// A fault that is over before it was seen `failureThreshold` times has no effect.
+/// A fault that ends before `failureThreshold` probes have failed has no effect.
 pub(super) fn short_faults_pass(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in countable_of_all(run) {
         judge_short(&life, &short_runs(&life), seen);
@@ -102,7 +107,8 @@ fn judge_short(life: &ProbedLife<'_, '_>, runs: &[Short<'_, '_>], seen: &mut See
             continue;
         };
         let (count, wanted) = (short.failures.len(), life.spec.failures);
-        let finding = format!("{} failed {count} times of {wanted}, and that counted", life.words());
+        let finding =
+            format!("{} failed only {count} of {wanted} times, but the failure counted", life.words());
         let events = short.events().into_iter().chain([id]);
         if i64::try_from(short.most).is_ok_and(|most| most < wanted) {
             seen.violated(finding, events);
@@ -112,7 +118,7 @@ fn judge_short(life: &ProbedLife<'_, '_>, runs: &[Short<'_, '_>], seen: &mut See
     }
 }
 
-/// What failures bring about comes with the last one of so many in a row: not before, and with no other probe between.
+/// The effect of failures follows the last one of the threshold: not before, and with no other probe in between.
 pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
         for spent in exhausted(run, kind) {
@@ -144,8 +150,8 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     unready_in_time(run, clause, seen);
 }
 
-/// Whether a life was shown as ready for its own probes' sake. What a new one is shown as at first is what the one before it was,
-/// and what it is shown as before its startup probe has succeeded is a matter of the gate.
+/// Whether an instance was shown as ready because of its own probes. A new instance is first shown with the state of
+/// the previous one, and the clauses of the gate judge what is shown before its startup probe has succeeded.
 fn is_earned(life: &ProbedLife<'_, '_>, up: &Revision<'_>) -> bool {
     let before = |at: &Stamp| life.run.before(at, &up.at);
     let first = life.revisions().find(|(_, status)| status.is_running());
@@ -155,7 +161,7 @@ fn is_earned(life: &ProbedLife<'_, '_>, up: &Revision<'_>) -> bool {
     !inherited && started
 }
 
-/// Whether failures were enough at some instant from which the news of it can have been under way until now.
+/// Whether the failures had reached the threshold at some time whose status update may arrive only now.
 fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way): (&At, i64)) -> bool {
     let late = |probe: &&&Probe<'_>| {
         let most = under_way + life.noise(&probe.at, now);
@@ -168,16 +174,16 @@ fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way
     i64::try_from(most).is_ok_and(|most| most >= life.spec.failures)
 }
 
-/// Whether the process was there, and not told to stop, until a revision was shown: whoever asks one that is gone is refused, and
-/// nobody sees that.
+/// Whether the process was running, without a stop signal, until a revision arrived: probes of a terminated process are
+/// refused, and leave no record.
 fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>) -> bool {
     let ends = [life.stop(), life.attempt.exiting()].into_iter().flatten().map(At::of);
     let mut ends = ends.chain(life.ended.clone());
     ends.all(|end| life.run.clocks.order(&shown.at, &end) == Order::Before)
 }
 
-/// What failures bring about does not come after fewer of them, counted from the last success. It may have been under way for
-/// so long, while another probe succeeded.
+/// Fewer failures, counted from the last success, have no effect. A status update may have been on its way for this
+/// long, while another probe succeeded.
 fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i64), seen: &mut Seen) {
     // A port that was not open all the time has refused probes that nobody saw.
     let open = listening(life).all(|(state, _)| state == "open");
@@ -206,8 +212,8 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i
     seen.violated(format!("{}: {what} after {count} of {wanted} failures in a row", life.words()), events);
 }
 
-/// A container that never passed is not stopped after fewer failures either. One may have been refused before the port opened;
-/// and failures of a life that crashed may count in the next one.
+/// A container that never passed a probe is also not stopped after fewer failures. One may have been refused before the
+/// port opened; and failures of an instance that crashed may count in the next one.
 fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (Some(stop), Some(open)) = (life.stop(), open(life)) else { return };
     let failed = life.probes.iter().all(|probe| life.surely(probe) == ProbeOutcome::Failure);
@@ -227,7 +233,7 @@ fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     seen.violated(finding, events);
 }
 
-/// After a success, a stop signal takes as many periods as it takes failures.
+/// After a success, a stop signal takes as many periods as the threshold has failures.
 fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some(stop) = life.stop() else { return };
     let passed = |probe: &&&Probe<'_>| {
@@ -250,7 +256,7 @@ fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     life.within(seen, quantity, (*last, stop), bound);
 }
 
-/// A container that was ready is shown as not ready after the last of so many failures, within the slack.
+/// A ready container is shown as not ready after the last failure of the threshold, within the slack.
 fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run) {
         for turn in turns(&life, ProbeOutcome::Failure) {
@@ -258,7 +264,7 @@ fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 continue;
             }
             let Some(down) = life.first_shown(&turn.first.at, |_, status| !status.ready) else { continue };
-            let quantity = "from the last of so many failures to ready=false";
+            let quantity = "from the last failure in the row to ready=false";
             let measured = run.measure(quantity, &life.node, &turn.due, down, clause.in_time());
             let long = turn.lasted(&life) > clause.slack_us();
             if let Some(measured) = measured.filter(|measured| long || measured.fit() == Fit::Met) {
@@ -268,7 +274,7 @@ fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A container whose readiness probe fails goes on running, and goes on being probed.
+/// A container whose readiness probe fails keeps running, and is still probed.
 pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for spent in countable(run, ProbeKind::Readiness).into_iter().filter_map(Exhausted::of) {
         let (life, Some(last)) = (&spent.life, spent.failures.last()) else { continue };
@@ -282,14 +288,14 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let known = life.last_line().is_some_and(|line| watched(life, &last.at, &line.at));
         let silent = more.is_empty() && life.lives_on() && life.lives_again().is_none() && known;
         if silent && life.watched_for(&spent.at, allowed) {
-            let finding = format!("{} failed, and was not sent again for {}", life.words(), seconds(allowed));
+            let finding = format!("{} failed and was not repeated for {}", life.words(), seconds(allowed));
             seen.violated(finding, spent.events().into_iter().chain(run.last_event()));
         }
     }
 }
 
-/// The revision that shows the container running and not ready, and its pod not `Ready`, while its failures last. A violation
-/// where none does though they lasted for longer than the slack.
+/// The revision that shows the container running and not ready, and its pod not `Ready`, while its failures last. A
+/// violation if none shows it although the failures lasted longer than the slack.
 fn says_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) -> Option<EventId> {
     let life = &spent.life;
     let failed = |probe: &&&Probe<'_>| life.outcome(probe) == ProbeOutcome::Failure;
@@ -306,14 +312,14 @@ fn says_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) -> 
     let lasted = last.at.at.lo - spent.at.at.hi - life.noise(&spent.at, &last.at);
     if let Some((of, _)) = shown.filter(|_| lasted > clause.slack_us()) {
         let finding =
-            format!("{} had failed for {}, and the pod was still ready", life.words(), seconds(lasted));
+            format!("{} had been failing for {}, but the pod was still ready", life.words(), seconds(lasted));
         seen.violated(finding, spent.events().into_iter().chain([last.id, of.id]));
     }
     None
 }
 
-/// From the moment at which an endpoint goes bad, it takes so many periods less one to so many until the last failure, and what
-/// follows from that one follows at once.
+/// When an endpoint starts to fail, the last failure comes after `failureThreshold` − 1 to `failureThreshold` periods,
+/// and its effect follows immediately.
 pub(super) fn detected_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in countable_of_all(run) {
         if is_command(&life) || life.spec.kind == ProbeKind::Startup {
@@ -331,7 +337,7 @@ pub(super) fn detected_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// A change after which all probes fail, and before which they did not: how long it took until the last that it takes.
+/// A change after which all probes fail, and before which they did not: the time until the decisive failure.
 fn judge_window(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -355,7 +361,7 @@ fn judge_window(
     let least = (spec.failures - 1 - early).max(0) * spec.period - exact;
     let bound = Bound::at_most(most, format!("failureThreshold × periodSeconds + {words}"))
         .and_at_least(least, format!("(failureThreshold - 1) × periodSeconds - {words}"));
-    let quantity = format!("from the fault to the last failure of {} that it takes", life.words());
+    let quantity = format!("from the fault to the decisive failure of {}", life.words());
     let measured = life.run.measure(quantity, &life.node, change, **last, bound)?;
     if measured.fit() == Fit::Met {
         acts(clause, life, failures.first()?, seen);
@@ -364,8 +370,8 @@ fn judge_window(
     Some(measured)
 }
 
-/// Whether a container had become ready so shortly before an instant that a probe out of turn may still have been under way:
-/// those are sent as long as it is not ready.
+/// Whether a container had become ready so shortly before a given time that an extra probe may still have been running:
+/// the kubelet sends those while it is not ready.
 fn just_ready(life: &ProbedLife<'_, '_>, change: &Line<'_>) -> bool {
     let turned = |(revision, ready): &(&Revision<'_>, bool)| {
         *ready && life.run.clocks.order(&revision.at, &change.at) != Order::After
@@ -376,7 +382,7 @@ fn just_ready(life: &ProbedLife<'_, '_>, change: &Line<'_>) -> bool {
     life.spec.kind == ProbeKind::Readiness && !long
 }
 
-/// The last failure is followed by the stop signal or by a pod that is shown as not ready, within the slack.
+/// After the last failure, the stop signal or a not-ready status follows within the slack.
 fn acts(clause: &Clause, life: &ProbedLife<'_, '_>, first: &Probe<'_>, seen: &mut Seen) {
     if life.spec.kind == ProbeKind::Readiness {
         let all = falls(life);

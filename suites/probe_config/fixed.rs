@@ -1,4 +1,4 @@
-//! The probes of a pod that exists are fixed: a patch of them is refused, and no revision shows them changed.
+//! The probes of an existing pod are immutable: a patch of them is rejected, and no revision shows a change.
 
 use probity_model::history::Did;
 use probity_model::timeline::{ProbeKind, Revision};
@@ -10,13 +10,13 @@ use crate::refusals::fields;
 
 const GRACE: &str = "terminationGracePeriodSeconds";
 
-/// No setting of a probe of a pod that exists can be changed, and none can be added or taken away.
+/// No setting of a probe in an existing pod can be changed, added or removed.
 pub(super) fn probes_are_fixed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_patches(run, seen, |_| true);
     judge_revisions(run, seen, "*Probe");
 }
 
-/// The grace period of a probe stays with its pod: only another pod can do without.
+/// The grace period of a probe cannot be removed from its pod: only a new pod can omit it.
 pub(super) fn grace_is_fixed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_patches(run, seen, |patch| patch.contains(GRACE));
     judge_revisions(run, seen, &format!("*Probe.{GRACE}"));
@@ -26,7 +26,7 @@ fn names_a_probe(patch: &str) -> bool {
     ProbeKind::ALL.iter().any(|kind| patch.contains(kind.field()))
 }
 
-/// A patch of a probe is refused, and the refusal says that it is the change that is forbidden.
+/// A patch of a probe is rejected, and the message says that the change is forbidden.
 fn judge_patches(run: &Timeline<'_>, seen: &mut Seen, spoken_of: impl Fn(&str) -> bool) {
     for (id, deed) in &run.deeds {
         match &deed.did {
@@ -39,14 +39,14 @@ fn judge_patches(run: &Timeline<'_>, seen: &mut Seen, spoken_of: impl Fn(&str) -
                 if why.contains("may not change fields") {
                     seen.fine([*id]);
                 } else {
-                    let why = format!("the patch was refused for something else: {why}");
+                    let why = format!("the patch was rejected for another reason: {why}");
                     seen.doubt(Doubt::StepFailed, why, [*id]);
                 }
             }
             Did::Patched { kind, patch, .. } if kind == "Pod" => {
                 let text = patch.to_string();
                 if names_a_probe(&text) && spoken_of(&text) {
-                    seen.violated("a patch of a probe of a pod that exists was accepted", [*id]);
+                    seen.violated("the API server accepted a patch of a probe in an existing pod", [*id]);
                 }
             }
             _ => {}
@@ -54,7 +54,8 @@ fn judge_patches(run: &Timeline<'_>, seen: &mut Seen, spoken_of: impl Fn(&str) -
     }
 }
 
-/// All revisions of a pod show the same values at a path. That alone is not evidence: without a patch nothing is refused.
+/// All revisions of a pod show the same values at a path. That alone is not evidence: without a patch nothing is
+/// rejected.
 fn judge_revisions(run: &Timeline<'_>, seen: &mut Seen, path: &str) {
     let shown = |revision: &Revision<'_>| -> Vec<(String, Value)> {
         let set = fields(&revision.object["spec"], path).into_iter().filter(|field| !field.value.is_null());
@@ -64,7 +65,7 @@ fn judge_revisions(run: &Timeline<'_>, seen: &mut Seen, path: &str) {
         let Some(first) = pod.revisions.first() else { continue };
         let was = shown(first);
         if let Some(other) = pod.revisions.iter().find(|revision| shown(revision) != was) {
-            seen.violated("the probes of a pod that exists changed", [first.id, other.id]);
+            seen.violated("the probes of an existing pod changed", [first.id, other.id]);
         }
     }
 }

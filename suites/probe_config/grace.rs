@@ -1,5 +1,5 @@
-//! Which grace period counts when a container is killed that ignores its stop signal: the probe's own, else the pod's,
-//! and at a deletion the pod's always.
+//! Which grace period applies to a container that ignores its stop signal: the probe's, or else the pod's; on deletion
+//! always the pod's.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ pub(super) fn liveness_overrides(run: &Timeline<'_>, clause: &Clause, seen: &mut
     for_kills(run, clause, ProbeKind::Liveness, seen, own_grace);
 }
 
-/// So does a startup probe's.
+/// The same applies to a startup probe's.
 pub(super) fn startup_overrides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_kills(run, clause, ProbeKind::Startup, seen, own_grace);
 }
@@ -26,7 +26,7 @@ fn own_grace(life: &ProbedLife<'_, '_>) -> Option<i64> {
     life.spec.grace.filter(|own| *own != life.pod.grace())
 }
 
-/// A probe without one leaves it to the pod.
+/// For a probe without one, the pod's grace period applies.
 pub(super) fn pods_own_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
         for_kills(run, clause, kind, seen, |life| life.spec.grace.is_none().then(|| life.pod.grace()));
@@ -59,8 +59,8 @@ fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.spec.get("lifecycle").is_some()
 }
 
-/// A process that ignores the stop signal is killed when the grace period is over, counted from the signal as long as no hook
-/// comes before it: not before, and not much later.
+/// A process that ignores the stop signal is killed when the grace period is over, counted from the signal if no hook
+/// precedes it: not before, and not much later.
 fn judge_end(
     clause: &Clause,
     life: &Life<'_, '_>,
@@ -74,7 +74,7 @@ fn judge_end(
         Bound::at_most(most + clause.slack_us(), format!("the grace period of {} + {slack}", seconds(most)))
             .and_at_least(
                 least - NEAR,
-                format!("what is left of the grace period, {} - {}", seconds(least), seconds(NEAR)),
+                format!("the rest of the grace period, {} - {}", seconds(least), seconds(NEAR)),
             );
     let quantity = format!("from the stop signal to the forced end of {}", life.name());
     let met = life.within(seen, quantity, (stop, ended), bound) == Some(Fit::Met);
@@ -83,7 +83,7 @@ fn judge_end(
     }
 }
 
-/// How a grace period lies to the pod's own, and whether that was written at all.
+/// How a grace period compares with the pod's, and whether the pod sets one.
 fn whose(life: &Life<'_, '_>, grace: i64) -> &'static str {
     let sent = life.pod.created.and_then(|(_, manifest)| manifest.get("spec"));
     let unsaid = sent.is_some_and(|spec| spec.get("terminationGracePeriodSeconds").is_none());
@@ -95,7 +95,7 @@ fn whose(life: &Life<'_, '_>, grace: i64) -> &'static str {
     }
 }
 
-/// At a deletion the grace period is the pod's, or what the deletion asks for, whatever a probe says.
+/// On deletion the grace period is that of the pod or of the request, whatever a probe sets.
 pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, spec) in run.probes().filter(|(_, _, spec)| spec.grace.is_some()) {
         let Some((grace, began)) = deletion(run, pod) else { continue };
@@ -117,7 +117,7 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// The harness's request to delete a pod: the grace period that then counts, and when it was sent.
+/// The harness's request to delete a pod: the effective grace period, and when it was sent.
 fn deletion(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<(i64, Stamp)> {
     let (_, deed) = run.deeds.iter().find(|(id, _)| Some(*id) == pod.deleted)?;
     let Did::Deleted { grace, .. } = &deed.did else { return None };

@@ -1,5 +1,5 @@
-//! How probes of one kind follow each other: every period, never later while a container is not ready, and never two at
-//! a time.
+//! How probes of one kind follow each other: once per period, never later while a container is not ready, and never two
+//! at the same time.
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
@@ -8,24 +8,24 @@ use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::schedule::{
-    countable, countable_of_all, distribution, is_command, judge_each, neighbours, watched,
+    countable, countable_of_all, distribution, is_command, judge_each, neighbors, watched,
 };
 use crate::reading::absence::{judge_absence, judge_end};
 
 type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 
-/// Liveness and startup probes come every period, neither earlier nor later, and the schedule does not drift. Probes of any
-/// kind that were due and never came were not executed every period either.
+/// Liveness and startup probes arrive every period, neither earlier nor later, and the schedule does not drift. Probes
+/// of any kind that were due but never arrived were also not executed every period.
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]).countable();
     let mut all = Vec::new();
     for life in lives {
-        let pairs = neighbours(&life);
+        let pairs = neighbors(&life);
         all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, pair)));
         all.extend(drifts(clause, &life, &pairs));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
         let events = pairs.iter().map(|(a, _)| a.id).collect();
-        let what = format!("between neighbours of {}", life.words());
+        let what = format!("between two consecutive probes: {}", life.words());
         if let Some(measured) = distribution(&what, spans, events) {
             seen.note(measured);
         }
@@ -38,15 +38,15 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Plain probes of an idle pod are no different: what the kubelet is late with there, and the node is not, is its own. Where it
-/// was late with the node nothing is said of either.
+/// This also applies to the plain probes of an idle pod: lateness that the node does not explain is the kubelet's. If
+/// the node was also late, this says nothing.
 fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A kubelet that was restarted on purpose sends nothing meanwhile.
     let late = run.late_kubelet.iter().filter(|_| !run.node_was_touched());
     for (id, late) in late {
         let Clock::Node(node) = &late.clock else { continue };
         let at = |us| At::new(*id, Stamp::node(node, us));
-        let quantity = format!("how late a probe of the idle pod on {node} came");
+        let quantity = format!("lateness of a probe of the idle pod on {node}");
         let measured = run.measure(quantity, node, at(late.from_us), at(late.to_us), clause.in_time());
         if let Some(late) = measured.filter(|late| late.fit() == Fit::Missed) {
             seen.measure(late);
@@ -54,26 +54,26 @@ fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The distance of two neighbours: a period, give or take the slack.
+/// The time between two consecutive probes: one period, plus or minus the slack.
 fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> Option<Measurement> {
-    let quantity = format!("the time between neighbours of {}", life.words());
+    let quantity = format!("the time between two consecutive probes: {}", life.words());
     measure(life, quantity, *pair, around(life.spec.period, "periodSeconds", slack(clause, life)))
 }
 
-/// A command is seen once the runtime has started it, and that takes its time.
+/// A command is recorded once the runtime has started it, which takes time.
 fn slack(clause: &Clause, life: &ProbedLife<'_, '_>) -> i64 {
     if is_command(life) { clause.tolerance_us("command") } else { clause.slack_us() }
 }
 
-/// Over neighbours in a row, the time is that of so many periods. Each turn has its instant, so only what holds up the last
-/// of them can excuse it, and not what held up others on the way. On an overloaded node turns are left out altogether.
+/// The time over several consecutive probes is that number of periods. Each probe has its scheduled time, so only a
+/// delay of the last one excuses it, not earlier delays. On an overloaded node probes are skipped entirely.
 fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
     let chains = pairs.chunk_by(|(_, b), (next, _)| b.id == next.id).filter(|chain| chain.len() > 1);
     let drift = |chain: &[Pair<'_, '_>]| {
         let (first, last, count) = (chain.first()?, chain.last()?, i64::try_from(chain.len()).ok()?);
         let bound =
             around(count * life.spec.period, &format!("{count} × periodSeconds"), slack(clause, life));
-        let quantity = format!("the whole time between {count} neighbours of {}", life.words());
+        let quantity = format!("the total time between {count} consecutive probes: {}", life.words());
         let mut measured = measure(life, quantity, (first.0, last.1), bound)?;
         let late = life.run.stalled_at(&last.1.at).max(life.run.saturated_before(&life.node, &last.1.at));
         let left_out = life.run.overloaded_between(&life.node, &first.0.at, &last.1.at);
@@ -100,12 +100,12 @@ fn measure(
     Some(measured)
 }
 
-/// While a container is not ready its readiness probe may come early, and never later than after a period.
+/// While a container is not ready its readiness probe may arrive early, but never later than after one period.
 pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slack = clause.slack_us();
     for life in &countable(run, ProbeKind::Readiness) {
         // What was sent by the life before is followed by nothing until the new life's turn has come.
-        let failed: Vec<Pair<'_, '_>> = neighbours(life)
+        let failed: Vec<Pair<'_, '_>> = neighbors(life)
             .into_iter()
             .filter(|(a, _)| life.outcome(a) == ProbeOutcome::Failure && !life.is_straggler(a))
             .collect();
@@ -113,13 +113,13 @@ pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, se
             failed.iter().filter(|(a, b)| b.at.at.hi - a.at.at.lo < OFF_BEAT.of(life.spec.period)).count();
         let formula = format!("periodSeconds + {}; {early} came early", seconds(slack));
         let bound = Bound::at_most(life.spec.period + slack, formula);
-        let quantity = || format!("the time between neighbours of {}", life.words());
+        let quantity = || format!("the time between two consecutive probes: {}", life.words());
         let distances = failed.iter().filter_map(|pair| measure(life, quantity(), *pair, bound.clone()));
         judge_each(seen, distances.collect());
     }
 }
 
-/// Where a probe takes longer than its period, the next one waits for it, and then comes at once.
+/// If a probe takes longer than its period, the next one waits for it, and then runs immediately.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut all = Vec::new();
     for life in countable_of_all(run).iter().filter(|life| life.spec.timeout > life.spec.period) {
@@ -130,9 +130,10 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             if ended.at.lo - a.at.at.hi < life.spec.period + NEAR {
                 continue;
             }
-            let bound = clause
-                .in_time()
-                .and_at_least(-NEAR, "not before the end of the one before it, as near as can be told");
+            let bound = clause.in_time().and_at_least(
+                -NEAR,
+                "not before the end of the previous one, within the accuracy of the clocks",
+            );
             let quantity = format!("from the end of a slow probe to the next of {}", life.words());
             all.extend(run.measure(quantity, &life.node, &ended, b, bound));
         }

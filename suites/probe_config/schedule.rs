@@ -1,8 +1,7 @@
-//! When a probe's turn is: from when on it was seen, which neighbours its schedule alone sets apart, and how readiness
-//! was shown.
+//! The schedule of a probe: from when on it was recorded, which consecutive probes only the schedule separates, and how
+//! readiness was shown.
 //!
-//! Probes leave no trace while a port is closed. Such stretches of a life are left out: they are evidence neither for
-//! nor against anyone.
+//! Probes leave no record while a port is closed. Such periods are left out: they are not evidence in either direction.
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds, whole_seconds};
@@ -13,8 +12,8 @@ use probity_model::timeline::{
 use probity_model::{EventId, Seen, Timeline};
 use probity_script::witness::{Fact, Listening};
 
-/// Every life of every container with a probe of this kind, as far as all of that probe was seen and nothing else was
-/// taken for it.
+/// Every instance of every container with a probe of this kind, if all of its probes were recorded and nothing else can
+/// be mistaken for them.
 pub(super) fn countable<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Vec<ProbedLife<'t, 'h>> {
     run.lives().of(kind).countable().into_iter().collect()
 }
@@ -24,8 +23,8 @@ pub(super) fn countable_of_all<'t, 'h>(run: &'t Timeline<'h>) -> Vec<ProbedLife<
     run.lives().of_each(&ProbeKind::ALL).countable().into_iter().collect()
 }
 
-/// From when on every probe of a life was bound to leave a trace: its port was opened as soon as the process began, or it
-/// runs a command.
+/// The time from which every probe of an instance must leave a record: its port was opened as soon as the process
+/// started, or it runs a command.
 pub(super) fn open(life: &ProbedLife<'_, '_>) -> Option<At> {
     if matches!(life.spec.handler, Handler::Exec { .. }) {
         return Some(life.began.clone());
@@ -58,8 +57,8 @@ pub(super) fn listening<'t, 'h>(
     })
 }
 
-/// Whether a probe between these two instants would have been seen: the port did not change, no connection came without
-/// a request, and the pod was not being deleted.
+/// Whether a probe between these two times would have been recorded: the port did not change, no connection arrived
+/// without a request, and the pod was not being deleted.
 pub(super) fn watched(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> bool {
     let between = |at: &Stamp| at.at.lo > from.at.lo && at.at.lo < to.at.lo;
     let port = life.spec.handler.port();
@@ -71,9 +70,10 @@ pub(super) fn watched(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> bo
     !bare && !turned && life.before_deletion(to)
 }
 
-/// Neighbours whose distance the schedule alone makes: seen without a gap, and neither the first nor the two before it took long
-/// enough to hold up the next. After a slow one a turn may come that was waiting, and with it the answer to a last try.
-pub(super) fn neighbours<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>, &'t Probe<'h>)> {
+/// Consecutive probes that only the schedule separates: recorded without a gap, and neither the first nor the two
+/// before it took long enough to delay the next. After a slow probe, one that was waiting may follow, with the answer
+/// to a last attempt.
+pub(super) fn neighbors<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>, &'t Probe<'h>)> {
     let is_quick = |probe: &&'t Probe<'h>| {
         let took = life.result(probe).took();
         // What breaks off may be asked for once more by the client itself, out of any schedule.
@@ -86,20 +86,20 @@ pub(super) fn neighbours<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h
     pairs.filter(|(a, b)| watched(life, &a.at, &b.at) && has_started(life, a)).collect()
 }
 
-/// Whether no startup probe came after this one: one that follows shuts the gate again, and the schedule has a gap.
+/// Whether no startup probe arrived after this one: a later one closes the gate again, and the schedule has a gap.
 fn has_started(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let startup =
         |other: &&Probe<'_>| life.spec.kind != ProbeKind::Startup && other.can_be(ProbeKind::Startup);
     life.attempt.probes.iter().filter(startup).all(|other| other.at.at.lo <= probe.at.at.lo)
 }
 
-/// Whether a command is run: that takes its time before the target sees it.
+/// Whether a probe runs a command: this takes time before the target records it.
 pub(super) fn is_command(life: &ProbedLife<'_, '_>) -> bool {
     matches!(life.spec.handler, Handler::Exec { .. })
         || life.probes.iter().any(|probe| matches!(probe.through, Through::Command(_)))
 }
 
-/// The revisions that show this life running, at each turn of `ready`.
+/// The revisions that show this instance as running, at each change of `ready`.
 pub(super) fn shown_ready<'t, 'h>(life: &Life<'t, 'h>) -> Vec<(&'t Revision<'h>, bool)> {
     let running = life.revisions().filter(|(_, status)| status.is_running());
     let mut turns: Vec<_> = running.map(|(revision, status)| (revision, status.ready)).collect();
@@ -107,7 +107,7 @@ pub(super) fn shown_ready<'t, 'h>(life: &Life<'t, 'h>) -> Vec<(&'t Revision<'h>,
     turns
 }
 
-/// The revision that shows since which second this life runs, and that second.
+/// The revision that shows in which second this instance started, and that second.
 pub(super) fn started_at(life: &Life<'_, '_>) -> Option<At> {
     life.pod.revisions.iter().find_map(|revision| {
         let status = revision.container(&life.container.name)?;
@@ -118,7 +118,7 @@ pub(super) fn started_at(life: &Life<'_, '_>) -> Option<At> {
     })
 }
 
-/// Whether only a probe of its own can have stopped this life of a container: nothing else was arranged or done.
+/// Whether only one of its own probes can have stopped this instance: the case has no other cause.
 pub(super) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     let (pod, container) = (life.pod, life.container);
     let other = [ProbeKind::Startup, ProbeKind::Liveness]
@@ -130,8 +130,8 @@ pub(super) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     stays && lawful && !other && !hooked && life.only_probes_stop_it()
 }
 
-/// Judges many measurements of one kind: each miss is a violation, and the tightest of the others stands for them in the
-/// report. Those that noise has touched say nothing beside clear ones; where there are none, all is doubt.
+/// Judges many measurements of one kind: each miss is a violation, and the tightest of the others represents them in
+/// the report. Measurements affected by noise are ignored if there are clear ones; otherwise the result is a doubt.
 pub(super) fn judge_each(seen: &mut Seen, all: Vec<Measurement>) {
     let (missed, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.fit() == Fit::Missed);
     let (met, doubtful): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.fit() == Fit::Met);
@@ -142,7 +142,7 @@ pub(super) fn judge_each(seen: &mut Seen, all: Vec<Measurement>) {
     tightest.into_iter().for_each(|one| seen.measure(one));
 }
 
-/// The distances of a schedule as a note for the report: least and most, and the median in words.
+/// The intervals of a schedule as a note for the report: minimum, maximum and, in words, the median.
 pub(super) fn distribution(what: &str, mut spans: Vec<i64>, events: Vec<EventId>) -> Option<Measurement> {
     spans.sort_unstable();
     let (least, most) = (*spans.first()?, *spans.last()?);

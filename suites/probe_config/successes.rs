@@ -1,8 +1,8 @@
-//! `successThreshold`: how many successes in a row it takes until a container is shown as ready.
+//! `successThreshold`: how many successes in a row make a container ready.
 //!
-//! A revision is heard later than the kubelet decided, so probes that came meanwhile are counted in: they can only let a
-//! container seem to have had more successes than it needed, and never accuse anyone. That it took one too many shows in the
-//! time that the status came after the last that it needed: the periods of the cases are longer than the slack.
+//! A revision arrives after the kubelet's decision, so probes that arrived in between are included: they can only add
+//! successes, and never cause a violation. One success too many shows in the time between the decisive success and the
+//! status: the periods of the cases are longer than the slack.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
@@ -11,7 +11,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::schedule::{countable, open, shown_ready};
 use crate::reading::readiness::{comes_up, rises};
 
-/// A turn to ready, and the probes that can have brought it about.
+/// A change to ready, and the probes that can have caused it.
 struct Turn<'t, 'h> {
     revision: &'t Revision<'h>,
     /// The probes since the last failure that was known when the container was last shown as not ready.
@@ -20,7 +20,7 @@ struct Turn<'t, 'h> {
     after_failure: bool,
 }
 
-/// After a failure it takes `successThreshold` successes in a row, and no more than that.
+/// After a failure exactly `successThreshold` successes in a row are needed.
 pub(super) fn after_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in several(run) {
         for turn in turns(&life).iter().filter(|turn| turn.after_failure) {
@@ -30,7 +30,7 @@ pub(super) fn after_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// At the first start of a container, too.
+/// The same, at the first start of a container.
 pub(super) fn at_first_start(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in several(run).iter().filter(|life| life.number == 0) {
         if let Some(turn) = turns(life).first() {
@@ -40,8 +40,8 @@ pub(super) fn at_first_start(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// The last of so many successes makes the container ready, not one after it. Says nothing of a life that goes on counting
-/// from the one before.
+/// The last success of the threshold makes the container ready, not a later one. Ignores an instance that continues the
+/// count of the previous one.
 fn not_much_later(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen, meant: impl Fn(bool) -> bool) {
     for turn in rises(life) {
         let before = life.probes.iter().take_while(|probe| probe.id != turn.first.id);
@@ -52,7 +52,7 @@ fn not_much_later(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen, m
     }
 }
 
-/// After a restart, too; kubelets go on counting from the life before.
+/// The same, after a restart; kubelets continue the count of the previous instance.
 pub(super) fn after_restart(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let all = several(run);
     for life in all.iter().filter(|life| life.number > 0) {
@@ -70,7 +70,7 @@ pub(super) fn after_restart(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let carried =
             last.filter(|(outcome, _)| *outcome != ProbeOutcome::Failure).map_or(0, |(_, of)| of.len());
         let (count, wanted) = (here.len(), wanted(life));
-        let finding = format!("ready after {count} of {wanted} successes of its life after a restart");
+        let finding = format!("ready after only {count} of {wanted} successes since its restart");
         let events = cited(turn);
         if count > 0 && carried + count >= wanted {
             seen.diverges(finding, events);
@@ -89,7 +89,7 @@ fn wanted(life: &ProbedLife<'_, '_>) -> usize {
     usize::try_from(life.spec.successes).unwrap_or(usize::MAX)
 }
 
-/// The turns to ready of a life.
+/// The changes to ready in an instance.
 fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
     let mut turns = Vec::new();
     let mut unready: Option<&Revision<'_>> = None;
@@ -115,7 +115,7 @@ fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
     turns
 }
 
-/// The longest stretch of probes that were no failures for sure.
+/// The longest sequence of probes that are not certain failures.
 fn longest<'t, 'h>(life: &ProbedLife<'t, 'h>, probes: &[&'t Probe<'h>]) -> Vec<&'t Probe<'h>> {
     let stretches = probes.split(|probe| life.outcome(probe) == ProbeOutcome::Failure);
     stretches.max_by_key(|stretch| stretch.len()).map(<[_]>::to_vec).unwrap_or_default()
@@ -134,7 +134,7 @@ fn judge_turn(life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>, seen: &mut Seen) {
             seen.fine(cited(turn));
         }
     } else if !carried {
-        let finding = format!("shown as ready after {} of {wanted} successes in a row", longest.len());
+        let finding = format!("shown as ready after only {} of {wanted} successes in a row", longest.len());
         seen.violated(finding, cited(turn));
     }
 }

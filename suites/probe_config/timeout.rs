@@ -1,4 +1,4 @@
-//! The timeout: a probe that has no answer by then is given up, at that time, and one that has it in time is not.
+//! The timeout: the kubelet closes a probe without an answer at that time, and accepts an answer that comes before.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP};
@@ -13,7 +13,7 @@ pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_requests(run, clause, seen, |handler| matches!(handler, Handler::Http { .. }));
 }
 
-/// Calls of gRPC, and connections that nobody takes.
+/// gRPC calls, and connections that no process accepts.
 pub(super) fn tcp_and_grpc(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_requests(run, clause, seen, |handler| matches!(handler, Handler::Grpc { .. }));
     for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
@@ -35,14 +35,14 @@ fn judge_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: impl
     }
 }
 
-/// Where a probe's clock is first seen to run: at its connection, when it made one. Between that and its request, both
-/// sides may have been held up.
+/// The first record of a probe's start: its connection, if it made one. Between that and its request, either side may
+/// have been stalled.
 fn start(life: &ProbedLife<'_, '_>, probe: &Probe<'_>, asked: &Asked<'_>) -> At {
     let connection = life.connection(asked).filter(|_| asked.request.nth == 1);
     connection.map_or_else(|| At::of(probe), At::of)
 }
 
-/// Whether nothing but the probe itself ended the request: the container was not being stopped.
+/// Whether only the probe itself ended the request: the container was not being stopped.
 fn undisturbed(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
     let Some(Completion { at, .. }) = &asked.answer else { return false };
     let stopped = life.stop().is_some_and(|signal| signal.at.at.lo <= at.at.hi);
@@ -75,8 +75,8 @@ fn judge_answer(
     }
 }
 
-/// Whether the target may have worked on after the other side had gone, as an application does: its answer stood in the
-/// queue of a pool of workers, or waited for another service.
+/// Whether the target may have kept working after the client had closed, as an application does: its answer was queued
+/// for a worker, or waited for another service.
 fn works_on(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
     let endpoint = asked.request.endpoint.as_ref();
     let called = life.lines.iter().any(|line| match &line.line.fact {
@@ -90,7 +90,7 @@ fn works_on(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
     called || pooled
 }
 
-/// How long a probe was waited for that had no answer in time.
+/// How long the kubelet waited for a probe without an answer in time.
 fn judge_wait(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -105,9 +105,9 @@ fn judge_wait(
     // of one thread, and what waits for that thread comes after it.
     let dated = life.run.stalled_at(start) <= TO_CONNECT;
     let (what, bound) = match given_up {
-        true if dated => ("to its being given up", most.and_at_least(timeout - TO_CONNECT, formula)),
-        true => ("to its being given up", most),
-        false => ("to an answer that was still taken", most),
+        true if dated => ("until the kubelet closed it", most.and_at_least(timeout - TO_CONNECT, formula)),
+        true => ("until the kubelet closed it", most),
+        false => ("to an answer that the kubelet still accepted", most),
     };
     let quantity = format!("from the arrival of {} {what}", life.words());
     let measured = life.run.measure(quantity, &life.node, start, answered, bound);
@@ -122,7 +122,7 @@ fn judge_wait(
     }
 }
 
-/// A port that takes no connections any more: each probe fails by its timeout, and so the stop signal follows.
+/// A port that no longer accepts connections: each probe fails with a timeout, and the stop signal follows.
 fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some((_, full)) = listening(life).find(|(state, _)| *state == "full") else { return };
     let after = |(state, line): (&str, &Line<'_>)| state != "full" && line.at.at.lo > full.at.at.lo;
@@ -141,7 +141,7 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         (spec.failures - 1) * pace + spec.timeout - clause.tolerance_us("full-port"),
         "(failureThreshold - 1) × periodSeconds + timeoutSeconds - 0.5 s",
     );
-    let quantity = "from a port's taking no more connections to the stop signal";
+    let quantity = "from the moment when a port stopped accepting connections to the stop signal";
     if life.within(seen, quantity, (full, stop), bound) == Some(Fit::Met) {
         seen.facet("mechanism", "tcp");
     }

@@ -1,4 +1,4 @@
-//! The call of a health check: the service that it asks for, its metadata, and its connection.
+//! The call of a health check: its service, its metadata, and its connection.
 
 use probity_model::history::NodeFacts;
 use probity_model::measure::SECOND;
@@ -17,12 +17,12 @@ const CHECK: &str = "/grpc.health.v1.Health/Check";
 const UNITS: [(&str, i64); 5] =
     [("H", 60 * 60 * SECOND), ("M", 60 * SECOND), ("S", SECOND), ("m", SECOND / 1000), ("u", 1)];
 
-/// The service of the spec is asked for; the empty one if it has none.
+/// The request names the service of the spec, or the empty service if there is none.
 pub(super) fn service_is_passed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     passes(run, seen, |_| true);
 }
 
-/// Names joined by a hyphen, as the documentation advises, arrive as they are written.
+/// Names with a hyphen, as the documentation recommends, arrive unchanged.
 pub(super) fn joined_names_pass(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     passes(run, seen, |service| service.contains('-'));
 }
@@ -38,14 +38,14 @@ fn passes(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&str) -> bool) 
             } else if !written.is_empty() && written.iter().all(|of| concerns(of)) {
                 let (of, written) = (life.name(), written.join("` or `"));
                 let finding =
-                    format!("a probe of {of} asked for the service `{service}` instead of `{written}`");
+                    format!("a probe of {of} checked the service `{service}` instead of `{written}`");
                 seen.violated(finding, [asked.id]);
             }
         }
     }
 }
 
-/// The services that a container's checks ask for at a port.
+/// The services that a container's health checks request on a port.
 fn services<'t>(container: &'t ContainerLife<'_>, at: u16) -> impl Iterator<Item = &'t str> {
     container.probes.iter().filter_map(move |probe| match &probe.handler {
         Handler::Grpc { service, port } if port.number == Some(at) => Some(service.as_str()),
@@ -58,7 +58,7 @@ pub(super) fn with_checks<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t,
     run.lives().of_each(&ProbeKind::ALL).only(|life| matches!(life.spec.handler, Handler::Grpc { .. }))
 }
 
-/// The checks of a life that came as requests and can only be of its kind.
+/// The health checks of an instance that arrived as requests and can only be of this kind.
 pub(super) fn asked<'t, 'h>(life: &ProbedLife<'t, 'h>) -> impl Iterator<Item = &'t Asked<'h>> {
     let (attempt, kind) = (life.attempt, life.spec.kind);
     attempt.probes_of(kind).filter_map(|probe| attempt.request(probe))
@@ -81,7 +81,7 @@ pub(super) fn metadata(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The first thing that is wrong with a check.
+/// The first error in a health check.
 fn wrong(asked: &Asked<'_>, kubelet: Option<&NodeFacts>, timeout: i64) -> Option<String> {
     if asked.request.target != CHECK {
         return Some(format!("called {}", asked.request.target));
@@ -92,14 +92,14 @@ fn wrong(asked: &Asked<'_>, kubelet: Option<&NodeFacts>, timeout: i64) -> Option
         Some(format!("`{other}` too"))
     };
     let found = wrong_agent(asked, kubelet).or_else(|| wrong_deadline(asked, timeout)).or_else(strange);
-    found.map(|found| format!("came with {found}"))
+    found.map(|found| format!("arrived with {found}"))
 }
 
 fn version(kubelet: &NodeFacts) -> Option<(u32, u32)> {
     minor(kubelet.kubelet.trim_start_matches('v'))
 }
 
-/// A user agent that is not the kubelet's.
+/// A user agent other than the kubelet's.
 fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String> {
     let agents: Vec<&str> = asked.header("user-agent").collect();
     let fits = |agent: &str| {
@@ -108,7 +108,7 @@ fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String>
         Some(expected.is_none_or(|expected| expected == own) && library.starts_with("grpc-go/"))
     };
     match agents.as_slice() {
-        [] => Some("the user agent none".to_owned()),
+        [] => Some("no user agent".to_owned()),
         [agent] if fits(agent) == Some(true) => None,
         _ => Some(format!("the user agent {}", agents.join(", "))),
     }
@@ -120,7 +120,7 @@ fn wrong_deadline(asked: &Asked<'_>, timeout: i64) -> Option<String> {
     match micros(written) {
         Some(us) if us <= timeout => None,
         Some(_) => Some(format!("a deadline of {written}, which is longer than the timeout")),
-        None => Some(format!("a deadline of {written}, which is no time")),
+        None => Some(format!("the invalid deadline {written}")),
     }
 }
 
@@ -134,7 +134,8 @@ fn micros(written: &str) -> Option<i64> {
     UNITS.iter().find_map(of_unit)
 }
 
-/// Each check has a connection of its own, which is closed after it. It takes two checks of a kind to show it.
+/// Each health check has its own connection, which is closed afterwards. Two health checks of a kind are
+/// needed to show it.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in with_checks(run) {
         let mut previous = None;
@@ -143,7 +144,7 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let nth = asked.request.nth;
             if nth > 1 {
                 let (of, peer) = (life.words(), &connection.accepted.peer);
-                let finding = format!("{of} came as request {nth} of a connection from {peer}");
+                let finding = format!("{of} was request {nth} on a connection from {peer}");
                 seen.violated(finding, [connection.id, asked.id]);
             } else if let Some(before) = previous.replace(asked.id) {
                 seen.fine([before, asked.id]);

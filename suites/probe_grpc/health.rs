@@ -19,22 +19,22 @@ pub(super) fn wrong_service_fails(run: &Timeline<'_>, clause: &Clause, seen: &mu
     judge_checks(run, clause, seen, |_, word, _| NOT_FOUND.contains(&word).then_some(CountsAs::Failure));
 }
 
-/// UNIMPLEMENTED is a failure, and so is a port that speaks no gRPC.
+/// UNIMPLEMENTED is a failure, and so is a port that does not speak gRPC.
 pub(super) fn unimplemented_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_checks(run, clause, seen, |_, word, _| UNIMPLEMENTED.contains(&word).then_some(CountsAs::Failure));
-    listeners_fail(run, clause, seen, "whose port speaks no gRPC", |listener| {
+    listeners_fail(run, clause, seen, "whose port does not speak gRPC", |listener| {
         listener.protocol != Protocol::Grpc && listener.tls.is_none()
     });
 }
 
-/// A port that nobody opened is a failure.
+/// A closed port is a failure.
 pub(super) fn wrong_port_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge_unreachable(run, clause, seen, ("whose port nobody opened", CountsAs::Failure), |probe| {
+    judge_unreachable(run, clause, seen, ("whose port is closed", CountsAs::Failure), |probe| {
         is_check(&probe.spec.handler) && probe.there() == There::Nobody
     });
 }
 
-/// A server that speaks TLS alone is not understood.
+/// A server that only speaks TLS is a failure.
 pub(super) fn plaintext_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     listeners_fail(run, clause, seen, "whose port speaks TLS", |listener| {
         listener.protocol == Protocol::Grpc && listener.tls.is_some()
@@ -52,13 +52,13 @@ pub(super) fn plaintext_only(run: &Timeline<'_>, clause: &Clause, seen: &mut See
             tls.error.is_none().then_some([connection.id, *id])
         });
         if let Some(events) = secured {
-            let finding = format!("the {} probe of {} came over TLS", spec.kind.word(), container.name);
+            let finding = format!("the {} probe of {} used TLS", spec.kind.word(), container.name);
             seen.violated(finding, events);
         }
     }
 }
 
-/// Checks of all three kinds work beside one another on one port.
+/// Health checks of all three kinds work on the same port.
 pub(super) fn three_kinds_at_one_port(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_checks(run, clause, seen, |container, _, serving| {
         has_all_three(container).then_some(by_serving(serving))
@@ -79,7 +79,7 @@ fn is_check(handler: &Handler) -> bool {
     matches!(handler, Handler::Grpc { .. })
 }
 
-/// Judges the checks that fail because the listener at their port is such a one.
+/// Judges the health checks that fail because of the kind of listener on their port.
 fn listeners_fail(
     run: &Timeline<'_>,
     clause: &Clause,

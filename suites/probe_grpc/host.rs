@@ -17,7 +17,7 @@ pub(super) fn is_the_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             let (of, address) = (life.words(), connection.address());
             let (expected, named) = (format!("{host}:{port}"), asked.header(":authority").next());
             if address != ip {
-                let finding = format!("{of} came to {address} instead of {ip}");
+                let finding = format!("{of} arrived at {address} instead of {ip}");
                 seen.violated(finding, [connection.id, asked.id]);
             } else if named != Some(expected.as_str()) {
                 let named = named.unwrap_or("nobody");

@@ -1,4 +1,4 @@
-//! Bodies, and what an answer means: how much of it is read, what counts as a failure, and what events report of it.
+//! Bodies and the meaning of answers: how much the kubelet reads, what counts as a failure, and what events report.
 
 mod failure_event;
 mod limit;
@@ -21,7 +21,8 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.refused-fails", judge: no_answer_is_a_failure },
 ];
 
-/// What the target did instead of an answer: each way is a run of its own, since one can be taken for a success alone.
+/// What the target did instead of an answer: each kind is judged separately, because only one of them may count as a
+/// success.
 fn instead<'h>(course: &Exchanges<'_, 'h>, exchange: &Exchange<'_, 'h>) -> Option<&'h str> {
     let Some(last) = exchange.last() else {
         let connection = course.connections.iter().find(|connection| connection.id == exchange.id)?;
@@ -39,7 +40,7 @@ fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             nothing.then(|| instead(&course, exchange)).flatten()
         });
         for (instead, range) in unanswered {
-            let what = format!("got no answer that is HTTP (`{instead}`)");
+            let what = format!("got an answer that is not HTTP (`{instead}`)");
             let known = seen.count_fine();
             reaction.decide(&range, CountsAs::Failure, &what, seen);
             if seen.count_fine() > known {

@@ -1,7 +1,7 @@
-//! What HTTP probes carry: the headers that they have by themselves, and those that a spec adds, replaces or removes.
+//! The headers of HTTP probes: the default ones, and those that a spec adds, replaces or removes.
 //!
-//! Names compare without regard to case, as HTTP has it: kubelets write them in their usual spelling. Each request is
-//! judged, not the first alone.
+//! Names are compared case-insensitively, as in HTTP: kubelets use the canonical spelling. Each request is judged,
+//! not only the first.
 
 mod custom;
 mod own;

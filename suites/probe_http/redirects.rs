@@ -1,4 +1,4 @@
-//! Redirects: which are followed, how far, and what becomes of the others.
+//! Redirects: which of them are followed, how far, and how the others count.
 
 mod elsewhere;
 mod followed;

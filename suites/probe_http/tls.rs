@@ -1,7 +1,7 @@
-//! HTTPS probes: whom they trust, what they offer, and what they do where TLS cannot be spoken.
+//! HTTPS probes: which certificates they accept, what they offer, and what they do if TLS is not available.
 //!
-//! Which protocols a target offers, and whether it asks for a certificate, is in its plan, which is in the pod's spec. A pod
-//! without a plan is judged by what was agreed on alone.
+//! Which protocols a target offers, and whether it asks for a certificate, is in its plan, which is in the pod's spec.
+//! A pod without a plan is judged only by the negotiated protocol.
 
 use probity_model::timeline::{Connection, Handler, ProbeKind};
 use probity_model::verdict::Doubt;
@@ -17,7 +17,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.https-wire-details", judge: wire_details },
 ];
 
-/// The alerts by which a client rejects a certificate (RFC 8446, section 6.2).
+/// The alerts with which a client rejects a certificate (RFC 8446, section 6.2).
 const ALERTS: [&str; 6] = [
     "BadCertificate",
     "UnsupportedCertificate",
@@ -39,7 +39,7 @@ fn certificates_are_not_verified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
             let Some((id, tls)) = connection.tls else { continue };
             let alert = tls.error.as_deref().filter(|error| ALERTS.iter().any(|alert| error.contains(alert)));
             if let Some(error) = alert {
-                let finding = format!("{} broke the handshake off: {error}", get.words());
+                let finding = format!("{} aborted the handshake: {error}", get.words());
                 seen.violated(finding, [connection.id, id]);
             }
         }
@@ -51,7 +51,7 @@ fn certificates_are_not_verified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
     }
 }
 
-/// HTTP/2 where the server offers it, no client certificate, and nothing at all where TLS cannot be agreed on.
+/// HTTP/2 if the server offers it, no client certificate, and no request if TLS cannot be negotiated.
 fn wire_details(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in https_arrivals(run) {
         agreed_on(&arrival, seen);
@@ -70,15 +70,15 @@ fn wire_details(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What the handshake agreed on, and what was spoken then.
+/// The protocol that the handshake negotiated, and the protocol that was used.
 fn agreed_on(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
     let (hit, words) = (&arrival.hit, arrival.get.words());
     let Some((tls_id, tls)) = hit.connection.tls else {
         if !hit.attempt.holes.is_empty() {
-            let why = format!("{words} came without a word of TLS, but lines of the target are missing");
+            let why = format!("{words} arrived without TLS, but the target's record is incomplete");
             return seen.doubt(Doubt::WitnessMissing, why, [hit.asked.id]);
         }
-        let finding = format!("{words} has the scheme HTTPS, and came without TLS");
+        let finding = format!("{words} has the scheme HTTPS, but did not use TLS");
         return seen.violated(finding, [hit.connection.id, hit.asked.id]);
     };
     let offers_http2 = listener(&arrival.get).and_then(|listener| listener.tls).is_some_and(|tls| {
@@ -86,15 +86,15 @@ fn agreed_on(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
     });
     let finding = match (tls.alpn.as_deref(), hit.asked.request.protocol.as_str()) {
         (Some("h2"), "HTTP/2") => None,
-        (Some("h2"), spoken) => Some(format!("{words} agreed on h2, and spoke {spoken}")),
-        (_, "HTTP/2") => Some(format!("{words} spoke HTTP/2 without having agreed on it")),
-        _ if offers_http2 => Some(format!("{words} did not agree on h2, which was offered")),
+        (Some("h2"), spoken) => Some(format!("{words} negotiated h2, but used {spoken}")),
+        (_, "HTTP/2") => Some(format!("{words} used HTTP/2 without negotiating it")),
+        _ if offers_http2 => Some(format!("{words} did not negotiate h2, although the target offered it")),
         _ => None,
     };
     seen.check(finding.is_none(), || finding.unwrap_or_default(), [tls_id, hit.asked.id]);
 }
 
-/// Connections come and end before any request; the probe never counts as a success.
+/// Connections arrive and close before any request; the probe never counts as a success.
 fn is_turned_away(get: &Get<'_, '_>, seen: &mut Seen) {
     for connection in connections(get).filter(|connection| connection.requests == 0) {
         let spoke = connection.closed.as_ref().filter(|closed| closed.received > 0);
@@ -107,7 +107,7 @@ fn is_turned_away(get: &Get<'_, '_>, seen: &mut Seen) {
     let readiness = get.spec.kind == ProbeKind::Readiness;
     let success = counted_as_success(get.pod, get.container, get.spec.kind).filter(|_| readiness);
     if let Some(shown) = success {
-        let finding = format!("{} succeeded where TLS cannot be spoken with it", get.words());
+        let finding = format!("{} succeeded although the target refuses TLS", get.words());
         seen.violated(finding, [shown]);
     }
 }

@@ -1,4 +1,4 @@
-//! Where probes over HTTP and TCP go by default: the pod's own address.
+//! The default destination of HTTP and TCP probes: the pod's own address.
 
 use std::net::IpAddr;
 
@@ -19,12 +19,12 @@ pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         if has_ip(arrival.get.pod, ip) {
             seen.fine([connection.id]);
         } else if arrival.get.pod.ip().is_some() {
-            let finding = format!("{} has no host, and came to {ip}", arrival.get.words());
+            let finding = format!("{} has no host, but arrived at {ip}", arrival.get.words());
             seen.violated(finding, [connection.id]);
         }
     }
     tcp_comes_to_the_pod(run, seen);
-    let why = ("whose port listens to the loopback alone", CountsAs::Failure);
+    let why = ("whose port listens on the loopback address only", CountsAs::Failure);
     judge_unreachable(run, clause, seen, why, |probe| {
         let by_address = matches!(probe.spec.handler, Handler::Http { .. } | Handler::Tcp { .. });
         by_address && listens_to_loopback(probe) && probe.there() == There::Nobody

@@ -1,4 +1,4 @@
-//! What counts before a probe has ever run: not ready, alive, not started.
+//! The state before the first probe: not ready, alive, not started.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{Probe, ProbeKind, ProbedLife};
@@ -33,7 +33,7 @@ fn is_unproven(life: &ProbedLife<'_, '_>, first: &Probe<'_>, word: &str, seen: &
         };
         if proven == Some(true) {
             let (of, kind) = (life.name(), life.spec.kind.word());
-            let finding = format!("{of} is shown as {word} before the first {kind} probe");
+            let finding = format!("the status showed {of} as {word} before the first {kind} probe");
             seen.violated(finding, [revision.id, first.id]);
         } else if proven == Some(false) {
             seen.fine([revision.id, first.id]);
@@ -41,7 +41,7 @@ fn is_unproven(life: &ProbedLife<'_, '_>, first: &Probe<'_>, word: &str, seen: &
     }
 }
 
-/// Until the first liveness probe, the container is not killed for one.
+/// Until the first liveness probe, the container is not killed because of one.
 fn is_spared(life: &ProbedLife<'_, '_>, first: &Probe<'_>, seen: &mut Seen) {
     let mut killings =
         life.pod.events.iter().filter(|event| {
@@ -50,7 +50,8 @@ fn is_spared(life: &ProbedLife<'_, '_>, first: &Probe<'_>, seen: &mut Seen) {
     let killing = killings
         .find(|event| event.message.contains("failed liveness probe") && before(life, &event.at, first));
     if let Some(killing) = killing.filter(|_| life.number == 0) {
-        let finding = format!("{} was killed for its liveness probe before the first of them", life.name());
+        let finding =
+            format!("{} was killed because of its liveness probe before the first one arrived", life.name());
         seen.violated(finding, [killing.id, first.id]);
     } else if before(life, &life.began, first) {
         seen.fine([life.began.id, first.id]);

@@ -1,4 +1,4 @@
-//! Commands as probes: the exit status alone decides, within the timeout, inside the container.
+//! Commands as probes: only the exit status decides, within the timeout, inside the container.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,13 @@ const SHARED: [&str; 5] = ["pid", "net", "mnt", "uts", "ipc"];
 /// The names of the target's program in its image.
 const PROGRAMS: [&str; 3] = ["agnhost-rs", "agnhost", "agnhost-2"];
 
-/// A command that ends with 0 is a success, and with anything else a failure.
+/// A command that exits with 0 is a success, and with any other status a failure.
 pub(super) fn exit_zero(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_others(run) {
         answers.judge(clause, seen, |exchange| match answers.exit(exchange)? {
             // A child that is left behind can hold the command's output open, and then the runtime waits for it.
             (0, Some(false)) => Some((CountsAs::Success, "ended with status 0".to_owned())),
-            (1.., Some(false) | None) => {
-                Some((CountsAs::Failure, "ended with another status than 0".to_owned()))
-            }
+            (1.., Some(false) | None) => Some((CountsAs::Failure, "exited with a nonzero status".to_owned())),
             _ => None,
         });
     }
@@ -45,7 +43,7 @@ pub(super) fn timeout_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// A command that is too late is not left running: the runtime ends it.
+/// A command that exceeds the timeout does not keep running: the runtime kills it.
 fn judge_given_up(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     for command in life.probes.iter().filter_map(|probe| life.command(probe)) {
         let Some(ended) = command.ended.as_ref().filter(|ended| ended.exit.is_none()) else { continue };
@@ -55,7 +53,7 @@ fn judge_given_up(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let formula = format!("timeoutSeconds + {} for the runtime", seconds(TO_END_A_COMMAND));
         let bound = Bound::at_most(life.spec.timeout + TO_END_A_COMMAND, formula);
         let (kind, of) = (life.spec.kind.word(), life.name());
-        let quantity = format!("how long a {kind} command of {of} ran until it was ended");
+        let quantity = format!("how long a {kind} command of {of} ran before it was killed");
         match life.run.measure(quantity, &life.node, command, ended, bound) {
             Some(measured) if measured.fit() == Fit::Met => seen.note(measured),
             Some(measured) => seen.measure(measured),
@@ -64,18 +62,18 @@ fn judge_given_up(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A command that fails is a failure, though it leaves a child behind.
+/// A command that fails is a failure, even if it leaves a child process behind.
 pub(super) fn fork_then_exit_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_others(run) {
         answers.judge(clause, seen, |exchange| {
             let failed = matches!(answers.exit(exchange)?, (1.., Some(true)));
-            let words = "left a child behind and ended with another status than 0";
+            let words = "left a child behind and exited with a nonzero status";
             failed.then(|| (CountsAs::Failure, words.to_owned()))
         });
     }
 }
 
-/// A command that does not exist is an error, which counts for nothing.
+/// A command that does not exist is an error, which has no effect.
 pub(super) fn spawn_error_not_counted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
 }
@@ -88,8 +86,8 @@ pub(super) fn has_no_command(probe: &UnreachableProbe<'_, '_>) -> bool {
     probe.container.plan().is_some() && program.is_some_and(unknown)
 }
 
-/// A command runs in the namespaces of its container. Only a target that writes down its own shows it; the host name alone
-/// can only refute it.
+/// A command runs in the namespaces of its container. Only a target that records its own namespaces shows it; the host
+/// name can only refute it.
 pub(super) fn runs_inside(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.lives() {
         for command in life.probes.iter().filter_map(|probe| life.command(probe)) {
@@ -106,7 +104,7 @@ fn compare(life: &Life<'_, '_>, command: &Executed<'_>, seen: &mut Seen) {
     });
     if let Some((id, host)) = host.filter(|(_, host)| !inside.host.is_empty() && inside.host != *host) {
         let finding =
-            format!("a command of {of} sees the host name {}, and its container {host}", inside.host);
+            format!("a command of {of} sees the host name {}, but its container sees {host}", inside.host);
         seen.violated(finding, [id, command.id]);
     }
     let Some((line, dump)) = life.lines.iter().find_map(dump) else { return };
@@ -119,7 +117,7 @@ fn compare(life: &Life<'_, '_>, command: &Executed<'_>, seen: &mut Seen) {
     }
 }
 
-/// What the container looks like from inside, as its first process wrote it down.
+/// The container's view from inside, recorded by its first process.
 fn dump<'t, 'h>(line: &'t Line<'h>) -> Option<(&'t Line<'h>, &'h Dump)> {
     match &line.line.fact {
         Fact::Dump(dump) => Some((line, dump)),

@@ -9,7 +9,8 @@ use crate::reading::http::exchange::HttpOutcome;
 use crate::reading::http::reaction::CountsAs;
 use crate::reading::wrong_protocol::judge_wrong_protocol;
 
-/// A status from 200 to 399 is a success, and any above a failure. Redirects count if they are not to be followed.
+/// A status from 200 to 399 is a success, and any higher status is a failure. Redirects count if they are not
+/// followed.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_http(run) {
         answers.judge(clause, seen, |exchange| {
@@ -38,7 +39,7 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (hit, gets) in strays(run) {
         if gets.iter().all(|get| is_plain(get.path)) {
             let words: Vec<String> = gets.iter().map(Get::words).collect();
-            let finding = format!("{} asked for {}", words.join(", or "), hit.asked.request.target);
+            let finding = format!("{} requested {}", words.join(", or "), hit.asked.request.target);
             seen.violated(finding, [hit.asked.id]);
         }
     }
@@ -56,12 +57,12 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a path goes on the wire as it is written: others are escaped, or lose their fragment.
+/// Whether a path is sent unchanged: other paths are escaped, or lose their fragment.
 fn is_plain(path: &str) -> bool {
     !path.starts_with("//") && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&".contains(&c))
 }
 
-/// Whether a kubelet's prober sent an HTTP request that is no GET.
+/// Whether a kubelet's prober sent an HTTP request other than GET.
 fn is_other_method(asked: &Asked<'_>) -> bool {
     let http = asked.request.service.is_none() && !asked.followed();
     asked.from_prober() && http && asked.request.method != "GET"

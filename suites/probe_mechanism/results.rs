@@ -1,4 +1,4 @@
-//! What results do by themselves: a success nothing, and an error nothing either.
+//! The effects of single results: a success and an error have none.
 
 use std::ops::Range;
 
@@ -37,8 +37,8 @@ fn passed(answers: &Answers<'_, '_>, exchange: &Exchange<'_, '_>) -> bool {
     }
 }
 
-/// While probes pass without a pause, no failure of theirs is recorded: what is heard after the first of them and the
-/// clause's slack can only be about them.
+/// While probes pass without a pause, no event reports a failure: an event after the first of them and the clause's
+/// slack can only be about them.
 fn no_failure_is_recorded(
     clause: &Clause,
     course: &Exchanges<'_, '_>,
@@ -60,7 +60,7 @@ fn no_failure_is_recorded(
     };
     let Some(event) = course.pod.events.iter().find(fits) else { return };
     let finding =
-        format!("every {kind} probe of {name} passed, and one was recorded as failed: {}", event.message);
+        format!("every {kind} probe of {name} passed, but an event reports a failure: {}", event.message);
     let events = [first.id, event.id, last.id];
     // The target never saw a probe that timed out on its way.
     let reaction = Reaction::new(course.run, clause, course);
@@ -72,7 +72,7 @@ fn no_failure_is_recorded(
     }
 }
 
-/// Whether two probes are so far apart that one may have been lost between them.
+/// Whether the gap between two probes is so long that one may have been lost.
 fn missed_one(pair: &[Exchange<'_, '_>], period: i64) -> bool {
     let [one, next] = pair else { return false };
     next.at.at.hi - one.at.at.lo > ONE_MISSED.of(period)
@@ -96,7 +96,7 @@ pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen:
     }
 }
 
-/// Bodies that break off are errors: the state that was there stays, and probes go on.
+/// Truncated bodies are errors: the state does not change, and probes continue.
 fn keeps_the_state(clause: &Clause, course: &Exchanges<'_, '_>, range: &Range<usize>, seen: &mut Seen) {
     let reaction = Reaction::new(course.run, clause, course);
     let Some(taken) = reaction.taken(range, seen) else { return };
@@ -106,16 +106,20 @@ fn keeps_the_state(clause: &Clause, course: &Exchanges<'_, '_>, range: &Range<us
         let untouched = Some(range).filter(|_| !course.run.node_was_touched());
         if let Some((_, taken)) = untouched.and_then(|of| reaction.without_excuse(of, CountsAs::Nothing)) {
             let word = if taken.failure { "failures" } else { "successes" };
-            seen.violated(format!("{of} broke off, and were taken for {word}"), events);
+            seen.violated(format!("{of} were interrupted, and counted as {word}"), events);
         } else {
-            seen.doubt(Doubt::Ambiguous, format!("{of} broke off, and the node was busy meanwhile"), events);
+            seen.doubt(
+                Doubt::Ambiguous,
+                format!("{of} were interrupted, but the node was busy at the time"),
+                events,
+            );
         }
     } else if !taken.failure || outlives(course.spec, range.len()) {
         seen.fine(events);
     }
 }
 
-/// Whether so many probes came that failures would have had their effect.
+/// Whether enough probes arrived for failures to have their effect.
 fn outlives(probe: &ProbeSpec, probes: usize) -> bool {
     let many = i64::try_from(probes).unwrap_or(i64::MAX);
     probe.kind != ProbeKind::Readiness && many > probe.failures

@@ -1,4 +1,4 @@
-//! TCP probes as a mechanism: who can connect has succeeded, whatever comes after.
+//! TCP probes as a mechanism: a connection is a success, whatever follows.
 
 use probity_model::timeline::{Asked, Connection, Handler, ProbeAnswer, Through};
 use probity_model::{Clause, Seen, Timeline};
@@ -23,7 +23,7 @@ fn opened<'h>(answers: &Answers<'_, 'h>, exchange: &Exchange<'_, '_>) -> Option<
     }
 }
 
-/// A connection that opens is a success, and one that is refused a failure.
+/// A connection that opens is a success; one that is refused is a failure.
 pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in tcp(run) {
         answers.judge(clause, seen, |exchange| {
@@ -31,7 +31,7 @@ pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         });
         refusals_fail(clause, &answers.course, seen);
     }
-    let why = ("whose port nobody opened", CountsAs::Failure);
+    let why = ("whose port is closed", CountsAs::Failure);
     judge_unreachable(run, clause, seen, why, |probe| {
         matches!(probe.spec.handler, Handler::Tcp { .. }) && probe.there() == There::Nobody
     });
@@ -42,12 +42,12 @@ pub(super) fn closing_at_once_is_healthy(run: &Timeline<'_>, clause: &Clause, se
     for answers in tcp(run) {
         answers.judge(clause, seen, |exchange| {
             let closed = opened(&answers, exchange)? == "close";
-            closed.then(|| (CountsAs::Success, "were closed at once".to_owned()))
+            closed.then(|| (CountsAs::Success, "were closed immediately".to_owned()))
         });
     }
 }
 
-/// Connections are successes while whoever asks on the same port for more gets an error, or nothing.
+/// Connections are successes even while requests on the same port get an error or no answer.
 pub(super) fn blind_to_the_application(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in tcp(run) {
         let life = &answers.course;

@@ -1,4 +1,4 @@
-//! Where TCP probes go: the pod's address, unless `host` says otherwise; and that a Service's name is no such host.
+//! Where TCP probes go: the pod's address, unless `host` is set; and that a Service's name does not work as `host`.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     tcp_comes_to_the_pod(run, seen);
 }
 
-/// The name of a Service leads nowhere from a node, so such a probe fails.
+/// A node cannot resolve the name of a Service, so such a probe fails.
 pub(super) fn service_name_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let why = ("whose host is the name of a Service", CountsAs::Failure);
     judge_unreachable(run, clause, seen, why, |probe| match &probe.spec.handler {
@@ -29,7 +29,7 @@ pub(super) fn service_name_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut
     });
 }
 
-/// Whether a host is a name that only the cluster's DNS can know.
+/// Whether a host is a name that only the cluster's DNS can resolve.
 fn names_a_service(host: &str) -> bool {
     let host = host.trim_end_matches('.');
     host.parse::<IpAddr>().is_err() && (host.ends_with(".svc") || host.ends_with(".svc.cluster.local"))

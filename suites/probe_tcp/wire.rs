@@ -1,4 +1,4 @@
-//! What TCP probes leave on the wire, and the forms of their port.
+//! What TCP probes send, and the forms of their port.
 
 use probity_model::measure::Bound;
 use probity_model::timeline::{Completion, Connection, Handler, ProbeKind, ProbedLife, Through};
@@ -7,7 +7,7 @@ use probity_script::witness::{Closed, Ending};
 
 use crate::reading::unvisited::must_be_visited;
 
-/// A probe says nothing, and closes its connection at once.
+/// A probe sends nothing and closes its connection immediately.
 pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().of_each(&ProbeKind::ALL).only(has_the_port_alone) {
         let mine = life.probes.iter().filter(|probe| probe.is(life.spec.kind));

@@ -1,4 +1,4 @@
-//! Endpoints and traffic: what readiness and deletion do to a pod's place in its services.
+//! Endpoints and traffic: how readiness and deletion affect a pod's endpoints in its Services.
 //!
 //! Slices are judged after the API itself showed the pod's change, traffic by the requests of our own clients that a
 //! target saw arrive through a service's address.

@@ -1,7 +1,7 @@
-//! The readiness probe: whether a container is fit to serve, for as long as it lives.
+//! The readiness probe: whether a container can serve, for its whole lifetime.
 //!
-//! Most of these judges hold two records against each other: what the target answered, and what the API showed after
-//! it. Neither alone would do: the one does not know what became of an answer, the other not what was asked.
+//! Most of these judges compare two records: what the target answered, and what the API showed afterwards. Neither
+//! is enough alone: the first does not show the effect of an answer, and the second does not show the probe.
 
 mod duty;
 mod follows;

@@ -1,4 +1,4 @@
-//! What one probe means for the pod as a whole, and for the other probes of its container.
+//! How one probe affects the pod as a whole, and the other probes of its container.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::Did;
@@ -32,7 +32,7 @@ fn ready_iff_all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             let unready: Vec<&str> = counted.iter().copied().filter(|name| !ready(revision, name)).collect();
             let says = (revision.is("ContainersReady"), revision.is("Ready"));
             if !unready.is_empty() && (says.0 == Some(true) || says.1 == Some(true)) {
-                let finding = format!("the pod is ready though `{}` is not", unready.join("`, `"));
+                let finding = format!("the pod is ready although `{}` is not", unready.join("`, `"));
                 seen.violated(finding, [revision.id]);
             } else if counted.len() > 1 && unready.len() < counted.len() && says == (Some(false), Some(false))
             {
@@ -67,8 +67,8 @@ fn ready(revision: &Revision<'_>, name: &str) -> bool {
     revision.container(name).is_some_and(|seen| seen.ready)
 }
 
-/// Once all containers of a running pod are ready, `ContainersReady` does not stay behind for longer than the slack, nor does
-/// `Ready` where the pod has no gates of its own.
+/// Once all containers of a running pod are ready, `ContainersReady` follows within the slack, and so does `Ready` if
+/// the pod has no readiness gates.
 fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod: &PodLife<'_>) {
     let every = |revision: &Revision<'_>| {
         pod.containers.iter().all(|container| match container.kind {
@@ -95,15 +95,15 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
         let noise = run.noise_between(&pod.node, &first.at, &Stamp::harness(until));
         if until - first.at.at.hi - noise > clause.slack_us() {
             let late = seconds(until - first.at.at.hi);
-            let finding = format!("all containers were ready, and the pod was not ready for {late} more");
+            let finding = format!("all containers were ready, but the pod was not ready for another {late}");
             let next = rest.peek().map(|next| next.id).or_else(|| run.last_event());
             seen.violated(finding, [Some(first.id), next].into_iter().flatten());
         }
     }
 }
 
-/// Whether a revision is of a pod whose `activeDeadlineSeconds` may be over: it has failed, and is shown as not ready while its
-/// containers still end. Of that the clause does not speak.
+/// Whether the `activeDeadlineSeconds` of a revision's pod may be over: it has failed, and is shown as not ready while
+/// its containers terminate. The clause does not cover this.
 fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     let Some(deadline) = pod.spec.get("activeDeadlineSeconds").and_then(Value::as_i64) else { return false };
     let first = pod.created.map(|(id, _)| id).or_else(|| pod.revisions.first().map(|first| first.id));
@@ -131,7 +131,7 @@ fn unready_before_killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// When a container is not ready at the latest, counted from the first failure of either probe.
+/// The latest time at which a container becomes not ready, counted from the first failure of either probe.
 fn unready_after(spec: &ProbeSpec) -> i64 {
     spec.failures * spec.period + spec.timeout
 }
@@ -175,8 +175,8 @@ fn seen_before(
     }
 }
 
-/// The container was stopped before anyone saw it unready. Ready=False was due, or the stop came too early: a busy node
-/// can excuse the one by its delays, and not the other.
+/// The container was stopped before it was shown as not ready. Ready=False was due, or the stop came too early: a busy
+/// node can excuse the first, but not the second.
 fn never_shown(seen: &mut Seen, life: &ProbedLife<'_, '_>, first: &Probe<'_>, stop: &Line<'_>, most: i64) {
     let lived = stop.at.at.lo - first.at.at.hi;
     let noise = life.noise(&first.at, &stop.at);

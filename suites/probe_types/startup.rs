@@ -1,4 +1,5 @@
-//! The startup probe: it holds the other two back until it has succeeded once, and kills a container that never starts.
+//! The startup probe: it delays the other two until it has succeeded once, and causes a kill of a container that never
+//! starts.
 
 mod failure;
 mod gate;

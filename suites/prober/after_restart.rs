@@ -1,7 +1,7 @@
-//! After a restart of the kubelet: what it must not give, and what must go on, whatever a container was at just then.
+//! After a kubelet restart: which results must not appear, and what must continue, whatever state a container was in.
 //!
-//! What a kubelet knew of its probes is lost, and it begins again with what the API and the runtime show. So a result of
-//! before counts for nothing, and everything else goes on: probes, kills, back-offs, and the count of lives.
+//! A restarted kubelet loses the state of its probes, and starts with what the API and the runtime show. So earlier
+//! results do not count, and everything else continues: probes, kills, back-offs, and restart counts.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, seconds};
@@ -30,7 +30,7 @@ struct Outlived<'t, 'h> {
     container: &'t ContainerLife<'h>,
 }
 
-/// The containers that were there when their kubelet was restarted, and not about to go.
+/// The containers that existed when their kubelet restarted, and were not being deleted.
 fn outlived<'t, 'h>(run: &'t Timeline<'h>, restart: &'t Restart<'h>) -> Vec<Outlived<'t, 'h>> {
     let there = run.containers().filter(|(pod, container)| {
         pod.node == restart.node && container.stays() && run.before_deletion(pod, &restart.began)
@@ -46,7 +46,7 @@ impl<'t, 'h> Outlived<'t, 'h> {
         Some((last, last.container(&self.container.name)?))
     }
 
-    /// The life in which the restart fell.
+    /// The instance during which the restart took place.
     fn life(&self) -> Option<Life<'t, 'h>> {
         let began = |attempt: &&Attempt<'_>| self.run.before(&attempt.began, &self.restart.began);
         let attempt = self.container.attempts.iter().rfind(began)?;
@@ -54,7 +54,7 @@ impl<'t, 'h> Outlived<'t, 'h> {
     }
 }
 
-/// Nothing that was not ready, or not started, is so by the restart alone.
+/// The restart alone makes nothing ready or started.
 fn nothing_is_gained(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for of in outlived(run, restart) {
@@ -99,7 +99,7 @@ fn judge_gain<'h>(
         }
         (Some(gained), None) if life.holes.is_empty() => {
             let finding = format!(
-                "{} was shown as {word} after a restart of its kubelet, and no probe of it succeeded",
+                "the status showed {} as {word} after a kubelet restart, although none of its probes had succeeded",
                 life.name()
             );
             let events = [before.id, restart.began.id, gained.id];
@@ -118,7 +118,7 @@ fn judge_gain<'h>(
     }
 }
 
-/// Each probe of a container that runs comes again.
+/// All probes of a running container resume.
 fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for of in outlived(run, restart) {
@@ -144,14 +144,14 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the kubelet takes the container for started since it was restarted: then no startup probe is due, and how it came
-/// to be started is what `nothing-gained` speaks of.
+/// Whether the restarted kubelet considers the container started: then no startup probe is due, and `nothing-gained`
+/// covers how it became started.
 fn taken_for_started(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> bool {
     let started = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.started == Some(true);
     life.spec.kind == ProbeKind::Startup && life.first_shown(&restart.began, started).is_some()
 }
 
-/// Whether a probe came by then that was no failure.
+/// Whether a probe other than a failure arrived by then.
 fn passed_by(life: &ProbedLife<'_, '_>, by: &Stamp) -> bool {
     let mut early = life.probes.iter().copied().filter(|probe| !life.run.before(by, &probe.at));
     early.any(|probe| life.outcome(probe) != ProbeOutcome::Failure)
@@ -163,7 +163,7 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
     let over = At::new(restart.began.id, restart.over.clone());
     let first = life.probes_of(spec.kind).find(|probe| life.run.before(&over, &probe.at));
     if let Some(first) = first {
-        let quantity = format!("from the restart of the kubelet to the next {} probe", spec.kind.word());
+        let quantity = format!("from the kubelet restart to the next {} probe", spec.kind.word());
         life.within(
             seen,
             quantity,
@@ -176,7 +176,7 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
         && !taken_for_started(life, restart)
     {
         let finding = format!(
-            "no {} probe of {} came within {} of a restart of its kubelet",
+            "no {} probe of {} arrived within {} of the kubelet restart",
             spec.kind.word(),
             life.name(),
             seconds(most)
@@ -185,7 +185,7 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
     }
 }
 
-/// A container whose liveness probe goes on failing is stopped, though the failures of before are forgotten.
+/// A container whose liveness probe keeps failing is stopped, although the earlier failures are forgotten.
 fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for life in outlived(run, restart).iter().filter_map(|of| of.life()?.probed(ProbeKind::Liveness)) {
@@ -202,7 +202,7 @@ fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A container that ended while its kubelet was away is started again, and the end counts once.
+/// A container that terminated while its kubelet was down is started again, and this counts as one restart.
 fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for of in outlived(run, restart) {
@@ -224,7 +224,7 @@ fn judge_next_life(clause: &Clause, life: &Life<'_, '_>, ended: &At, restart: &R
     let Some(next) = life.next() else {
         if life.lives_again().is_none() && life.watched_for(&restart.over, allowed) {
             let finding = format!(
-                "a container that ended while its kubelet was restarted was not started again within {}",
+                "a container that terminated during a kubelet restart was not started again within {}",
                 seconds(allowed)
             );
             seen.violated(finding, [restart.began.id, ended.id]);
@@ -239,12 +239,12 @@ fn judge_next_life(clause: &Clause, life: &Life<'_, '_>, ended: &At, restart: &R
         seen.fine(events);
     } else {
         let finding =
-            format!("life {} of a container is shown with {} restarts", next.number + 1, status.restarts);
+            format!("instance {} of a container is shown with {} restarts", next.number + 1, status.restarts);
         seen.violated(finding, events);
     }
 }
 
-/// The first revision after an instant that shows the container running, if it is still this life.
+/// The first revision after a given time that shows the container as running, if it is still this instance.
 fn run_shows<'t, 'h>(life: &Life<'t, 'h>, from: &Stamp) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
     let over = life.ended.as_ref().map(|ended| ended.stamp.clone());
     let shown = life.pod.revisions.iter().rfind(|revision| {

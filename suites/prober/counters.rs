@@ -1,7 +1,7 @@
-//! Counters: what a kubelet says about its own probes, compared with what the target saw.
+//! Counters: what a kubelet reports about its own probes, compared with the target's record.
 //!
-//! A reading took place somewhere between its request and its answer, and a probe counts when its result is there. So a
-//! count is known as an interval: what surely fell between two readings at least, and what can have done so at most.
+//! A reading took place between its request and its response, and a probe counts when it has a result. So a count is an
+//! interval: from the probes that certainly fell between two readings to those that can have done so.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, ProbeCount};
@@ -64,7 +64,7 @@ struct CountedProbe<'t, 'h> {
     spec: &'t ProbeSpec,
 }
 
-/// Between two readings each counter rises by the number of probes that the target saw.
+/// Between two readings each counter grows by the number of probes that the target recorded.
 fn counters_agree(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -91,7 +91,7 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
             .filter_map(move |attempt| Life { run, pod, container, attempt }.probed(kind))
     }
 
-    /// Whether every probe leaves a trace, and can be told from all others.
+    /// Whether every probe leaves a record, and can be distinguished from all others.
     fn is_known(&self) -> bool {
         let port = self.spec.handler.port();
         self.pod.sees(&self.container.name, self.spec)
@@ -128,16 +128,19 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
         if perhaps == 0 && rise == 0 {
             return;
         }
-        let quantity =
-            format!("rise of {result} {} probes of {}", self.spec.kind.word(), self.container.name);
-        let bound = Bound::at_most(perhaps, "what the target can have seen")
-            .and_at_least(surely, "what the target surely saw");
+        let quantity = format!(
+            "growth of the counter of {result} {} probes of {}",
+            self.spec.kind.word(),
+            self.container.name
+        );
+        let bound = Bound::at_most(perhaps, "the most that the target can have received")
+            .and_at_least(surely, "the fewest that the target must have received");
         let observed = Interval::point(rise);
         seen.measure(Measurement { observed, ..Measurement::count(quantity, 0, bound, events) });
     }
 }
 
-/// Once a pod has been gone for longer than the slack, its kubelet has no counters of it.
+/// When a pod has been removed for longer than the slack, its kubelet has no counters for it.
 fn counters_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let readings = readings(run);
     for pod in &run.pods {
@@ -151,7 +154,7 @@ fn counters_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             match reading.of_pod(pod).count() {
                 0 => seen.fine([had.id, gone.id, reading.id]),
                 left => {
-                    let finding = format!("{left} counters of probes were left of a pod that was gone");
+                    let finding = format!("{left} probe counters remained for a pod that no longer exists");
                     seen.violated(finding, [gone.id, reading.id]);
                 }
             }

@@ -1,4 +1,4 @@
-//! The end of a pod: which probes stop with it, and that none of them restarts a container.
+//! The end of a pod: which probes stop, and that none of them restarts a container.
 
 use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::PERIODS_TO_COME;
@@ -31,8 +31,8 @@ fn stopped_by_deletion<'t, 'h>(life: &Life<'t, 'h>) -> Option<&'t Line<'h>> {
     life.attempt.stop().filter(|stop| life.run.before(&deleted, &stop.at))
 }
 
-/// Whether all probes of the container passed until a stop signal. A kill just before the deletion that a failed probe
-/// caused may have a restart on its way.
+/// Whether all probes of the container passed until a stop signal. A kill because of a failed probe just before the
+/// deletion may still be followed by a restart.
 fn passed_until(life: &Life<'_, '_>, stop: &Line<'_>) -> bool {
     ProbeKind::ALL.into_iter().filter_map(|kind| life.probed(kind)).all(|life| {
         let mut before = life.probes.iter().filter(|probe| probe.at.at.lo <= stop.at.at.hi);

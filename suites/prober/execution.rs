@@ -1,7 +1,7 @@
-//! One execution of a probe: how often it is tried, and what its command looks like when it runs.
+//! One execution of a probe: how many attempts it makes, and what its command looks like.
 //!
-//! Tries can be told from turns only where a turn is far away: for probes that never run out of turn (all but readiness),
-//! with quick answers, on a node that was not held up.
+//! Attempts can be distinguished from scheduled probes only if the next scheduled one is far away: for probes without
+//! extra runs (all but readiness), with quick answers, on a node that was not stalled.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.exec.static-env-expansion", judge: literal_variables_only },
 ];
 
-/// How an answer counts for the tries of a probe.
+/// How an answer affects the attempts of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TryResult {
     Failure,
@@ -37,7 +37,7 @@ impl TryResult {
     }
 }
 
-/// A probe that ends in an error is tried three times at once, and one that fails is not tried again.
+/// A probe that returns an error is tried three times in a row, and one that fails is not tried again.
 fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -53,7 +53,7 @@ fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The requests of each turn: a stretch in which each follows the one before at once.
+/// The requests of each probe: a sequence in which each immediately follows the previous one.
 fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
     let all = &course.exchanges;
     let gap = |at: usize| -> Option<i64> {
@@ -74,8 +74,8 @@ fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
     turns
 }
 
-/// Whether nothing but the turn itself brought its requests. The first turn of a life may have begun unseen, and a turn
-/// after a long one comes at once.
+/// Whether only the probe itself explains its requests. The first probe of an instance may have started without a
+/// record, and a probe after a long one runs immediately.
 fn is_clear(course: &Exchanges<'_, '_>, turn: &Range<usize>, close: i64) -> bool {
     let all = &course.exchanges;
     let before = turn.start.checked_sub(1).and_then(|before| all.get(before));
@@ -99,9 +99,9 @@ fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
         return;
     }
     let facts = format!(
-        "a {} probe was {} {} times at once",
+        "a {} probe was {} {} times in parallel",
         course.spec.kind.word(),
-        if *first == TryResult::Failure { "failed" } else { "answered with a body that breaks off" },
+        if *first == TryResult::Failure { "failed" } else { "answered with a truncated body" },
         tries.len()
     );
     match (first, i64::try_from(tries.len()).unwrap_or(i64::MAX)) {
@@ -117,7 +117,7 @@ fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
     }
 }
 
-/// Whether a stop signal came within a period after the last try.
+/// Whether a stop signal arrived within a period after the last attempt.
 fn is_soon(course: &Exchanges<'_, '_>, tries: &[Exchange<'_, '_>], stop: &Line<'_>) -> bool {
     let span = tries.last().and_then(|last| course.run.clocks.between(&last.at, &stop.at));
     span.is_some_and(|span| span.lo < course.spec.period)
@@ -142,7 +142,7 @@ fn literal_variables_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 seen.fine([run.id]);
             } else if *args == actual {
                 let finding =
-                    "variables from other sources were replaced by nothing in the command of a probe";
+                    "variables from other sources were replaced with an empty string in a probe's command";
                 seen.diverges(finding, [run.id]);
             } else {
                 let (ran, promised) = (args.join(" "), promised.join(" "));
@@ -153,8 +153,8 @@ fn literal_variables_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// A command with the variables that the container's env gives, as Kubernetes writes them: `$(NAME)`, and `$$` for a `$`.
-/// `sourced` gives the value of a name that comes from another source; without one the name stays as it is written.
+/// A command with the variables that the container's env gives, as Kubernetes writes them: `$(NAME)`, and `$$` for a
+/// `$`. `sourced` returns the value of a name from another source; without a value the name stays unchanged.
 fn expand(
     command: &[String],
     container: &ContainerLife<'_>,

@@ -1,4 +1,4 @@
-//! A restart of the kubelet: the containers that ran before it go on, and the status shows them as before.
+//! A kubelet restart: the containers that were running before keep running, and the status shows them as before.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, NodeProof, RESTART_KUBELET};
@@ -11,17 +11,17 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
 
-/// A restart of a kubelet that was proven by what its node showed.
+/// A kubelet restart with proof from its node.
 pub(super) struct Restart<'h> {
     /// The node.
     pub(super) node: &'h str,
     /// When it began.
     pub(super) began: At,
-    /// When the new kubelet ran for sure: at the end of the command that started it.
+    /// When the new kubelet was certainly running: at the end of the command that started it.
     pub(super) over: Stamp,
 }
 
-/// The restarts of kubelets that were proven. One that was not is a doubt: a command that ended with 0 proves nothing.
+/// The proven kubelet restarts. Without proof there is a doubt: the exit status 0 of a command is not proof.
 pub(super) fn restarts<'h>(run: &Timeline<'h>, seen: &mut Seen) -> Vec<Restart<'h>> {
     let mut proven = Vec::new();
     for (id, deed) in &run.deeds {
@@ -41,7 +41,7 @@ pub(super) fn restarts<'h>(run: &Timeline<'h>, seen: &mut Seen) -> Vec<Restart<'
     proven
 }
 
-/// A container that ran and was ready before its kubelet restarted is shown so afterwards while its probes succeed.
+/// A container that was running and ready before its kubelet restarted is shown so afterwards while its probes succeed.
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for Restart { node, began: restart, .. } in &restarts(run, seen) {
         for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
@@ -89,10 +89,10 @@ impl<'t, 'h> Kept<'t, 'h> {
         let shown = self.pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
         let mut changes = shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?)?, shown)));
         if let Some((what, shown)) = changes.next() {
-            let finding = format!("the container {name} was {what} because its kubelet was restarted");
+            let finding = format!("the container {name} was {what} because the kubelet restarted");
             let events = [before.id, self.restart.id, shown.id];
             if what == UNREADY && self.follows_the_pod(before, shown) {
-                seen.diverges(format!("{finding}, and its pod was not ready as a whole"), events);
+                seen.diverges(format!("{finding}, and its pod was not ready"), events);
             } else {
                 seen.violated(finding, events);
             }
@@ -121,8 +121,8 @@ impl<'t, 'h> Kept<'t, 'h> {
         self.container.probe(kind).is_some() && before.is("Ready") != Some(true) && !asked
     }
 
-    /// The first sign after the restart that the container itself changed: an answer that is not a success, or an end by
-    /// its own will. A stop without a reason is what must not come, and is not such a sign.
+    /// The first sign after the restart that the container itself changed: an answer that is not a success, or an end
+    /// by its own will. A stop without a reason must not happen, and is not such a sign.
     fn trouble(&self) -> Option<Stamp> {
         let lives = self.container.attempts.iter().map(|attempt| {
             let (run, pod, container) = (self.run, self.pod, self.container);
@@ -141,7 +141,7 @@ impl<'t, 'h> Kept<'t, 'h> {
     }
 }
 
-/// A container that was ready is shown so no more.
+/// A ready container is no longer shown as ready.
 const UNREADY: &str = "shown as not ready";
 
 /// How a container is shown otherwise than before.

@@ -1,7 +1,7 @@
-//! A container's lives: what a new one resets, and what stops until there is a new one.
+//! The instances of a container: what a new one resets, and what stops until the next one.
 //!
-//! For a moment after a restart a kubelet may take the new process for the old one, and what its probes meet then counts
-//! for the old one. Conclusions about a later life begin after that moment.
+//! For a moment after a restart a kubelet may take the new process for the old one, and the results of its probes then
+//! count for the old one. Conclusions about a later instance start after that moment.
 
 use probity_model::history::Did;
 use probity_model::measure::seconds;
@@ -18,7 +18,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.non-running-sets-failure", judge: not_running_is_not_ready },
 ];
 
-/// In each life after the first the results start anew.
+/// In each instance after the first the results are reset.
 fn new_life_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().staying().restarted() {
         if let Some(life) = life.probed(ProbeKind::Readiness) {
@@ -30,12 +30,12 @@ fn new_life_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether every probe of the life was seen.
+/// Whether every probe of the instance was recorded.
 fn is_heard(life: &ProbedLife<'_, '_>) -> bool {
     life.holes.is_empty() && life.pod.sees(&life.container.name, life.spec)
 }
 
-/// No revision shows a new life ready before a readiness probe of it can have succeeded.
+/// No revision shows a new instance as ready before one of its readiness probes can have succeeded.
 fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (run, began) = (life.run, life.began.id);
     let first = life.probes.iter().find(|probe| life.outcome(probe) != ProbeOutcome::Failure);
@@ -50,18 +50,17 @@ fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         } else if first.is_none() && run.ended_us - revision.at.at.lo < UNDER_WAY {
             // The lines about the probes of that time may not have arrived before the end.
         } else if heard {
-            let finding =
-                "a new life of the container was shown as ready before its readiness probe succeeded";
+            let finding = "a new container instance was shown as ready before its readiness probe succeeded";
             let events = [began, revision.id].into_iter().chain(first.map(|first| first.id));
             seen.violated(finding, events);
         } else {
-            let why = "a new life was shown as ready, and not all of its probes can be seen";
+            let why = "a new container instance was shown as ready, but not all of its probes were recorded";
             seen.doubt(Doubt::WitnessMissing, why, [began, revision.id]);
         }
     }
 }
 
-/// The liveness probe goes on in a new life. Other clauses judge the one that waits for a startup probe.
+/// The liveness probe continues in a new instance. Other clauses judge a probe that waits for a startup probe.
 fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (spec, began) = (life.spec, &life.began);
     if let Some(probe) = life.probes_of(ProbeKind::Liveness).next() {
@@ -77,12 +76,15 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let allowed = spec.initial_delay + PERIODS_TO_COME.of(spec.period) + clause.slack_us();
     let due = !waits && !shared && seen_at_all && listens && life.lives_on();
     if due && life.watched_for(began, allowed) {
-        let finding = format!("no liveness probe came within {} of a new life", seconds(allowed));
+        let finding = format!(
+            "no liveness probe arrived within {} of the start of a new container instance",
+            seconds(allowed)
+        );
         seen.violated(finding, [began.id].into_iter().chain(life.last_line().map(|line| line.id)));
     }
 }
 
-/// After the last failure that the threshold allows, the probe does not come again in this life.
+/// After the failure that reaches the threshold, the probe does not run again in this instance.
 fn stops_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let ran_by_hand = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Executed { .. }));
     for spent in [ProbeKind::Liveness, ProbeKind::Startup].into_iter().flat_map(|kind| exhausted(run, kind)) {
@@ -95,7 +97,7 @@ fn stops_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the failures came when the kubelet must have known this life.
+/// Whether the failures occurred when the kubelet must have known this instance.
 fn known_as_new(spent: &Exhausted<'_, '_>) -> bool {
     let first = spent.failures.first().map_or(i64::MIN, |probe| probe.at.at.lo);
     spent.life.number == 0 || first - spent.life.began.at.hi >= UNKNOWN_LIFE
@@ -108,10 +110,11 @@ fn judge_end_of_probing(spent: &Exhausted<'_, '_>, seen: &mut Seen) {
     if let Some(again) = life.probes_of(life.spec.kind).find(again) {
         let later = seconds(again.at.at.lo - end.at.lo);
         let word = life.spec.kind.word();
-        let finding = format!("a {word} probe came {later} after the probe had failed for good");
+        let finding =
+            format!("a {word} probe arrived {later} after the probe had reached its failure threshold");
         let events = [last.id, again.id];
         if life.noise(&last.at, &again.at) > DOUBTFUL.of(life.spec.timeout) {
-            seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was held up"), events);
+            seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was stalled"), events);
         } else {
             seen.violated(finding, events);
         }
@@ -124,14 +127,14 @@ fn judge_end_of_probing(spent: &Exhausted<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A container with a readiness probe that does not run is not shown as ready.
+/// A container with a readiness probe is not shown as ready while it is not running.
 fn not_running_is_not_ready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (pod, container, _) in run.probed(ProbeKind::Readiness).filter(|(_, of, _)| of.stays()) {
         let mut was_ready = None;
         for (revision, status) in pod.changes_of(&container.name) {
             match status.state {
                 State::Terminated { .. } | State::Waiting { .. } if status.ready => {
-                    let finding = "the container was shown as ready while it did not run";
+                    let finding = "the container was shown as ready although it was not running";
                     seen.violated(finding, [revision.id]);
                 }
                 State::Terminated { .. } | State::Waiting { .. } => {

@@ -1,4 +1,4 @@
-//! Results: a changed result goes to the API at once, and an unchanged one writes nothing.
+//! Results: a changed result is sent to the API immediately, and an unchanged one is not.
 
 use probity_model::clocks::Stamp;
 use probity_model::mechanisms::TO_SETTLE;
@@ -33,8 +33,8 @@ fn change_is_written_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// The status shows the success of a startup probe in time. In a later life the probe may have met what the kubelet took
-/// for the one before, which other clauses judge.
+/// The status shows the success of a startup probe in time. In a later instance the probe may have counted for the
+/// previous one, which other clauses judge.
 fn judge_started(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let mut probes = life.probes.iter().copied();
     let passed = probes.find(|probe| life.surely(probe) == ProbeOutcome::Success);
@@ -53,7 +53,7 @@ fn judge_started(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         None if life.watched_for(&due, clause.slack_us()) && life.lives_on() => {
             let last = life.pod.last().map(|revision| revision.id);
             seen.violated(
-                "a startup probe succeeded, and the container was never shown as started",
+                "a startup probe succeeded, but the container was never shown as started",
                 passed.events().into_iter().chain(last),
             );
         }
@@ -61,7 +61,7 @@ fn judge_started(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// While a probe has the same result again and again, no revision of the pod repeats the one before it.
+/// While a probe keeps the same result, no revision of the pod repeats the previous one.
 fn same_result_is_not_written(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run).only(|life| life.is_unmistaken()) {
         for wanted in [ProbeOutcome::Success, ProbeOutcome::Failure] {
@@ -86,7 +86,7 @@ fn judge_turn(clause: &Clause, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>, s
         seen.fine([*first, *last]);
     } else if repeated.len() >= clause.tolerance_times("revisions").max(one_for_some) {
         let finding = format!(
-            "{} readiness probes had the same result, and meanwhile {} revisions of the pod repeated the one before",
+            "{} readiness probes had the same result, but {} revisions of the pod repeated the previous one",
             same.len(),
             repeated.len()
         );
@@ -94,7 +94,7 @@ fn judge_turn(clause: &Clause, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>, s
     }
 }
 
-/// The revisions in a span that differ from the one before in nothing that matters.
+/// The revisions in a period without a relevant difference from the previous one.
 fn repeated_revisions(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> Vec<EventId> {
     let run = life.run;
     let inside = |revision: &Revision<'_>| run.before(from, &revision.at) && run.before(&revision.at, to);
@@ -105,7 +105,7 @@ fn repeated_revisions(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> Ve
     repeated.collect()
 }
 
-/// A pod without the fields that every write changes: versions, who wrote what, and times of conditions.
+/// A pod without the fields that every write changes: versions, field managers, and times of conditions.
 fn gist(pod: &Value) -> Value {
     let mut gist = pod.clone();
     if let Some(metadata) = gist.get_mut("metadata").and_then(Value::as_object_mut) {

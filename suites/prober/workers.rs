@@ -1,6 +1,6 @@
-//! Workers: each probe has its own, with rules for the first probe and for probes out of turn.
+//! Workers: each probe has its own, with rules for the first probe and for extra probes.
 //!
-//! A gap between probes has many lawful causes (a closed port, a restart of the kubelet, a slow answer). So only a gap
+//! A gap between probes has many legitimate causes (a closed port, a kubelet restart, a slow answer). So only a gap
 //! between two probes of one life without any such cause counts as a violation.
 
 use probity_model::clocks::Stamp;
@@ -98,7 +98,7 @@ fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>
     }
 }
 
-/// After a restart of the kubelet the first probes of many containers are spread over their period.
+/// After a kubelet restart the first probes of many containers are spread over their period.
 fn restart_spreads(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for Restart { node, began: restart, over } in restarts(run, seen) {
         let after = |probe: &&Probe<'_>| run.before(&over, &probe.at);
@@ -127,7 +127,7 @@ fn restart_spreads(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// After a successful readiness probe out of turn, the next one comes a whole period later.
+/// After a successful extra readiness probe, the next one comes a whole period later.
 fn trigger_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let long = clause.tolerance_us("long-period");
     for life in run.lives().undisturbed().whole().of(ProbeKind::Readiness) {
@@ -146,8 +146,8 @@ fn trigger_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a readiness probe most likely came out of turn and succeeded: well before a period had passed since the previous
-/// one, or as the first one right after the success of the startup probe.
+/// Whether a readiness probe was most likely an extra one and succeeded: well before a period had passed since the
+/// previous one, or as the first one right after the startup success.
 fn out_of_turn<'t, 'h>(
     clause: &Clause,
     life: &ProbedLife<'t, 'h>,
@@ -185,16 +185,16 @@ fn judge_turn<'t, 'h>(
     let noise = life.noise(&this.at.earlier(period), &next.at);
     let least = period - clause.tolerance_part(period, "short-part");
     if gap < least && gap + noise >= least {
-        let why = format!("{} after a probe out of turn, but the node was held up", seconds(gap));
+        let why = format!("{} after an extra probe, but the node was stalled", seconds(gap));
         seen.doubt(Doubt::Straddles, why, [this.id, next.id]);
         return;
     }
     let bound = Bound::at_most(period + slack, format!("periodSeconds + {}", seconds(slack)))
         .and_at_least(least, "7/8 periodSeconds");
-    life.within(seen, "from a readiness probe out of turn to the next one", (this, next), bound);
+    life.within(seen, "from an extra readiness probe to the next one", (this, next), bound);
 }
 
-/// A container is not probed, and no failure is recorded for it, before it runs as far as the kubelet knows.
+/// A container is not probed, and no failure is recorded for it, before the kubelet knows that it is running.
 fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let probed = |life: &Life<'_, '_>| {
         let firsts = life.container.attempts.iter().filter(|attempt| attempt.number == 0).count();
@@ -208,7 +208,7 @@ fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for event in ours.filter(|event| event.reason == "Unhealthy") {
             let early = run.clocks.between(&event.at, began).map_or(0, |span| span.lo);
             if early > most + life.noise(&event.at, began) {
-                let finding = "a failed probe was recorded long before the container's process began";
+                let finding = "an event reports a failed probe long before the container's process started";
                 seen.violated(finding, [event.id, began.id]);
             }
         }

@@ -1,8 +1,8 @@
-//! Probes that were due and never came.
+//! Probes that were due but never arrived.
 //!
-//! A missing probe leaves no line, so what is held against a kubelet here is the life of a container that waited for it: its
-//! port was open, nothing held the probe back, its process was heard of until the end, and nothing that could have been the
-//! probe came. Whatever may have hidden one, or held it back, silences this reading.
+//! A missing probe leaves no record, so the evidence is a container instance that waited for it: its port was open,
+//! nothing delayed the probe, its process left records until the end, and nothing that could have been the probe
+//! arrived. Anything that may have hidden or delayed a probe disables this reading.
 
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{FIRST_TURNS, PERIODS_TO_COME, UNDER_WAY, UNKNOWN_LIFE};
@@ -15,16 +15,16 @@ use probity_script::witness::Fact;
 use super::kinds::{sleeps, started_before};
 use super::unvisited::opened;
 
-/// Accuses where a probe was due in a life and none of its kind ever came.
+/// Reports a violation if a probe was due in an instance and none of its kind ever arrived.
 pub(crate) fn judge_absence(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some(due) = due(life).filter(|_| life.probes.is_empty() && would_be_seen(life)) else { return };
     let (spec, slack) = (life.spec, clause.slack_us());
     let most = spec.initial_delay + FIRST_TURNS.of(spec.period) + UNKNOWN_LIFE + slack;
     let formula = format!("initialDelaySeconds + 2 × periodSeconds + {}", seconds(UNKNOWN_LIFE + slack));
-    accuse(life, &due, ("never came, though it was due", Bound::at_most(most, formula)), seen);
+    accuse(life, &due, ("never arrived, although it was due", Bound::at_most(most, formula)), seen);
 }
 
-/// Accuses where the probes of a life ended long before it did, though nothing ended them.
+/// Reports a violation if the probes of an instance stopped long before it ended, without a cause.
 pub(crate) fn judge_end(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (Some(last), Some(due)) = (life.probes.last(), due(life).filter(|_| would_be_seen(life))) else {
         return;
@@ -44,7 +44,7 @@ pub(crate) fn judge_end(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut S
     accuse(
         life,
         &later(life.run, due, At::of(last)),
-        ("did not come any more", Bound::at_most(most, formula)),
+        ("stopped arriving", Bound::at_most(most, formula)),
         seen,
     );
 }
@@ -67,10 +67,10 @@ fn accuse(life: &ProbedLife<'_, '_>, from: &At, (what, bound): (&str, Bound), se
 }
 
 fn silence(measured: &Measurement) -> String {
-    format!("silence for {}", measured.in_words())
+    format!("nothing arrived for {}", measured.in_words())
 }
 
-/// Whether a probe of this kind was bound to leave a trace of its own in this life.
+/// Whether a probe of this kind must leave its own record in this instance.
 fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
     let (container, spec) = (life.container, life.spec);
     let port = spec.handler.port();
@@ -96,8 +96,8 @@ fn starts_a_command(life: &ProbedLife<'_, '_>) -> bool {
     program == "/agnhost-rs" && word == "exec" && plan.is_some_and(|plan| plan.exec.contains_key(name))
 }
 
-/// From when on nothing held the probe back: its container and all others of the pod had begun, its port was open, and the
-/// startup probe had succeeded. None if a hook or something that is not known may have held it back.
+/// The time from which nothing delayed the probe: its container and all others of the pod had started, its port was
+/// open, and the startup probe had succeeded. `None` if a hook or something unknown may have delayed it.
 pub(crate) fn due(life: &ProbedLife<'_, '_>) -> Option<At> {
     let hooked = life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
     let gate = life.container.probe(ProbeKind::Startup).filter(|_| life.spec.kind != ProbeKind::Startup);
@@ -122,7 +122,8 @@ fn later(run: &Timeline<'_>, one: At, other: At) -> At {
     if run.at_least(&one, &other) > 0 { other } else { one }
 }
 
-/// When the last of the containers began that a kubelet may start before it looks at this one. None if that is not known.
+/// When the last of the containers started that a kubelet may start before it syncs this one. `None` if that is not
+/// known.
 pub(crate) fn last_to_begin(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -142,8 +143,8 @@ fn shown_running(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Option<At>
     pod.revisions.iter().filter(|_| sleeps(container)).find(runs).map(At::of)
 }
 
-/// Until when the process was surely there to be asked: its stop signal, its end, the turning of its port, or the end of the
-/// case, less what its lines may be under way.
+/// Until when the process could certainly be probed: its stop signal, its end, a change of its port, or the end of the
+/// case, minus the time that its lines need to arrive.
 fn until(life: &ProbedLife<'_, '_>) -> Option<At> {
     let exiting = life.lines.iter().find(|line| matches!(line.line.fact, Fact::Exiting(_)));
     let own = [life.stop(), exiting].into_iter().flatten().map(At::of).min_by_key(|at| at.at.lo);

@@ -1,8 +1,8 @@
-//! The probes of any mechanism with their answers, in an order that what followed can be read from.
+//! The probes of any mechanism with their answers, in an order that shows their effects.
 //!
-//! A probe that was answered in time has a meaning; one that may have been given up has none. Where a port changed its
-//! state, or a connection came that can be a probe cut short, a *break* is put between the probes: nothing is concluded
-//! across it.
+//! A probe that was answered in time has a meaning; one that the kubelet may have closed has none. Where a port changed
+//! its state, or a connection came that can be a probe cut short, a *break* is put between the probes: nothing is
+//! concluded across it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,7 +124,7 @@ impl<'t, 'h> Answers<'t, 'h> {
     }
 }
 
-/// What is no probe but can have changed what probes meet.
+/// Events other than probes that can have changed the answers to probes.
 fn breaks(course: &Exchanges<'_, '_>) -> Vec<At> {
     let Some(port) = course.spec.handler.port() else { return Vec::new() };
     let Some(first) = course.exchanges.first().map(|exchange| exchange.at.at.lo) else { return Vec::new() };

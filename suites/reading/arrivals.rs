@@ -1,8 +1,8 @@
 //! HTTP probes as they arrived, each with the probe in a spec that sent it.
 //!
-//! A request is attributed by the port that it came to and its path. Left out is what may come from elsewhere: the
-//! later requests of a redirect, lifecycle hooks, other pods, our own clients. Where probes that are written
-//! differently share a port and a path, the request is nobody's.
+//! A request is attributed by its port and its path. Requests that may come from elsewhere are left out: the later
+//! requests of a redirect, lifecycle hooks, other pods, our own clients. If different probes share a port and a path,
+//! the request is not attributed.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! When a life of a container began, for what the API has to show of it soon after.
+//! When a container instance started, for what the API must show about it soon after.
 
 use probity_model::Timeline;
 use probity_model::clocks::{Clock, Stamp};

@@ -26,7 +26,7 @@ pub(crate) fn no_longer_ready<'t, 'h>(
     service: &Service<'t, 'h>,
 ) -> Option<Entry<'t, 'h>> {
     let entries = service.entries(fall.pod);
-    // The watches of pods and of slices are two: what follows may be heard first.
+    // Pods and slices have separate watches: a later change may arrive first.
     let around = |entry: &Entry<'_, '_>| entry.at.at.lo >= fall.shown.at.at.lo - TWO_WATCHES;
     let ready_before = entries.iter().rposition(|entry| !around(entry));
     let was_ready = ready_before.is_some_and(|at| entries[at].ready());
@@ -39,7 +39,7 @@ pub(crate) fn no_longer_ready<'t, 'h>(
         let noise = run.noise_between(&fall.pod.node, &fall.shown.at, &run.end());
         if fall.lasted - noise > slack {
             let finding = format!(
-                "the endpoint in `{}` was still ready {} after the pod was not",
+                "the endpoint in `{}` was still ready {} after the pod became not ready",
                 service.name,
                 seconds(fall.lasted)
             );

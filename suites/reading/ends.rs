@@ -1,7 +1,7 @@
-//! How a life of a container ended: what its process said of it, and what the API shows of it.
+//! How a container instance ended: what its process recorded, and what the API shows.
 //!
-//! The truth is the target's: it says with which status it exits before it does, and the end of its connection comes at once
-//! when it is killed. What a kubelet says is compared with that, and never taken for it.
+//! The target's record is authoritative: it records its exit status before it exits, and its connection closes
+//! immediately when it is killed. What a kubelet reports is compared with that, and never used in its place.
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::Interval;

@@ -1,4 +1,4 @@
-//! The hook after a container's start, as the target saw it.
+//! The postStart hook of a container, as recorded by the target.
 
 use probity_model::EventId;
 use probity_model::timeline::{At, Life};

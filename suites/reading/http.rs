@@ -1,4 +1,4 @@
-//! HTTP probes as they were exchanged: what was asked, what was answered, where a redirect led, and what came of it.
+//! HTTP probes as exchanges: the request, the answer, the redirects, and the result.
 
 pub(crate) mod closed_port;
 pub(crate) mod exchange;

@@ -1,4 +1,4 @@
-//! The initialization of a pod: which of its init containers succeeded and when, as their processes tell it.
+//! The initialization of a pod: which of its init containers succeeded and when, as recorded by their processes.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, Revision};

@@ -1,4 +1,4 @@
-//! What is different about sidecars, and about containers that only sleep: when they begin, and what they listen to.
+//! The special properties of sidecars, and of containers that only sleep: when they start, and where they listen.
 //!
 //! A sidecar is started again under every restart policy, begins before the main containers and ends after them. In all
 //! other respects it is a container like others.

@@ -1,5 +1,5 @@
-//! What the processes of a pod's main containers say of the pod as a whole: whether one still lives or comes back, or how all of
-//! them ended.
+//! What the processes of a pod's main containers show about the pod as a whole: whether one is running or will restart,
+//! or how all of them ended.
 
 use probity_model::Timeline;
 use probity_model::clocks::Order;

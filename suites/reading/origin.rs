@@ -1,4 +1,4 @@
-//! Whether probes over the network come from the node, and go to the pod's own address.
+//! Whether network probes come from the node and go to the pod's own address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -42,7 +42,7 @@ fn come_from_the_node(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&Pr
         for (_, ids) in unsigned.into_values().filter(|(from_node, ids)| !from_node && ids.len() > 1) {
             let of = life.name();
             seen.violated(
-                format!("all connections to the probed port of {of} came from inside of the pod"),
+                format!("all connections to the probed port of {of} came from inside the pod"),
                 ids,
             );
         }
@@ -75,7 +75,7 @@ pub(crate) fn tcp_comes_to_the_pod(run: &Timeline<'_>, seen: &mut Seen) {
         let ids = |of: Vec<(EventId, IpAddr)>| of.into_iter().map(|(id, _)| id);
         // A single connection elsewhere can be anybody's.
         if right.is_empty() && wrong.len() > 1 {
-            let finding = format!("{} has no host, and never came to the pod's address", life.words());
+            let finding = format!("{} has no host, but never arrived at the pod's address", life.words());
             seen.violated(finding, ids(wrong));
         } else {
             seen.fine(ids(right));

@@ -1,4 +1,4 @@
-//! Readiness: the turns of a readiness probe from failing to succeeding and back, and what the API has to show then.
+//! Readiness: the changes of a readiness probe from failure to success and back, and what the API must show then.
 //!
 //! A probe counts only where its answer leaves no choice to the kubelet, and a container only where its probes cannot
 //! be mistaken for those of others. Revisions can be coalesced, so a turn counts against a cluster only if the probes
@@ -126,8 +126,10 @@ fn follows<'t, 'h>(
     let (slack, lasted) = (clause.slack_us(), turn.lasted(life));
     let Some(revision) = life.first_shown(&turn.first.at, shows) else {
         if lasted > slack {
-            let finding =
-                format!("{quantity}: never, though the probes said so for {} more", seconds(lasted));
+            let finding = format!(
+                "{quantity}: never, although the probes kept the same result for another {}",
+                seconds(lasted)
+            );
             seen.violated(finding, [turn.first.id, turn.due.id, turn.last.id]);
         }
         return None;
@@ -149,7 +151,7 @@ fn follows<'t, 'h>(
 pub(crate) fn stays_alive(seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) {
     match stopped_after(life, &turn.first.at) {
         Some(signal) => seen.violated(
-            "the container was stopped while nothing but its readiness probe failed",
+            "the container was stopped although only its readiness probe had failed",
             [turn.first.id, turn.due.id, signal],
         ),
         None => seen.fine([turn.last.id]),

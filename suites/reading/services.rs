@@ -1,5 +1,5 @@
-//! Services as a history shows them: which pods they select, what their slices show of a pod, and which requests came
-//! through them.
+//! Services in a history: which pods they select, what their slices show about a pod, and which requests they
+//! forwarded.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct Service<'t, 'h> {
     address: Option<&'h str>,
     selector: &'h Map<String, Value>,
     seen: Option<&'t ServiceSeen<'h>>,
-    /// Whether a request through an unknown address may have come through a service that publishes all.
+    /// Whether a request through an unknown address may have come through a Service with `publishNotReadyAddresses`.
     vague: bool,
 }
 

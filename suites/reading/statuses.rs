@@ -1,4 +1,4 @@
-//! The statuses of containers as a revision of their pod has them, field by field.
+//! The statuses of containers in a revision of their pod, field by field.
 
 use probity_model::timeline::Revision;
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! What follows when a probe has failed as often as it may: the stop signal, and then what the restart policy says.
+//! What follows when a probe reaches its failure threshold: the stop signal, and then the action of the restart policy.
 //!
-//! A stop signal has many causes, and a deletion is the usual one, so nothing here starts from the signal. Where
-//! something else may have ended a life, the judges say nothing about it.
+//! A stop signal has many causes, usually a deletion, so nothing here starts from the signal. Where something else may
+//! have ended a life, the judges say nothing about it.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -29,7 +29,7 @@ pub(crate) struct Exhausted<'t, 'h> {
     pub(crate) at: At,
 }
 
-/// What became of a life whose probe failed as often as it may.
+/// What happened to an instance whose probe reached its failure threshold.
 pub(crate) enum Stop<'t, 'h> {
     /// The stop signal came.
     Came(&'t Line<'h>),
@@ -125,7 +125,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         other.attempts.iter().filter_map(until).max()
     }
 
-    /// What became of the life.
+    /// What happened to the instance.
     pub(crate) fn stop(&self, clause: &Clause) -> Stop<'t, 'h> {
         let (life, attempt) = (&self.life, self.life.attempt);
         let allowed = self.allowance(clause).0 + self.unsettled();
@@ -168,7 +168,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         let (allowed, formula) = self.allowance(clause);
         let count = self.failures.len();
         if let Some(more) = self.one_too_many() {
-            let finding = format!("{count} failures in a row are the tolerance, and one more was waited for");
+            let finding =
+                format!("the threshold is {count} failures in a row, but the kubelet waited for one more");
             seen.violated(finding, self.events().into_iter().chain([more]));
         }
         match self.stop(clause) {
@@ -178,7 +179,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
                     0 => Bound::at_most(allowed, formula),
                     late => Bound::at_most(
                         allowed + late,
-                        format!("{formula} + {} for a new life in noise", seconds(late)),
+                        format!("{formula} + {} for a restart under load", seconds(late)),
                     ),
                 };
                 if self.life.within(seen, quantity, (&self.at, stop), bound) == Some(Fit::Met) {
@@ -189,11 +190,11 @@ impl<'t, 'h> Exhausted<'t, 'h> {
             Stop::Missing(line) => {
                 let allowed = seconds(allowed);
                 let finding =
-                    format!("{count} failures in a row, and no stop signal within {allowed} of the last");
+                    format!("{count} failures in a row, but no stop signal within {allowed} of the last");
                 seen.violated(finding, self.events().into_iter().chain([line.id]));
             }
             Stop::Unheard => {
-                let why = "lines that may tell of the stop signal are missing";
+                let why = "the record is incomplete where the stop signal may have been";
                 seen.doubt(Doubt::WitnessMissing, why, [self.at.id]);
             }
             Stop::Abrupt(_) | Stop::Moot => {}
@@ -223,7 +224,7 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
         seen.fine([ended.id(), again]);
         seen.facet("policy", life.policy());
         if let Some(next) = life.next() {
-            let quantity = format!("from the end of life {} to the next", number + 1);
+            let quantity = format!("from the end of instance {} to the start of the next", number + 1);
             // Where the end itself was seen, nothing waits for a grace period any more.
             match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {
                 Some(end) => {
@@ -275,7 +276,7 @@ pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
     };
     if status.restarts != last.number {
         let finding = format!(
-            "{} was started again {} times, and is shown with {} restarts",
+            "{} was started again {} times, but its restart count is {}",
             last.name(),
             last.number,
             status.restarts
@@ -314,7 +315,8 @@ fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
 /// Judges that a life that ended is the container's last, and that the pod is over if it was its only container.
 pub(crate) fn judge_no_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
     if let Some(next) = life.lives_again() {
-        let finding = format!("the container was started again under the restart policy {}", life.policy());
+        let finding =
+            format!("the container was started again although the restart policy is {}", life.policy());
         seen.violated(finding, [ended.id(), next]);
         return;
     }
@@ -329,7 +331,7 @@ pub(crate) fn judge_no_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Si
         }
         (true, None) if life.watched_for(ended.when(), pod.grace() + FIRST_BACK_OFF) => {
             let finding =
-                format!("the pod was still {} long after its only container ended", revision.phase());
+                format!("the pod was still {} long after its only container terminated", revision.phase());
             seen.violated(finding, [at, revision.id]);
         }
         (true, None) => {}

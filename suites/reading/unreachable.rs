@@ -1,4 +1,4 @@
-//! Probes that cannot succeed, because nobody listens where they go to, or nobody there can answer.
+//! Probes that cannot succeed because nothing listens at their destination, or cannot answer.
 //!
 //! No target sees such a probe, or none sees more than a connection. That it cannot succeed follows from the plans in the
 //! pod's spec, and only if every container of the pod has one that was never changed.
@@ -96,7 +96,7 @@ impl UnreachableProbe<'_, '_> {
         };
         for id in wrong.into_iter().flatten() {
             let took = if comes == CountsAs::Failure { "an error" } else { "a failure" };
-            seen.violated(format!("{of} was taken for {took}"), [id]);
+            seen.violated(format!("{of} counted as {took}"), [id]);
         }
         for id in right.into_iter().flatten() {
             seen.fine([id]);
@@ -146,7 +146,7 @@ impl UnreachableProbe<'_, '_> {
             + clause.slack_us();
         let bound =
             Bound::at_most(most, "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack");
-        let quantity = format!("{of} lets the container live on");
+        let quantity = format!("{of} did not stop the container");
         let measured = run.measure(quantity, &attempt.node, from, end, bound);
         if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
             seen.measure(measured);

@@ -1,4 +1,4 @@
-//! A port that is open and is never connected to: the probe went elsewhere, or nowhere.
+//! An open port without any connection: the probe went elsewhere, or was not sent.
 //!
 //! That nothing came proves little while a kubelet may have reasons to wait. Each of them silences this reading: another
 //! probe or container that must start first, a hook, lines that were not heard, a node that was touched.

@@ -1,5 +1,5 @@
-//! Probes that came in another protocol than their listener speaks and their spec asks for: TLS where it should be plain, or
-//! the other way round.
+//! Probes with a different protocol than their listener and their spec: TLS instead of plain text, or the other way
+//! round.
 //!
 //! The target breaks such connections off before there is any request, so nothing else of the probe is seen.
 
@@ -21,7 +21,7 @@ pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl
             life.connections.iter().filter(|one| is_broken_off(&life, one)).map(|one| one.id).collect();
         if let [_, _, ..] = broken.as_slice() {
             let finding = format!(
-                "{} connections came to the port of {}, and each spoke another protocol than the probe's",
+                "{} connections arrived at the port of {}, but each used a protocol other than the probe's",
                 broken.len(),
                 life.words()
             );

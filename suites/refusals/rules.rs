@@ -1,4 +1,4 @@
-//! The table: which fields the API server must refuse or accept, and what it must fill in.
+//! The table: which fields the API server must reject or accept, and which defaults it must fill in.
 //!
 //! A new clause about a refused field is one entry here. The path of a field begins at the container; `*Probe` stands for
 //! each of the three probes, and `spec.` for the pod itself.
@@ -167,6 +167,13 @@ pub(super) const RULES: &[FieldRule] = &[
             policy.value.as_str().map(|policy| ["Always", "OnFailure", "Never"].contains(&policy))
         })
     },
+    FieldRule {
+        words: Some("conditionType"),
+        ..rule("readinessgate.name-format", &["spec.readinessGates"], |gates| {
+            let mut names = gates.value.as_array()?.iter().filter_map(|gate| gate["conditionType"].as_str());
+            Some(names.all(is_label_key))
+        })
+    },
     rule("validation.prestop-sleep-range", &["lifecycle.preStop.sleep"], |sleep| {
         let grace = sleep.spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
         sleep.value["seconds"].as_i64().map(|seconds| (0..=grace).contains(&seconds))
@@ -203,6 +210,23 @@ fn is_port_name(text: &str) -> bool {
         && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
         && text.bytes().any(|c| c.is_ascii_lowercase())
         && !(text.starts_with('-') || text.ends_with('-') || text.contains("--"))
+}
+
+/// The longest name in a label's key, by the Kubernetes documentation.
+const LABEL_NAME: usize = 63;
+
+/// Whether a text has the format of a label's key: a name, and before a slash the name of a domain if there is one.
+fn is_label_key(text: &str) -> bool {
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    let framed = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.ends_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    let of_domain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || b"-.".contains(&c);
+    prefix.is_none_or(|prefix| framed(prefix) && prefix.bytes().all(of_domain))
+        && framed(name)
+        && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c))
+        && name.len() <= LABEL_NAME
 }
 
 fn is_header_name(name: &str) -> bool {

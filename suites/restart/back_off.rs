@@ -1,4 +1,4 @@
-//! How long a container that ended by itself waits before it is started again.
+//! How long a container that exited by itself waits before it is started again.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use probity_script::witness::Fact;
 use super::expected::{Crash, Wait, crashes};
 use super::shown::is_loop;
 
-/// The first crash of a container is followed by a restart at once.
+/// After the first crash of a container, the restart follows immediately.
 pub(super) fn first_is_immediate(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let near = clause.tolerance_us("near-ten-minutes");
     for crash in crashes(run, near).iter().filter(|crash| crash.wait == Wait::First) {
@@ -18,7 +18,7 @@ pub(super) fn first_is_immediate(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// After ten minutes of good running, too.
+/// Also after ten minutes without a crash.
 pub(super) fn is_reset(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let crashes = crashes(run, clause.tolerance_us("near-ten-minutes"));
     for (at, crash) in crashes.iter().enumerate().filter(|(_, crash)| crash.wait == Wait::Reset) {
@@ -47,16 +47,17 @@ fn judge_at_once(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A container that does not come back though it was waited for long enough.
+/// A container that did not restart although the case lasted long enough.
 fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed: i64, seen: &mut Seen) {
     if life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {
-        let finding = format!("{} ended, and was not started again within {}", life.name(), seconds(allowed));
+        let finding =
+            format!("{} terminated, but was not started again within {}", life.name(), seconds(allowed));
         let events = [Some(crash.end.earliest.id), Some(crash.end.at().id), life.run.last_event()];
         seen.violated(finding, events.into_iter().flatten());
     }
 }
 
-/// Each further restart waits for twice as long.
+/// Each further restart waits twice as long.
 pub(super) fn doubles(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
         if let Wait::Delay { by, capped: false } = crash.wait
@@ -77,7 +78,7 @@ pub(super) fn is_capped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A restart comes not before its delay is over, and soon after that. Whether both was seen.
+/// A restart does not come before its delay is over, and follows soon after that. Whether both were observed.
 fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
     let life = &crash.life;
     let soon = Crash::soon_after(clause, by);
@@ -85,14 +86,14 @@ fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen)
         judge_missing(life, crash, soon.upper.map_or(by, |limit| limit.value), seen);
         return false;
     };
-    let quantity = || format!("from end {} of {} to its restart", life.number + 1, life.name());
+    let quantity = || format!("from termination {} of {} to its restart", life.number + 1, life.name());
     // The process says that it ends just before it does.
     let early = life.within(seen, quantity(), (&crash.end.earliest, next), Crash::not_before(by));
     let late = life.within(seen, quantity(), (crash.end.at(), next), soon);
     early == Some(Fit::Met) && late == Some(Fit::Met)
 }
 
-/// A container that cannot start for want of configuration comes to wait for its back-off as any other.
+/// A container that cannot start because its configuration is missing enters back-off like any other.
 pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut told = BTreeSet::new();
     for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
@@ -109,7 +110,7 @@ pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// A restart that came with no wait at all.
+/// A restart without any wait.
 fn judge_skipped(
     crash: &Crash<'_, '_>,
     (by, next): (i64, &probity_model::timeline::At),
@@ -124,13 +125,15 @@ fn judge_skipped(
         Crash::not_before(by),
     );
     if early.is_some_and(|early| early.fit() == Fit::Missed) {
-        let finding =
-            format!("{} ended again for {cause}, and was started again without a wait", crash.life.name());
+        let finding = format!(
+            "{} terminated again because of {cause}, but was restarted without a back-off",
+            crash.life.name()
+        );
         seen.violated(finding, [crash.end.at().id, next.id]);
     }
 }
 
-/// Why a life ended by itself: its plan, or something that it lacks.
+/// Why a container instance exited by itself: its plan, or something missing.
 fn cause(life: &Life<'_, '_>) -> Option<&'static str> {
     let (line, _) = life.exited_by_itself()?;
     let Fact::Exiting(exiting) = &line.line.fact else { return None };

@@ -1,8 +1,8 @@
-//! The delay that the documentation promises before a restart, from the lives before it.
+//! The delay that the documentation promises before a restart, calculated from the previous container instances.
 //!
-//! The first restart waits for nothing. Each further one waits twice as long as the one before, from the end of the life, unless that
-//! life ran for so long that the count begins anew. Only containers that end by themselves are counted here: a kill by a probe is
-//! another matter.
+//! The first restart does not wait. Each further one waits twice as long as the previous one, counted from the end of
+//! the instance, unless the instance ran long enough to reset the back-off. This module covers only containers that
+//! exit by themselves, not those killed because of a probe.
 
 use probity_model::measure::{Bound, SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
@@ -12,38 +12,37 @@ use probity_model::{Clause, Timeline};
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
 
-/// For how long a container must have run before its count begins anew: ten minutes, by the document on the lifecycle of pods of the
-/// Kubernetes documentation.
+/// How long a container must run before its back-off is reset: ten minutes, Kubernetes documentation, Pod Lifecycle.
 const GOOD_RUN: i64 = 600 * SECOND;
 
-/// What a life that ended by itself has to wait for.
+/// How long the restart waits after a container instance that exited by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Nothing: it is the first to end.
+    /// Not at all: it is the first to exit.
     First,
-    /// Nothing: it ran for so long that the count begins anew.
+    /// Not at all: it ran long enough to reset the back-off.
     Reset,
     /// A delay.
     Delay {
         /// The delay, capped.
         by: i64,
-        /// Whether it would be longer without the cap.
+        /// Whether it would be longer without the maximum.
         capped: bool,
     },
 }
 
-/// A life that ended by itself, when it did, and what it has to wait for.
+/// A container instance that exited by itself, when it did, and how long its restart waits.
 pub(super) struct Crash<'t, 'h> {
     /// The life.
     pub(super) life: Life<'t, 'h>,
     /// Its end.
     pub(super) end: End,
-    /// What it has to wait for.
+    /// How long its restart waits.
     pub(super) wait: Wait,
 }
 
-/// All lives that ended by themselves and come back, in containers whose lives all did, one after the other from the first. How
-/// near a run may come to the ten minutes is the clause's.
+/// All instances that exited by themselves and restart, in containers without other kinds of ends, starting with the
+/// first. The clause defines how close a run may come to ten minutes.
 pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t, 'h>> {
     let mut crashes = Vec::new();
     if run.node_was_touched() {
@@ -79,7 +78,7 @@ pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t,
 }
 
 impl<'t, 'h> Crash<'t, 'h> {
-    /// The beginning of the life that followed.
+    /// The start of the next instance.
     pub(super) fn next(&self) -> Option<&'t At> {
         // Without its first line there is no telling when it began.
         Some(&self.life.next().filter(|next| next.is_numbered())?.attempt.began)
@@ -90,8 +89,8 @@ impl<'t, 'h> Crash<'t, 'h> {
         Bound::at_least(by, format!("the back-off of {}", seconds(by)))
     }
 
-    /// Soon after the delay is over. The kubelet adds up to one half of the delay, and no more than half a minute; older ones try
-    /// again every ten seconds.
+    /// Soon after the delay is over. The kubelet adds up to half of the delay, and at most half a minute; older ones
+    /// try again every ten seconds.
     pub(super) fn soon_after(clause: &Clause, by: i64) -> Bound {
         let late =
             clause.tolerance_part(by, "jitter").min(clause.tolerance_us("longest-jitter")).max(TO_START);

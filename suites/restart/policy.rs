@@ -1,4 +1,4 @@
-//! Which policy brings a container back, and what it keeps.
+//! Which policy restarts a container, and what the container keeps.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
@@ -8,7 +8,8 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::ends::End;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
-/// Lives that ended by themselves before their pod was deleted, each with the line that says so and its exit status.
+/// Instances that exited by themselves before their pod was deleted, each with the line that records it and the exit
+/// status.
 fn ended_by_themselves<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
@@ -28,7 +29,7 @@ fn exit(code: u8) -> &'static str {
     if code == 0 { "zero" } else { "non-zero" }
 }
 
-/// Under Always a main container comes back, however it ended.
+/// With Always a main container restarts, whatever its exit status.
 pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Always")) {
         judge_restart(&life, line, seen);
@@ -38,7 +39,7 @@ pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Under OnFailure it comes back after another status than 0.
+/// With OnFailure it restarts after a nonzero exit status.
 pub(super) fn on_failure(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "OnFailure")) {
         if code == 0 {
@@ -55,7 +56,7 @@ pub(super) fn on_failure(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Under Never it does not come back, whoever ended it.
+/// With Never it does not restart, whatever stopped it.
 pub(super) fn never(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Never")) {
         judge_no_restart(&life, line, seen);
@@ -69,7 +70,10 @@ pub(super) fn never(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         .only(|life| is_main_under(life, "Never") && life.exited_by_itself().is_none());
     for life in others {
         let Some(again) = End::of(&life).and_then(|_| life.lives_again()) else { continue };
-        seen.violated("a container was started again under the restart policy Never", [life.began.id, again]);
+        seen.violated(
+            "a container was started again although the restart policy is Never",
+            [life.began.id, again],
+        );
     }
 }
 
@@ -77,7 +81,7 @@ fn is_main_under(life: &Life<'_, '_>, policy: &str) -> bool {
     life.container.kind == ContainerKind::Main && life.policy() == policy
 }
 
-/// The pod's policy counts for main and init containers, and a sidecar comes back under any.
+/// The pod's policy applies to main and init containers; a sidecar restarts with any policy.
 pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, line, code) in ended_by_themselves(run) {
         let policy = life.pod.restart_policy();
@@ -103,7 +107,7 @@ pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             (false, Some(again)) => {
                 let finding = format!(
-                    "the {kind} container {} was started again in a pod with the policy {policy}",
+                    "the {kind} container {} was started again although the restart policy is {policy}",
                     life.name()
                 );
                 seen.violated(finding, [line.id, again]);
@@ -117,7 +121,7 @@ pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A sidecar that crashed for the first time comes back while its pod has work to do.
+/// A sidecar restarts after its first crash unless its main containers have completed.
 fn judge_sidecar(clause: &Clause, life: &Life<'_, '_>, crash: &Line<'_>, seen: &mut Seen) {
     let run = life.run;
     let done = life.pod.revisions.iter().find(|shown| {
@@ -133,12 +137,13 @@ fn judge_sidecar(clause: &Clause, life: &Life<'_, '_>, crash: &Line<'_>, seen: &
     let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
     let waited = run.measure(String::new(), &life.node, crash, &until, bound);
     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-        let finding = format!("the sidecar {} crashed, and was not started again", life.name());
+        let finding = format!("the sidecar {} crashed, but was not started again", life.name());
         seen.violated(finding, [crash.id, until.id]);
     }
 }
 
-/// After a restart it is the same pod, on the same node, with the same address, and one restart more; the container is a new one.
+/// After a restart the pod, its node and its address are the same, the restart count is one higher, and the container
+/// is new.
 pub(super) fn same_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().staying().only(|life| life.number > 0 && life.is_numbered()) {
         let Some(old) = life.before() else { continue };
@@ -166,7 +171,7 @@ pub(super) fn same_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             {
                 kept = false;
                 seen.violated(
-                    format!("the pod's {what} changed from {one} to {two} by a restart",),
+                    format!("a container restart changed the pod's {what} from {one} to {two}",),
                     events(),
                 );
             }
@@ -177,7 +182,7 @@ pub(super) fn same_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if id(before) == id(after) {
             kept = false;
             seen.violated(
-                format!("{} was started again, and is shown as the same container instance", life.name()),
+                format!("{} was started again, but the status shows the same container ID", life.name()),
                 events(),
             );
         }
@@ -187,7 +192,7 @@ pub(super) fn same_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A restart that no revision counts.
+/// A restart that no revision shows.
 fn judge_uncounted(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let later = life.pod.revisions.iter().rfind(|revision| {
         !revision.gone && life.run.clocks.order(&life.began, &revision.at) == Order::Before
@@ -201,7 +206,7 @@ fn judge_uncounted(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     };
     if status.restarts != life.number {
         let finding = format!(
-            "{} was started again {} times, and {} restarts are shown",
+            "{} was started again {} times, but its restart count is {}",
             life.name(),
             life.number,
             status.restarts

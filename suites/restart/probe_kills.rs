@@ -1,5 +1,5 @@
-//! The back-off of containers that are killed by their probes: the kubelet kills one and starts the next in one go, with what it knew
-//! before, so that the delay begins one restart later than after crashes.
+//! The back-off of containers that are killed because of their probes: the kubelet kills one instance and starts the
+//! next in one sync, with the old status, so the delay begins one restart later than after crashes.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
@@ -11,14 +11,14 @@ use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
 use crate::reading::termination::Exhausted;
 
-/// A life that a probe has ended, with its end.
+/// An instance that was killed because of a probe, with its end.
 struct Kill<'t, 'h> {
     life: Life<'t, 'h>,
     end: End,
     by: ProbeKind,
 }
 
-/// The first lives of each container, as far as a probe of one kind ended each of them.
+/// The first instances of each container, as long as a probe of the same kind caused each kill.
 fn kills<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Vec<Kill<'t, 'h>>> {
     let mut all = Vec::new();
     for (pod, container) in run.containers().filter(|_| !run.node_was_touched()) {
@@ -45,12 +45,13 @@ fn kill<'t, 'h>(life: Life<'t, 'h>, by: ProbeKind) -> Option<Kill<'t, 'h>> {
     (end.at().id > stop.id).then_some(Kill { life, end, by })
 }
 
-/// The life that followed a kill, if it was heard from its first line on.
+/// The instance after a kill, if its record is complete from the first line.
 fn next_of<'t, 'h>(kill: &Kill<'t, 'h>) -> Option<Life<'t, 'h>> {
     kill.life.next().filter(|next| next.is_numbered())
 }
 
-/// The first two restarts after kills by a probe wait for nothing, and a third that follows at once waits for the first delay.
+/// The first two restarts after kills because of a probe do not wait; a third that follows immediately waits for the
+/// first delay.
 pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kills in kills(run) {
         for (at, kill) in kills.iter().enumerate() {
@@ -73,7 +74,7 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// The third restart waits if it comes within the first delay of the end of the life before.
+/// The third restart waits if it comes within the first delay after the end of the previous instance.
 fn judge_third(clause: &Clause, before: &Kill<'_, '_>, kill: &Kill<'_, '_>, seen: &mut Seen) {
     let Some(next) = next_of(kill) else { return };
     let run = kill.life.run;
@@ -82,7 +83,7 @@ fn judge_third(clause: &Clause, before: &Kill<'_, '_>, kill: &Kill<'_, '_>, seen
         return;
     }
     let quantity = |which: &str| {
-        format!("from the end of the {which} life of {} to the third restart", kill.life.name())
+        format!("from the end of the {which} instance of {} to the third restart", kill.life.name())
     };
     let bound = Bound::at_least(FIRST_BACK_OFF, "the first back-off");
     let early = kill.life.within(seen, quantity("second"), (&before.end.earliest, &next.began), bound);
@@ -95,7 +96,7 @@ fn judge_third(clause: &Clause, before: &Kill<'_, '_>, kill: &Kill<'_, '_>, seen
     }
 }
 
-/// Containers that their probes kill again and again come to wait for a back-off.
+/// Containers that are repeatedly killed because of their probes enter back-off.
 pub(super) fn lead_to_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kills in kills(run) {
         let Some(first) = kills.first() else { continue };
@@ -118,7 +119,7 @@ pub(super) fn lead_to_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let again = kills.iter().filter_map(|kill| Some((kill, kill.life.next()?))).collect::<Vec<_>>();
         if quick && again.len() > clause.tolerance_times("kills") {
             let finding = format!(
-                "the {} probe of {} killed it {} times in a row, and no back-off was shown",
+                "the {} probe of {} caused {} kills in a row, but the status never showed a back-off",
                 first.by.word(),
                 first.life.name(),
                 kills.len()

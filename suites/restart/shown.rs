@@ -1,4 +1,4 @@
-//! What the status shows of a container that waits for its back-off.
+//! What the status shows about a container in back-off.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
@@ -13,7 +13,7 @@ pub(super) fn is_loop(state: &State<'_>) -> bool {
     matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
 }
 
-/// While it waits, a container is shown as waiting for its back-off.
+/// During its back-off, a container is shown as Waiting.
 pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let crashes = crashes(run, clause.tolerance_us("near-ten-minutes"));
     let sights: Vec<_> = crashes
@@ -35,8 +35,8 @@ pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The wait is shown soon after the end, and no longer once the container runs. Kubelets that look again only when the wait is
-/// over show it then.
+/// The wait is shown soon after the container terminates, and no longer once it runs again. Kubelets that sync the pod
+/// only after the wait show it then.
 fn judge_sight(
     clause: &Clause,
     (crash, by): (&Crash<'_, '_>, i64),
@@ -44,14 +44,14 @@ fn judge_sight(
     seen: &mut Seen,
 ) {
     let life = &crash.life;
-    let quantity = || format!("from the end of {} to the revision that shows {CRASH_LOOP}", life.name());
+    let quantity = || format!("from the end of {} to the status that shows {CRASH_LOOP}", life.name());
     let fit = |bound| {
         let measured = life.run.measure(quantity(), &life.node, crash.end.at(), revision, bound);
         measured.map(|measured| measured.fit())
     };
     if fit(soon(clause)) == Some(Fit::Missed) && fit(Crash::soon_after(clause, by)) != Some(Fit::Missed) {
         let finding = format!(
-            "{} waited for a back-off of {} and was shown so only at its end",
+            "{} waited for a back-off of {}, but the status showed it only at the end",
             life.name(),
             seconds(by)
         );
@@ -65,7 +65,7 @@ fn judge_sight(
 /// When the wait must be shown.
 fn soon(clause: &Clause) -> Bound {
     let late = clause.slack_us() + clause.tolerance_us("next-look");
-    Bound::at_most(late, format!("{} for the kubelet to look again", seconds(late)))
+    Bound::at_most(late, format!("{} until the kubelet's next sync", seconds(late)))
 }
 
 fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
@@ -74,13 +74,13 @@ fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     let (Some(next), Some((last, _))) = (crash.next(), last) else { return };
     if life.run.clocks.order(next, &last.at) == Order::Before {
         let quantity =
-            format!("from the restart of {} to the last revision that shows {CRASH_LOOP}", life.name());
+            format!("from the restart of {} to the last status that shows {CRASH_LOOP}", life.name());
         life.within(seen, quantity, (next, last), clause.in_time());
     }
 }
 
-/// A long wait that no revision shows. A kubelet that shows it only at its end may replace that status by the one of the restart before
-/// it is written; then other waits of the container are shown.
+/// A long back-off that no revision shows. A kubelet that shows it only at its end may replace that status with the
+/// status of the restart before writing it; then other waits of the container are shown.
 fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
     let life = &crash.life;
     let until = crash.next().cloned().unwrap_or_else(|| At::new(crash.end.at().id, life.run.end()));
@@ -91,8 +91,11 @@ fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: 
     if !watched || waited.is_none_or(|waited| waited.fit() != Fit::Missed) {
         return;
     }
-    let finding =
-        format!("{} waited for a back-off of {} and was not shown as {CRASH_LOOP}", life.name(), seconds(by));
+    let finding = format!(
+        "{} waited for a back-off of {}, but the status did not show {CRASH_LOOP}",
+        life.name(),
+        seconds(by)
+    );
     let shown = shown_ends(life).map(|(revision, _)| revision.id).last();
     let events = [Some(crash.end.at().id), Some(until.id), shown].into_iter().flatten();
     if elsewhere {

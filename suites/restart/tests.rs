@@ -131,7 +131,7 @@ fn a_restart_that_nobody_counts_is_a_violation() {
     assert_eq!(verdict(&run.done(), SAME), "violated");
 }
 
-/// Lives of a second each, begun at these instants; the last goes on.
+/// Instances of one second each, which start at these times; the last keeps running.
 fn crashes(clause: &str, lives: &[f64], why: &str) -> Composer {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &json!({ "containers": [{ "name": "target" }] }));

@@ -1,7 +1,7 @@
-//! Disruption budgets: restarts by liveness probes ignore them.
+//! Disruption budgets: restarts because of liveness probes ignore them.
 //!
-//! A budget limits evictions. A container whose liveness probe failed too often is stopped whatever the budget of its pod
-//! allows, and so are all others at the same time.
+//! A budget limits evictions. A container whose liveness probe failed too often is stopped regardless of its pod's
+//! budget, and so are all others at the same time.
 
 use probity_model::history::{Did, Sighting};
 use probity_model::timeline::{Line, PodLife, ProbeKind};
@@ -20,7 +20,7 @@ fn selects(budget: &Sighting, pod: &PodLife<'_>) -> bool {
     wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// The evictions of pods under a budget that were asked for, and whether each was refused.
+/// The requested evictions of pods under a budget, and whether each was rejected.
 fn evictions(run: &Timeline<'_>, budget: &Sighting) -> Vec<(EventId, bool)> {
     let asked = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
         Did::Evicted { pod, refused } => Some((*id, pod, refused.is_some())),
@@ -30,7 +30,7 @@ fn evictions(run: &Timeline<'_>, budget: &Sighting) -> Vec<(EventId, bool)> {
     asked.filter(|(_, pod, _)| under(pod)).map(|(id, _, refused)| (id, refused)).collect()
 }
 
-/// All replicas are restarted at once by their liveness probes although the budget allows no disruption.
+/// All replicas restart at the same time because of their liveness probes, although the budget allows no disruption.
 fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for revisions in objects(run, "PodDisruptionBudget") {
         let Some((_, _, latest)) = revisions.last() else { continue };
@@ -41,7 +41,7 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             if let Some((id, _, budget)) = of_its_time
                 && budget.object["status"]["disruptionsAllowed"] == 0
             {
-                seen.violated("a pod was evicted under a budget that allowed no disruption", [*id, passed]);
+                seen.violated("a pod was evicted although its budget allowed no disruption", [*id, passed]);
             }
         }
         let forbidden = |spent: &Exhausted<'_, '_>| {

@@ -1,5 +1,5 @@
-//! What several scenarios ask of a timeline: when the trouble began, what an endpoint depends on, when a port was opened, and
-//! which requests of our clients failed. And the judgements that several scenarios share.
+//! Queries that several scenarios use: when the fault started, what an endpoint depends on, when a port was opened, and
+//! which client requests failed. It also contains the judgements that several scenarios share.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ use crate::reading::termination::Exhausted;
 /// From this status on, an HTTP answer is an error: RFC 9110, section 15.
 const ERRORS: u16 = 400;
 
-/// The change of the plan for the endpoint of a probe, after the last good probe. None if there were several changes.
+/// The change of the plan for the endpoint of a probe, after the last successful probe. None if there were several
+/// changes.
 pub(super) fn change_between<'t, 'h>(
     attempt: &'t Attempt<'h>,
     last_good: &Probe<'_>,
@@ -98,7 +99,7 @@ impl ClientRequest<'_, '_> {
         self.call.status.is_some_and(|status| status < ERRORS)
     }
 
-    /// Whether it was sent between two instants, and ended before the second.
+    /// Whether it was sent between two times, and ended before the second.
     pub(super) fn began_between(&self, run: &Timeline<'_>, from: &Stamp, to: &Stamp) -> bool {
         let skipped = self.call.error.as_ref().is_some_and(|error| error.starts_with("skipped"));
         let since = run.clocks.between(from, &self.line.at).is_some_and(|span| span.lo > self.took());
@@ -131,10 +132,10 @@ pub(super) fn requests_to<'t, 'h>(
     requests(run).filter(|request| reached(request.call)).collect()
 }
 
-/// What a watch showed of an object: the event, its time, and the object.
+/// A revision of an object on a watch: the event, its time, and the object.
 pub(super) type Shown<'h> = (EventId, i64, &'h Sighting);
 
-/// What the watch showed of the objects of a kind.
+/// The revisions of the objects of a kind on the watch.
 pub(super) fn sightings<'h>(run: &Timeline<'h>, wanted: &str) -> impl Iterator<Item = Shown<'h>> {
     let events = run.history.events().filter(|(_, event)| event.us <= run.ended_us);
     events.filter_map(move |(id, event)| match &event.what {
@@ -183,7 +184,7 @@ pub(super) fn shown_unready<'t, 'h>(life: &ProbedLife<'t, 'h>, from: &Stamp) -> 
     life.first_shown(from, unready)
 }
 
-/// After as many timeouts of the readiness probe as `failureThreshold` says, the container becomes not ready in time.
+/// After `failureThreshold` timeouts of the readiness probe, the container becomes not ready in time.
 pub(super) fn falls_by_lateness(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>) {
     let Some(spent) = Exhausted::of(life.clone()).filter(Exhausted::by_timeouts) else { return };
     let [first, ..] = spent.failures.as_slice() else { return };
@@ -201,7 +202,8 @@ pub(super) fn falls_by_lateness(clause: &Clause, seen: &mut Seen, life: &ProbedL
     };
     let lasted = last.at.at.lo - spent.at.at.hi - life.noise(&spent.at, &last.at);
     if lasted > clause.slack_us() {
-        let finding = format!("answers stayed late for {}, and the container stayed ready", seconds(lasted));
+        let finding =
+            format!("answers came after the timeout for {}, but the container stayed ready", seconds(lasted));
         seen.violated(finding, [first.id, spent.at.id, last.id]);
     }
 }

@@ -1,6 +1,6 @@
-//! Thirty seconds: how long trouble lasts until it has a consequence, with the default settings of a probe.
+//! Thirty seconds: how long a fault lasts before it has an effect, with the default settings of a probe.
 //!
-//! The trouble begins with the change of the plan, which the target itself records. Without exactly one change nothing is
+//! The fault begins with the change of the plan, which the target itself records. Without exactly one change nothing is
 //! judged.
 
 use probity_model::measure::{Bound, Fit, SECOND};
@@ -24,7 +24,8 @@ fn by_default(spec: &ProbeSpec) -> bool {
     (spec.period, spec.timeout, spec.successes, spec.failures) == DEFAULTS
 }
 
-/// From trouble to its consequence: the third failure comes two to three periods later, plus the timeout if it hangs.
+/// From the fault to its effect: the third failure comes two to three periods later, plus the timeout if the endpoint
+/// hangs.
 fn window(spec: &ProbeSpec, hangs: bool, (allowed, words): (i64, &str)) -> Bound {
     let (wait, with_wait) = if hangs { (spec.timeout, " + timeoutSeconds") } else { (0, "") };
     let most = spec.failures * spec.period + wait + allowed;
@@ -35,7 +36,7 @@ fn window(spec: &ProbeSpec, hangs: bool, (allowed, words): (i64, &str)) -> Bound
     )
 }
 
-/// Which trouble was noticed within its window: a bad status, or none at all.
+/// Which fault was detected within its window: an error status, or no answer.
 fn note_trouble(seen: &mut Seen, fit: Option<Fit>, hangs: bool) {
     if fit == Some(Fit::Met) {
         seen.facet("trouble", if hangs { "hang" } else { "status" });
@@ -56,7 +57,7 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 let fit = life.within(seen, "from the trouble to Ready=False", (trouble, shown), bound);
                 note_trouble(seen, fit, hangs);
             } else if turn.lasted(&life) > slack {
-                let finding = "three failures of a readiness probe, and the pod stayed ready";
+                let finding = "a readiness probe failed three times, but the pod stayed ready";
                 seen.violated(finding, [trouble.id, turn.first.id, turn.due.id, turn.last.id]);
             }
         }
@@ -82,7 +83,7 @@ fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             Stop::Missing(last) => {
                 let events = spent.events().into_iter().chain([trouble.id, last.id]);
-                seen.violated("three failures of a liveness probe, and no stop signal", events);
+                seen.violated("a liveness probe failed three times, but no stop signal followed", events);
             }
             Stop::Abrupt(_) | Stop::Unheard | Stop::Moot => {}
         }

@@ -1,7 +1,7 @@
-//! Probes whose endpoint asks a dependency: an outage of the dependency affects every container that asks it.
+//! Probes whose endpoint calls a dependency: an outage of the dependency affects every container that calls it.
 //!
-//! The plans in the pods' specs say who depends on whom. That a dependency was lost follows from the target's calls and
-//! from answers that never came. What the cluster did about it is judged for each container by its own probes, and the
+//! The plans in the pods' specs show the dependencies. That a dependency was lost follows from the target's calls and
+//! from answers that never came. The reaction of the cluster is judged for each container by its own probes, and the
 //! effect is complete only if it reached all of them.
 
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ fn blamed<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Option<Turn<'t, 'h>> {
     })
 }
 
-/// The loss of one store makes every replica that asks it not ready and leaves the service without endpoints.
+/// The loss of one store makes every replica that calls it not ready and leaves the Service without endpoints.
 fn readiness_all_drop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     let lives = readiness_lives(run);
@@ -81,7 +81,7 @@ fn readiness_all_drop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The loss of one store restarts every container whose liveness endpoint asks it.
+/// The loss of one store restarts every container whose liveness endpoint calls it.
 fn liveness_all_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut groups: BTreeMap<String, Vec<Exhausted<'_, '_>>> = BTreeMap::new();
     for spent in exhausted(run, ProbeKind::Liveness) {
@@ -108,7 +108,7 @@ fn liveness_all_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if let (Some(first), true) = (group.first(), stops.len() == asking) {
             note_spread(run, seen, "from the first restart to the last", (&first.life.node, &stops));
             let events = stops.iter().map(|stop| stop.id).collect();
-            let quantity = "containers that were restarted at once";
+            let quantity = "containers that restarted at the same time";
             seen.note(Measurement::count(quantity, asking, Bound::default(), events));
         }
     }
@@ -136,7 +136,7 @@ fn latency_spike(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         match spent.stop(clause) {
             Stop::Came(stop) => seen.fine(spent.events().into_iter().chain([stop.id])),
             Stop::Missing(line) => {
-                let finding = "late answers reached the failure threshold, and no stop signal came";
+                let finding = "late answers reached the failure threshold, but no stop signal followed";
                 seen.violated(finding, spent.events().into_iter().chain([line.id]));
             }
             Stop::Abrupt(_) | Stop::Unheard | Stop::Moot => {}
@@ -160,14 +160,14 @@ fn patient<'t, 'h>(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'t, 'h>) 
     }
     match unready_between(life, &first.at, &last.at) {
         Some(revision) => {
-            let finding = "the container became not ready though its slow answers came within the timeout";
+            let finding = "the container became not ready although its slow answers came within the timeout";
             seen.violated(finding, [first.id, revision, last.id]);
         }
         None => seen.fine([first.id, last.id]),
     }
 }
 
-/// Pods whose readiness endpoint asks the next pod: the failure of one reaches them all.
+/// Pods whose readiness endpoint calls the next pod: the failure of one affects all.
 fn peer_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = readiness_lives(run);
     for life in lives.iter().filter(|life| life.before_deletion(&life.began)) {

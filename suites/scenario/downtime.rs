@@ -1,4 +1,4 @@
-//! What a restart costs: at least the start-up time of the application.
+//! The cost of a restart: at least the startup time of the application.
 
 use probity_model::measure::Bound;
 use probity_model::timeline::{ContainerSeen, ProbeKind, Revision};
@@ -25,7 +25,7 @@ fn restart_downtime(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         let up = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.ready && seen.is_running();
         let Some(ready) = next.first_shown(&next.began, up) else { continue };
-        let bound = Bound::at_least(boot, "the start-up time that its target took");
-        spent.life.within(seen, "out of service by a restart", (stop, ready), bound);
+        let bound = Bound::at_least(boot, "the startup time of its target");
+        spent.life.within(seen, "not ready because of a restart", (stop, ready), bound);
     }
 }

@@ -1,7 +1,7 @@
-//! A health endpoint on a port of its own says nothing about the port that does the work.
+//! A health endpoint on a separate port says nothing about the main port.
 //!
-//! The kubelet asks only the port that the probe names. So a pod can be ready while its main port is closed, or so busy
-//! that requests get no answer.
+//! The kubelet only uses the port in the probe. So a pod can be ready while its main port is closed, or so busy that
+//! requests get no answer.
 
 use probity_model::measure::seconds;
 use probity_model::timeline::{ContainerSeen, Line, ProbeKind, ProbeOutcome, ProbedLife, Revision};
@@ -23,7 +23,7 @@ fn other_ports(life: &ProbedLife<'_, '_>) -> Vec<u16> {
     plan.listeners.values().map(|listener| listener.port).filter(|port| Some(*port) != asked).collect()
 }
 
-/// A pod whose readiness probe asks another port is ready while the main port is closed, and requests fail.
+/// A pod whose readiness probe uses another port is ready while the main port is closed, and requests fail.
 fn decoupled(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     let alone = |life: &ProbedLife<'_, '_>| {
@@ -64,13 +64,13 @@ fn judge_decoupled(
     if closed - noise > clause.slack_us() && turn.last.at.at.lo > main.at.at.lo {
         let closed = seconds(closed);
         let finding = format!(
-            "the readiness probe passed {closed} before the main port was open, and the pod was not ready"
+            "the readiness probe passed {closed} before the main port was open, but the pod was not ready"
         );
         seen.violated(finding, [turn.due.id, main.id]);
     }
 }
 
-/// A saturated port shows in the readiness of a pod only if the probe asks that very port.
+/// A saturated port affects the readiness of a pod only if the probe uses that port.
 fn hides_saturation(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for life in readiness_lives(run) {

@@ -1,8 +1,8 @@
 //! Overload: a liveness probe that waits in the same queue as the requests removes capacity when it is scarce.
 //!
-//! Two services get the same load; the containers of one have a liveness probe, those of the other have none. The effect
-//! is counted, not promised: a cluster is accused if it stopped a container without a probe, or one whose probe passed, and
-//! if it let one live on whose probe failed.
+//! Two services get the same load; the containers of one have a liveness probe, those of the other have none. The
+//! effect is measured, not promised: it is a violation if the cluster stopped a container without a probe or with a
+//! passing probe, or kept one running whose probe failed.
 
 use probity_model::measure::{Bound, Measurement};
 use probity_model::mechanisms::OFF_BEAT;
@@ -25,7 +25,7 @@ struct LoadedService<'t, 'h> {
 }
 
 impl<'t, 'h> LoadedService<'t, 'h> {
-    /// How many of a thousand requests were answered well.
+    /// How many of a thousand requests were answered successfully.
     fn rate(&self) -> usize {
         let good = self.requests.iter().filter(|request| request.good()).count();
         good * 1000 / self.requests.len().max(1)
@@ -41,7 +41,7 @@ impl<'t, 'h> LoadedService<'t, 'h> {
         seen.note(Measurement::count(quantity, self.rate(), Bound::default(), self.ends()));
     }
 
-    /// The lives of its containers that did not end by their own will.
+    /// The instances of its containers that did not exit by themselves.
     fn lives(&self, run: &'t Timeline<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
         let attempts = self.pods.iter().flat_map(move |(pod, container)| {
             container.attempts.iter().map(move |attempt| Life { run, pod, container, attempt })
@@ -68,8 +68,8 @@ fn overload_cascade(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in with.lives(run).filter_map(|life| life.probed(ProbeKind::Liveness)) {
         judge_life(clause, &life, seen);
     }
-    with.note_rate(seen, "answered well, of a thousand, with liveness");
-    without.note_rate(seen, "answered well, of a thousand, without");
+    with.note_rate(seen, "answered successfully, per thousand, with a liveness probe");
+    without.note_rate(seen, "answered successfully, per thousand, without a liveness probe");
     let restarted = restarts(run, with);
     if !restarted.is_empty() && with.rate() <= without.rate() {
         seen.fine(restarted.into_iter().chain(without.ends()));
@@ -99,7 +99,7 @@ fn loaded<'t, 'h>(
     (pods.len() > 1 && enough).then_some(LoadedService { pods, requests })
 }
 
-/// A container whose probe failed as often as it may is stopped, and one whose probe passed is not.
+/// A container whose probe reached its failure threshold is stopped, and one whose probe passed is not.
 fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut Seen) {
     if let Some(spent) = Exhausted::of(life.clone()) {
         spent.judge_stop(clause, seen);
@@ -114,12 +114,12 @@ fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut See
     let after = life.run.clocks.between(&passed.at, &stop.at);
     if after.is_some_and(|after| after.hi + life.noise(&passed.at, &stop.at) < least) {
         let finding =
-            "a container was stopped under load, and its liveness probe had passed too short a time before";
+            "a container was stopped under load although its liveness probe had passed shortly before";
         seen.violated(finding, passed.events().into_iter().chain([stop.id]));
     }
 }
 
-/// The stop signals that follow as many late answers as `failureThreshold` says.
+/// The stop signals after `failureThreshold` late answers.
 fn restarts(run: &Timeline<'_>, loaded: &LoadedService<'_, '_>) -> Vec<EventId> {
     let stops = loaded.lives(run).filter_map(|life| {
         let stop = life.stopped_undeleted()?;

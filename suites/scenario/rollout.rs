@@ -1,7 +1,7 @@
 //! Rollouts: an update whose pods never become available stops, and the old pods continue to serve.
 //!
-//! Judged from the revisions of the Deployment, of its ReplicaSets and of its pods. The label of the Deployment's controller
-//! says which pods are new; the answers of their targets say why they fail.
+//! It is judged from the revisions of the Deployment, its `ReplicaSet`s and its pods. The label of the Deployment's
+//! controller says which pods are new; the answers of their targets say why they fail.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ fn updates<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Update<'t, 'h>
     objects(run, "Deployment").filter_map(|revisions| update(run, &revisions))
 }
 
-/// The only change of a Deployment's template. A second change would make another story.
+/// The only change of a Deployment's template. A second change would be a different scenario.
 fn update<'t, 'h>(run: &'t Timeline<'h>, revisions: &[Shown<'h>]) -> Option<Update<'t, 'h>> {
     let template = |(_, _, shown): &Shown<'h>| &shown.object["spec"]["template"];
     let first = revisions.first()?;
@@ -109,7 +109,7 @@ fn blocked_by_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// New pods whose liveness probe fails, so that they are restarted again and again.
+/// New pods whose liveness probe fails, so that they restart repeatedly.
 fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for update in updates(run) {
         let killed = update.killed();
@@ -131,7 +131,7 @@ struct Early {
     pod: String,
     /// The revision from which on it was ready.
     shown: EventId,
-    /// From when on it may count as available, in the harness's time.
+    /// The time from which it may count as available, in the harness's time.
     from: i64,
     /// The stop signal that came meanwhile, and did not show; none if it was not stopped for so long.
     stop: Option<EventId>,
@@ -199,18 +199,16 @@ impl Update<'_, '_> {
         let of_its_time: Vec<_> = early.iter().filter(|early| early.from <= at).collect();
         let stopped = of_its_time.iter().any(|early| early.stop.is_some());
         if let Some(unstopped) = of_its_time.first().filter(|_| !stopped) {
-            let why = "a pod of the new version was ready for minReadySeconds before its liveness probe had it stopped";
+            let why = "a pod of the new version was ready for minReadySeconds before its liveness probe caused a restart";
             seen.doubt(Doubt::Ambiguous, why, [unstopped.shown, counted]);
         } else if stopped {
             let stayed = of_its_time.iter().flat_map(|early| [Some(early.shown), early.stop]).flatten();
             seen.diverges(
-                "a pod of the new version stayed ready while its liveness probe had it restarted, for minReadySeconds \
-                 and longer: it counts as available",
+                "a pod of the new version stayed ready for longer than minReadySeconds although its liveness probe caused a restart: it counts as available",
                 killed.iter().copied().chain(stayed).chain([self.began.id, counted]),
             );
         } else if !self.new.iter().any(|pod| probed(pod)) {
-            let finding = "a pod of the new version counted as available, and none had been ready for minReadySeconds \
-                           before its first back-off";
+            let finding = "a pod of the new version counted as available, but none had been ready for minReadySeconds before its first back-off";
             seen.violated(finding, [self.began.id, counted]);
         }
     }
@@ -281,7 +279,7 @@ impl Update<'_, '_> {
             pod.revisions.iter().find(|revision| is_ready(revision)).map(|revision| revision.id)
         };
         if let Some(early) = self.new.iter().filter(|pod| probed(pod)).find_map(ready) {
-            let finding = "a pod of the new version was shown ready though its probes failed";
+            let finding = "a pod of the new version was shown as ready although its probes failed";
             return Some((finding.to_owned(), early));
         }
         let pods = |us: i64| early.iter().filter(move |early| early.from <= us).map(|early| &early.pod);
@@ -292,7 +290,7 @@ impl Update<'_, '_> {
             let available = number(deployment, "status", "availableReplicas", 0);
             if available < wanted && self.old_are_well() {
                 let finding = format!(
-                    "{available} replicas were available during the rollout; at least {wanted} must be"
+                    "only {available} replicas were available during the rollout; at least {wanted} must be"
                 );
                 return Some((finding, *id));
             }
@@ -327,13 +325,13 @@ impl Update<'_, '_> {
         });
         if let Some((id, us, _)) = exceeded {
             let most = "progressDeadlineSeconds after the last progress + the clause's slack";
-            let least = "progressDeadlineSeconds − 1 s, as times in status are cut to seconds";
+            let least = "progressDeadlineSeconds − 1 s, because status times have whole seconds";
             let bound = Bound::at_most(allowed, most).and_at_least(limit - CUT_TO_SECONDS, least);
             let ends = (&self.began, At::new(*id, Stamp::harness(*us)));
             seen.within(self.run, "", "from the update to ProgressDeadlineExceeded", ends, bound);
         } else if self.run.ended_us - self.began.at.hi > allowed {
             let finding =
-                format!("the rollout made no progress for {}, and no condition says so", seconds(allowed));
+                format!("the rollout made no progress for {}, but no condition shows it", seconds(allowed));
             let last = self.revisions.last().map(|(id, ..)| *id);
             seen.violated(finding, [self.began.id].into_iter().chain(last));
         }

@@ -41,7 +41,7 @@ fn pod(clause: &str, target: &Value) -> Composer {
 }
 
 /// A pod with a label, which a Service or a Deployment knows it by, running and ready at 1.5 s.
-fn labelled(run: &mut Composer, name: &str, labels: &Value, target: &Value) {
+fn labeled(run: &mut Composer, name: &str, labels: &Value, target: &Value) {
     let spec = json!({ "nodeName": NODE, "containers": [target], "terminationGracePeriodSeconds": 2 });
     run.of(name, "target").sighting(0.5, "Pod", name, Change::Added, object(name, labels, &spec, &json!({})));
     run.start(1.0, 0);

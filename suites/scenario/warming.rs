@@ -1,4 +1,5 @@
-//! Two ways for a container to say that it is not warm yet: a closed port, or a readiness endpoint that answers 503.
+//! Two ways in which a container can report that it is not warm yet: a closed port, or a readiness endpoint that
+//! answers 503.
 //!
 //! Only first lives count, and only containers without a startup probe: other clauses judge what else delays readiness.
 
@@ -30,7 +31,7 @@ fn first_lives<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
     })
 }
 
-/// A container that opens its port after the initialisation is not ready before, and ready soon after.
+/// A container that opens its port after the initialization is not ready before, and ready soon after.
 fn listens_late(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in first_lives(run) {
         let spec = life.spec;
@@ -55,7 +56,7 @@ fn listens_late(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A container that answers 503 until it is warm is out of service until then.
+/// A container that answers 503 until it is warm is not ready until then.
 fn says_no_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for life in first_lives(run) {
@@ -71,7 +72,7 @@ fn says_no_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         };
         let mut early = life.requests.iter().filter(|asked| asked.at.at.lo < warm.at.at.lo);
         if let Some(early) = early.find(|asked| services.iter().any(|service| through(service, asked))) {
-            let finding = "a request came through a service while the readiness endpoint said no";
+            let finding = "a Service forwarded a request while the readiness endpoint failed";
             seen.violated(finding, [first.id, early.id]);
         }
         let rise = rises(&life).into_iter().find(|turn| turn.first.id == warm.id);

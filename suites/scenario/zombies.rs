@@ -1,4 +1,4 @@
-//! Zombies: what the commands of exec probes leave behind if the container's first process does not reap.
+//! Zombies: child processes of exec probes' commands that remain if the container's first process does not reap.
 //!
 //! Counted in the dumps that the case requests from the target, which show its processes and their states. A container
 //! whose target is not the first process is left out: another process gets its orphans.
@@ -56,12 +56,13 @@ fn judge_dump(
         return;
     };
     let bound = if plan.process.reap {
-        Bound::at_most(clause.tolerance_multiple(1, "just-ended"), "one that is just being reaped")
+        Bound::at_most(clause.tolerance_multiple(1, "just-ended"), "one child process that is being reaped")
     } else {
         let least = clause.tolerance_part(count, "part-of-children");
-        Bound::at_least(least, "half of the children that were left behind and have ended")
+        Bound::at_least(least, "half of the orphaned child processes that have exited")
     };
     let zombies = dump.processes.iter().filter(|process| process.state.starts_with('Z')).count();
-    let quantity = format!("zombies in `{}` after {count} commands that left a child", life.container.name);
+    let quantity =
+        format!("zombies in `{}` after {count} commands that left a child process", life.container.name);
     seen.measure(Measurement::count(quantity, zombies, bound, vec![first.id, line.id]));
 }

@@ -1,4 +1,5 @@
-//! The probes of sidecars: that they may have them, whom a failure strikes, and what their readiness counts for.
+//! The probes of sidecars: sidecars can have them, which container a failure affects, and how their readiness
+//! counts.
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
@@ -11,7 +12,7 @@ use crate::reading::mains::mains;
 use crate::reading::termination::exhausted;
 use crate::refusals;
 
-/// Sidecars with probes are accepted and asked, and a liveness probe that fails ends the sidecar alone.
+/// Sidecars with probes are accepted and probed, and a failed liveness probe stops only the sidecar.
 pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     refusals::judge(run, clause, seen);
     for kind in ProbeKind::ALL {
@@ -44,7 +45,7 @@ pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         match ended {
             Some(ended) => {
                 let finding =
-                    format!("{} failed its liveness probe, and another container was stopped", life.name());
+                    format!("{} failed its liveness probe, but another container was stopped", life.name());
                 seen.violated(finding, [stop.id, ended.id]);
             }
             None if until.is_some() => {
@@ -56,7 +57,7 @@ pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod whose main containers are ready is ready when its sidecars are.
+/// If a pod's main containers are ready, it is ready when its sidecars are.
 pub(super) fn readiness_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sidecars = run.lives().of(ProbeKind::Readiness).undisturbed().whole();
     let sidecars = sidecars.only(|life| {
@@ -85,7 +86,7 @@ fn mains_ready(pod: &PodLife<'_>, shown: &probity_model::timeline::Revision<'_>)
     })
 }
 
-/// Until the readiness probe has succeeded the pod is not ready.
+/// The pod is not ready until the readiness probe has succeeded.
 fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen) {
     let run = life.run;
     // A probe that may have passed may have been the first that did.
@@ -98,7 +99,7 @@ fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen
     for shown in life.pod.revisions.iter().take_while(before).filter(|shown| mains_ready(life.pod, shown)) {
         let ready = shown.is("Ready");
         let finding =
-            || format!("the readiness probe of {} had not succeeded, and the pod was ready", life.name());
+            || format!("the readiness probe of {} had not succeeded, but the pod was ready", life.name());
         seen.check(ready != Some(true), finding, [life.began.id, shown.id]);
         if ready == Some(false) {
             seen.facet("ready", "False");
@@ -106,7 +107,7 @@ fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen
     }
 }
 
-/// Once it has, the pod is ready.
+/// After that, the pod is ready.
 fn judge_after(clause: &Clause, life: &ProbedLife<'_, '_>, success: &At, seen: &mut Seen) {
     let run = life.run;
     let pod = life.pod;
@@ -128,7 +129,7 @@ fn judge_after(clause: &Clause, life: &ProbedLife<'_, '_>, success: &At, seen: &
         }
         None if life.lives_on() && life.watched_for(success, clause.slack_us()) => {
             let finding =
-                format!("the readiness probe of {} succeeded, and its pod is not Ready", life.name());
+                format!("the readiness probe of {} succeeded, but its pod is not Ready", life.name());
             seen.violated(finding, [Some(success.id), run.last_event()].into_iter().flatten());
         }
         None => {}

@@ -1,4 +1,5 @@
-//! How long a sidecar runs: from the initialization of its pod to the end, and again whenever it ends by itself.
+//! How long a sidecar runs: from the initialization of its pod to the end, with a restart whenever it exits by
+//! itself.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
@@ -16,7 +17,7 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<
     })
 }
 
-/// When the last main container of a pod had ended; none if one still runs, or is not known.
+/// When the last main container of a pod terminated; `None` if one is still running, or it is not known.
 fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     let ends: Option<Vec<At>> = mains(pod).map(|main| main.attempts.last()?.ended.clone()).collect();
     ends?.into_iter().reduce(
@@ -26,7 +27,8 @@ fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     )
 }
 
-/// A sidecar begins while its pod is initializing and is not told to stop while there is work.
+/// A sidecar starts while its pod is initializing, and receives no stop signal before the main containers have
+/// completed.
 pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in sidecars(run).filter(|(pod, _)| are_told(pod)) {
         // Without its first line it seems to have begun later than it did.
@@ -34,16 +36,22 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let Some(first) = first else { continue };
         for main in mains(pod).filter_map(|main| main.attempts.first()) {
             let early = run.clocks.order(&first.began, &main.began) == Order::Before;
-            let finding =
-                || format!("the sidecar {}/{} began with the main containers", pod.key, container.name);
+            let finding = || {
+                format!(
+                    "the sidecar {}/{} started together with the main containers",
+                    pod.key, container.name
+                )
+            };
             seen.check(early, finding, [first.began.id, main.began.id]);
         }
         let done = work_done(run, pod);
         let stopped =
             lives_of(run, pod, container).find_map(|life| told_to_stop(clause, &life, done.as_ref()));
         if let Some(line) = stopped {
-            let finding =
-                format!("the sidecar {}/{} was told to stop while its pod had work", pod.key, container.name);
+            let finding = format!(
+                "the sidecar {}/{} received a stop signal before the main containers had completed",
+                pod.key, container.name
+            );
             seen.violated(finding, [first.began.id, line.id]);
         } else if lasts(run, pod, container, done.as_ref()) {
             seen.fine([Some(first.began.id), done.map(|done| done.id)].into_iter().flatten());
@@ -60,7 +68,8 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The stop signal of a life that no probe condemned, while the pod had work and was not to be deleted.
+/// The stop signal of an instance, without a failed probe, before the main containers had completed and while the
+/// pod was not being deleted.
 fn told_to_stop<'t, 'h>(clause: &Clause, life: &Life<'t, 'h>, done: Option<&At>) -> Option<&'t Line<'h>> {
     let lethal =
         ["livenessProbe", "startupProbe"].iter().any(|probe| life.container.spec.get(probe).is_some());
@@ -72,7 +81,7 @@ fn told_to_stop<'t, 'h>(clause: &Clause, life: &Life<'t, 'h>, done: Option<&At>)
     early.then_some(stop)
 }
 
-/// Whether a sidecar was there at the end of the work, or of the case.
+/// Whether a sidecar was running when the main containers completed, or when the case ended.
 fn lasts(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>, done: Option<&At>) -> bool {
     let Some(last) = lives_of(run, pod, container).next_back() else { return false };
     match done {
@@ -81,7 +90,7 @@ fn lasts(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>, d
     }
 }
 
-/// A sidecar that ended by itself is started again, and the main containers go on.
+/// A sidecar that exited by itself is started again, and the main containers keep running.
 pub(super) fn comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in sidecars(run) {
         let done = work_done(run, pod);
@@ -104,7 +113,7 @@ pub(super) fn comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// No other container of the pod was told to stop when a sidecar ended.
+/// No other container of the pod received a stop signal when a sidecar terminated.
 fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
     let next = life.next().map(|next| next.attempt.began.clone());
     let between = |at: &probity_model::Stamp| {
@@ -114,13 +123,15 @@ fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
     let stops = mains(life.pod).flat_map(|main| &main.attempts).filter_map(|main| main.stop());
     let stopped = stops.into_iter().find(|stop| between(&stop.at) && life.before_deletion(&stop.at));
     if let Some(stop) = stopped {
-        let finding = format!("the sidecar {} ended, and a main container was told to stop", life.name());
+        let finding =
+            format!("after the sidecar {} terminated, a main container received a stop signal", life.name());
         seen.violated(finding, [end.id, stop.id]);
     }
     stopped.is_none()
 }
 
-/// The first restart waits for nothing: a sidecar that has not come back in time, while there was work, will not.
+/// The first restart does not wait: a sidecar that has not restarted in time, before the main containers
+/// completed, never will.
 fn judge_missing(clause: &Clause, life: &Life<'_, '_>, end: &Line<'_>, done: Option<&At>, seen: &mut Seen) {
     let run = life.run;
     let last = run.last_event().filter(|_| life.watched_for(&end.at, clause.slack_us()));
@@ -129,7 +140,7 @@ fn judge_missing(clause: &Clause, life: &Life<'_, '_>, end: &Line<'_>, done: Opt
     let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
     let waited = run.measure(String::new(), &life.node, end, &until, bound);
     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-        let finding = format!("the sidecar {} ended, and was not started again", life.name());
+        let finding = format!("the sidecar {} terminated, but was not started again", life.name());
         seen.violated(finding, [end.id, until.id]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a sidecar means for the end of its pod: nothing.
+//! A sidecar does not affect how its pod ends.
 
 use probity_model::measure::{Fit, seconds};
 use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
@@ -8,7 +8,8 @@ use crate::reading::ends::End;
 use crate::reading::inits::plain_pods;
 use crate::reading::mains::{are_told, lives_of, mains, over};
 
-/// Sidecars are told to stop when the main containers are done, and the pod has succeeded whatever they exit with.
+/// Sidecars receive a stop signal when the main containers have completed, and the pod succeeds whatever the
+/// sidecars' exit status.
 pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run).filter(|pod| pod.restart_policy() == "Never" && are_told(pod)) {
         let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
@@ -24,7 +25,7 @@ pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// When the last main container had ended, if all of them did with status 0.
+/// When the last main container terminated, if all of them exited with status 0.
 fn all_done_well(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     let mut done: Option<At> = None;
     for main in mains(pod) {
@@ -38,7 +39,7 @@ fn all_done_well(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     done
 }
 
-/// A sidecar gets its stop signal soon after the work is done; whether it did.
+/// A sidecar gets its stop signal soon after the main containers complete; whether it did.
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) -> bool {
     let run = life.run;
     let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
@@ -52,7 +53,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
         None if life.ended.is_none() && life.watched_for(done, clause.slack_us()) => {
             let late = seconds(clause.slack_us());
             let finding = format!(
-                "the main containers were done, and {} was not told to stop within {late}",
+                "the main containers had completed, but {} received no stop signal within {late}",
                 life.name()
             );
             seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
@@ -62,7 +63,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
     }
 }
 
-/// The pod has succeeded once its sidecars have ended.
+/// The pod is Succeeded once its sidecars have terminated.
 fn judge_phase(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -80,12 +81,12 @@ fn judge_phase(
         }
         Some(shown) => {
             let finding =
-                format!("the main containers of {} ended with 0, and it is {}", pod.key, shown.phase());
+                format!("the main containers of {} exited with 0, but the pod is {}", pod.key, shown.phase());
             seen.violated(finding, [over_at.id, shown.id]);
         }
         None if run.watched_for(pod, &over_at, clause.slack_us()) => {
             let phase = pod.last().map_or("", Revision::phase);
-            let finding = format!("all containers of {} ended, and it is still {phase}", pod.key);
+            let finding = format!("all containers of {} terminated, but the pod is still {phase}", pod.key);
             seen.violated(finding, [Some(over_at.id), run.last_event()].into_iter().flatten());
         }
         None => {}

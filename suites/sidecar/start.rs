@@ -1,4 +1,4 @@
-//! When a sidecar starts, and what waits for it.
+//! When a sidecar starts, and which containers wait for it.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind};
@@ -6,13 +6,13 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::inits::{is_told, plain_pods, success};
 
-/// A sidecar, its first life, and when that had started.
+/// A sidecar, its first instance, and when that counted as started.
 struct Started<'t, 'h> {
     pod: &'t PodLife<'h>,
     /// Its place among the containers.
     place: usize,
     first: &'t Attempt<'h>,
-    /// When it had started; none if its startup probe has not succeeded in its first life.
+    /// When it counted as started; `None` if its startup probe did not succeed in the first instance.
     at: Option<At>,
 }
 
@@ -46,7 +46,7 @@ impl<'t, 'h> Started<'t, 'h> {
         self.container().probe(ProbeKind::Startup).is_some()
     }
 
-    /// What is started directly after it: the next of the list, or each main container.
+    /// The containers that start directly after it: the next init container, or all main containers.
     fn next(&self) -> Vec<&'t ContainerLife<'h>> {
         let later = &self.pod.containers[self.place + 1..];
         match later.first() {
@@ -55,7 +55,7 @@ impl<'t, 'h> Started<'t, 'h> {
         }
     }
 
-    /// What comes next begins once the sidecar has started, and soon after.
+    /// The next container starts soon after the sidecar has started.
     fn judge_next(
         &self,
         run: &Timeline<'_>,
@@ -68,7 +68,7 @@ impl<'t, 'h> Started<'t, 'h> {
             (Some(began), Some(started)) => {
                 if run.clocks.order(started, &began.began) == Order::After {
                     let finding =
-                        format!("{} began before the sidecar {} had started", next.name, self.name());
+                        format!("{} started before the sidecar {} had started", next.name, self.name());
                     seen.violated(finding, [started.id, began.began.id]);
                     return false;
                 }
@@ -80,7 +80,7 @@ impl<'t, 'h> Started<'t, 'h> {
                 let known = is_told(self.container()) && self.container().attempts.len() == 1;
                 if known {
                     let finding =
-                        format!("{} began, and the sidecar {} had not started", next.name, self.name());
+                        format!("{} started although the sidecar {} had not", next.name, self.name());
                     seen.violated(finding, [self.first.began.id, began.began.id]);
                 }
                 false
@@ -88,7 +88,7 @@ impl<'t, 'h> Started<'t, 'h> {
             (None, Some(started)) if next.plan().is_some() && next.attempts.is_empty() => {
                 if run.watched_for(self.pod, started, clause.slack_us()) {
                     let finding =
-                        format!("the sidecar {} had started, and {} never began", self.name(), next.name);
+                        format!("the sidecar {} had started, but {} never did", self.name(), next.name);
                     seen.violated(finding, [Some(started.id), run.last_event()].into_iter().flatten());
                 }
                 false
@@ -98,7 +98,8 @@ impl<'t, 'h> Started<'t, 'h> {
     }
 }
 
-/// A sidecar begins after the init containers before it have succeeded, and what comes next does not wait for its end.
+/// A sidecar starts after the previous init containers have succeeded, and the next container does not wait for its
+/// end.
 pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for sidecar in sidecars(run) {
         let before =
@@ -109,7 +110,7 @@ pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 done.is_some_and(|done| run.clocks.order(&done.at, &sidecar.first.began) == Order::Before);
             let events = [Some(sidecar.first.began.id), done.map(|done| done.id)];
             let finding =
-                || format!("the sidecar {} began before {} had succeeded", sidecar.name(), init.name);
+                || format!("the sidecar {} started before {} had succeeded", sidecar.name(), init.name);
             seen.check(kept, finding, events.into_iter().flatten());
             if kept {
                 seen.facet("before", "init");
@@ -127,7 +128,7 @@ pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// Whether a sidecar was heard of after the next container had begun.
+/// Whether a sidecar left a record after the next container had started.
 fn goes_on(run: &Timeline<'_>, sidecar: &Started<'_, '_>, next: &ContainerLife<'_>) -> bool {
     let Some(began) = next.attempts.first().map(|first| &first.began) else { return false };
     let (pod, container) = (sidecar.pod, sidecar.container());
@@ -136,7 +137,7 @@ fn goes_on(run: &Timeline<'_>, sidecar: &Started<'_, '_>, next: &ContainerLife<'
     last || life.ended.is_none()
 }
 
-/// A startup probe decides when a sidecar has started, and without one it has when it runs.
+/// A startup probe decides when a sidecar has started; without one, it has started when it is running.
 pub(super) fn when_started(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for sidecar in sidecars(run) {
         let gated = sidecar.is_gated();
@@ -151,7 +152,7 @@ pub(super) fn when_started(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// While the startup probe of a sidecar has not succeeded, its pod is not initialized, and the sidecar not shown to have started.
+/// Until the startup probe of a sidecar succeeds, its pod is not initialized and the sidecar is not shown as started.
 fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut Seen) {
     let Some(started) = &sidecar.at else { return };
     let early = |shown: &&probity_model::timeline::Revision<'_>| {
@@ -160,12 +161,12 @@ fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut S
     for shown in sidecar.pod.revisions.iter().take_while(early) {
         let status = shown.container(&sidecar.container().name).filter(|status| status.restarts == 0);
         let said = match status {
-            Some(status) if status.started == Some(true) => Some("it is shown to have started"),
-            _ if shown.is("Initialized") == Some(true) => Some("the pod is shown to be initialized"),
+            Some(status) if status.started == Some(true) => Some("the status shows it as started"),
+            _ if shown.is("Initialized") == Some(true) => Some("the status shows the pod as initialized"),
             _ => None,
         };
         if let Some(said) = said {
-            let finding = format!("the startup probe of {} had not succeeded, and {said}", sidecar.name());
+            let finding = format!("the startup probe of {} had not succeeded, but {said}", sidecar.name());
             seen.violated(finding, [shown.id, started.id]);
         }
     }

@@ -1,4 +1,5 @@
-//! Pods that the harness asked the API server to delete: when, with which grace period, and which of their containers ran then.
+//! Pods that the harness asked the API server to delete: when, with which grace period, and which of their containers
+//! were running.
 
 use probity_model::history::{Did, Source};
 use probity_model::measure::{Interval, whole_seconds};
@@ -9,13 +10,13 @@ use crate::reading::ends::End;
 
 /// A request to delete a pod.
 pub(super) struct DeleteRequest {
-    /// Its event, and the time from its sending to its answer: the API server took it in between.
+    /// Its event, and the time between request and response: the API server processed it in between.
     pub(super) at: At,
-    /// The grace period that it asks for.
+    /// The grace period that it requests.
     pub(super) grace: Option<i64>,
 }
 
-/// A pod that was asked to go.
+/// A pod whose deletion was requested.
 pub(super) struct Going<'t, 'h> {
     /// The history.
     pub(super) run: &'t Timeline<'h>,
@@ -27,7 +28,7 @@ pub(super) struct Going<'t, 'h> {
     pub(super) again: Vec<DeleteRequest>,
 }
 
-/// All pods that were asked to go, where no node was touched.
+/// All pods whose deletion was requested, in cases without node actions.
 pub(super) fn going<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> {
     if run.node_was_touched() {
         return Vec::new();
@@ -40,7 +41,7 @@ pub(super) fn going<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> {
     run.pods.iter().filter_map(of_pod).collect()
 }
 
-/// The requests to delete a pod. Another pod may have its name later.
+/// The deletion requests for a pod. Another pod can have the same name later.
 fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<DeleteRequest> {
     let made = |pod: &PodLife<'_>| pod.created.map(|(id, _)| id);
     let Some(from) = made(pod) else { return Vec::new() };
@@ -57,7 +58,7 @@ fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<DeleteRequest> {
     of_pod.collect()
 }
 
-/// A deed with the time that it took.
+/// An action of the harness with its duration.
 pub(super) fn done(run: &Timeline<'_>, id: EventId) -> At {
     let heard = run.heard(id);
     let began = run.deeds.iter().find(|(deed, _)| *deed == id).map_or(heard.at.lo, |(_, deed)| deed.began_us);
@@ -66,17 +67,17 @@ pub(super) fn done(run: &Timeline<'_>, id: EventId) -> At {
 }
 
 impl<'t, 'h> Going<'t, 'h> {
-    /// The grace period that counts: the request's, or the pod's own.
+    /// The effective grace period: from the request, or from the pod.
     pub(super) fn grace(&self) -> i64 {
         self.first.grace.unwrap_or_else(|| self.pod.grace())
     }
 
-    /// Whether it was asked once, with a grace period, while it ran on a node.
+    /// Whether there was one request, with a grace period, while the pod was running on a node.
     pub(super) fn is_graceful(&self) -> bool {
         self.grace() > 0 && self.again.is_empty() && !self.was_idle()
     }
 
-    /// Whether it was over, or never came to a node.
+    /// Whether it had finished, or was never scheduled.
     pub(super) fn was_idle(&self) -> bool {
         self.was_over() || self.pod.node.is_empty()
     }
@@ -86,8 +87,8 @@ impl<'t, 'h> Going<'t, 'h> {
         self.pod.over().is_some_and(|over| self.run.before(&over.at, &self.first.at))
     }
 
-    /// The lives of its containers that ran when it was asked to go and had not been told to stop before, as far as all of
-    /// their lines are there: init containers first.
+    /// The container instances that were running at the request, without an earlier stop signal and with complete
+    /// records: init containers first.
     pub(super) fn lives(&self) -> Vec<Life<'t, 'h>> {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
         let staying = pod.containers.iter().filter(|container| container.stays());
@@ -102,7 +103,7 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| life.is_numbered() && life.holes.is_empty() && ran(life)).collect()
     }
 
-    /// Whether a target was shown to run of whose last life lines are missing.
+    /// Whether the status shows a running target whose last record is incomplete.
     pub(super) fn lacks_lines(&self) -> bool {
         let staying =
             self.pod.containers.iter().filter(|container| container.stays() && container.plan().is_some());
@@ -114,22 +115,22 @@ impl<'t, 'h> Going<'t, 'h> {
         lacking.next().is_some()
     }
 
-    /// Those of its main containers.
+    /// The instances of its main containers.
     pub(super) fn mains(&self) -> Vec<Life<'t, 'h>> {
         self.lives().into_iter().filter(|life| life.container.kind == ContainerKind::Main).collect()
     }
 
-    /// Those of its sidecars, in the order of their definition.
+    /// The instances of its sidecars, in the order of the spec.
     pub(super) fn sidecars(&self) -> Vec<Life<'t, 'h>> {
         self.lives().into_iter().filter(|life| life.container.kind == ContainerKind::Sidecar).collect()
     }
 
-    /// The first revision that shows that it goes.
+    /// The first revision that shows it as terminating.
     pub(super) fn shown(&self) -> Option<&'t Revision<'h>> {
         self.pod.revisions.iter().find(|revision| revision.terminating() && !revision.gone)
     }
 
-    /// The revision by which it was removed.
+    /// The revision that reports its removal.
     pub(super) fn gone(&self) -> Option<&'t Revision<'h>> {
         self.pod.revisions.iter().find(|revision| revision.gone)
     }
@@ -145,7 +146,8 @@ pub(super) fn end(run: &Timeline<'_>) -> Option<At> {
     Some(At::new(run.last_event()?, run.end()))
 }
 
-/// How long a process was alive at least: the last that was heard of it, or the end of the history if it never ended.
+/// The latest time at which a process was certainly alive: its last record, or the end of the history if it never
+/// terminated.
 pub(super) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
     let run = life.run;
     let deaf = |of: &Source| !matches!(of, Source::Watch(_));
@@ -156,13 +158,13 @@ pub(super) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
     }
 }
 
-/// The end of a process that was killed, whatever is shown of it: whoever exits says so before.
+/// The end of a killed process, whatever the status shows: a process that exits by itself records it.
 pub(super) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     let silent = life.exiting().is_none() && life.holes.is_empty();
     life.attempt.ended.as_ref().filter(|_| silent)
 }
 
-/// Whether a container has a hook before its stop.
+/// Whether a container has a preStop hook.
 pub(super) fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.lifecycle("preStop").is_some()
 }

@@ -1,4 +1,4 @@
-//! Controllers do not count a pod that goes: what is missing without it is made while it still runs.
+//! Controllers do not count a terminating pod: they create its replacement while it is still running.
 
 use probity_model::history::Did;
 use probity_model::measure::Fit;
@@ -7,13 +7,13 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::asked::{alive_until, done};
 
-/// The pods that were made from the template of a Deployment.
+/// The pods that were created from the template of a Deployment.
 fn pods_of<'t, 'h>(run: &'t Timeline<'h>, deployment: &str) -> Vec<&'t PodLife<'h>> {
     let prefix = format!("{deployment}-");
     run.pods.iter().filter(|pod| pod.created.is_none() && pod.name.starts_with(&prefix)).collect()
 }
 
-/// A pod that was shown to go before a deed, and until when its main container ran.
+/// A pod that was terminating before an action of the harness, and when its main container terminated.
 fn still_runs(run: &Timeline<'_>, pod: &PodLife<'_>, deed: EventId) -> Option<At> {
     let shown = pod.revisions.iter().find(|revision| revision.terminating() && !revision.gone)?;
     let container = pod.containers.iter().find(|container| container.kind == ContainerKind::Main)?;
@@ -22,7 +22,7 @@ fn still_runs(run: &Timeline<'_>, pod: &PodLife<'_>, deed: EventId) -> Option<At
     (shown.id < deed).then_some(until)
 }
 
-/// A Deployment that is to have one pod more while one of its pods goes gets it at once.
+/// A Deployment that needs another pod while one of its pods is terminating gets it immediately.
 pub(super) fn replaces_what_goes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (id, deed) in &run.deeds {
         let Did::Scaled { kind, name, .. } = &deed.did else { continue };
@@ -32,7 +32,7 @@ pub(super) fn replaces_what_goes(run: &Timeline<'_>, clause: &Clause, seen: &mut
         let asked = done(run, *id);
         let made = pods.iter().filter_map(|pod| pod.revisions.first()).find(|first| first.id > *id);
         if let Some(made) = made.filter(|made| run.before(&made.at, &until)) {
-            let quantity = format!("from the new number of replicas of {name} to the next pod");
+            let quantity = format!("from the change of the replicas of {name} to the next pod");
             let node = pods.first().map_or("", |pod| pod.node.as_str());
             if seen.within(run, node, quantity, (&asked, made), clause.in_time()) == Some(Fit::Met) {
                 seen.fine([made.id, until.id]);
@@ -41,8 +41,9 @@ pub(super) fn replaces_what_goes(run: &Timeline<'_>, clause: &Clause, seen: &mut
         }
         let waited = run.measure(String::new(), "", &asked, &until, clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-            let finding =
-                format!("{name} was to have one pod more, and none was made while one that went still ran");
+            let finding = format!(
+                "{name} needed another pod, but none was created while a terminating one was still running"
+            );
             seen.violated(finding, [asked.id, until.id]);
         }
     }

@@ -1,4 +1,4 @@
-//! What becomes of the endpoints of a pod that goes, and of the requests to it.
+//! The endpoints of a terminating pod, and the requests to it.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
@@ -11,17 +11,17 @@ use super::asked::{Going, alive_until, going};
 use crate::reading::ends::End;
 use crate::reading::services::{Entry, Service, services};
 
-/// A pod that goes, behind a service, from the revision that shows it to the end of its first container.
+/// A terminating pod behind a Service, from the revision that shows the deletion to the end of its first container.
 struct Leaving<'t, 'h> {
     going: &'t Going<'t, 'h>,
     service: &'t Service<'t, 'h>,
     shown: &'t Revision<'h>,
     until: At,
-    /// What the slices show from about then on, until the end.
+    /// The entries of the EndpointSlices from about that revision until the end.
     entries: Vec<Entry<'t, 'h>>,
 }
 
-/// Walks over all pods that go with a grace period behind services, and whose lines are all there.
+/// Visits all terminating pods with a grace period, a Service and complete records.
 fn leaving(run: &Timeline<'_>, mut judge: impl FnMut(&Leaving<'_, '_>)) {
     let (services, all) = (services(run), going(run));
     for going in all.iter().filter(|going| going.is_graceful()) {
@@ -32,7 +32,7 @@ fn leaving(run: &Timeline<'_>, mut judge: impl FnMut(&Leaving<'_, '_>)) {
         let Some(until) = lives.iter().filter_map(alive_until).min_by_key(|end| end.at.lo) else { continue };
         for service in services.iter().filter(|service| service.selects(going.pod) && !service.publishes) {
             let all = service.entries(going.pod);
-            // The watches of pods and of slices are two: what follows may be heard first.
+            // Pods and slices have separate watches: a later change may arrive first.
             let later = |entry: &Entry<'_, '_>| entry.at.at.lo >= shown.at.at.lo - TWO_WATCHES;
             let before = all.iter().rfind(|entry| !later(entry)).is_some_and(Entry::ready);
             if before {
@@ -45,7 +45,7 @@ fn leaving(run: &Timeline<'_>, mut judge: impl FnMut(&Leaving<'_, '_>)) {
 }
 
 impl Leaving<'_, '_> {
-    /// How long its containers ran on for sure.
+    /// How long its containers certainly kept running.
     fn lasted(&self) -> i64 {
         self.going.run.at_least(&self.shown.at, &self.until)
     }
@@ -57,7 +57,8 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let (name, node) = (leaving.service.name, &leaving.going.pod.node);
         if let Some(dropped) = leaving.entries.iter().find(|entry| entry.endpoint.is_none()) {
             if run.at_least(dropped.at, &leaving.until) > TWO_WATCHES {
-                let finding = format!("the endpoint was removed from `{name}` while its pod ran");
+                let finding =
+                    format!("the endpoint was removed from `{name}` while its pod was still running");
                 seen.violated(finding, [leaving.shown.id, dropped.id, leaving.until.id]);
             }
             return;
@@ -84,13 +85,15 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn judge_unmarked(clause: &Clause, leaving: &Leaving<'_, '_>, seen: &mut Seen) {
     let noise = leaving.going.run.noise_between(&leaving.going.pod.node, &leaving.shown.at, &leaving.until);
     if leaving.lasted() - noise > clause.slack_us() {
-        let finding =
-            format!("the endpoint in `{}` stayed as it was while its pod went", leaving.service.name);
+        let finding = format!(
+            "the endpoint in `{}` did not change while its pod was terminating",
+            leaving.service.name
+        );
         seen.violated(finding, [leaving.shown.id, leaving.until.id]);
     }
 }
 
-/// Such an endpoint is not ready, and gets no new requests as long as another one is.
+/// The endpoint of a terminating pod is not ready, and gets no new requests while another endpoint is ready.
 pub(super) fn is_not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     leaving(run, |leaving| {
         let (name, node) = (leaving.service.name, &leaving.going.pod.node);
@@ -104,7 +107,8 @@ pub(super) fn is_not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         }
         let again = leaving.entries.iter().find(|entry| entry.id > down.id && entry.ready());
         if let Some(again) = again {
-            let finding = format!("the endpoint in `{name}` was ready again while its pod went");
+            let finding =
+                format!("the endpoint in `{name}` became ready again while its pod was terminating");
             seen.violated(finding, [down.id, again.id]);
         }
         if leaving.service.has_another(run, leaving.going.pod, &leaving.shown.at) {
@@ -139,7 +143,8 @@ fn judge_traffic(clause: &Clause, leaving: &Leaving<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// The calls of our clients to the service that began so long after the deletion, and while the containers ran.
+/// The client calls to the Service that started at least this long after the deletion, while the containers were
+/// running.
 fn calls<'t>(leaving: &Leaving<'t, '_>, after: i64) -> Vec<(At, &'t Call)> {
     let run = leaving.going.run;
     let lives = run.containers().flat_map(|(_, container)| &container.attempts);
@@ -154,7 +159,7 @@ fn calls<'t>(leaving: &Leaving<'t, '_>, after: i64) -> Vec<(At, &'t Call)> {
     told.collect()
 }
 
-/// Where no endpoint is ready, those that serve while they terminate still get requests.
+/// If no endpoint is ready, endpoints that are terminating but serving still get requests.
 pub(super) fn is_the_last_resort(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     leaving(run, |leaving| {
         let others = run.pods.iter().filter(|other| other.name != leaving.going.pod.name);
@@ -166,7 +171,7 @@ pub(super) fn is_the_last_resort(run: &Timeline<'_>, clause: &Clause, seen: &mut
         let (good, bad): (Vec<_>, Vec<_>) = calls.iter().partition(|(_, call)| call.status.is_some());
         if bad.len() >= enough {
             let finding = format!(
-                "{} of {} calls to `{}` came to nothing while its only pod went and served",
+                "{} of {} calls to `{}` failed while its only pod was terminating but serving",
                 bad.len(),
                 calls.len(),
                 leaving.service.name
@@ -178,7 +183,7 @@ pub(super) fn is_the_last_resort(run: &Timeline<'_>, clause: &Clause, seen: &mut
     });
 }
 
-/// What `serving` says of a pod that goes is what its readiness probe finds.
+/// The `serving` condition of a terminating pod follows its readiness probe.
 pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     leaving(run, |leaving| {
         let lives = leaving.going.lives();
@@ -211,7 +216,7 @@ pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 let noise = probed.noise(&failure.at, &leaving.until);
                 if run.at_least(&failure.at, &leaving.until) - noise > allowed {
                     let finding = format!(
-                        "the readiness probe failed, and `{}` shows it serving",
+                        "the readiness probe failed, but `{}` shows the endpoint as serving",
                         leaving.service.name
                     );
                     seen.violated(finding, [failure.id, leaving.until.id]);
@@ -221,8 +226,8 @@ pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     });
 }
 
-/// As long as the probe passes, the endpoint serves. A probe that finds its port closed is not seen: only where the probe passes
-/// later, too, it did so all along.
+/// As long as the probe passes, the endpoint serves. A probe that fails because its port is closed leaves no record:
+/// only if a later probe also passes did it pass all the time.
 fn judge_serving(
     clause: &Clause,
     leaving: &Leaving<'_, '_>,
@@ -243,7 +248,8 @@ fn judge_serving(
                 probed.probes.iter().find(passes).filter(|later| run.before(&later.at, &until))
             {
                 let name = leaving.service.name;
-                let finding = format!("the readiness probe passed, and `{name}` shows it not serving");
+                let finding =
+                    format!("the readiness probe passed, but `{name}` shows the endpoint as not serving");
                 seen.violated(finding, [leaving.shown.id, entry.id, later.id]);
             }
             return;
@@ -271,7 +277,7 @@ pub(super) fn requests_finish(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// A container that ended without a stop signal, with a request open.
+/// A container that terminated without a stop signal while a request was open.
 fn judge_abrupt(life: &Life<'_, '_>, going: &Going<'_, '_>, seen: &mut Seen) {
     let Some(end) = End::of(life).filter(|end| end.was_killed(life)) else { return };
     if let Some(open) = life.requests.iter().find(|asked| asked.from_our_client() && asked.answer.is_none()) {
@@ -307,14 +313,14 @@ fn judge_open(
             let early = life.pod.grace() - clause.slack_us();
             if run.clocks.between(stop, end.at()).is_some_and(|span| span.hi < early) {
                 let finding =
-                    format!("{} was killed within its grace period, with a request open", life.name());
+                    format!("{} was killed within its grace period while a request was open", life.name());
                 seen.violated(finding, [asked.id, id, end.at().id]);
             }
         }
     }
 }
 
-/// The call that came back to one of our clients with an answer, about when that was sent.
+/// The client call that received a response at about the time when the response was sent.
 fn call_of(run: &Timeline<'_>, answered: &At, slack: i64) -> Option<At> {
     let lives = run.containers().flat_map(|(_, container)| &container.attempts);
     let mut calls = lives.flat_map(|attempt| &attempt.lines).filter(|line| {

@@ -1,5 +1,5 @@
-//! How long a container has that ignores its stop signal: what its pod says, or the request, thirty seconds if nobody says anything,
-//! and two seconds at least.
+//! How long a container that ignores its stop signal may run: the grace period of its pod or of the request, thirty
+//! seconds by default, and at least two seconds.
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
@@ -10,12 +10,12 @@ use super::asked::{Going, alive_until, going, is_hooked, killed_at};
 use crate::reading::ends::shown_ends;
 use crate::reading::termination::KILLED;
 
-/// The grace period of a pod that says none: Kubernetes API reference, PodSpec.
+/// The default grace period: Kubernetes API reference, PodSpec.
 pub(super) const DEFAULT: i64 = 30;
-/// The reason of a container that was killed, by the Kubernetes documentation.
+/// The reason of a killed container: Kubernetes documentation.
 const ERROR: &str = "Error";
 
-/// Judges that a process that ignores its stop signal is killed so long after it. Whether it was.
+/// Judges when a process that ignores its stop signal is killed. Whether it was.
 pub(super) fn judge_kill(
     clause: &Clause,
     life: &Life<'_, '_>,
@@ -38,13 +38,15 @@ pub(super) fn judge_kill(
             .measure(String::new(), &life.node, stop, &until, upper)
             .is_some_and(|lived| lived.fit() == Fit::Missed)
     {
-        let finding = format!("{} had {} after its stop signal, and goes on", life.name(), seconds(most));
+        let finding =
+            format!("{} had {} after its stop signal, but is still running", life.name(), seconds(most));
         seen.violated(finding, [stop.id, until.id]);
     }
     false
 }
 
-/// The main containers of pods that go with a grace period, without a hook, that were told to stop: the pod, the life, the signal.
+/// The main containers without a hook that received a stop signal, in terminating pods with a grace period: the pod,
+/// the instance, the signal.
 fn stopped<'t, 'h>(
     going: &'t [Going<'t, 'h>],
 ) -> impl Iterator<Item = (&'t Going<'t, 'h>, Life<'t, 'h>, &'t Line<'h>)> {
@@ -55,7 +57,7 @@ fn stopped<'t, 'h>(
         .filter_map(|(going, life)| Some((going, life, life.attempt.stop()?)))
 }
 
-/// When the grace period is over, what still runs is killed, and is shown so.
+/// When the grace period is over, processes that are still running are killed, and the status shows it.
 pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (going, life, stop) in stopped(&going(run)).filter(|(going, ..)| going.grace() >= LEAST_GRACE) {
         if judge_kill(clause, &life, stop, going.grace(), seen) {
@@ -73,12 +75,17 @@ pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// A container that was killed is shown with the status of a kill.
+/// The status of a killed container shows the kill.
 pub(super) fn judge_status(life: &Life<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     for (revision, state) in shown_ends(life) {
         let State::Terminated { code, reason, .. } = state else { continue };
         let fits = code == KILLED && reason == ERROR;
-        let finding = || format!("{} was killed, and {code} with {reason:?} is shown for it", life.name());
+        let finding = || {
+            format!(
+                "{} was killed, but the status shows the exit code {code} and the reason {reason:?}",
+                life.name()
+            )
+        };
         seen.check(fits, finding, [stop.id, revision.id]);
         if fits {
             seen.facet("seen", "status");
@@ -86,20 +93,20 @@ pub(super) fn judge_status(life: &Life<'_, '_>, stop: &Line<'_>, seen: &mut Seen
     }
 }
 
-/// Whether the pod was sent without a grace period.
+/// Whether the pod's manifest has no grace period.
 pub(super) fn is_unsaid(going: &Going<'_, '_>) -> bool {
     let sent = going.pod.created.and_then(|(_, manifest)| manifest.get("spec"));
     sent.is_some_and(|spec| spec.get("terminationGracePeriodSeconds").is_none())
         && going.first.grace.is_none()
 }
 
-/// Where neither the pod nor the request says anything, it is thirty seconds.
+/// If neither the pod nor the request sets it, it is thirty seconds.
 pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     for going in all.iter().filter(|going| is_unsaid(going) && going.again.is_empty() && !going.was_idle()) {
         let Some(shown) = going.shown() else { continue };
         let said = shown.deletion_grace();
-        let finding = || format!("{} is shown with a grace period of {said:?}", going.pod.key);
+        let finding = || format!("the pod {} records a grace period of {said:?}", going.pod.key);
         seen.check(said == Some(DEFAULT), finding, [going.first.at.id, shown.id]);
         if said == Some(DEFAULT) {
             seen.facet("seen", "recorded");
@@ -118,7 +125,7 @@ pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// The request's own grace period counts in place of the pod's.
+/// The grace period of the request replaces that of the pod.
 pub(super) fn of_the_request(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     let own = |going: &Going<'_, '_>| going.first.grace.is_some_and(|grace| grace != going.pod.grace());
@@ -130,14 +137,14 @@ pub(super) fn of_the_request(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// Between the stop signal and the kill are two seconds at least.
+/// There are at least two seconds between the stop signal and the kill.
 pub(super) fn is_never_shorter(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (_, life, stop) in stopped(&going(run)).filter(|(going, ..)| going.grace() < LEAST_GRACE) {
         judge_kill(clause, &life, stop, LEAST_GRACE, seen);
     }
 }
 
-/// A pod that is deleted at once still gets a stop signal, and a little time.
+/// A pod that is deleted without a grace period still gets a stop signal and a little time.
 pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let forced = |going: &&Going<'_, '_>| going.first.grace == Some(0) && !going.was_idle();
     for going in going(run).iter().filter(forced) {
@@ -159,7 +166,8 @@ pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                     .measure(String::new(), &life.node, asked, &until, clause.in_time())
                     .is_some_and(|lived| lived.fit() == Fit::Missed)
             {
-                let finding = format!("{} was deleted at once, and goes on", life.name());
+                let finding =
+                    format!("{} was deleted without a grace period, but is still running", life.name());
                 seen.violated(finding, [asked.id, until.id]);
             }
         }

@@ -1,4 +1,5 @@
-//! The time of the hook before the stop: it is part of the grace period, and what overruns that is cut off two seconds later.
+//! The time of the preStop hook: it is part of the grace period, and a hook that exceeds it is stopped two seconds
+//! later.
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
@@ -11,7 +12,7 @@ use super::hooks::{Hooked, hooked};
 use crate::reading::ends::End;
 use crate::reading::hooks::HookRun;
 
-/// The hooks that were seen in main containers of pods that go with a grace period.
+/// The recorded hooks in main containers of terminating pods with a grace period.
 fn runs<'t, 'h>(going: &[Going<'t, 'h>], mut judge: impl FnMut(&Going<'t, 'h>, &Hooked<'t, 'h>, &HookRun)) {
     for going in going.iter().filter(|going| going.is_graceful()) {
         for hooked in hooked(going.mains()) {
@@ -22,7 +23,7 @@ fn runs<'t, 'h>(going: &[Going<'t, 'h>], mut judge: impl FnMut(&Going<'t, 'h>, &
     }
 }
 
-/// Whether a life goes on for longer than this after an instant, and until when.
+/// Whether a container instance keeps running for longer than this after a given time, and until when.
 fn goes_on(life: &Life<'_, '_>, from: &At, span: i64) -> Option<At> {
     let long = |until: &At| life.run.clocks.between(from, until).is_some_and(|lived| lived.lo > span);
     let noise = |until: &At| life.noise(from, until);
@@ -31,8 +32,8 @@ fn goes_on(life: &Life<'_, '_>, from: &At, span: i64) -> Option<At> {
     })
 }
 
-/// What comes after so long a time does not come earlier. The time counts from the request, which is before all that the kubelet does:
-/// the runtime may begin a command late.
+/// A lower bound: something does not happen before this time has passed. The time counts from the request, which
+/// precedes everything that the kubelet does: the runtime may start a command late.
 pub(super) fn judge_least(
     going: &Going<'_, '_>,
     life: &Life<'_, '_>,
@@ -58,7 +59,7 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let most = grace + WHOLE_SECOND + slack;
         if let Some(killed) = killed_at(life) {
             let words = format!(
-                "the grace period of {}, the hook's time cut to whole seconds, + {}",
+                "the grace period of {}, minus the hook's time in whole seconds, + {}",
                 seconds(grace),
                 seconds(slack)
             );
@@ -66,14 +67,16 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             life.within(seen, quantity, (began, killed), Bound::at_most(most, words));
             judge_least(going, life, (killed, "forced end"), grace, seen);
         } else if let Some(until) = goes_on(life, began, most) {
-            let finding =
-                format!("{} goes on after its grace period, which its hook used up in part", life.name());
+            let finding = format!(
+                "{} is still running after its grace period, part of which its hook used",
+                life.name()
+            );
             seen.violated(finding, [began.id, ended.id, until.id]);
         }
     });
 }
 
-/// A hook that still runs when the grace period is over is followed by the stop signal, and that by the kill two seconds later.
+/// If a hook is still running when the grace period is over, the stop signal follows, and two seconds later the kill.
 pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     runs(&going(run), |going, hooked, hook| {
         let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
@@ -82,7 +85,8 @@ pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         }
         let Some(stop) = life.stop() else {
             if let Some(until) = goes_on(life, &hook.began, grace + slack) {
-                let finding = format!("the hook of {} never ended, and no stop signal came", life.name());
+                let finding =
+                    format!("the hook of {} never finished, and no stop signal followed", life.name());
                 seen.violated(finding, [hook.began.id, until.id]);
             }
             return;
@@ -99,7 +103,8 @@ pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     });
 }
 
-/// A hook that needs more than thirty seconds is cut off in a pod that says nothing, and done in one that leaves it the time.
+/// A hook that needs more than thirty seconds is stopped in a pod with the default grace period, and finishes in a pod
+/// with a longer one.
 pub(super) fn needs_longer_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let default = whole_seconds(DEFAULT);
     runs(&going(run), |going, hooked, hook| {
@@ -124,7 +129,7 @@ pub(super) fn needs_longer_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut
             }
             (None, None) => {
                 if let Some(until) = goes_on(life, &hook.began, most) {
-                    let finding = format!("the hook of {} was not cut off", life.name());
+                    let finding = format!("the hook of {} was not stopped", life.name());
                     seen.violated(finding, [hook.began.id, until.id]);
                 }
             }
@@ -133,16 +138,16 @@ pub(super) fn needs_longer_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut
     });
 }
 
-/// A container whose hook was not done in time is gone soon after that.
+/// A container whose hook did not finish in time terminates soon after that.
 fn judge_cut(clause: &Clause, life: &Life<'_, '_>, hook: &HookRun, most: i64, seen: &mut Seen) {
     if let Some(End { latest: Some(gone), .. }) = End::of(life) {
-        let words = format!("the default, two seconds more, and {}", seconds(clause.slack_us()));
-        let quantity = format!("from the hook of {}, which was cut off, to its end", life.name());
+        let words = format!("the default + two seconds + {}", seconds(clause.slack_us()));
+        let quantity = format!("from the hook of {}, which was stopped, to its end", life.name());
         if life.within(seen, quantity, (&hook.began, &gone), Bound::at_most(most, words)) == Some(Fit::Met) {
             seen.facet("hook", "cut");
         }
     } else if let Some(until) = goes_on(life, &hook.began, most) {
-        let finding = format!("{} goes on after its hook was cut off", life.name());
+        let finding = format!("{} is still running after its hook was stopped", life.name());
         seen.violated(finding, [hook.began.id, until.id]);
     }
 }

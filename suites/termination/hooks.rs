@@ -1,4 +1,4 @@
-//! The hook before the stop: that it comes first, and when it does not come at all.
+//! The preStop hook: it runs first; and when it does not run at all.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -14,17 +14,17 @@ use crate::reading::termination::{Exhausted, exhausted};
 /// The User-Agent of hooks: Kubernetes' `pkg/kubelet/lifecycle`.
 const AGENT: &str = "kube-lifecycle/";
 
-/// A container with a hook in a pod that goes with a grace period.
+/// A container with a hook in a terminating pod with a grace period.
 pub(super) struct Hooked<'t, 'h> {
-    /// The life that the hook is of.
+    /// The container instance of the hook.
     pub(super) life: Life<'t, 'h>,
     /// How it acts.
     pub(super) kind: HookKind,
-    /// Its run, if it was seen.
+    /// Its execution, if it was recorded.
     pub(super) run: Option<HookRun>,
 }
 
-/// The containers among these lives with hooks that they can see themselves, or that are not to be seen at all.
+/// The containers among these instances with hooks that they can record themselves, or that leave no record.
 pub(super) fn hooked<'t, 'h>(lives: Vec<Life<'t, 'h>>) -> Vec<Hooked<'t, 'h>> {
     let hooked = lives.into_iter().filter_map(|life| {
         let hook = life.container.lifecycle("preStop")?;
@@ -35,7 +35,7 @@ pub(super) fn hooked<'t, 'h>(lives: Vec<Life<'t, 'h>>) -> Vec<Hooked<'t, 'h>> {
     hooked.collect()
 }
 
-/// Whether a container is to listen where its hook asks.
+/// Whether a container should listen on the port that its hook uses.
 fn listens(life: &Life<'_, '_>, hook: &Value) -> bool {
     let port = hook["httpGet"]["port"].as_u64();
     let plan = life.container.plan();
@@ -43,14 +43,14 @@ fn listens(life: &Life<'_, '_>, hook: &Value) -> bool {
 }
 
 impl Hooked<'_, '_> {
-    /// When the hook began and when it was done, if it was done by itself.
+    /// When the hook started and when it finished, if it finished by itself.
     pub(super) fn completed(&self) -> Option<(&At, &At)> {
         let run = self.run.as_ref()?;
         Some((&run.began, run.ended.as_ref().filter(|_| run.outcome.is_some())?))
     }
 }
 
-/// The hook runs as soon as the pod is to go, and the stop signal follows when it is done.
+/// The hook runs as soon as the pod is deleted, and the stop signal follows when it finishes.
 pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         for hooked in hooked(going.mains()) {
@@ -65,7 +65,7 @@ pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
     if let Some(stop) = hooked.life.stop() {
-        let finding = format!("{} got its stop signal, and its hook never came", hooked.life.name());
+        let finding = format!("{} received its stop signal, but its hook never ran", hooked.life.name());
         seen.violated(finding, [going.first.at.id, stop.id]);
     }
 }
@@ -91,7 +91,7 @@ fn judge_run(
             let late =
                 life.run.clocks.between(asked, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
             if !late {
-                let finding = format!("{} got its stop signal while its hook ran", life.name());
+                let finding = format!("{} received its stop signal while its hook was running", life.name());
                 seen.violated(finding, [run.began.id, stop.id]);
             }
         }
@@ -100,7 +100,7 @@ fn judge_run(
             let until = alive_until(life);
             let long = |until: &At| life.run.clocks.between(ended, until).is_some_and(|span| span.lo > slack);
             if let Some(until) = until.filter(long) {
-                let finding = format!("the hook of {} was done, and no stop signal came", life.name());
+                let finding = format!("the hook of {} finished, but no stop signal followed", life.name());
                 seen.violated(finding, [ended.id, until.id]);
             }
         }
@@ -108,11 +108,11 @@ fn judge_run(
     }
 }
 
-/// The signal comes after the end of the hook, and soon.
+/// The stop signal follows soon after the end of the hook, not before.
 fn judge_order(clause: &Clause, life: &Life<'_, '_>, ended: &At, stop: &Line<'_>, seen: &mut Seen) -> bool {
     let earlier = ended.earlier(clause.tolerance_us("written-late"));
     if life.run.clocks.order(&stop.at, &earlier) == Order::Before {
-        let finding = format!("{} got its stop signal before its hook was done", life.name());
+        let finding = format!("{} received its stop signal before its hook finished", life.name());
         seen.violated(finding, [ended.id, stop.id]);
         return false;
     }
@@ -120,7 +120,7 @@ fn judge_order(clause: &Clause, life: &Life<'_, '_>, ended: &At, stop: &Line<'_>
     life.within(seen, quantity, (ended, stop), clause.in_time()) == Some(Fit::Met)
 }
 
-/// A hook that only sleeps is not seen: the stop signal comes so much later.
+/// A sleep hook leaves no record: it only delays the stop signal.
 fn judge_sleep(
     clause: &Clause,
     going: &Going<'_, '_>,
@@ -132,13 +132,14 @@ fn judge_sleep(
     let slack = clause.slack_us();
     let bound = Bound::at_most(span + slack, format!("the seconds of the hook + {}", seconds(slack)))
         .and_at_least(span - NEAR, format!("the seconds of the hook - {}", seconds(NEAR)));
-    let quantity = format!("from the request to the stop signal of {} behind its sleep", life.name());
+    let quantity = format!("from the request to the stop signal of {} after its sleep hook", life.name());
     if life.within(seen, quantity, (&going.first.at, stop), bound) == Some(Fit::Met) {
         seen.facet("hook", hooked.kind.word());
     }
 }
 
-/// With a grace period of zero the hook does not run. (When such a pod is deleted, it does: the kubelet then works with one second.)
+/// With a grace period of zero the hook does not run. (If such a pod is deleted, it does run: the kubelet then uses one
+/// second.)
 pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let none = |pod: &PodLife<'_>| pod.grace() == 0;
     for going in going(run).iter().filter(|going| none(going.pod) && going.first.grace.is_none()) {
@@ -149,7 +150,7 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             match &hooked.run {
                 Some(run) => {
                     let finding = format!(
-                        "the hook of {} ran at its deletion, and its grace period is 0",
+                        "the hook of {} ran when the pod was deleted, although its grace period is 0",
                         hooked.life.name()
                     );
                     seen.diverges(finding, [going.first.at.id, run.began.id]);
@@ -167,8 +168,10 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         }
         match &hooked.run {
             Some(run) => {
-                let finding =
-                    format!("the hook of {} ran for a probe, and its grace period is 0", hooked.life.name());
+                let finding = format!(
+                    "the hook of {} ran after a failed probe, although its grace period is 0",
+                    hooked.life.name()
+                );
                 seen.violated(finding, spent.events().into_iter().chain([run.began.id]));
             }
             None => {
@@ -179,7 +182,7 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The kind of a hook that leaves no trace, if this one does not.
+/// The kind of the hook, if it leaves no record.
 fn sleeping(hooked: &Hooked<'_, '_>) -> HookKind {
     match hooked.kind {
         HookKind::Sleep(_) => hooked.kind,
@@ -187,7 +190,7 @@ fn sleeping(hooked: &Hooked<'_, '_>) -> HookKind {
     }
 }
 
-/// The hook also runs before a probe's kill.
+/// The hook also runs before a kill because of a probe.
 pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let spent = exhausted(run, ProbeKind::Liveness);
     let graceful = |spent: &&Exhausted<'_, '_>| {
@@ -200,7 +203,8 @@ pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             continue;
         }
         let Some(run) = &hooked.run else {
-            let finding = format!("{} was stopped for its probe, and its hook never came", spent.life.name());
+            let finding =
+                format!("{} was stopped because of its probe, but its hook never ran", spent.life.name());
             seen.violated(finding, spent.events().into_iter().chain([stop.id]));
             continue;
         };
@@ -212,7 +216,8 @@ pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// A container that ends by itself has no hook: nobody asks where it would, though somebody does when the pod goes.
+/// The hook of a container that exits by itself does not run: its endpoint gets no request, although it does when the
+/// pod is deleted.
 pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().only(|life| life.is_numbered() && life.container.stays()) {
         let exit = life.exited_by_itself().map(|(line, _)| line);
@@ -225,7 +230,7 @@ pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             life.before_deletion(&asked.at) && run.clocks.order(&exit.at, &asked.at) != Order::After
         });
         if let Some(early) = early {
-            let finding = format!("{} ended by itself, and its hook was run", life.name());
+            let finding = format!("{} exited by itself, but its hook ran", life.name());
             seen.violated(finding, [exit.id, early.id]);
         } else if let Some(last) = asked.iter().find(|asked| !life.before_deletion(&asked.at))
             && life.watched_for(&exit.at, clause.slack_us())
@@ -236,7 +241,7 @@ pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// The requests of a container's hook that came to other containers of its pod.
+/// The requests of a container's hook that arrived at other containers of its pod.
 fn elsewhere<'t, 'h>(pod: &'t PodLife<'h>, own: &ContainerLife<'_>, hook: &Value) -> Vec<&'t Asked<'h>> {
     let path = hook.get("path").and_then(Value::as_str).unwrap_or("/");
     let others =

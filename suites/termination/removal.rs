@@ -1,5 +1,5 @@
-//! When a pod that goes is removed from the API: after its containers have ended, early if they did, and at once if it runs nowhere
-//! or nobody is to wait for it.
+//! When a terminating pod is removed from the API: after its containers have terminated, and immediately if it runs on
+//! no node or was deleted without a grace period.
 
 use probity_model::clocks::Order;
 use probity_model::history::Did;
@@ -10,7 +10,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::asked::{Going, alive_until, done, going};
 use crate::reading::ends::End;
 
-/// The last end of its containers, if all of them ended.
+/// The time at which its last container terminated, if all of them did.
 fn last_end(lives: &[Life<'_, '_>]) -> Option<At> {
     let ends: Option<Vec<At>> = lives.iter().map(|life| End::of(life)?.latest).collect();
     ends?.into_iter().max_by_key(|end| end.at.hi)
@@ -32,7 +32,8 @@ fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut S
     false
 }
 
-/// If all containers end before the deadline, nobody waits for the rest of the grace period.
+/// If all containers terminate before the deadline, the pod is removed without waiting for the rest of the grace
+/// period.
 pub(super) fn early_after_early_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let early = clause.tolerance_us("early");
     for going in going(run).iter().filter(|going| going.is_graceful() && !going.lacks_lines()) {
@@ -44,7 +45,7 @@ pub(super) fn early_after_early_ends(run: &Timeline<'_>, clause: &Clause, seen: 
     }
 }
 
-/// A pod is removed once all of its containers have ended, and not before.
+/// A pod is removed once all of its containers have terminated, and not before.
 pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let lives = going.lives();
@@ -52,7 +53,7 @@ pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut See
             let alive = lives.iter().filter_map(|life| Some((life, alive_until(life)?)));
             let mut alive = alive.filter(|(_, until)| run.clocks.order(&gone.at, until) == Order::Before);
             if let Some((life, until)) = alive.next() {
-                let finding = format!("{} was removed, and {} goes on", going.pod.key, life.name());
+                let finding = format!("{} was removed, but {} is still running", going.pod.key, life.name());
                 seen.violated(finding, [gone.id, until.id]);
                 continue;
             }
@@ -67,7 +68,7 @@ pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// A pod that came to no node, or is over, is removed at once.
+/// A pod that was never scheduled, or has finished, is removed immediately.
 pub(super) fn of_idle_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.was_idle() && going.grace() > clause.slack_us()) {
         let known = going.was_over() || !going.pod.revisions.is_empty();
@@ -77,7 +78,7 @@ pub(super) fn of_idle_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// The request by which a pod that ran was to go at once, with the lives that ran.
+/// The request to delete a running pod immediately, with its running container instances.
 fn forced<'t, 'h>(going: &'t Going<'t, 'h>) -> Option<(&'t At, Vec<Life<'t, 'h>>)> {
     let requests = std::iter::once(&going.first).chain(&going.again);
     let at = requests.filter(|request| request.grace == Some(0)).map(|request| &request.at).next()?;
@@ -85,7 +86,7 @@ fn forced<'t, 'h>(going: &'t Going<'t, 'h>) -> Option<(&'t At, Vec<Life<'t, 'h>>
     (!going.was_idle() && !lives.is_empty()).then_some((at, lives))
 }
 
-/// With a grace period of zero a pod is removed at once, whatever its processes do.
+/// With a grace period of zero a pod is removed immediately, whatever its processes do.
 pub(super) fn at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in &going(run) {
         let Some((asked, lives)) = forced(going) else { continue };
@@ -101,12 +102,13 @@ pub(super) fn at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod of the same name can be made at once, and runs beside what is left of the old one.
+/// A pod with the same name can be created immediately, and runs beside the remaining processes of the old one.
 pub(super) fn frees_the_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in &going(run) {
         let Some((asked, lives)) = forced(going) else { continue };
         if let Some(refused) = refused(run, &going.pod.name, asked.id) {
-            let finding = format!("{} was deleted at once, and its name was not free", going.pod.key);
+            let finding =
+                format!("{} was deleted without a grace period, but its name was not free", going.pod.key);
             seen.violated(finding, [asked.id, refused]);
             continue;
         }
@@ -134,7 +136,7 @@ pub(super) fn frees_the_name(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// A creation that was refused since the name was taken.
+/// A creation that was rejected because the name was in use.
 fn refused(run: &Timeline<'_>, name: &str, after: EventId) -> Option<EventId> {
     run.deeds.iter().filter(|(id, _)| *id > after).find_map(|(id, deed)| match &deed.did {
         Did::Failed { what, why }

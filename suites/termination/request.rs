@@ -1,4 +1,4 @@
-//! What the API server writes down of a request to delete a pod, and what it makes of grace periods that make no sense.
+//! What the API server records about a deletion request, and how it handles invalid grace periods.
 
 use probity_model::measure::{Bound, Interval, Measurement, Unit, seconds, whole_seconds};
 use probity_model::mechanisms::CUT_TO_SECONDS;
@@ -7,8 +7,8 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, done, going, killed_at};
 
-/// The time between a pod's creation and its deadline, by the API server's own clock and by the harness's: the pod says of both when
-/// they were, and the harness when it asked for them.
+/// The time between a pod's creation and its deadline, by the API server's clock (from the pod) and by the harness's
+/// clock (from its requests).
 fn beyond_request(run: &Timeline<'_>, going: &Going<'_, '_>, shown: &Revision<'_>) -> Option<Interval> {
     let deadline = shown.second_of("deletionTimestamp")?;
     let made = shown.second_of("creationTimestamp")?;
@@ -17,7 +17,7 @@ fn beyond_request(run: &Timeline<'_>, going: &Going<'_, '_>, shown: &Revision<'_
     Some(Interval::point(whole_seconds(deadline - made)).minus(asked))
 }
 
-/// The grace period is recorded, and the time after which the pod counts as dead.
+/// The API server records the grace period, and the time after which the pod counts as dead.
 pub(super) fn deadline_is_recorded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let Some(shown) = going.shown() else { continue };
@@ -26,7 +26,7 @@ pub(super) fn deadline_is_recorded(run: &Timeline<'_>, clause: &Clause, seen: &m
         if recorded != Some(grace) {
             let recorded = recorded.map_or_else(|| "none".to_owned(), seconds);
             let finding = format!(
-                "{} was to go within {}, and its recorded grace period is {recorded}",
+                "the deletion of {} requested a grace period of {}, but {recorded} is recorded",
                 going.pod.key,
                 seconds(grace)
             );
@@ -35,13 +35,14 @@ pub(super) fn deadline_is_recorded(run: &Timeline<'_>, clause: &Clause, seen: &m
         }
         let Some(observed) = beyond_request(run, going, shown) else {
             if shown.second_of("deletionTimestamp").is_none() {
-                let finding = format!("{} is to go, and no deadline is recorded", going.pod.key);
+                let finding = format!("{} is being deleted, but has no deletionTimestamp", going.pod.key);
                 seen.violated(finding, [going.first.at.id, shown.id]);
             }
             continue;
         };
         let off = CUT_TO_SECONDS + slack;
-        let words = |sign| format!("the grace period {sign} {} for times cut to seconds", seconds(off));
+        let words =
+            |sign| format!("the grace period {sign} {}, because times have whole seconds", seconds(off));
         let bound = Bound::at_most(grace + off, words("+")).and_at_least(grace - off, words("-"));
         let measured = Measurement {
             quantity: format!("from the request to delete {} to its deadline", going.pod.key),
@@ -84,7 +85,7 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let finding = || {
             let now = last.deletion_grace().map_or_else(|| "none".to_owned(), |now| now.to_string());
             format!(
-                "{} was to go within {}, then within {}, and its grace period is {now} with a deadline {} earlier",
+                "{} was deleted with a grace period of {}, then of {}, but its grace period is {now} with a deadline {} earlier",
                 going.pod.key,
                 seconds(grace),
                 seconds(second),
@@ -99,7 +100,7 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// When the node killed is only noted: what has begun to stop a container goes on with the grace period that it began with.
+/// The time of the kill is only measured: a stop that has started continues with its original grace period.
 fn note_kill(run: &Timeline<'_>, going: &Going<'_, '_>, seen: &mut Seen) {
     for life in going.mains() {
         let Some((stop, ended)) = life.stop().zip(killed_at(&life)) else { continue };

@@ -1,7 +1,7 @@
-//! The order in which sidecars stop: after the main containers, in reverse order of their definition, and all at once when the grace
-//! period is over. Only their hooks do not wait.
+//! The order in which sidecars stop: after the main containers, in reverse order of their definition, and all together
+//! when the grace period is over. Their hooks do not wait.
 //!
-//! All of this is judged from the lines of the pod's own processes, which are of one clock.
+//! All of this is judged from the records of the pod's own processes, which share one clock.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
@@ -16,7 +16,7 @@ use super::hooks::hooked;
 use crate::reading::ends::End;
 use crate::reading::hooks::HookKind;
 
-/// The pods that go with a grace period, with main containers and sidecars of which all lines are there.
+/// The terminating pods with a grace period, with main containers and with sidecars whose records are complete.
 fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
     // Where lines of a sidecar are missing, the order of the others says nothing.
     let graceful = going.iter().filter(|going| going.is_graceful() && !going.lacks_lines());
@@ -32,32 +32,32 @@ struct Group<'t, 'h> {
 }
 
 impl Group<'_, '_> {
-    /// Whether the grace period may have been over at this instant: then nobody waits for anybody.
+    /// Whether the grace period may have been over at this time: then no container waits for another.
     fn may_be_over(&self, at: &Line<'_>) -> bool {
         let since = self.going.run.clocks.between(&self.going.first.at, &at.at);
         since.is_none_or(|since| since.hi > self.going.grace() - NEAR)
     }
 
-    /// The last end of a main container. None while one goes on.
+    /// The time at which the last main container terminated. `None` if one is still running.
     fn last_end(&self) -> Option<At> {
         let ends: Option<Vec<At>> = self.mains.iter().map(|main| Some(End::of(main)?.earliest)).collect();
         ends?.into_iter().max_by_key(|end| end.at.lo)
     }
 }
 
-/// Whether one thing surely came before another on the node's clock.
+/// Whether one event certainly preceded another on the node's clock.
 fn is_before(run: &Timeline<'_>, stop: &Line<'_>, end: &At) -> bool {
     run.clocks.order(&stop.at, end) == Order::Before
 }
 
-/// Sidecars are told to stop only after the last main container has ended, and soon after that.
+/// Sidecars receive their stop signal only after the last main container has terminated, and soon after that.
 pub(super) fn after_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for group in pods(&going(run)) {
         judge_after_mains(run, clause, &group, seen);
     }
 }
 
-/// The same where a main container takes long.
+/// The same, if a main container takes a long time.
 pub(super) fn after_slow_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slow = clause.tolerance_us("slow");
     for group in pods(&going(run)) {
@@ -85,7 +85,8 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
         let early = group.mains.iter().filter_map(|main| Some((main, alive_until(main)?)));
         let mut early = early.filter(|(_, end)| is_before(run, stop, end));
         if let Some((main, end)) = early.next() {
-            let finding = format!("{} was told to stop before {} had ended", sidecar.name(), main.name());
+            let finding =
+                format!("{} received a stop signal before {} had terminated", sidecar.name(), main.name());
             seen.violated(finding, [stop.id, end.id]);
         } else if let Some(end) = group.last_end() {
             seen.fine([end.id, stop.id]);
@@ -98,12 +99,12 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
     }
 }
 
-/// A sidecar that goes on though those before it in the order have ended.
+/// A sidecar that keeps running although those that stop before it have terminated.
 fn judge_unstopped(clause: &Clause, sidecar: &Life<'_, '_>, end: &At, seen: &mut Seen) {
     let Some(until) = alive_until(sidecar).filter(|_| !is_hooked(sidecar)) else { return };
     let waited = sidecar.run.measure(String::new(), &sidecar.node, end, &until, clause.in_time());
     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-        let finding = format!("it was the turn of {} to stop, and no stop signal came", sidecar.name());
+        let finding = format!("{} was next to stop, but received no stop signal", sidecar.name());
         seen.violated(finding, [end.id, until.id]);
     }
 }
@@ -125,7 +126,11 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 continue;
             }
             if is_before(run, stop, &end) {
-                let finding = format!("{} was told to stop before {} had ended", first.name(), second.name());
+                let finding = format!(
+                    "{} received a stop signal before {} had terminated",
+                    first.name(),
+                    second.name()
+                );
                 seen.violated(finding, [stop.id, end.id]);
                 continue;
             }
@@ -139,7 +144,7 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// When the grace period is over, all sidecars get their stop signal at once, and the shortest time after it.
+/// When the grace period is over, all sidecars get their stop signal at the same time, and the minimum time after it.
 pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for group in pods(&going(run)) {
         let grace = group.going.grace();
@@ -155,7 +160,7 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 let ended = alive_until(sidecar).or_else(|| killed_at(sidecar).cloned());
                 if let Some(until) = ended {
                     let finding =
-                        format!("the grace period was over, and {} got no stop signal", sidecar.name());
+                        format!("the grace period was over, but {} received no stop signal", sidecar.name());
                     let waited = run.measure(String::new(), &sidecar.node, begun, &until, bound);
                     if waited.is_some_and(|waited| waited.fit() == Fit::Missed)
                         || killed_at(sidecar).is_some()
@@ -165,7 +170,8 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 }
                 continue;
             };
-            let quantity = format!("from the first stop signal of the pod to that of {}", sidecar.name());
+            let quantity =
+                format!("from the first stop signal of the pod to the stop signal of {}", sidecar.name());
             if sidecar.within(seen, quantity, (begun, stop), bound) == Some(Fit::Met) {
                 seen.facet("part", "signal");
             }
@@ -183,10 +189,8 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
         for hooked in hooked(group.sidecars) {
             let (Some(hook), None) = (&hooked.run, hooked.completed()) else { continue };
             let life = &hooked.life;
-            let upper = Bound::at_most(
-                most + slack,
-                format!("the grace period, two seconds more, and {}", seconds(slack)),
-            );
+            let upper =
+                Bound::at_most(most + slack, format!("the grace period + two seconds + {}", seconds(slack)));
             if let Some(killed) = killed_at(life) {
                 let quantity = format!("from the hook of {} to its forced end", life.name());
                 let soon = life.within(seen, quantity, (&hook.began, killed), upper) == Some(Fit::Met);
@@ -200,7 +204,7 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
                 let lived = run.measure(String::new(), &life.node, &hook.began, &until, upper);
                 if lived.is_some_and(|lived| lived.fit() == Fit::Missed) {
                     let finding =
-                        format!("{} goes on after the grace period, and its hook, too", life.name());
+                        format!("{} and its hook are still running after the grace period", life.name());
                     seen.violated(finding, [hook.began.id, until.id]);
                 }
             }
@@ -208,7 +212,7 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// The hooks of all sidecars run as soon as the pod is to go.
+/// The hooks of all sidecars run as soon as the pod is deleted.
 pub(super) fn hooks_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for group in pods(&going(run)) {
         let asked = &group.going.first.at;
@@ -226,8 +230,10 @@ pub(super) fn hooks_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 None => {
                     let waited = run.measure(String::new(), &life.node, asked, &main, clause.in_time());
                     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-                        let finding =
-                            format!("the hook of {} did not come while a main container ran", life.name());
+                        let finding = format!(
+                            "the hook of {} did not run while a main container was running",
+                            life.name()
+                        );
                         seen.violated(finding, [asked.id, main.id]);
                     }
                 }

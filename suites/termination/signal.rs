@@ -1,4 +1,5 @@
-//! The stop signal of a pod that goes: when it comes, whom it reaches, and that nothing is started again after it.
+//! The stop signal of a terminating pod: when it arrives, which processes receive it, and that nothing starts
+//! again after it.
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
@@ -11,7 +12,7 @@ use super::asked::{Going, alive_until, going, is_hooked, killed_at};
 /// The id of the first process of a container: Linux, pid_namespaces(7).
 const FIRST: u32 = 1;
 
-/// The stop signal comes as soon as the pod is to go.
+/// The stop signal arrives as soon as the pod is deleted.
 pub(super) fn comes_promptly(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let busy = going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
@@ -27,7 +28,7 @@ fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
         let Some(until) = alive_until(life) else { return };
         let waited = run.measure(String::new(), &life.node, asked, &until, clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-            let finding = format!("{} goes on, and no stop signal came", life.name());
+            let finding = format!("{} is still running and received no stop signal", life.name());
             seen.violated(finding, [asked.id, until.id]);
         }
         return;
@@ -42,7 +43,7 @@ fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
     }
 }
 
-/// The signal is for the first process of each container, and for no other.
+/// Only the first process of each container receives the signal.
 pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         for life in going.lives() {
@@ -58,7 +59,7 @@ pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen
                 Some(_) => {}
                 None => {
                     if let Some(ended) = killed_at(&life) {
-                        let finding = format!("{} ended, and got no stop signal", life.name());
+                        let finding = format!("{} terminated without a stop signal", life.name());
                         seen.violated(finding, [going.first.at.id, ended.id]);
                     }
                 }
@@ -67,7 +68,7 @@ pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen
     }
 }
 
-/// No child of the first process gets a stop signal of its own.
+/// Child processes of the first process do not receive the stop signal.
 fn judge_children(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let begins = |line: &&Line<'_>| matches!(&line.line.fact, Fact::Child(child) if child.event == "started");
     let Some(child) = life.attempt.lines.iter().find(begins) else { return };
@@ -76,7 +77,8 @@ fn judge_children(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, seen: &
         told && life.run.clocks.order(&line.at, &stop.at.earlier(clause.tolerance_us("told"))) == Order::After
     });
     if let Some(told) = told {
-        let finding = format!("a child of the first process of {} got the stop signal, too", life.name());
+        let finding =
+            format!("a child process of the first process of {} also received the stop signal", life.name());
         seen.violated(finding, [child.id, stop.id, told.id]);
     } else if let Some(until) = alive_until(life)
         && life.run.clocks.between(&stop.at, &until).is_some_and(|span| span.lo > clause.tolerance_us("told"))
@@ -86,7 +88,7 @@ fn judge_children(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, seen: &
     }
 }
 
-/// A container that ends while its pod goes is not started again.
+/// A container that terminates while its pod is terminating is not started again.
 pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let lives = going.lives();
@@ -94,7 +96,7 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
             let Some(exit) = life.exiting() else { continue };
             let Fact::Exiting(exiting) = &exit.line.fact else { continue };
             if let Some(again) = life.lives_again() {
-                let finding = format!("{} was started again while its pod went", life.name());
+                let finding = format!("{} was started again while its pod was terminating", life.name());
                 seen.violated(finding, [going.first.at.id, exit.id, again]);
                 continue;
             }
@@ -106,7 +108,7 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The last of another container that ran on for long enough for a restart to be seen.
+/// The last record of another container that kept running for long enough to observe a restart.
 fn outlived(clause: &Clause, exit: &Line<'_>, lives: &[Life<'_, '_>]) -> Option<At> {
     let last = lives.iter().filter_map(alive_until);
     last.into_iter().find(|last| {

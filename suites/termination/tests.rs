@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// When the pod is asked to go.
+/// When the deletion of the pod is requested.
 const ASKED: f64 = 10.0;
 
 /// A pod with these containers, each of which begins at 1 s.

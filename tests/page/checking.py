@@ -14,16 +14,16 @@ NAMED_ROLES = {"link", "button", "checkbox", "searchbox", "combobox", "textbox",
 # Texts that are too faint on their ground, by the formula of WCAG 2: 4.5 to 1, or 3 to 1 for large ones.
 FAINT = """(() => {
   const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-  const rgba = (colour) => {
-    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  const rgba = (color) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
   };
   const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
     .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
   const ground = (element) => {
     for (let at = element; at; at = at.parentElement) {
-      const colour = rgba(getComputedStyle(at).backgroundColor);
-      if (colour[3] > 250) return colour;
+      const color = rgba(getComputedStyle(at).backgroundColor);
+      if (color[3] > 250) return color;
     }
     return rgba(getComputedStyle(document.documentElement).backgroundColor);
   };

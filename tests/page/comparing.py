@@ -25,8 +25,8 @@ def check_marks(browser):
     expect(f"matrix: regressions are marked with words: {sorted(set(marked))}", marked and all(len(text) > 5 for text in marked))
     top = browser.run("document.querySelector('.findings').textContent")
     expect("matrix: they are listed at the top", "for the worse" in top)
-    colours = browser.run("[...document.querySelectorAll('#clause-table td.cell')].filter((of) => !of.textContent.trim()).length")
-    expect("matrix: no cell says anything by its colour alone", colours == 0)
+    colors = browser.run("[...document.querySelectorAll('#clause-table td.cell')].filter((of) => !of.textContent.trim()).length")
+    expect("matrix: no cell says anything by its color alone", colors == 0)
 
 
 def check_without_script(browser, address, folder):

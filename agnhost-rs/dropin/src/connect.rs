@@ -116,7 +116,7 @@ fn udp_words(step: &str, ends: &str, error: &io::Error) -> String {
     }
 }
 
-/// As in agnhost a limit of 0 is over at once here.
+/// As in agnhost, a limit of 0 expires immediately.
 fn over_sctp(target: &str, limit: Duration, data: &str) -> Result<(), String> {
     let address = resolve::split_host_port(target)
         .and_then(|(host, port)| resolve::addresses("sctp", host, port))

@@ -37,7 +37,7 @@ pub enum Dropin {
     Liveness,
     /// Answers gRPC health checks, switched over HTTP (agnhost's grpc-health-checking)
     GrpcHealthChecking(grpc_health_checking::GrpcHealthFlags),
-    /// Waits for a signal and reaps what it inherits (agnhost's pause; also a node's sandbox)
+    /// Waits for a signal and reaps inherited child processes (agnhost's pause; also a node's sandbox)
     Pause,
     /// Serves the files of its file system (agnhost's test-webserver)
     TestWebserver(test_webserver::TestWebserverFlags),

@@ -16,7 +16,7 @@ use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use super::go::flags::{boolean, integer};
 use super::go::{signals, text};
 
-/// What a new file holds.
+/// The content of a new file.
 const NEW_CONTENT: &str = "mount-tester new file\n";
 /// Time between two attempts to read a file.
 const READ_AGAIN: Duration = Duration::from_secs(2);

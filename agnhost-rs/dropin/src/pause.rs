@@ -1,4 +1,5 @@
-//! `pause`: waits for SIGINT or SIGTERM, says so and exits, reaping whatever it inherits meanwhile.
+//! `pause`: waits for SIGINT or SIGTERM, prints a message and exits; until then it reaps inherited child
+//! processes.
 //!
 //! Also a node's sandbox process: no runtime, no thread, nothing to wait for at start. The last words go to
 //! standard output and to the termination message file, as in agnhost.

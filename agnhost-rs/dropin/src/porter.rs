@@ -1,8 +1,8 @@
 //! `porter`: serves the text of each variable `SERVE_PORT_n`, `SERVE_TCP_PORT_n`, `SERVE_TLS_PORT_n`,
 //! `SERVE_UDP_PORT_n` and `SERVE_SCTP_PORT_n` on port n.
 //!
-//! As in agnhost, an HTTP port that can't be opened is logged and the others go on; a UDP or SCTP port that can't be
-//! opened ends the process.
+//! As in agnhost, an HTTP port that can't be opened is logged and the others continue; a UDP or SCTP port that can't
+//! be opened ends the process.
 
 use std::future::ready;
 use std::io::Write;
@@ -86,7 +86,7 @@ fn number(network: &str, port: &str) -> Result<i64, String> {
     resolve::addresses(network, "0.0.0.0", port).map(|found| i64::from(found[0].port()))
 }
 
-/// Serves HTTP for ever. Returns only if it can't, with the reason.
+/// Serves HTTP forever. Returns only if it can't, with the reason.
 async fn web(port: &str, value: String, tls: Option<(&str, &str)>, json: bool) -> String {
     let listener = number("tcp", port)
         .map_err(|error| format!("listen tcp: {error}"))

@@ -1,4 +1,4 @@
-//! `tcp-reset`: reads one byte of each connection and closes it; what is left unread makes the kernel send RST.
+//! `tcp-reset`: reads one byte of each connection and closes it; the unread data makes the kernel send RST.
 //!
 //! Connections are served side by side: a silent peer does not hold up the others, as it does in agnhost.
 

@@ -1,7 +1,7 @@
 //! Files as the container sees them: read, written, removed and described, for what volumes do.
 //!
-//! Everything that a token holder asks for is tried with the process's own rights. What is read or written at once is
-//! bounded, and nothing waits for the other end of a pipe.
+//! All requests of a token holder are carried out with the process's own rights. The size of each read and write is
+//! limited, and nothing waits for the other end of a pipe.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ use probity_document::LARGEST;
 /// So many names of a folder are listed.
 const MOST_ENTRIES: usize = 10_000;
 
-/// What is known of a file without opening it.
+/// The properties of a file that are known without opening it.
 #[derive(Debug, Serialize)]
 pub(super) struct FileStat {
     kind: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct FileStat {
     /// Where a symbolic link leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
-    /// What a folder holds, in order.
+    /// The sorted contents of a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<String>>,
 }
@@ -91,12 +91,12 @@ pub(super) fn stat(path: &Path) -> Result<FileStat, ControlError> {
     described().map_err(|error| failed("look at", path, &error))
 }
 
-/// Opens without waiting: a pipe that nobody reads is an error, not a hang.
+/// Opens without waiting: a pipe without a reader is an error, not a hang.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits()).open(path)
 }
 
-/// Pipes and files of the kernel cannot be synchronised; they need not be.
+/// Pipes and files of the kernel cannot be synchronized; they need not be.
 fn unsyncable(error: io::Error) -> io::Result<()> {
     match errno(&error) {
         Some(Errno::EINVAL | Errno::ENOTSUP | Errno::EROFS) => Ok(()),

@@ -1,4 +1,4 @@
-//! Whoever can reach the port can send what he likes: it closes or answers, and goes on.
+//! Any client can send anything to the port: it answers or closes the connection, and keeps working.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! The numbers of the process in OpenMetrics, for who has a Prometheus anyway. The witness is the better source.
+//! The metrics of the process in OpenMetrics, for users who run Prometheus. The witness is the better source.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ pub(super) fn page(control: &Control) -> Result<String, fmt::Error> {
             probes.get_or_create(&vec![("group", group.clone()), ("name", name)]).inc_by(count);
         }
     }
-    registry.register("probes", "How often an endpoint was asked", probes);
+    registry.register("probes", "The number of requests to an endpoint", probes);
     registry.register("connections_accepted", "Connections that listeners accepted", meters.accepted.clone());
     registry.register("connections_open", "Connections of listeners that are open", meters.open.clone());
     let gate = ConstGauge::new(i64::from(control.gate.now() == GateState::Open));

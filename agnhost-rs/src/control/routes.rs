@@ -1,4 +1,4 @@
-//! What can be asked of the control port, one handler for each route.
+//! The routes of the control port, with one handler for each.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ type RouteResult<T> = Result<T, ControlError>;
 
 /// A body has to arrive within this time.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
-/// A reader of the witness may wait so long for a line.
+/// How long a reader of the witness may wait for a line.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// A reader of the witness gets so many bytes at a time, unless it says otherwise; and at most so many.
+/// How many bytes a reader of the witness gets at a time by default, and the maximum.
 const USUAL_LINES: u64 = 1 << 20;
 const MOST_LINES: u64 = 8 << 20;
 /// The answer to an exit order has to leave first.
@@ -106,7 +106,7 @@ async fn mark(State(control): SharedControl, Path(name): Path<String>) -> RouteR
         ));
     }
     if name == STOP_EVENT {
-        return Err(ControlError::bad(format!("`{STOP_EVENT}` is made by the stop signal alone: send one")));
+        return Err(ControlError::bad(format!("only a stop signal creates `{STOP_EVENT}`: send one")));
     }
     Ok(Json(stamped(control.stage.mark(&name, "control"))))
 }
@@ -213,7 +213,7 @@ async fn page(State(control): SharedControl) -> RouteResult<Response> {
     Ok(([(CONTENT_TYPE, metrics::TYPE)], page).into_response())
 }
 
-/// Does something that may wait, beside the runtime.
+/// Runs a blocking task outside the runtime.
 async fn aside<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> RouteResult<T> {
     let done = tokio::task::spawn_blocking(act).await;
     done.map_err(|error| {

@@ -1,4 +1,4 @@
-//! What a command says of itself, within bounds.
+//! The properties that a command reports about itself, with limits.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use crate::clock::Clock;
 use crate::identity;
 use crate::lifecycle::dump;
 
-/// The longest argument or variable that is told whole.
+/// The maximum length of an argument or variable that is reported completely.
 const LONGEST: usize = 4096;
-/// How much is told of all arguments, and of all variables.
+/// The maximum total length of the reported arguments, and of the variables.
 const MOST: usize = 64 * 1024;
 
 /// Looks at this process.

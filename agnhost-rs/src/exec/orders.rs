@@ -1,11 +1,11 @@
-//! What a command is to do: the plan's answer, and the flags over it.
+//! What a command should do: the plan's answer, with the flags as overrides.
 
 use clap::Args;
 use probity_script::answer::{CommandOrders, ExecAnswer, ExecSettings};
 use probity_script::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-/// What the command line asks for.
+/// The request on the command line.
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ExecFlags {
@@ -18,10 +18,10 @@ pub struct ExecFlags {
     /// A text to print, followed by a line break
     #[arg(long, value_name = "TEXT")]
     pub print: Option<String>,
-    /// So many bytes to print, such as 10KiB, in lines of 64
+    /// The number of bytes to print, such as 10KiB, in lines of 64
     #[arg(long, value_name = "SIZE")]
     pub print_bytes: Option<Size>,
-    /// Leaves a child behind that lives so long; it closes standard output and error
+    /// Leaves a child process behind that runs for this long; it closes standard output and error
     #[arg(long, value_name = "SPAN")]
     pub fork: Option<Span>,
     /// SIGTERM, SIGINT, SIGQUIT and SIGHUP do not end the command
@@ -33,7 +33,7 @@ pub struct ExecFlags {
 }
 
 impl ExecFlags {
-    /// Whether nothing is asked for.
+    /// Whether nothing is requested.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -30,17 +30,17 @@ const AGAIN: Duration = Duration::from_millis(2);
 pub(crate) enum ExecHello {
     /// A command asks what to do.
     Exec { name: Option<String>, flags: ExecFlags, command: Box<Command> },
-    /// A child says that it is there.
+    /// A child process reports that it is running.
     Child { name: String, pid: u32 },
 }
 
-/// What a command is answered. A child is not.
+/// The response to a command. A child is not.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ExecReply {
     /// Do this.
     Orders(CommandOrders),
-    /// The plan has no such name, but these.
+    /// The plan does not have this name; these are its names.
     Unknown { names: Vec<String> },
 }
 

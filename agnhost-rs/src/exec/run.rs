@@ -13,9 +13,9 @@ use super::protocol::{self, ExecHello, ExecReply, ExecReport};
 use crate::clock::Clock;
 use crate::lifecycle::{self, SignalQueue};
 
-/// The plan was needed and nobody was there to ask.
+/// The plan was needed but there is no serving process.
 const NO_SERVER: u8 = 125;
-/// The plan has no such name.
+/// The plan does not have this name.
 const UNKNOWN: u8 = 126;
 /// How long a command that needs the plan tries to reach the server: a hook may run before the server is up.
 const SERVER_STARTS: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ fn ask(args: ExecArgs, clock: &Clock) -> io::Result<(ExecReply, UnixStream)> {
     Ok((reply, server))
 }
 
-/// A command that knows what to do.
+/// A command with known instructions.
 struct RunningCommand {
     queue: SignalQueue,
     server: Option<UnixStream>,
@@ -98,7 +98,7 @@ impl RunningCommand {
         let _ = out.flush();
     }
 
-    /// Waits, and notes signals meanwhile; one of them may end the command.
+    /// Waits, and records signals; one of them may end the command.
     fn sleep(&mut self) {
         let sleep = self.orders.settings.sleep.unwrap_or_default().0;
         let deadline = (!self.orders.hang).then(|| Instant::now() + sleep);

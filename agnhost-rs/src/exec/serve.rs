@@ -1,4 +1,4 @@
-//! The serving process's side: choose, write down, answer, and listen how it ends.
+//! The serving process's side: select, record, answer, and wait for the result.
 
 use std::io;
 use std::os::unix::net::UnixListener as StdListener;
@@ -20,9 +20,9 @@ use super::protocol::{self, ExecHello, ExecReply, ExecReport, LONGEST_LINE};
 use crate::lifecycle::Children;
 use crate::stage::{EXEC, ProbedEndpoint, Stage};
 
-/// How many commands and children are listened to at once.
+/// The maximum number of simultaneous connections of commands and child processes.
 const AT_ONCE: usize = 1024;
-/// How long a connection may take to say what it is.
+/// How long a connection may take to identify itself.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 /// The longest name that is taken down.
 const LONGEST_NAME: usize = 253;
@@ -135,7 +135,7 @@ impl ExecServer {
         self.stage.witness().record(&Fact::ExecEnded(ExecEnded { exec, exit, signals, lived_us }));
     }
 
-    /// Chooses what the command does, and writes both down before anyone is told.
+    /// Selects what the command does, and records both before it answers.
     fn choose(&self, exec: u64, name: Option<String>, flags: ExecFlags, command: Command) -> ExecReply {
         let name = name.map_or_else(|| UNPLANNED.to_owned(), bounded);
         let by = Endpoint::Exec(name.clone());

@@ -8,7 +8,7 @@ use super::{Children, ShutdownGate, SignalQueue, StopSignals, clients, consume, 
 use crate::exec;
 use crate::stage::Stage;
 
-/// Begins what the plan has for the process, and returns when the ports may be opened.
+/// Starts the process section of the plan, and returns when the ports may be opened.
 ///
 /// Signals, planned ends and commands are served from the beginning, also while the process waits for something. Call it
 /// within the runtime, with a queue that was opened before the runtime was made.

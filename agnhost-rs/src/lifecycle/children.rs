@@ -1,7 +1,8 @@
-//! Children: the same program once more, as something that lives beside or after us.
+//! Child processes: the same program, which runs beside this process or outlives it.
 //!
-//! All children are known here and nowhere else, because only one place in a process can wait for them: see
-//! [`reap`](super::reap). Nothing here ends a child. What outlives us is what the plan wanted to outlive us.
+//! This module manages all child processes, because only one place in a process can wait for them: see
+//! [`reap`](super::reap). Nothing here ends a child. Only child processes that the plan configures to do so
+//! outlive this process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,13 +23,13 @@ use crate::witness::Witness;
 /// The children of this process.
 pub struct Children {
     pub(super) witness: Witness,
-    /// Whether processes that were left behind by others are reaped, too.
+    /// Whether orphaned processes are also reaped.
     pub(super) adopts: bool,
     pub(super) names: Mutex<BTreeMap<i32, String>>,
 }
 
 impl Children {
-    /// No children yet. Orphans are adopted if the plan wants it and this is the first process.
+    /// No children yet. Orphans are adopted if the plan configures it and this is the first process.
     #[must_use]
     pub fn new(witness: &Witness, reap: bool) -> Self {
         let adopts = reap && std::process::id() == 1;
@@ -84,22 +85,22 @@ pub(crate) fn spawn(
     Ok(command.spawn()?.id())
 }
 
-/// Lives for a while beside the serving process, and tells it which signals arrive.
+/// Runs for a while beside the serving process, and reports to it which signals arrive.
 #[derive(Args, Clone, Debug)]
 pub struct ChildArgs {
-    /// The name by which the witness speaks of it
+    /// Its name in the witness
     #[arg(long)]
     name: String,
     /// SIGTERM, SIGINT, SIGQUIT and SIGHUP do not end it
     #[arg(long)]
     ignore_term: bool,
-    /// How long it lives, such as 30s; for ever if not given
+    /// How long it runs, such as 30s; forever by default
     #[arg(long, value_name = "SPAN")]
     lives: Option<Span>,
 }
 
 impl ChildArgs {
-    /// Lives, and ends with status 0, or by the signal that ended it.
+    /// Runs, and exits with status 0 or with the signal that killed it.
     #[must_use]
     pub fn run(self) -> ExitCode {
         let Ok(queue) = SignalQueue::open() else { return ExitCode::FAILURE };

@@ -1,7 +1,7 @@
 //! Traffic that the process sends: a bounded number of requests at a steady pace, each written down.
 //!
-//! The pace does not depend on the answers: a request that comes due while too many wait is noted as skipped, so the
-//! witness shows every moment at which the service was asked or should have been.
+//! The pace does not depend on the answers: a request that is due while too many are waiting is recorded as skipped,
+//! so the witness shows the time of every request that was sent or should have been.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -57,7 +57,7 @@ fn tell(witness: &Witness, resource: &str, amount: u64, error: Option<String>) {
     witness.record(&Fact::Consumed(Consumed { resource: resource.to_owned(), amount, error }));
 }
 
-/// Takes memory, touches all of it, and never gives it back.
+/// Allocates memory, touches all of it, and never frees it.
 fn memory(witness: &Witness, bytes: u64, step: u64, every: Duration) {
     let mut held: Vec<Vec<u8>> = Vec::new();
     let mut amount = 0;

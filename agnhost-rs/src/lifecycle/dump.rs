@@ -1,7 +1,7 @@
-//! What the container looks like from inside, as raw texts of the system and within stated bounds.
+//! The container's view from inside, as raw system texts with size limits.
 //!
-//! It interprets nothing: what a cgroup file or an id map means is up to the reader. What cannot be read is left out,
-//! because a container may hide any of it.
+//! It does not interpret anything: the reader decides what a cgroup file or an id map means. Unreadable files are
+//! left out, because a container may hide any of them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -64,7 +64,7 @@ pub fn take() -> Dump {
     }
 }
 
-/// A file's path and text, cut off at the bound; bytes that are no text are replaced.
+/// A file's path and text, truncated at the limit; invalid UTF-8 is replaced.
 #[must_use]
 pub fn read(path: &Path) -> Option<(String, String)> {
     let mut bytes = Vec::new();
@@ -72,7 +72,7 @@ pub fn read(path: &Path) -> Option<(String, String)> {
     Some((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The environment; what is no text is replaced.
+/// The environment; invalid UTF-8 is replaced.
 #[must_use]
 pub fn environment() -> BTreeMap<String, String> {
     let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();

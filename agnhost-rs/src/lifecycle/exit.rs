@@ -1,4 +1,4 @@
-//! The end of the process by its own will: by exit, or as if by a fault.
+//! The voluntary end of the process: with an exit status, or like a crash.
 //!
 //! The witness line comes first and gets time to leave, so that the harness can tell a planned end from a real one.
 

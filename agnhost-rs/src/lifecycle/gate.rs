@@ -67,7 +67,7 @@ impl ShutdownGate {
 pub struct GateWatcher(watch::Receiver<GateState>);
 
 impl GateWatcher {
-    /// Waits until the gate is no longer open.
+    /// Waits until the gate is closed.
     pub async fn closing(&mut self) {
         self.wait(|gate| gate != GateState::Open).await;
     }

@@ -1,8 +1,8 @@
 //! The one place that waits for processes that have ended.
 //!
-//! The first process of a container inherits every process whose parent has gone. If it reaps them, each is written
-//! down; if the plan says `reap: false`, they stay behind as zombies, as they do under a program that does not know
-//! its duty. Our own children are reaped either way.
+//! The first process of a container inherits every process whose parent has gone. If it reaps them, each is
+//! recorded; with `reap: false` in the plan, they remain as zombies, as they do under a program that does not reap.
+//! Our own children are reaped either way.
 
 use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -14,7 +14,7 @@ use super::children::Children;
 use crate::locks::lock;
 
 impl Children {
-    /// Reaps what has ended, without waiting for anything.
+    /// Reaps all processes that have exited, without waiting.
     pub fn sweep(&self) {
         if self.adopts {
             while self.collect(None) {}

@@ -43,7 +43,7 @@ pub struct SignalQueue {
 }
 
 impl SignalQueue {
-    /// Blocks signals from here on, in this thread and in all that it starts: the first thing that `main` does.
+    /// Blocks signals from now on, in this thread and in all threads that it starts: `main` does this first.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl SignalQueue {
         Ok(Self { signals, blocked })
     }
 
-    /// The next signal, or `None` if there was none until the deadline. Without a deadline it waits for ever.
+    /// The next signal, or `None` if there was none until the deadline. Without a deadline it waits forever.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl FromStr for CaughtSignal {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is no signal that can be caught; write a name or a number, such as SIGQUIT or 3"
+                "`{text}` is not a signal that can be caught; use a name or a number, such as SIGQUIT or 3"
             )
         };
         let name = text.trim().to_ascii_uppercase();

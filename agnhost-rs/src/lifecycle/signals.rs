@@ -1,4 +1,4 @@
-//! What the process does about signals: it writes each down, and the plan answers a stop signal.
+//! How the process handles signals: it records each, and the plan decides about a stop signal.
 //!
 //! Signals are read on a thread of their own, so a busy runtime does not delay the line. Every signal also is an
 //! event that scripts can refer to, by its name in lower case (`sigusr1`); a stop signal moreover makes the event
@@ -47,7 +47,7 @@ struct Watch {
     runtime: Handle,
 }
 
-/// Reads the queue from here on, on a thread of its own. Call it within the runtime.
+/// Reads the queue from now on, on its own thread. Call it within the runtime.
 pub fn watch(
     queue: SignalQueue,
     stage: &Stage,
@@ -66,7 +66,7 @@ pub fn watch(
                 Ok(Some(caught)) => watch.answer(caught),
                 Ok(None) => {}
                 Err(error) => {
-                    let doing = "waiting for signals; none is noticed from here on";
+                    let doing = "failed to wait for signals; later signals are ignored";
                     return watch.stage.witness().trouble(doing, &error);
                 }
             }

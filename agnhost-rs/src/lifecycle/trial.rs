@@ -64,7 +64,7 @@ enum Trial {
     OomScore,
 }
 
-/// What came of a trial.
+/// The result of a trial.
 #[derive(Serialize)]
 struct TrialResult {
     trial: &'static str,
@@ -141,7 +141,7 @@ impl Trial {
 fn shared(key: &str) -> io::Result<PathBuf> {
     if key.is_empty() || key.contains('/') || key.starts_with('.') {
         return Err(io::Error::other(format!(
-            "`{key}` names no piece of shared memory: no slash, no leading dot"
+            "`{key}` is not the name of a shared memory object: use no slash and no leading dot"
         )));
     }
     Ok(Path::new("/dev/shm").join(key))

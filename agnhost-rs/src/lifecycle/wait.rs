@@ -1,4 +1,4 @@
-//! What the process waits for before it goes on: environment variables and dependencies.
+//! What the process waits for before it continues: environment variables and dependencies.
 
 use std::io::Write;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub fn require_env(witness: &Witness, names: &[String]) {
     end(witness, MISCONFIGURED, &why)
 }
 
-/// Waits for all of these, one after the other, for as long as it takes.
+/// Waits for all of these in sequence, without a limit.
 pub async fn wait_for(witness: &Witness, dependencies: &[Dependency]) {
     for dependency in dependencies {
         let began = Instant::now();

@@ -1,7 +1,7 @@
 //! The recorder's file: every entry of the merged stream, appended as it was entered.
 //!
-//! The writer is one more reader of the memory, so a slow disk holds up nobody. What is forgotten before the disk
-//! could take it, or what the disk refuses, is counted, and shows as a gap in the cursors.
+//! The writer is an additional reader of the memory, so a slow disk does not delay anything. What is forgotten
+//! before the disk could take it, or what the disk refuses, is counted, and shows as a gap in the cursors.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -17,7 +17,7 @@ use crate::recent::LinesSince;
 
 /// What is written at once.
 const PIECE: usize = 1 << 20;
-/// After a failure the disk is left alone for so long.
+/// The pause after a disk failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Appends entries to a file.

@@ -16,7 +16,7 @@ use tower_service::Service as _;
 
 use super::state::Slots;
 
-/// Connections beyond these are closed at once.
+/// Further connections are closed immediately.
 const MOST_CONNECTIONS: usize = 256;
 /// A request's head has to come within this time, counted from the accept or from the last answer.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);

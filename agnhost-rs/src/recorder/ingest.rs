@@ -86,7 +86,7 @@ struct TargetConnection<'a> {
 enum After {
     /// Go on reading.
     Read,
-    /// The greeting was good: answer it, and go on.
+    /// The greeting is valid: answer it, and continue.
     Answer(Want),
     /// The bytes were not ours: say so, and close.
     Refuse(String),
@@ -194,7 +194,7 @@ impl<'a> TargetConnection<'a> {
         } else if self.long.is_none() {
             match self.state.long_lines.take() {
                 Some(permit) => self.long = Some((permit, Instant::now() + LONG_PATIENCE)),
-                None => return Some(self.give_up("too many long lines are under way at once; try again")),
+                None => return Some(self.give_up("too many long lines at the same time; try again")),
             }
         }
         self.deadline = match &self.long {
@@ -241,7 +241,7 @@ impl<'a> TargetConnection<'a> {
     }
 }
 
-/// A peer that vanished without a word is given up after 25 s; until then it is only silent.
+/// A peer that disappeared is disconnected after 25 s; until then it only counts as silent.
 fn prepare(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(10))

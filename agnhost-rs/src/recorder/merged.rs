@@ -1,9 +1,10 @@
 //! The merged stream of the lines of all targets, with entries for what is missing.
 //!
-//! It knows for each life of a target which line comes next. So it drops a line that was sent twice, reports missing lines,
-//! and reports which target fell silent, left or came back. It has no clock and no sockets: every call brings the instant
-//! at which its bytes were received. Entries of one target are in the order of their reception. Entries of different
-//! targets may change places within the time that reading a few lines takes, so compare their times, not their cursors.
+//! It knows for each life of a target which line comes next. It therefore drops duplicate lines, reports missing lines,
+//! and reports which target became silent, left or returned. It has no clock and no sockets: every call brings the
+//! instant at which its bytes were received. Entries of one target are in the order of their reception. Entries of
+//! different targets may change places within the time that reading a few lines takes, so compare their times, not
+//! their cursors.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,12 +21,12 @@ pub const SILENCE_US: u64 = 500_000;
 pub const SWEEP_US: u64 = 50_000;
 /// A later sweep means that the recorder itself was stalled, so targets are not called silent for a while.
 const LATE_US: u64 = 2 * SWEEP_US;
-/// This many lives are remembered after they left. A life that comes back after that begins anew.
+/// This many lives are remembered after they left. An instance that returns after that starts again.
 const MOST_DEPARTED: usize = 10_000;
 /// And this many bytes about them.
 const MOST_DEPARTED_BYTES: usize = 16 << 20;
 
-/// The merged stream and everyone who adds to it.
+/// The merged stream and all its sources.
 pub struct MergedStream {
     memory: RecentLines,
     targets: HashMap<String, Target>,
@@ -116,7 +117,7 @@ impl MergedStream {
         (claim, want)
     }
 
-    /// A line that was refused twice is given up, or its target would send it for ever.
+    /// A line that was rejected twice is dropped; otherwise its target would send it forever.
     fn step_over_stumbling_block(&mut self, boot: &str, at: Reading) {
         let Some(target) = self.targets.get_mut(boot) else { return };
         if target.stumbled == (target.next, 2) {
@@ -267,7 +268,7 @@ impl MergedStream {
     }
 }
 
-/// The beginning of an entry, as [`Recorded`] is serialised.
+/// The beginning of an entry, as [`Recorded`] is serialized.
 fn head(buffer: &mut Vec<u8>, cursor: u64, at: Reading) {
     use std::io::Write as _;
     let Reading { mono_us, wall_us } = at;

@@ -1,9 +1,9 @@
-//! What a target's connection says: bytes in, greetings, lines and beats out.
+//! The protocol of a target's connection: bytes in; greetings, lines and beats out.
 //!
-//! A state machine without sockets and clocks. How the bytes were cut into pieces on their way makes no difference
-//! to what comes out. It never keeps more than one unfinished line, which is bounded, and after the first bytes that
-//! are not ours it takes nothing more. A line is checked whole, so that every reader of the merged stream can read
-//! it, but it is passed on as it came.
+//! A state machine without sockets and clocks. The result does not depend on how the bytes were split. It never
+//! keeps more than one unfinished line, which is bounded, and after the first bytes that are not ours it takes
+//! nothing more. A line is checked whole, so that every reader of the merged stream can read it, but it is passed on
+//! as it came.
 
 use std::borrow::Cow;
 

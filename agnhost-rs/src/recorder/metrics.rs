@@ -1,4 +1,4 @@
-//! The recorder's metrics in the text format of OpenMetrics, made anew for each scrape.
+//! The recorder's metrics in the text format of OpenMetrics, generated for each scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,12 +21,12 @@ pub(super) fn text(state: &RecorderState) -> String {
         ("lines", "Witness lines taken", counts.lines),
         ("beats", "Beats taken", counts.beats),
         ("missing_lines", "Lines that will never arrive", counts.missing),
-        ("duplicate_lines", "Lines that came once more and were dropped", counts.duplicates),
+        ("duplicate_lines", "Duplicate lines that were dropped", counts.duplicates),
         ("joins", "Connections that greeted", counts.joined),
         ("leaves", "Greeted connections that ended", counts.left),
         ("silences", "Times that a target fell silent", counts.silences),
         ("nonsense", "Times that bytes were dropped", counts.nonsense),
-        ("stalls", "Times that the recorder itself was held up", counts.stalls),
+        ("stalls", "Number of times that the recorder itself was stalled", counts.stalls),
         ("entries", "Entries of the merged stream", next),
         ("forgotten_entries", "Entries that are no longer remembered", first),
         ("turned_away", "Connections closed because there were too many", loaded(&state.turned_away)),
@@ -43,7 +43,7 @@ pub(super) fn text(state: &RecorderState) -> String {
         ("memory_bytes", "Bytes of the memory", held as u64),
         (
             "worst_stall_microseconds",
-            "The longest time that the recorder itself was held up",
+            "The longest time that the recorder itself was stalled",
             counts.worst_stall_us,
         ),
     ] {

@@ -1,4 +1,4 @@
-//! The query port: the merged stream and what is known about the targets, for whoever shows the token.
+//! The query port: the merged stream and the state of the targets, for clients with the token.
 //!
 //! Nothing here changes anything, and a slow reader slows down nobody else: readers pull from the memory, and one
 //! that is slower than forgetting sees a gap in the cursors. Every refusal is a JSON object with one sentence.
@@ -78,7 +78,7 @@ fn refuse(status: StatusCode, why: &str) -> Response {
     (status, axum::Json(json!({ "error": why }))).into_response()
 }
 
-/// What a query asks for.
+/// The parameters of a query.
 struct StreamQuery {
     since: u64,
     wait: Duration,

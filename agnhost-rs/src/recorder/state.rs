@@ -1,4 +1,5 @@
-//! What the tasks of the recorder share: the merged stream under its lock, the clock, and the wake-up of readers.
+//! The shared state of the recorder's tasks: the merged stream with its lock, the clock, and the notification of
+//! readers.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ const GATHER: Duration = Duration::from_millis(2);
 /// With this many bytes it does not wait for more.
 const PLENTY: usize = 32 * 1024;
 
-/// Connections of targets beyond these are closed at once.
+/// Further connections of targets are closed immediately.
 const MOST_CONNECTIONS: usize = 4096;
 /// This many of them may have a long unfinished line at the same time.
 const MOST_LONG_LINES: usize = 32;

@@ -1,5 +1,5 @@
-//! What the recorder knows of a target's life, and the counts over all of them. Plain values; the merged stream changes
-//! them.
+//! What the recorder knows about an instance of a target, and the totals over all of them. Plain values; the merged
+//! stream changes them.
 
 use probity_script::witness::Hello;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct RecorderCounts {
     pub beats: u64,
     /// Lines that will never arrive.
     pub missing: u64,
-    /// Lines that came once more and were dropped.
+    /// Duplicate lines that were dropped.
     pub duplicates: u64,
     /// Connections that greeted.
     pub joined: u64,
@@ -62,7 +62,7 @@ pub struct Target {
     pub(super) told: u64,
     /// Lines that will never arrive.
     pub(super) missing: u64,
-    /// Lines that came once more and were dropped.
+    /// Duplicate lines that were dropped.
     pub(super) duplicates: u64,
     /// When it last greeted, on the recorder's monotonic clock.
     pub(super) joined_mono_us: u64,

@@ -1,4 +1,4 @@
-//! One connection, from its accept to its end: what the plan does with it before, below and beside the protocol.
+//! One connection, from its start to its end: what the plan does with it outside the protocol.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use crate::stage::{self, ProbedEndpoint};
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(30);
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Takes a connection through its life and writes down how it ended.
+/// Handles a connection until it closes, and records how it ended.
 pub(super) async fn host(context: Arc<ListenerContext>, stream: TcpStream, peer: SocketAddr) {
     let clock = *context.stage.witness().clock();
     let local = canonical(stream.local_addr().unwrap_or(peer));

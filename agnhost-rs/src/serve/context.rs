@@ -45,7 +45,7 @@ impl WorkerPool {
         }
     }
 
-    /// A worker, as soon as one is free. None if the queue is full.
+    /// A worker, when one is free. `None` if the queue is full.
     async fn worker(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.workers).try_acquire_owned() {
             return Some(permit);
@@ -82,7 +82,7 @@ pub(super) struct ConnectionContext {
     pub(super) wire: Arc<Wire>,
 }
 
-/// A request as it came, whatever the protocol.
+/// A request as received, with any protocol.
 pub(super) struct IncomingRequest {
     pub(super) nth: u64,
     pub(super) method: String,
@@ -192,7 +192,8 @@ impl ConnectionContext {
         written: u64,
         error: Option<String>,
     ) {
-        let took_us = self.witness().clock().mono_us().saturating_sub(chosen_answer.arrived.at.mono_us);
+        let arrived_us = chosen_answer.arrived.at.mono_us;
+        let took_us = self.witness().clock().mono_us().saturating_sub(arrived_us);
         self.witness().record(&Fact::Answer(Answered {
             conn: self.conn,
             nth: chosen_answer.nth,
@@ -201,6 +202,7 @@ impl ConnectionContext {
             answer,
             written,
             took_us,
+            last_send_us: self.wire.last_send_since(arrived_us),
             error,
         }));
     }

@@ -274,7 +274,7 @@ impl ServerStreamingService<HealthCheckRequest> for Watch {
     }
 }
 
-/// A watch: sends a status at once, and again whenever it is another.
+/// A watch: sends the status immediately, and again whenever it changes.
 struct Watching {
     account: Account,
     service: String,

@@ -1,6 +1,6 @@
 //! Reading the head of an HTTP/1 request: its text, its raw headers, and where it ends. Pure.
 //!
-//! The parsing itself is httparse's, the parser under hyper. What a framework drops on the way is kept here: the
+//! The parsing itself is httparse's, the parser under hyper. This module keeps what a framework discards: the
 //! order of the headers, their case, and their duplicates.
 
 use std::mem::MaybeUninit;

@@ -1,7 +1,7 @@
 //! HTTP/1 as the plan wants it, down to the byte.
 //!
-//! A framework would refuse to send half of what is asked for here, and would not say when the peer gave up. So heads
-//! are read with httparse and answers are written by hand; everything that waits also listens for the peer's end.
+//! A framework would reject half of the planned answers, and would not report when the peer gave up. So heads are
+//! read with httparse and answers are written by hand; everything that waits also listens for the peer's end.
 
 mod incoming;
 mod outgoing;
@@ -88,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 }
                 ParsedHead::Http2 if self.nth == 0 => return Ok(None),
                 ParsedHead::Http2 => {
-                    return Err(self.refuse("400 Bad Request", "HTTP/2 begins too late").await);
+                    return Err(self.refuse("400 Bad Request", "HTTP/2 starts too late").await);
                 }
                 ParsedHead::Wrong(why) => return Err(self.refuse("400 Bad Request", &why).await),
                 ParsedHead::TooLarge => {

@@ -1,4 +1,4 @@
-//! HTTP/2 as the plan wants it, as far as HTTP/2 can be had: hyper frames, the plan decides what is framed.
+//! HTTP/2 as planned, within the limits of the library: hyper writes the frames, and the plan decides their content.
 //!
 //! Faults below a request (an abort, garbage) cannot be asked of a framework. They are done to the wire, after which
 //! the framework's part of the connection is dropped.

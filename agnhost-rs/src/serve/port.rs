@@ -1,4 +1,4 @@
-//! A listening port whose state follows its script: open, closed, or so full that nobody gets an answer.
+//! A listening port whose state follows its script: open, closed, or so full that connections get no answer.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,4 +1,5 @@
-//! What the target says about itself in a body. A dump is witnessed too, so that a judge sees what the asker saw.
+//! What the target reports about itself in a body. A dump is witnessed too, so that a judge sees what the asker
+//! saw.
 
 use probity_script::Fact;
 use probity_script::answer::Report;

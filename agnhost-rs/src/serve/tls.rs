@@ -1,4 +1,4 @@
-//! TLS for listeners: certificates that are right or wrong in the way the plan asks for, made when the process starts.
+//! TLS for listeners: valid or invalid certificates as planned, created when the process starts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The certificate could not be made.
-    #[error("failed to make the certificate: {0}")]
+    #[error("failed to create the certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// The settings do not fit together.
     #[error("failed to set up TLS: {0}")]

@@ -23,6 +23,8 @@ pub(super) struct Wire {
     sent: AtomicU64,
     /// When the first byte after the last answer came, on the monotonic clock; 0 if none has.
     first_byte_us: AtomicU64,
+    /// When the last bytes were given to the system, just before; 0 if none were.
+    last_send_us: AtomicU64,
     end: Mutex<Option<WireEnd>>,
 }
 
@@ -41,6 +43,7 @@ impl Wire {
             received: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             first_byte_us: AtomicU64::new(0),
+            last_send_us: AtomicU64::new(0),
             end: Mutex::new(None),
         })
     }
@@ -59,6 +62,11 @@ impl Wire {
             0 => self.clock.mono_us(),
             at => at,
         }
+    }
+
+    /// When the last bytes were given to the system, if that was not before a time.
+    pub(super) fn last_send_since(&self, since_us: u64) -> Option<u64> {
+        Some(self.last_send_us.load(Ordering::Relaxed)).filter(|at| *at >= since_us)
     }
 
     /// How the connection ended: what was noticed first.
@@ -111,10 +119,12 @@ impl Wire {
         send: impl Fn(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
+            let now_us = self.clock.mono_us();
             // Tried first: a socket is nearly always ready to be written to.
             match send(&self.stream) {
                 Ok(count) => {
                     self.sent.fetch_add(count as u64, Ordering::Relaxed);
+                    self.last_send_us.store(now_us, Ordering::Relaxed);
                     return Poll::Ready(Ok(count));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

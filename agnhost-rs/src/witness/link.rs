@@ -1,7 +1,8 @@
-//! The link to the recorder: one connection, kept for ever, resumed where it broke.
+//! The link to the recorder: one permanent connection, which is resumed after an interruption.
 //!
-//! We say who we are and which line comes next; the recorder answers which one it wants. So a broken connection
-//! costs nothing as long as the witness remembers what was under way, and counts what it does not.
+//! The target sends its identity and its next line number; the recorder answers with the line that it needs. So
+//! a broken connection costs nothing as long as the witness remembers what was under way, and counts what it
+//! does not.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};

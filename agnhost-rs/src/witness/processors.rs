@@ -1,4 +1,4 @@
-//! Whether the node has a processor left for anyone, by the kernel's own count of their idle time.
+//! Whether the node has an idle processor, and whether all of its tasks wait for a disk, both as counted by the kernel.
 //!
 //! A node that is busy all over makes everybody late, and that is no fault of a kubelet. A kubelet that is short of
 //! processor time by itself, limited or starved on a node with idle processors, is another matter; so this looks at the
@@ -11,6 +11,11 @@ use probity_script::Fact;
 use probity_script::witness::Saturated;
 
 const FILE: &str = "/proc/stat";
+/// Not every kernel has it. Without it a node that waits for its disk is no excuse.
+const DISK_FILE: &str = "/proc/pressure/io";
+/// A node is also saturated if all tasks that have work wait for a disk for more than one part in this many of the time: its
+/// processors may be idle, but no task makes progress.
+const WAITING_PART: u64 = 2;
 /// A node is saturated while less than one part in this many of its processor time is idle.
 const IDLE_PART: u64 = 20;
 
@@ -41,12 +46,17 @@ struct Counts {
     all: u64,
     ready: u64,
     processors: u64,
+    /// For how long everything that had work waited for a disk, in microseconds.
+    waited_us: u64,
 }
 
 impl Processors {
     /// Another turn, so long after the one before. A stretch is told when it ends, or after `longest_us`.
     pub(super) fn look(&mut self, witness: &Witness, turn_us: u64, longest_us: u64) {
-        let Some(now) = fs::read_to_string(FILE).ok().and_then(|text| Counts::read(&text)) else { return };
+        let disk = fs::read_to_string(DISK_FILE).unwrap_or_default();
+        let Some(now) = fs::read_to_string(FILE).ok().and_then(|text| Counts::read(&text, &disk)) else {
+            return;
+        };
         if let Some(saturated) = self.take(now, turn_us, longest_us) {
             witness.record(&Fact::Saturated(saturated));
         }
@@ -55,7 +65,7 @@ impl Processors {
     /// Takes the counts of this turn; the busy stretch that is to be told now.
     fn take(&mut self, now: Counts, turn_us: u64, longest_us: u64) -> Option<Saturated> {
         let before = self.before.replace(now)?;
-        let load = now.load_since(before);
+        let load = now.load_since(before, turn_us);
         let ended = (load != self.load).then(|| self.tell()).flatten();
         self.load = load;
         if load != Load::Light {
@@ -73,8 +83,8 @@ impl Processors {
 
 impl Counts {
     /// Reads the line of all processors (user, nice, system, idle, and more; waiting for a disk counts as busy), and the
-    /// number of tasks.
-    fn read(text: &str) -> Option<Self> {
+    /// number of tasks. `disk` is the kernel's count of waiting for disks.
+    fn read(text: &str, disk: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let processors = text.lines().filter(|line| line.starts_with("cpu")).count() - 1;
@@ -85,18 +95,27 @@ impl Counts {
             all: ticks.iter().take(8).sum(),
             ready: ready.trim().parse().ok()?,
             processors: u64::try_from(processors).ok()?.max(1),
+            waited_us: all_waited_us(disk).unwrap_or(0),
         })
     }
 
-    fn load_since(self, before: Self) -> Load {
+    fn load_since(self, before: Self, turn_us: u64) -> Load {
         let all = self.all.saturating_sub(before.all);
+        let waits = self.waited_us.saturating_sub(before.waited_us) * WAITING_PART > turn_us;
         let busy = all > 0 && self.idle.saturating_sub(before.idle) * IDLE_PART < all;
         match busy {
             true if self.ready > TASKS * self.processors => Load::Overloaded,
             true => Load::Saturated,
+            false if waits => Load::Saturated,
             false => Load::Light,
         }
     }
+}
+
+/// The total of the line `full avg10=0.00 … total=1234`.
+fn all_waited_us(disk: &str) -> Option<u64> {
+    let line = disk.lines().find(|line| line.starts_with("full "))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
 }
 
 #[cfg(test)]
@@ -104,7 +123,7 @@ mod tests {
     use super::*;
 
     fn counts(idle: u64, all: u64, ready: u64) -> Counts {
-        Counts { idle, all, ready, processors: 2 }
+        Counts { idle, all, ready, processors: 2, waited_us: 0 }
     }
 
     fn told(for_us: u64, overloaded: bool) -> Option<Saturated> {
@@ -115,8 +134,10 @@ mod tests {
     fn the_lines_of_processors_and_tasks_are_read() {
         let text =
             "cpu  10 1 20 300 4 0 5 6 7 8\ncpu0 1 1 1 1 1 1 1 1 0 0\ncpu1 1 1 1 1\nintr 5\nprocs_running 3\n";
-        assert_eq!(Counts::read(text), Some(counts(300, 346, 3)));
-        assert_eq!(Counts::read("cpu0 1 1 1 1\n"), None);
+        assert_eq!(Counts::read(text, ""), Some(counts(300, 346, 3)));
+        assert_eq!(Counts::read("cpu0 1 1 1 1\n", ""), None);
+        let disk = "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+        assert_eq!(Counts::read(text, disk).map(|counts| counts.waited_us), Some(7));
     }
 
     #[test]
@@ -130,6 +151,15 @@ mod tests {
         assert_eq!(take(80, 200), told(500, false));
         assert_eq!(take(80, 250), None);
         assert_eq!([take(80, 300), take(80, 350), take(80, 400)], [None, None, told(1000, false)]);
+    }
+
+    #[test]
+    fn a_node_that_waits_for_its_disk_is_busy_with_idle_processors() {
+        let mut processors = Processors::default();
+        let mut take =
+            |all, waited_us| processors.take(Counts { waited_us, ..counts(all, all, 3) }, 250, 1000);
+        assert_eq!([take(0, 0), take(50, 125), take(100, 251)], [None, None, None]);
+        assert_eq!(take(150, 260), told(250, false), "half of a turn is not enough");
     }
 
     #[test]

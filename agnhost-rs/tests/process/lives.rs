@@ -1,4 +1,4 @@
-//! Children, and what the process waits for, eats and asks.
+//! Child processes, and what the process waits for, consumes and requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! The process, from outside: the program is started, told things by signals and commands, and its witness is read.
+//! The process, from outside: the tests start the program, send signals and commands, and read its witness.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod commands;

@@ -1,4 +1,4 @@
-//! A serving process under test, and what it has written down so far.
+//! A serving process under test, and its records so far.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -31,7 +31,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Starts the program and returns at once.
+    /// Starts the program and returns immediately.
     pub(crate) fn start(plan: &str) -> Self {
         Self::start_by(Command::new(PROGRAM), plan, &[])
     }
@@ -84,7 +84,7 @@ impl Serving {
         }
     }
 
-    /// Waits for the process to end; then everything that it wrote has been seen.
+    /// Waits for the process to exit; then all of its output has been read.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {

@@ -1,4 +1,4 @@
-//! What the program tells of its container, and what it tries there.
+//! What the program reports about its container, and what it tries there.
 
 use std::process::{Command, Output};
 

@@ -92,7 +92,7 @@ head = ["VERSION=1.2.3", "IMAGE=registry.example.com/probity/agnhost-rs:dev", "K
 PYTHON
 }
 
-# What the addresses of the examples give.
+# The responses of the addresses in the examples.
 publish_examples() {
     local name=probity-1.2.3-linux-amd64 unpacked=$WORK/example-release
     rm -rf "$WORK/downloads" "$unpacked"

@@ -4,8 +4,10 @@
 
 test_release() {
     local other
+    need skopeo skopeo
+    case $(uname -m) in aarch64) HOST_ARCH=arm64 OTHER_ARCH=amd64 ;; *) HOST_ARCH=amd64 OTHER_ARCH=arm64 ;; esac
     expect "two packings of the same programs give the same bytes" the_same_again
-    expect "the archive has the programs, the image, completions, license and README" lists_all
+    expect "the archive has the programs, the image, completions, manual pages, the bill of materials, license and README" lists_all
     expect "all files belong to root, and programs can be run by all" owned_by_root
     expect "the sums are right" env -C "$WORK/packed" sha256sum --check --quiet SHA256SUMS
     expect "a program that is not static is refused" not_static
@@ -13,11 +15,12 @@ test_release() {
     # The other architecture, as its runner would hand it over.
     other=$WORK/joined
     mkdir -p "$other"
-    cp "$ARCHIVE" "$other/probity-1.2.3-linux-amd64.tar.gz"
-    { cat "$ARCHIVE"; echo; } >"$other/probity-1.2.3-linux-arm64.tar.gz"
+    cp "$ARCHIVE" "$other/probity-1.2.3-linux-$HOST_ARCH.tar.gz"
+    stand_in_architecture "$other/probity-1.2.3-linux-$OTHER_ARCH.tar.gz"
     expect "archives of two architectures are joined" env PROBITY_HOMEPAGE=https://example.invalid/p PROBITY_DOWNLOADS=https://example.invalid/d "$CI/release" --join "$other"
-    expect "the sums name both and the manifest" same "$(awk '{ print $2 }' "$other/SHA256SUMS" | tr '\n' ' ')" \
-        "probity-1.2.3-linux-amd64.tar.gz probity-1.2.3-linux-arm64.tar.gz probity.yaml "
+    expect "the sums name the joined image, both archives and the manifest" same "$(awk '{ print $2 }' "$other/SHA256SUMS" | tr '\n' ' ')" \
+        "agnhost-rs-1.2.3.tar probity-1.2.3-linux-amd64.tar.gz probity-1.2.3-linux-arm64.tar.gz probity.yaml "
+    joined_images "$other/agnhost-rs-1.2.3.tar"
     expect "the krew manifest is whole" krew_manifest "$other"
     expect "release.json has what the action needs" same "$(jq -c '[.version, (.sha256 | keys[])]' "$other/release.json")" '["v1.2.3","amd64","arm64"]'
     cp "$ARCHIVE" "$other/probity-1.2.4-linux-amd64.tar.gz"
@@ -29,6 +32,9 @@ test_release() {
     expect "a tag that is not a version does not" version_is '^0\.0\.0-dev' git tag nightly
     expect "the highest of several tags counts" version_is '^0\.1\.0$' bash -c 'git tag v0.1.0-rc.1; git tag v0.1.0'
     expect "a tag that Cargo.toml contradicts is refused" wrong_tag
+    expect "the notes are the section of the version, without the next one and the links" notes_are 1.2.3 $'### Added\n\n- One.\n\n### Fixed\n\n- Two.'
+    expect "a heading without brackets and date is one, too" notes_are 1.2.2 '- Old.'
+    expect "a version that the changelog does not have is refused" refuses 1 "has no section" -- "$WORK/repository/ci/release" --notes 9.9.9
     krew_validates
 }
 
@@ -39,11 +45,54 @@ the_same_again() {
 
 lists_all() {
     same "$(tar -tzf "$ARCHIVE" | cut -d/ -f2- | tr '\n' ' ')" \
-        " LICENSE README.md agnhost-rs agnhost-rs.tar completions/ completions/_probity completions/probity.bash completions/probity.fish probity "
+        " LICENSE README.md agnhost-rs agnhost-rs.tar completions/ completions/_probity completions/probity.bash completions/probity.fish $(pages)probity sbom.cdx.json "
+}
+
+# The manual pages as the archive lists them, after their folders.
+pages() {
+    printf 'man/ man/man1/ '
+    "$PROBITY" manual "$WORK/pages" | sed 's|.*/|man/man1/|' | LC_ALL=C sort | tr '\n' ' '
+}
+
+# A release of the other architecture, as its runner would hand it over: the same programs, of which one byte says that
+# they are for another machine, so that nothing here runs them.
+stand_in_architecture() {
+    local work=$WORK/other number='\267\000'
+    [[ $OTHER_ARCH == arm64 ]] || number='\076\000'
+    mkdir -p "$work/release"
+    tar -xzf "$ARCHIVE" -C "$work/release" --strip-components 1
+    rm -rf "$work/layout" && mkdir "$work/layout"
+    skopeo copy --quiet --insecure-policy "oci-archive:$work/release/agnhost-rs.tar:dev" "dir:$work/layout"
+    tar -xzf "$work/layout/$(jq -r '.layers[0].digest | ltrimstr("sha256:")' "$work/layout/manifest.json")" -C "$work/layout" agnhost-rs
+    # shellcheck disable=SC2059  # bytes
+    printf "$number" | dd of="$work/layout/agnhost-rs" bs=1 seek=18 conv=notrunc status=none
+    "$OCI_ARCHIVE" write --program "$work/layout/agnhost-rs" --out "$work/release/agnhost-rs.tar" --version 1.2.3 --revision c0ffee --created 0
+    mv "$work/release" "$work/probity-1.2.3-linux-$OTHER_ARCH"
+    tar -czf "$1" -C "$work" "probity-1.2.3-linux-$OTHER_ARCH"
+}
+
+# What skopeo, which knows nothing of this project, finds in the joined archive.
+joined_images() {
+    local tag archive=$1
+    for tag in dev dev-2 dev-sigusr1; do
+        expect "skopeo finds both architectures of $tag" same \
+            "$(skopeo inspect --raw "oci-archive:$archive:$tag" | jq -c '[.mediaType, [.manifests[].platform | .os + "/" + .architecture]]')" \
+            '["application/vnd.oci.image.index.v1+json",["linux/amd64","linux/arm64"]]'
+    done
+    expect "skopeo copies the index with every blob of both" skopeo copy --quiet --insecure-policy --all "oci-archive:$archive:dev" "dir:$WORK/copied-index"
+    expect "this architecture's image is that of its archive" same \
+        "$(skopeo inspect --override-arch "$HOST_ARCH" --format '{{.Digest}} {{.Architecture}}' "oci-archive:$archive:dev-2" | sed 's/^[^ ]* //')" "$HOST_ARCH"
+    expect "... to the byte" same "$(skopeo inspect --raw "oci-archive:$archive:dev" | jq -r --arg arch "$HOST_ARCH" '.manifests[] | select(.platform.architecture == $arch).digest')" \
+        "$(skopeo inspect --format '{{.Digest}}' "oci-archive:$IMAGE:dev")"
+    expect "probity checks the joined archive" contains "$("$PROBITY" image save "$WORK/saved.tar" --archive "$archive" 2>&1)" "$OTHER_ARCH"
+    expect "probity pushes all architectures" contains "$("$PROBITY" image push registry.example.com/x --archive "$archive" --print 2>&1)" \
+        "skopeo copy --all oci-archive:$archive:dev-2 docker://registry.example.com/x:dev-2"
 }
 
 owned_by_root() {
-    ! tar --numeric-owner -tvzf "$ARCHIVE" | grep -v ' 0/0 ' && tar -tvzf "$ARCHIVE" | grep -q '^-rwxr-xr-x .*/probity$'
+    local listing
+    listing=$(tar --numeric-owner -tvzf "$ARCHIVE") || return 1
+    ! grep -v ' 0/0 ' <<<"$listing" && grep '^-rwxr-xr-x .*/probity$' <<<"$listing"
 }
 
 not_static() {
@@ -94,11 +143,39 @@ wrong_tag() {
     refuses 1 "the tag is v9.9.9, and Cargo.toml has the version 0.1.0" -- "$WORK/repository/ci/release" --version
 }
 
+notes_are() {
+    small_repository "$WORK/repository"
+    cat >"$WORK/repository/CHANGELOG.md" <<'TEXT'
+# Changelog
+
+## [Unreleased]
+
+- Not yet.
+
+## [1.2.3] - 2026-11-23
+
+### Added
+
+- One.
+
+### Fixed
+
+- Two.
+
+## 1.2.2
+
+- Old.
+
+[1.2.3]: https://example.invalid/compare/v1.2.2...v1.2.3
+TEXT
+    same "$("$WORK/repository/ci/release" --notes "$1")" "$2"
+}
+
 small_repository() {
     rm -rf "$1"
     mkdir -p "$1/ci/lib"
     cp "$CI/release" "$1/ci"
-    cp "$CI/lib/static" "$1/ci/lib"
+    cp "$CI/lib/static" "$CI/lib/progress" "$1/ci/lib"
     printf '[workspace.package]\nversion = "0.1.0"\n' >"$1/Cargo.toml"
     git -C "$1" init --quiet
     git -C "$1" add .

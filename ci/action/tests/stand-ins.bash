@@ -1,4 +1,4 @@
-# What stands in for the world in the tests of the action: programs, a release, a runner.
+# Stand-ins for the tests of the action: programs, a release, a runner.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 
@@ -41,7 +41,7 @@ act() {
     PATH=$BIN:$PATH "$PYTHON" "$TESTS/runner" "$PLACE" "${given[@]}" "$@" >"$PLACE/runner.log" 2>&1 || STATUS=$?
 }
 
-# What a run of the action left.
+# The output of a run of the action.
 log() { cat "$PLACE/log"; }
 calls() { cat "$PLACE/notes/calls"; }
 summary() { cat "$PLACE/summary.md"; }
@@ -56,7 +56,7 @@ ended() {
     same "$STATUS" "$wanted" && same "$(an_output result)" "$1" || { cat "$PLACE/runner.log" "$PLACE/log"; return 1; }
 }
 
-# Fails unless the action was refused with these words before any program was called.
+# Fails unless the action failed with these words before any program was called.
 was_refused() {
     same "$STATUS" 1 && same "$(calls)" '' && contains "$(annotations error)" "$1" || { cat "$PLACE/runner.log" "$PLACE/log"; return 1; }
 }

@@ -267,7 +267,7 @@ steps_get_programs() {
     expect "a job that never came to its run says so in the summary" contains "$(summary)" "the run did not start"
 }
 
-# The script alone, with another release.json than the one beside it.
+# The script alone, with a different release.json.
 a_pinned_release() {
     new_place pinned
     mkdir -p "$PLACE/work"

@@ -28,3 +28,14 @@ install_check_jsonschema() {
     python3 -m venv "$folder" >/dev/null 2>&1 || { need venv-of-python python3-venv && python3 -m venv "$folder"; }
     "$folder/bin/pip" install --quiet "check-jsonschema==$version" >/dev/null
 }
+
+# The reader of bills of materials of those who define the format; it brings their schema.
+install_cyclonedx() {
+    local version=11.12.0
+    local folder=$CACHE/cyclonedx-$version
+    CYCLONEDX_PYTHON=$folder/bin/python
+    [[ ! -x $folder/installed ]] || return 0
+    echo "installing cyclonedx-python-lib $version"
+    python3 -m venv "$folder" && "$folder/bin/pip" install --quiet "cyclonedx-python-lib[json-validation]==$version" >/dev/null &&
+        install -m 0755 /dev/null "$folder/installed"
+}

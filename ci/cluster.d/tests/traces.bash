@@ -5,7 +5,7 @@ traces() {
     echo "# programs"
     # Names only of what a cluster runs: the machine has other users, and theirs come and go.
     # shellcheck disable=SC2009  # pgrep can't print both
-    ps -eo pid=,comm= | grep -E ' (etcd|kube.*|containerd.*|runc|socat|unshare|machine-init|sandbox|httpd|kubectl)$' || true
+    ps -eo pid=,comm= | grep -E ' (etcd|kube.*|containerd.*|runc|crun|socat|unshare|machine-init|sandbox|httpd|kubectl)$' || true
     echo "# namespaces"
     lsns --noheadings --raw --output NS,TYPE | sort
     echo "# mounts"

@@ -1,4 +1,4 @@
-//! The case itself, and how it is read from its file.
+//! The case itself, and its parser.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,7 @@ use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
 use crate::names::{Places, below, containers, did_you_mean};
 use crate::pod_rules;
+use crate::reported::Reported;
 use crate::role::{self, ContainerRole};
 use crate::step::Step;
 use crate::workload::Workload;
@@ -29,6 +30,8 @@ pub struct Case {
     pub name: CaseName,
     /// Why the arrangement would expose a fault.
     pub story: String,
+    /// The public report of the bug that it reproduces.
+    pub reported: Option<Reported>,
     /// The clauses that it must give evidence for.
     pub judges: Vec<ClauseId>,
     /// Which runs it belongs to.
@@ -39,7 +42,7 @@ pub struct Case {
     pub quiet: bool,
     /// Kinds to watch besides pods, events and EndpointSlices, such as `Endpoints`.
     pub watch: Vec<String>,
-    /// How long it takes, as far as its author knows; for the order and the forecast only.
+    /// How long it takes, according to its author; used only for the order and the forecast.
     pub takes: Option<Span>,
     /// Its pods, by key.
     pub pods: BTreeMap<String, CasePod>,
@@ -47,7 +50,7 @@ pub struct Case {
     pub workloads: BTreeMap<String, Workload>,
     /// Other objects, created before the pods.
     pub objects: Vec<Value>,
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Expectations that no clause covers.
     pub expect: Vec<Expectation>,
@@ -68,12 +71,16 @@ pub struct CasePod {
     /// Created by a step, not at the start.
     #[serde(default)]
     pub later: bool,
-    /// Which of its `containers` became sidecars by the matrix: the last of its init containers, in this order.
+    /// It is not expected to start, so the harness does not wait for its containers.
+    #[serde(default)]
+    pub stays_pending: bool,
+    /// Which of its `containers` the matrix turned into sidecars: the last of its init containers, in this
+    /// order.
     #[serde(skip)]
     pub moved: Vec<usize>,
 }
 
-/// A case as it is written.
+/// A case as written in the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "Case"))]
@@ -83,6 +90,9 @@ pub struct WrittenCase {
     case: String,
     /// Why the arrangement would expose a fault.
     story: String,
+    /// The public report of the bug that it reproduces.
+    #[serde(default)]
+    reported: Option<Reported>,
     /// The clauses that it must give evidence for.
     #[serde(default)]
     judges: Vec<ClauseId>,
@@ -113,13 +123,13 @@ pub struct WrittenCase {
     /// Several pods, by key.
     #[serde(default)]
     pods: BTreeMap<String, CasePod>,
-    /// Workloads, by key: their pods are made by a controller of the cluster.
+    /// Workloads, by key: a controller of the cluster creates their pods.
     #[serde(default)]
     workloads: BTreeMap<String, Workload>,
     /// Other objects, created before the pods.
     #[serde(default)]
     objects: Vec<Value>,
-    /// What is done, in order.
+    /// The steps, in order.
     #[serde(default)]
     steps: Vec<Step>,
     /// Expectations that no clause covers.
@@ -135,7 +145,7 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// If the text is no case, or its parts do not fit together, with line and column.
+    /// If the text is not a case, or its parts contradict each other, with line and column.
     pub fn read(source: &str, text: &str) -> Result<Vec<Self>, Box<Problem>> {
         check_kind(source, text)?;
         let axes = matrix::axes(source, text)?;
@@ -192,13 +202,14 @@ impl Case {
                 pods.insert(ONLY.to_owned(), CasePod { pod, target: written.target, ..CasePod::default() });
             }
             None if !written.target.is_empty() => {
-                return Err(pin("`target` belongs to `pod`; with `pods`, each has its own", &["target"]));
+                return Err(pin("`target` belongs to `pod`; with `pods`, each pod has its own", &["target"]));
             }
             None => {}
         }
         if written.story.trim().is_empty() {
-            return Err(pin("the story is empty: say why this arrangement would expose a fault", &["story"]));
+            return Err(pin("the story is empty: explain why this case would expose a fault", &["story"]));
         }
+        written.reported.as_ref().map_or(Ok(()), Reported::check)?;
         let path = |key: &str| if single { vec![] } else { vec!["pods".to_owned(), key.to_owned()] };
         for (key, pod) in &pods {
             check_pod(pod, &path(key))?;
@@ -209,13 +220,13 @@ impl Case {
                 any |= role::make_sidecars(pod, &path(key))?;
             }
             if !any {
-                let why = "no container has a probe, so there is none to make a sidecar of";
+                let why = "no container has a probe, so none can become a sidecar";
                 return Err(pin(why, &["matrix", role::AXIS]));
             }
         }
         for (key, workload) in &written.workloads {
             if pods.contains_key(key) {
-                let why = format!("a pod has the key `{key}` too: give each its own");
+                let why = format!("a pod also has the key `{key}`: use unique keys");
                 return Err(pin(&why, &["workloads", key]));
             }
             workload.check(key)?;
@@ -231,11 +242,12 @@ impl Case {
         }
         places.check_marks(&written.expect)?;
         if let Some((kind, _)) = written.acknowledged.iter().find(|(_, because)| because.trim().is_empty()) {
-            return Err(pin("say why this is meant", &["acknowledged", kind.word()]));
+            return Err(pin("explain why this is intended", &["acknowledged", kind.word()]));
         }
         Ok(Self {
             name: matrix::name(&written.case, variant),
             story: written.story.trim().to_owned(),
+            reported: written.reported,
             judges: written.judges,
             profile: written.profile,
             needs: written.needs,
@@ -258,27 +270,26 @@ impl Case {
         of_pod.or_else(|| self.workloads.get(key).map(|workload| &workload.target))
     }
 
-    /// How many pods it has at once at most.
+    /// The maximum number of its pods at the same time.
     #[must_use]
     pub fn most_pods(&self) -> u64 {
         self.pods.len() as u64 + self.workloads.values().map(Workload::most_pods).sum::<u64>()
     }
 }
 
-/// Refuses a file that is no case but something that people paste.
+/// Rejects a file that is not a case but a pasted manifest.
 fn check_kind(source: &str, text: &str) -> Result<(), Box<Problem>> {
     let at_start = |field: &str| text.lines().find_map(|line| line.strip_prefix(field)).map(str::trim);
     let (Some(kind), Some(_), None) = (at_start("kind:"), at_start("apiVersion:"), at_start("case:")) else {
         return Ok(());
     };
     let why = format!(
-        "this is a {kind} and no case: put a pod under `pod:` of a case, or give the file to `probity try` or \
-         `probity reproduce`"
+        "this is a {kind} and not a case: put a pod under `pod:` of a case, or use the file with `probity try` or `probity reproduce`"
     );
     Err(Box::new(document::misfit(source, text, &pin(&why, &["kind"]))))
 }
 
-/// Refuses a name that could not be one of a file and a test.
+/// Rejects a name that is not valid as the name of a file and of a test.
 fn check_name(name: &str) -> Result<(), String> {
     let plain = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -289,16 +300,16 @@ fn check_name(name: &str) -> Result<(), String> {
     }
     let why = "a case is called `chapter/what-it-shows`: at least two words with a slash between them, of letters, digits, \
                dashes, dots and underscores";
-    Err(pin(&format!("`{name}` cannot name a case; {why}"), &["case"]))
+    Err(pin(&format!("`{name}` is not a valid case name; {why}"), &["case"]))
 }
 
-/// What can be said of a pod without a server: its shape, and whether the plans name its containers.
+/// Checks a pod without a server: its structure, and whether the plans name its containers.
 fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
     let at = |rest: &[&str]| [path, &rest.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>()].concat();
     if let Some(kind) = pod.pod.get("kind").and_then(Value::as_str)
         && kind != "Pod"
     {
-        return Err(pin(&format!("this is a {kind}; only a Pod can stand here"), &at(&["pod", "kind"])));
+        return Err(pin(&format!("this is a {kind}; only a Pod is allowed here"), &at(&["pod", "kind"])));
     }
     pod_rules::check(&pod.pod, false, &at(&["pod"]))?;
     check_containers("pod", &pod.pod["spec"], &pod.target, &at(&["pod", "spec"]), &at(&["target"]))

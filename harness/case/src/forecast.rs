@@ -13,16 +13,16 @@ use crate::step::Step;
 use crate::waiting::Wait;
 
 const SECOND: u64 = 1_000_000;
-/// What a case takes besides its steps: a pod is scheduled, started and removed.
+/// The time that a case takes in addition to its steps: a pod is scheduled, started and removed.
 const AROUND: u64 = 4 * SECOND;
-/// What is waited for comes in so much time if nothing is known of it.
+/// The assumed duration of a wait about which nothing is known.
 const USUAL: u64 = 4 * SECOND;
-/// A wait without `within` lasts so long at most.
+/// The maximum duration of a wait without `within`.
 const LONGEST_WAIT: u64 = 60 * SECOND;
-/// What a step takes that asks the API server or a target.
+/// The duration of a step that calls the API server or a target.
 const CALL: u64 = SECOND / 5;
 
-/// How long a case without steps watches: long enough for each of its probes to come to a conclusion twice.
+/// How long a case without steps watches: long enough for each of its probes to reach its threshold twice.
 #[must_use]
 pub fn watched<'p>(probes: impl Iterator<Item = &'p ProbeSpec>) -> Span {
     let needs = probes.map(|probe| {
@@ -34,7 +34,7 @@ pub fn watched<'p>(probes: impl Iterator<Item = &'p ProbeSpec>) -> Span {
 }
 
 impl Case {
-    /// How long it takes: what the author says, or what follows from steps, probes and plans, in whole seconds.
+    /// How long it takes, in whole seconds: according to the author, or calculated from steps, probes and plans.
     #[must_use]
     pub fn forecast(&self) -> Span {
         self.takes.unwrap_or_else(|| {

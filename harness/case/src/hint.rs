@@ -1,4 +1,5 @@
-//! The kinds of hints: what is allowed in a case but probably not meant. A case that means one says so, with the reason.
+//! The kinds of hints about things that are allowed in a case but probably not intended. A case that means one says so,
+//! with the reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ pub enum HintKind {
     CannotApply,
     /// An event whose reason no part of Kubernetes is known to write.
     UnknownReason,
-    /// A case that is called as one of the book.
+    /// A case with the name of a case in the book.
     NameOfTheBook,
 }
 

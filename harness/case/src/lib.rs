@@ -1,12 +1,12 @@
-//! The language of cases: what is arranged, so that clauses can be judged.
+//! The language of cases, which describes what to run so that clauses can be judged.
 //!
 //! A case is one YAML file: a story, the clauses that it must give evidence for, pods as Kubernetes writes them, the
-//! targets' plans, and steps. There is no logic in it and nothing is asserted by it; at most it has expectations from
-//! a small closed vocabulary, for a reproduction that no clause covers yet. `matrix` makes several cases of one
-//! file by writing literal values in the place of `${axis}`, or by making sidecars of containers.
+//! targets' plans, and steps. It has no logic and no assertions, except expectations from a small closed vocabulary,
+//! for a reproduction that no clause covers yet. `matrix` makes several cases of one file by writing literal values
+//! in the place of `${axis}`, or by making sidecars of containers.
 //!
-//! Beside the language stand its two readings: [`manifest`] says what is sent to the API server for a case, and
-//! [`wait`] whether a history has what a step waits for. The crate reads no file and knows no cluster.
+//! Two modules interpret the language: [`manifest`] generates the objects for the API server, and [`wait`] checks
+//! whether a history meets the condition of a wait. The crate reads no file and knows no cluster.
 
 mod case;
 pub mod forecast;
@@ -17,6 +17,7 @@ mod name;
 pub mod names;
 mod placement;
 pub mod pod_rules;
+mod reported;
 mod role;
 mod step;
 mod step_words;
@@ -29,12 +30,13 @@ pub use hint::HintKind;
 pub use matrix::masked;
 pub use name::{CaseName, Profile};
 pub use placement::{Placement, Toleration};
+pub use reported::{Reported, Shown};
 pub use step::{
     ChangeStep, ContainerRef, DeleteStep, EphemeralStep, ExecStep, MarkStep, MetricsStep, NodeStep,
     PatchStep, ScaleStep, Step, TryStep,
 };
 pub use step_words::flow;
-pub use waiting::{AskedCondition, EventCondition, ServingCondition, Wait};
+pub use waiting::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};
 pub use workload::{KINDS as WORKLOAD_KINDS, UpdateStep, Workload};
 
 #[cfg(test)]

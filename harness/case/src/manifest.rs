@@ -1,8 +1,8 @@
-//! What is sent to the API server for a case.
+//! The objects that are sent to the API server for a case.
 //!
-//! The harness adds as little as it can to a pod: a name and labels, the target's image with its plan and its ways to
-//! be heard, and the settings of restricted Pod Security where the pod says nothing of its own. What is sent is part
-//! of the history.
+//! The harness adds as little as possible to a pod: a name and labels, the target's image with its plan and its
+//! outlets, and the settings of restricted Pod Security that the pod does not set itself. The sent objects are part of
+//! the history.
 
 #[cfg(test)]
 mod tests;
@@ -16,13 +16,13 @@ use crate::case::{Case, CasePod, ONLY};
 use crate::placement::Placement;
 use crate::workload::{UpdateStep, Workload};
 
-/// The label of everything that a run makes.
+/// The label of everything that a run creates.
 pub const RUN: &str = "probity.dev/run";
 /// The label that holds the slug of the case.
 pub const CASE: &str = "probity.dev/case";
 /// The label that holds the pod's key in the case.
 pub const POD: &str = "probity.dev/pod";
-/// Where the target's program lies in its image; exec probes name it.
+/// The path of the target's program in its image; exec probes use it.
 pub const PROGRAM: &str = "/agnhost-rs";
 /// The control port of a pod's first target; each further target has the next.
 pub const CONTROL_PORT: u16 = 7072;
@@ -31,7 +31,7 @@ const PLAN: &str = "AGNHOST_PLAN";
 /// The volume for the journals, and where it is mounted.
 const VOLUME: (&str, &str) = ("probity-witness", "/probity");
 
-/// What is known when a pod is sent.
+/// The values that are known when a pod is sent.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
     /// The run's name.
@@ -42,7 +42,7 @@ pub struct Setting {
     pub image: String,
     /// `Never`, `IfNotPresent` or `Always`.
     pub pull_policy: String,
-    /// The recorder's address and port; targets are heard by their log alone if empty.
+    /// The recorder's address and port; if empty, only the log of a target is read.
     pub recorder: String,
     /// The token of the run.
     pub token: String,
@@ -75,13 +75,13 @@ fn port_of(plans: &BTreeMap<String, Plan>, container: &str) -> Option<u16> {
     CONTROL_PORT.checked_add(u16::try_from(at).ok()?)
 }
 
-/// The placeholders that stand in a pod and its plans: what must be known before it can be sent.
+/// The placeholders in a pod and its plans: values that must be known before it can be sent.
 #[must_use]
 pub fn placeholders(pod: &CasePod) -> Vec<String> {
     placeholders_in(&pod.pod, &pod.target)
 }
 
-/// The placeholders that stand in an object with pods and in their plans.
+/// The placeholders in an object with pods and in their plans.
 #[must_use]
 pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<String> {
     let text = object.to_string() + &serde_json::to_string(plans).unwrap_or_default();
@@ -95,7 +95,7 @@ pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<St
     found
 }
 
-/// A pod of a case as it is sent.
+/// A pod of a case as sent.
 #[must_use]
 pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     let mut pod = of.pod.clone();
@@ -106,8 +106,8 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     fill(pod, &setting.addresses)
 }
 
-/// A workload of a case as it is sent. Its pods carry the same labels as a pod of the case of that key, and are selected
-/// by two of them.
+/// A workload of a case as sent. Its pods carry the same labels as a pod of the case of that key, and are selected by
+/// two of them.
 #[must_use]
 pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Value {
     let mut workload = of.workload.clone();
@@ -143,7 +143,7 @@ pub fn update(of: &Workload, update: &UpdateStep, setting: &Setting) -> Value {
     fill(patch, &setting.addresses)
 }
 
-/// Another object of a case as it is sent. A service without a selector selects the case's pods.
+/// Another object of a case as sent. A service without a selector selects the case's pods.
 #[must_use]
 pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
     let mut object = object.clone();
@@ -253,7 +253,7 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: u16, setting
     push(container, "volumeMounts", json!({ "name": VOLUME.0, "mountPath": VOLUME.1 }));
 }
 
-/// What restricted Pod Security asks of a pod, where it says nothing else.
+/// The settings that restricted Pod Security requires of a pod, unless the pod sets them.
 fn restrict(spec: &mut Value) {
     let context = entry(spec, "securityContext");
     default(context, "runAsNonRoot", json!(true));
@@ -276,7 +276,7 @@ fn for_each_container(spec: &mut Value, mut each: impl FnMut(&mut Value)) {
     }
 }
 
-/// The map in this field, made if it is absent.
+/// The map in this field, created if it is absent.
 fn entry<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
     let value = &mut object[field];
     if value.is_null() {

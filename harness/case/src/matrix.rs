@@ -1,5 +1,5 @@
 //! The matrix of a case: literal values in the place of `${axis}`, before the text is read, so that line numbers stay.
-//! The axis `container-kind` need not be written anywhere: it says where containers stand in their pods.
+//! The axis `container-kind` needs no placeholder: it decides which list of the pod contains the containers.
 
 use probity_document as document;
 use probity_script::problem::{Place, Problem, pin};
@@ -14,7 +14,7 @@ pub(super) type Axes = Vec<(String, Vec<Value>)>;
 /// One combination: a value for each axis.
 pub(super) type Variant = Vec<(String, Value)>;
 
-/// Reads the axes. What stands in `${…}` must be one of them: the reader would take anything else for a text. All else
+/// Reads the axes. The name in `${…}` must be one of them: the reader would treat anything else as a string. All else
 /// about the case is left to the strict reading.
 pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
     let block = matrix_alone(text);
@@ -28,7 +28,7 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
         let values = values.ok_or_else(|| misfit("an axis is a list of at least one value", axis))?;
         if ["node", "run"].contains(&axis.as_str()) {
             return Err(misfit(
-                "names of cases use this word for where and how often they run; name it otherwise",
+                "case names use this word for where and how often a case runs; choose another name",
                 axis,
             ));
         }
@@ -39,7 +39,7 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
                     .map_err(|why| Box::new(document::misfit(source, &block, &pin(&why, &path))))?;
             }
         } else if !text.contains(&placeholder(axis)) {
-            return Err(misfit(&format!("`{}` stands nowhere in the case", placeholder(axis)), axis));
+            return Err(misfit(&format!("`{}` does not occur in the case", placeholder(axis)), axis));
         }
         axes.push((axis.clone(), values.clone()));
     }
@@ -51,7 +51,7 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
 
 fn unknown(source: &str, text: &str, place: Place, name: &str, axes: &Axes) -> Box<Problem> {
     let why = match axes.is_empty() {
-        true => format!("`{}` stands here, but the case has no matrix", placeholder(name)),
+        true => format!("`{}` occurs here, but the case has no matrix", placeholder(name)),
         false => format!("the matrix has no axis `{name}`"),
     };
     let problem = Problem::whole(source, why).at(text, place);
@@ -115,7 +115,7 @@ pub(super) fn fill(text: &str, variant: &Variant) -> String {
         .fold(text.to_owned(), |text, (axis, value)| text.replace(&placeholder(axis), &literal(value)))
 }
 
-/// The name of a variant. One for main containers is called as if it were the only one.
+/// The name of a variant. The variant for main containers has the plain name.
 pub(super) fn name(case: &str, variant: &Variant) -> CaseName {
     let plain = |axis: &str, value: &Value| {
         axis == role::AXIS && ContainerRole::read(value) == Ok(ContainerRole::Main)
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_placeholder_without_a_matrix_is_found_and_one_in_a_comment_means_nothing() {
-        assert!(refused("pod: ${a}\n").starts_with("f, line 1, column 6: `${a}` stands here"));
+        assert!(refused("pod: ${a}\n").starts_with("f, line 1, column 6: `${a}` occurs here"));
         assert_eq!(refused("# like ${this}\ncase: x # and ${that}\n"), "");
     }
 

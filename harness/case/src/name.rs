@@ -1,4 +1,4 @@
-//! What a case is called, and which runs it belongs to.
+//! The name of a case, and the runs that it belongs to.
 
 use std::fmt;
 
@@ -66,7 +66,7 @@ impl CaseName {
         Self(self.0.trim_end_matches(AGAIN).to_owned())
     }
 
-    /// Where its history lies below a run's folder.
+    /// The path of its history in a run's folder.
     #[must_use]
     pub fn file(&self) -> String {
         let plain: String = self
@@ -98,8 +98,10 @@ pub enum Profile {
     Core,
     /// The rest that a plain cluster can show.
     Extended,
-    /// What needs a node of its own or verbs on it.
+    /// Cases that need a node for themselves, or actions on it.
     Node,
     /// What takes minutes.
     Slow,
+    /// Bugs of public reports, each with what it should do instead.
+    Regressions,
 }

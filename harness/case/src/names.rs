@@ -1,8 +1,8 @@
-//! The names inside a case: what steps, waits and expectations speak of must be there.
+//! The names inside a case: everything that steps, waits and expectations name must exist.
 //!
-//! A name that nothing has would wait in vain, or hold for ever, and say nothing. So an unknown container, pod, endpoint,
-//! mark, signal, phase or verb is refused, and the near ones are named. Reasons of events are open: a kubelet may have
-//! others than the ones that are known here.
+//! With an unknown name, a wait would time out, or an expectation would always hold without proving anything. So an
+//! unknown container, pod, endpoint, mark, signal, phase or verb is refused, and the near ones are named. Reasons of
+//! events are open: a kubelet may use others than those listed here.
 
 mod expectations;
 mod marks;
@@ -18,10 +18,16 @@ pub(crate) use places::Places;
 /// The phases of a pod.
 pub const PHASES: [&str; 5] = ["Pending", "Running", "Succeeded", "Failed", "Unknown"];
 
+/// The statuses of a condition.
+pub const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+
+/// The subresources that a step can patch.
+pub const SUBRESOURCES: [&str; 3] = ["status", "resize", "ephemeralcontainers"];
+
 /// The verbs for nodes, as `ci/cluster node` has them; whoever gives another `--node-command` gives it these words.
 pub const VERBS: [&str; 8] = ["restart-kubelet", "stop", "start", "kill", "cut", "heal", "freeze", "thaw"];
 
-/// The word that was probably meant, as the end of a sentence; empty if none is like it.
+/// The word that was probably intended, as the end of a sentence; empty if none is similar.
 pub(crate) fn did_you_mean<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     nearest(wrong, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
@@ -37,7 +43,7 @@ pub(crate) fn there_is<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>
     }
 }
 
-/// Refuses a word that is not one of these.
+/// Rejects a word that is not one of these.
 pub(crate) fn one_of(what: &str, word: &str, known: &[&str], path: &[&str]) -> Result<(), String> {
     if known.contains(&word) {
         return Ok(());

@@ -1,6 +1,6 @@
-//! On which nodes the pods of a run may be: on one that is named, on those with some labels, and on tainted ones.
+//! The nodes that a run may use: a named node, nodes with some labels, and tainted nodes.
 //!
-//! The same answers two questions: what is written into the spec of a pod, and whether a node takes such a pod.
+//! It answers two questions: what to add to the spec of a pod, and whether a node accepts such a pod.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,7 +51,7 @@ impl FromStr for Toleration {
         };
         if key.is_empty() {
             return Err(
-                "write it like vendor.example.com/kubelet=new:NoSchedule; value and effect can be left out"
+                "write it as vendor.example.com/kubelet=new:NoSchedule; the value and the effect are optional"
                     .to_owned(),
             );
         }
@@ -146,7 +146,7 @@ fn bind(spec: &mut Value, node: &str) {
     }
 }
 
-/// The map in this field, made if it is absent.
+/// The map in this field, created if it is absent.
 fn map<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
     let value = &mut object[field];
     if value.is_null() {

@@ -1,9 +1,9 @@
-//! What can be said of a pod without an API server: that its fields exist, hold values of the right kind, and that the pod
-//! is not refused for what every server refuses.
+//! Checks a pod without an API server: its fields exist, have values of the right type, and no rule that all servers
+//! share rejects the pod.
 //!
-//! Cases, `probity try` and `probity reproduce` read pods through this one gate. It knows nothing of plans. What is good
-//! here may still be refused by a dry run; what is refused here would be refused by every API server, or would
-//! be dropped by one that is not strict.
+//! Cases, `probity try` and `probity reproduce` read pods through this one gate. It knows nothing of plans. A pod that
+//! is valid here may still be rejected by a dry run; a pod that is rejected here would be rejected by every API server,
+//! or a lenient one would drop the field.
 
 mod fields;
 mod meaning;
@@ -53,7 +53,7 @@ pub const SIGNALS: [&str; 31] = [
     "SIGXFSZ",
 ];
 
-/// Checks a pod, or with `template` the template of one. `path` is where it stands in its document.
+/// Checks a pod, or with `template` the template of one. `path` is its place in the document.
 ///
 /// # Errors
 ///
@@ -150,9 +150,9 @@ fn wrong(field: &str, value: &Value, kind: &str) -> Option<String> {
         "text" => match value {
             Value::String(_) => None,
             Value::Number(_) | Value::Bool(_) => {
-                Some(format!("`{field}` is a text, and {value} is none: write \"{value}\""))
+                Some(format!("`{field}` is a string, and {value} is not: write \"{value}\""))
             }
-            _ => Some(format!("`{field}` is a text, not {}", shown(value))),
+            _ => Some(format!("`{field}` is a string, not {}", shown(value))),
         },
         "bool" => (!value.is_boolean()).then(|| format!("`{field}` is true or false, not {}", shown(value))),
         "number" => {
@@ -170,12 +170,12 @@ fn wrong(field: &str, value: &Value, kind: &str) -> Option<String> {
     }
 }
 
-/// Why a value is no whole number of at least this.
+/// Why a value is not a whole number of at least this.
 fn whole(field: &str, value: &Value, least: i64) -> Option<String> {
     match value.as_i64() {
         Some(number) if (least..=MOST).contains(&number) => None,
-        Some(number) if number > MOST => Some(format!("`{field}` is {number}; it is {MOST} at most")),
-        Some(number) => Some(format!("`{field}` is {number}; it is {least} at least")),
+        Some(number) if number > MOST => Some(format!("`{field}` is {number}; it is at most {MOST}")),
+        Some(number) => Some(format!("`{field}` is {number}; it is at least {least}")),
         None => {
             let digits = value.as_str().map(|text| text.trim_end_matches('s'));
             let hint = digits.filter(|text| text.parse::<u32>().is_ok());
@@ -185,15 +185,15 @@ fn whole(field: &str, value: &Value, least: i64) -> Option<String> {
     }
 }
 
-/// Why a value is no port; a name is one only where it is said.
+/// Why a value is not a port; a name is only accepted where this is stated.
 fn port(field: &str, value: &Value, named: bool) -> Option<String> {
     let or_name = if named { ", or the name of a port" } else { "" };
     match value {
         Value::String(text) if named && text.parse::<i64>().is_err() => (!is_port_name(text)).then(|| {
-            format!("`{text}` cannot be the name of a port: use up to 15 small letters, digits and dashes")
+            format!("`{text}` is not a valid port name: use up to 15 lowercase letters, digits and dashes")
         }),
         Value::String(text) if text.parse::<u16>().is_ok() => {
-            Some(format!("`{field}` is a text here: write {text} without quotes"))
+            Some(format!("`{field}` is a string here: write {text} without quotes"))
         }
         Value::Number(number) if number.as_i64().is_some_and(|number| (1..=65535).contains(&number)) => None,
         _ => Some(format!("`{field}` is a number from 1 to 65535{or_name}, not {}", shown(value))),

@@ -1,7 +1,7 @@
 //! The axis `container-kind` of a matrix: the same case for main containers and for sidecars.
 //!
-//! It says nothing but where a container stands in its pod. All that a container is and does stays as it is written;
-//! what a pod is to show is not its business.
+//! It says nothing but where a container stands in its pod. The containers themselves do not change; the purpose of
+//! the pod does not matter here.
 
 use probity_script::problem::{nearest, pin};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::matrix::Variant;
 /// The name of the axis.
 pub(super) const AXIS: &str = "container-kind";
 
-/// The container that stands in for those that became sidecars: a pod needs one.
+/// The container that replaces those that became sidecars: a pod needs one.
 const STAND_IN: &str = "main";
 
 /// A value of the axis.
@@ -63,9 +63,8 @@ pub(super) fn make_sidecars(pod: &mut CasePod, path: &[String]) -> Result<bool, 
     }
     let taken = sidecars.iter().position(|container| container["name"] == STAND_IN);
     if let (Some(at), true) = (taken, others.is_empty()) {
-        let why = format!(
-            "a container called `{STAND_IN}` has to stand beside the sidecars; call this one otherwise"
-        );
+        let why =
+            format!("the harness adds a container called `{STAND_IN}` beside the sidecars; rename this one");
         let rest = ["pod", "spec", "containers", &pod.moved[at].to_string(), "name"].map(str::to_owned);
         return Err(pin(&why, &[path, &rest].concat()));
     }
@@ -159,7 +158,10 @@ pod:
                     - { name: one, startupProbe: { exec: { command: [x] } } }\n";
         assert_eq!(names(&read(text)[0].1, "containers"), ["main"]);
         let said = refused(&text.replace("name: one", "name: main"));
-        assert!(said.starts_with("f, line 7, column 17: a container called `main` has to stand"), "{said}");
+        assert!(
+            said.starts_with("f, line 7, column 17: the harness adds a container called `main`"),
+            "{said}"
+        );
     }
 
     #[test]

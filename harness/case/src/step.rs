@@ -1,4 +1,4 @@
-//! Steps: what is done while a case runs. Each is one thing, and none asserts anything.
+//! Steps: the actions of a case. Each is one thing, and none asserts anything.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::workload::{UpdateStep, Workload};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Wait until all of these conditions hold. If they do not in time, the case goes on, and the judges see why.
+    /// Wait until all of these conditions hold. If they do not in time, the case continues, and the judges see why.
     Wait(Box<Wait>),
     /// Let time pass, for a clause that says that nothing happens.
     Watch(Span),
@@ -45,14 +45,14 @@ pub enum Step {
     Ephemeral(EphemeralStep),
     /// Do a verb to the node of a pod, by the command that the user gave.
     Node(NodeStep),
-    /// Read what the kubelet of a pod's node has counted of the case's probes. The node is that which the pod was bound
-    /// to, also after the pod is gone.
+    /// Read the counters of the case's probes from the kubelet of a pod's node. The node is that which the pod was
+    /// bound to, also after the pod is gone.
     Metrics(MetricsStep),
-    /// Ask the API server by a dry run what it makes of a manifest.
+    /// Submit a manifest to the API server as a dry run.
     Try(TryStep),
 }
 
-/// A pod, and a container where one is meant. The only pod and its first target if not said.
+/// A pod, and optionally a container. The only pod and its first target if not said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -191,7 +191,7 @@ pub struct MetricsStep {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TryStep {
-    /// What is tried, in a word or two.
+    /// A short name of the dry run.
     pub name: String,
     /// The manifest; its name and namespace are filled in.
     pub manifest: Value,
@@ -226,7 +226,7 @@ impl Step {
                     let hint = there_is(pod, pods.keys().map(String::as_str));
                     pin(&format!("the case has no pod `{pod}`{hint}"), &[self.verb(), "pod"])
                 }
-                None if pods.is_empty() => "the case has no pods of its own that this could mean".to_owned(),
+                None if pods.is_empty() => "the case has no pods to which this could refer".to_owned(),
                 None => "the case has several pods: say which one by `pod`".to_owned(),
             });
         };

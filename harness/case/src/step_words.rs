@@ -1,4 +1,4 @@
-//! Steps as sentences, for those who read a case and those who watch a run.
+//! Steps as sentences, for readers of a case and users who watch a run.
 
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ impl Step {
 }
 
 impl Wait {
-    /// What is waited for, in words.
+    /// The condition of a wait, in words.
     fn in_words(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         let mut say = |said: Option<String>| parts.extend(said);
@@ -101,6 +101,11 @@ impl Wait {
         }));
         say(self.restarts.map(|restarts| format!("was restarted at least {}", times(restarts))));
         say(self.phase.as_ref().map(|phase| format!("is in phase {phase}")));
+        say(self.condition.as_ref().map(|of| {
+            let reason = of.reason.as_ref().map(|reason| format!(" for {reason}")).unwrap_or_default();
+            format!("has the condition {} with status {}{reason}", of.kind, of.status)
+        }));
+        say(self.waiting.as_ref().map(|reason| format!("waits for {reason}")));
         say(self.event.as_ref().map(|event| {
             let says = event.says.as_ref().map(|says| format!(" saying \"{says}\"")).unwrap_or_default();
             format!("has an event {}{says}", event.reason)
@@ -189,6 +194,14 @@ mod tests {
             (
                 json!({ "wait": { "workload": "web", "available": 3 } }),
                 "wait until the workload web counts 3 available",
+            ),
+            (
+                json!({ "wait": { "pod": "a", "condition": { "type": "Ready", "status": "False", "reason": "PodFailed" } } }),
+                "wait until the pod a has the condition Ready with status False for PodFailed",
+            ),
+            (
+                json!({ "wait": { "container": "c", "waiting": "ErrImagePull" } }),
+                "wait until c of the pod waits for ErrImagePull",
             ),
             (json!({ "delete": {} }), "delete the pod"),
             (json!({ "delete": { "pod": "a", "grace": 5 } }), "delete the pod a with 5 s of grace"),

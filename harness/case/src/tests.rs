@@ -12,7 +12,7 @@ fn an_expectation_that_says_nothing_is_refused_with_its_place() {
     };
     assert!(case("never: restart").is_ok());
     let refused = case("always: restart").unwrap_err();
-    assert!(refused.contains("a moment") && refused.contains("a.yaml, line 7"), "{refused}");
+    assert!(refused.contains("an event") && refused.contains("a.yaml, line 7"), "{refused}");
     assert!(case("times: { of: restart, least: 3, most: 2 }").is_err());
     assert!(case("times: { of: restart }").is_err());
 }

@@ -1,4 +1,4 @@
-//! Whether what a step waits for has come. A pure question about the history so far.
+//! Whether the condition of a wait is met. A pure question about the history so far.
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::case::{Case, ONLY};
 use crate::manifest::{object_name, pod_name};
-use crate::waiting::{AskedCondition, EventCondition, ServingCondition, Wait};
+use crate::waiting::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};
 use workload_pods::WorkloadPods;
 
-/// Whether all conditions of a wait hold. Counts begin at `since`; states are those last seen.
+/// Whether all conditions of a wait hold. Counting starts at `since`; states are the latest ones.
 #[must_use]
 pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool {
     let key = wait.workload.as_deref().or(wait.pod.as_deref()).unwrap_or(ONLY);
@@ -42,10 +42,10 @@ pub fn pods_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Vec<&'
     workload.map(|of| WorkloadPods::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
 }
 
-/// Whether all that is said of a pod holds of this one.
+/// Whether this pod meets all conditions.
 fn of_pod(wait: &Wait, case: &Case, view: &View<'_>) -> bool {
     wait.asked.as_ref().is_none_or(|asked| view.asked(asked))
-        && wait.signal.as_ref().is_none_or(|signal| view.signalled(signal))
+        && wait.signal.as_ref().is_none_or(|signal| view.signaled(signal))
         && wait.event.as_ref().is_none_or(|event| view.recorded(event))
         && wait.ready.is_none_or(|ready| view.ready() == Some(ready))
         && wait.started.is_none_or(|started| view.seen(|seen| seen.started == Some(started)))
@@ -59,6 +59,10 @@ fn of_pod(wait: &Wait, case: &Case, view: &View<'_>) -> bool {
             })
         })
         && wait.phase.as_ref().is_none_or(|phase| view.status("phase").and_then(Value::as_str) == Some(phase))
+        && wait.condition.as_ref().is_none_or(|condition| view.conditioned(condition))
+        && wait.waiting.as_ref().is_none_or(|wanted| {
+            view.seen(|seen| matches!(seen.state, State::Waiting { reason } if reason == wanted))
+        })
         && wait.gone.is_none_or(|gone| view.gone() == gone)
         && wait.serving.as_ref().is_none_or(|serving| view.serving(case, serving))
 }
@@ -100,7 +104,7 @@ impl<'a> View<'a> {
         u64::try_from(times).is_ok_and(|times| times >= asked.times)
     }
 
-    fn signalled(&self, signal: &str) -> bool {
+    fn signaled(&self, signal: &str) -> bool {
         self.facts().any(
             |(_, fact)| matches!(fact, Fact::Signal(seen) if seen.signal == signal && seen.child.is_none()),
         )
@@ -132,10 +136,19 @@ impl<'a> View<'a> {
         self.last_sighting()?.object.get("status")?.get(field)
     }
 
+    fn condition(&self, kind: &str) -> Option<&'a Value> {
+        self.status("conditions")?.as_array()?.iter().find(|condition| condition["type"] == kind)
+    }
+
     fn ready(&self) -> Option<bool> {
-        let conditions = self.status("conditions")?.as_array()?;
-        let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
-        Some(ready["status"] == "True")
+        Some(self.condition("Ready")?["status"] == "True")
+    }
+
+    fn conditioned(&self, wanted: &PodCondition) -> bool {
+        self.condition(&wanted.kind).is_some_and(|condition| {
+            condition["status"] == wanted.status.as_str()
+                && wanted.reason.as_ref().is_none_or(|reason| condition["reason"] == reason.as_str())
+        })
     }
 
     fn seen(&self, holds: impl Fn(ContainerSeen<'a>) -> bool) -> bool {

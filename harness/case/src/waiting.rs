@@ -1,4 +1,4 @@
-//! What a step can wait for: a closed vocabulary about a pod, or about a workload and its pods.
+//! The conditions of a wait: a closed vocabulary about a pod, or about a workload and its pods.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::{Workload, unknown};
 
-/// What is waited for: all that is given must hold at once. Counts begin where the step before it was done.
+/// The conditions of a wait: all of them must hold at the same time. Counting starts when the previous step completes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -22,21 +22,25 @@ pub struct Wait {
     pub new: Option<bool>,
     /// The container's name.
     pub container: Option<String>,
-    /// At most so long; 60 s if not said.
+    /// The maximum time; 60 s by default.
     pub within: Option<Span>,
-    /// So many requests, connections or commands have come to an endpoint.
+    /// An endpoint has received this many requests, connections or commands.
     pub asked: Option<AskedCondition>,
     /// The pod's Ready condition.
     pub ready: Option<bool>,
     /// The container's `started`.
     pub started: Option<bool>,
-    /// At least so many restarts of the container.
+    /// At least this many restarts of the container.
     pub restarts: Option<u64>,
     /// The container runs (true), or has terminated and is not running now (false).
     pub running: Option<bool>,
     /// The pod's phase.
     pub phase: Option<String>,
-    /// An event of this reason was recorded for the pod, so many times.
+    /// A condition of the pod's status.
+    pub condition: Option<PodCondition>,
+    /// The container waits, and its status gives this reason.
+    pub waiting: Option<String>,
+    /// An event with this reason was recorded for the pod, this many times.
     pub event: Option<EventCondition>,
     /// The container saw this signal.
     pub signal: Option<String>,
@@ -44,15 +48,15 @@ pub struct Wait {
     pub gone: Option<bool>,
     /// The pod's entry in the EndpointSlices of a service.
     pub serving: Option<ServingCondition>,
-    /// The workload's controller counts so many available pods.
+    /// The workload's controller counts this many available pods.
     pub available: Option<u64>,
-    /// It counts so many pods of the newest template.
+    /// It counts this many pods of the newest template.
     pub updated: Option<u64>,
-    /// It says that the rollout has made no progress for `progressDeadlineSeconds`.
+    /// It reports that the rollout has made no progress for `progressDeadlineSeconds`.
     pub stalled: Option<bool>,
 }
 
-/// How often an endpoint was asked.
+/// The number of requests to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -87,6 +91,21 @@ pub struct ServingCondition {
     pub service: String,
     /// Its `ready` condition.
     pub ready: bool,
+}
+
+/// A condition of a pod's status, as it is to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PodCondition {
+    /// Its type, such as `Ready`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its status: `True`, `False` or `Unknown`, in quotes as in a pod.
+    pub status: String,
+    /// Its reason; any if not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Wait {
@@ -127,6 +146,8 @@ impl Wait {
             || self.restarts.is_some()
             || self.running.is_some()
             || self.phase.is_some()
+            || self.condition.is_some()
+            || self.waiting.is_some()
             || self.event.is_some()
             || self.signal.is_some()
             || self.gone.is_some()

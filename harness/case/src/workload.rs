@@ -101,7 +101,7 @@ impl Workload {
         match self.workload.get("kind").map(|kind| kind.as_str().unwrap_or_default()) {
             Some(kind) if !KINDS.contains(&kind) => {
                 let hint = did_you_mean(kind, KINDS);
-                let why = format!("`{kind}` is no kind of workload that can stand here{hint}");
+                let why = format!("`{kind}` is not a kind of workload that is allowed here{hint}");
                 return Err(pin(&why, &at(&["workload", "kind"])));
             }
             _ => {}
@@ -128,7 +128,7 @@ impl UpdateStep {
         let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;
         if let Some(wrong) = self.target.keys().find(|name| !found.target.contains_key(*name)) {
             let hint = did_you_mean(wrong, found.target.keys().map(String::as_str));
-            return Err(format!("`{wrong}` is no target of workload `{key}`{hint}"));
+            return Err(format!("`{wrong}` is not a target of workload `{key}`{hint}"));
         }
         if self.target.is_empty() && self.patch.is_none() {
             return Err("an update needs a new plan under `target`, or a `patch`".to_owned());
@@ -194,7 +194,7 @@ steps:
             refused("      spec:\n        replicas", "      kind: Deploymint\n      spec:\n        replicas");
         assert_eq!(
             said,
-            "a.yaml, line 6, column 13: `Deploymint` is no kind of workload that can stand here; did you mean `Deployment`?"
+            "a.yaml, line 6, column 13: `Deploymint` is not a kind of workload that is allowed here; did you mean `Deployment`?"
         );
         let said = refused("        template:\n          spec:", "        templite:\n          spec:");
         assert!(
@@ -209,7 +209,7 @@ steps:
         assert!(said.starts_with("a.yaml, line 11, column 5: "), "{said}");
         let said =
             refused("steps:", "pods: { web: { pod: { spec: { containers: [{ name: c }] } } } }\nsteps:");
-        assert!(said.starts_with("a.yaml, line 4, column 3: a pod has the key `web` too"), "{said}");
+        assert!(said.starts_with("a.yaml, line 4, column 3: a pod also has the key `web`"), "{said}");
     }
 
     #[test]
@@ -222,11 +222,14 @@ steps:
         let said = refused(wait, "wait: { available: 3 }");
         assert!(said.ends_with("`available` is said of a workload: say which one by `workload`"), "{said}");
         let said = refused(wait, "wait: { ready: true }");
-        assert!(said.ends_with("the case has no pods of its own that this could mean"), "{said}");
+        assert!(said.ends_with("the case has no pods to which this could refer"), "{said}");
         let said = refused(wait, "update: { workload: web }");
         assert!(said.ends_with("an update needs a new plan under `target`, or a `patch`"), "{said}");
         let said = refused(wait, "update: { workload: web, target: { targit: {} } }");
-        assert!(said.contains("`targit` is no target of workload `web`; did you mean `target`?"), "{said}");
+        assert!(
+            said.contains("`targit` is not a target of workload `web`; did you mean `target`?"),
+            "{said}"
+        );
         let said = refused(wait, "wait: { workload: web, container: other, ready: true }");
         assert!(said.contains("the template of workload `web` has no container `other`"), "{said}");
     }

@@ -1,6 +1,6 @@
-//! The command line: every verb and its flags, as data. What they do is in `commands`.
+//! The command line: every verb and its flags, as data. `commands` implements them.
 //!
-//! Groups of flags that several verbs share stand beside what they choose: cases, clusters, runs.
+//! Groups of flags that several verbs share are defined next to the code that uses them: cases, clusters, runs.
 
 pub(crate) mod comparing;
 pub(crate) mod image;
@@ -38,7 +38,7 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     /// Tests a pod's own probe settings with a standard set of faults, and compares the result with what they promise
     Try(Box<TryArgs>),
-    /// Makes a case of a pasted pod or workload, runs it, and writes a text for an issue
+    /// Turns a pasted pod or workload into a case, runs it, and writes the text of an issue
     Reproduce(Box<ReproduceArgs>),
     /// Lists the cases, the clauses, or what tests each clause
     List(ListArgs),
@@ -54,7 +54,7 @@ pub(crate) enum Verb {
     Merge(MergeArgs),
     /// Compares two reports: verdicts, measured numbers, facets
     Diff(DiffArgs),
-    /// Shows many reports side by side: versions, vendors, nodes
+    /// Shows several reports side by side: versions, vendors, nodes
     Matrix(MatrixArgs),
     /// Loads the target's image into a cluster, or pushes it to a registry
     Image(ImageArgs),
@@ -73,6 +73,8 @@ pub(crate) enum Verb {
     Schema(SchemaArgs),
     /// Prints the completions of a shell
     Completions(CompletionsArgs),
+    /// Writes the manual pages, one for each verb
+    Manual(ManualArgs),
 }
 
 /// The format of an output.
@@ -245,6 +247,14 @@ pub(crate) struct CompletionsArgs {
     /// Which shell
     #[arg(value_enum)]
     pub(crate) shell: Shell,
+}
+
+/// Writes manual pages
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ManualArgs {
+    /// The folder, which is created if it does not exist
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The cases: reading their files, choosing among them, and explaining what they arrange.
+//! The cases: reading their files, selecting and explaining them.
 
 pub(crate) mod book;
 pub(crate) mod case_filter;

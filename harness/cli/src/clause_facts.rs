@@ -1,5 +1,5 @@
-//! The facts about a clause, collected from all over the book: its chapter, its judge, its cases, the planted defects that
-//! it notices, and what upstream's own specs check of it.
+//! The facts about a clause, collected from the whole book: its chapter, its judge, its cases, the planted defects that
+//! it detects, and the upstream specs that check it.
 //!
 //! `list --coverage`, `explain` and the pages of the clause book agree on a clause because they all ask here.
 
@@ -30,11 +30,11 @@ pub(crate) struct ClauseFacts<'b> {
     judged: bool,
     /// The cases that must give evidence for it.
     pub(crate) cases: Vec<&'b Case>,
-    /// The planted defects that it notices.
+    /// The planted defects that it detects.
     pub(crate) defects: &'b [&'static str],
-    /// The defects of a real kubelet that it notices.
+    /// The defects of a real kubelet that it detects.
     pub(crate) real_defects: &'b [&'static str],
-    /// What upstream checks of it: the first and the last number of the specs, and what they do.
+    /// The upstream specs that check it: the first and the last number, and what they do.
     pub(crate) upstream: Vec<(usize, usize, &'b Check)>,
 }
 
@@ -87,7 +87,7 @@ impl ClauseFacts<'_> {
         }
     }
 
-    /// What it should have and lacks without a written reason.
+    /// What it lacks without a recorded reason.
     pub(crate) fn lacks(&self) -> Vec<&'static str> {
         if self.clause.untestable.is_some() {
             return Vec::new();

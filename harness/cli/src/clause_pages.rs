@@ -1,7 +1,7 @@
 //! The clause book as Markdown: an index, a page for each chapter, one on upstream's own specs, and one on the tolerances
 //! that clauses share.
 //!
-//! The pages depend on the catalogue, the cases and their neighbours alone, not on the day, the machine or a cluster, so that
+//! The pages depend on the catalogue, the cases and their neighbors alone, not on the day, the machine or a cluster, so that
 //! they change only when the book does.
 
 mod chapter;
@@ -24,7 +24,7 @@ pub(crate) const MADE: &str = "<!-- Made by ci/book";
 /// From a page to the root of the project.
 const ROOT: &str = "../..";
 
-/// All that the pages are made of.
+/// The input of the pages.
 struct PageContext<'b> {
     book: &'b Book,
     index: &'b ClauseIndex,

@@ -11,6 +11,7 @@ pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod manifest;
+pub(crate) mod manual;
 pub(crate) mod matrix;
 pub(crate) mod merge;
 pub(crate) mod rbac;

@@ -13,11 +13,11 @@ use crate::arguments::ComparisonOutput;
 use crate::exit_status::{Exit, Failure};
 use crate::{output, run_folder};
 
-/// A report with the folder that it lies in.
+/// A report with its folder.
 pub(crate) struct ComparedReport {
     /// The report.
     pub(crate) report: Report,
-    /// What the user calls it, if they say so.
+    /// The name that the user gave it, if any.
     given: Option<String>,
     /// The file as it really is, whatever path led to it.
     file: PathBuf,
@@ -49,14 +49,14 @@ impl ComparedReport {
         Ok(Self { given: Some(name.to_owned()), ..Self::read(Path::new(place))? })
     }
 
-    /// The page of the report, if it lies beside.
+    /// The page of the report, if it is in the same folder.
     pub(crate) fn page(&self) -> Option<PathBuf> {
         Some(self.file.with_file_name(run_folder::PAGE)).filter(|page| page.is_file())
     }
 }
 
-/// The names of reports: those that the user gave, and for the others what tells them apart.
-/// Fails if the same report is there twice, or two have one name.
+/// The names of reports: those that the user gave, and for the others what tells them apart. Fails if the
+/// same report is given twice, or two have the same name.
 pub(crate) fn names(reports: &[ComparedReport]) -> Result<Vec<String>, Failure> {
     for (at, one) in reports.iter().enumerate() {
         if let Some(same) =
@@ -78,14 +78,14 @@ pub(crate) fn names(reports: &[ComparedReport]) -> Result<Vec<String>, Failure> 
     for (at, name) in names.iter().enumerate() {
         if names[..at].contains(name) {
             let sentence =
-                format!("two reports are called `{name}`; name them with NAME=REPORT, each differently");
+                format!("two reports are called `{name}`; give each a different name with NAME=REPORT");
             return Err(Failure::wrong_use(sentence));
         }
     }
     Ok(names)
 }
 
-/// Writes a comparison where it was asked for, and says so if that is a file.
+/// Writes a comparison to the requested place, and prints a message if that is a file.
 pub(crate) fn write(to: &ComparisonOutput, text: &str) -> Result<Exit, Failure> {
     match &to.out {
         None => output::out(text),

@@ -42,7 +42,7 @@ impl Failure {
         Self::wrong_use(format!("{}: {why}", path.display()))
     }
 
-    /// Something failed that no flag fixes.
+    /// A failure that no flag can fix.
     pub(crate) fn failed(sentence: impl Into<String>) -> Self {
         Self { exit: Exit::Error, sentence: sentence.into() }
     }

@@ -1,12 +1,12 @@
-//! The files that a command line means: those that it names, and those of a kind in the folders that it names.
+//! The files that a command line selects: the named ones, and those of a kind in the named folders.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::exit_status::Failure;
 
-/// Files as they are given, and the wanted files of folders and of all folders in them, sorted.
-/// Fails if a path does not exist, or a folder holds no such file: `none` says so.
+/// The named files, and the matching files in named folders and their subfolders, sorted. Fails if a path does
+/// not exist, or a folder holds no such file: `none` says so.
 pub(crate) fn below(
     paths: &[PathBuf],
     wanted: fn(&Path) -> bool,

@@ -1,7 +1,7 @@
 //! The program `probity`: what Kubernetes promises about probes and pods, tested on a cluster.
 //!
-//! This file reads a command line, hands it to its verb in `commands`, and reports a failure on standard error. How a run
-//! goes is in `pipeline`; what the exit statuses mean is in `exit_status`.
+//! This file reads a command line, hands it to its verb in `commands`, and reports a failure on standard error.
+//! `pipeline` implements a run; `exit_status` documents the exit statuses.
 
 mod arguments;
 mod cases;
@@ -21,14 +21,17 @@ mod run_folder;
 mod trials;
 mod verdicts;
 
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{Command, CommandFactory, FromArgMatches};
 
 use arguments::{CommandLine, Verb};
 
 fn main() -> ExitCode {
-    let matches = CommandLine::command().get_matches();
+    let matches = called_as(env::args_os().next().as_deref()).get_matches();
     let verb = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).verb;
     let done = match verb {
         Verb::Run(args) => commands::run::run(&args),
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Verb::Book(args) => commands::book::run(&args),
         Verb::Schema(args) => commands::schema::run(args),
         Verb::Completions(args) => commands::completions::run(args),
+        Verb::Manual(args) => commands::manual::run(&args),
     };
     match done {
         Ok(exit) => exit.code().into(),
@@ -57,6 +61,31 @@ fn main() -> ExitCode {
             let name = matches.subcommand_name().unwrap_or_default();
             output::err(&format!("probity {name}: {failure}\n"));
             failure.exit.code().into()
+        }
+    }
+}
+
+/// The command line under the name that the person typed: kubectl calls a plugin `kubectl-probity`.
+fn called_as(program: Option<&OsStr>) -> Command {
+    let name = program.and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let command = CommandLine::command();
+    if name == "kubectl-probity" { command.bin_name("kubectl probity") } else { command }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_shows_the_name_that_was_typed() {
+        for (program, usage) in [
+            ("/usr/bin/probity", "Usage: probity <COMMAND>"),
+            ("/root/.krew/bin/kubectl-probity", "Usage: kubectl probity <COMMAND>"),
+        ] {
+            let said = called_as(Some(OsStr::new(program)))
+                .try_get_matches_from([program, "--help"])
+                .map_or_else(|help| help.to_string(), |_| String::new());
+            assert!(said.contains(usage), "{said}");
         }
     }
 }

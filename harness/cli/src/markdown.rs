@@ -78,7 +78,7 @@ pub(crate) fn tidy(text: &str) -> String {
 
 /// The last resort for far too long texts. It leaves no block open.
 pub(crate) fn cut(mut text: String, longest: usize) -> String {
-    let note = "\n\ncut here: all is in `report.json`.\n";
+    let note = "\n\nTruncated: `report.json` has everything.\n";
     let mut end = longest.saturating_sub(note.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -1,4 +1,4 @@
-//! Text for terminals and pipes: how it is written, and how it is laid out.
+//! Text for terminals and pipes: output and layout.
 //!
 //! A reader that went away (`probity list | head`) is not a failure.
 
@@ -83,7 +83,7 @@ pub(crate) fn counted(number: impl ToString, what: &str) -> String {
     format!("{number} {what}{}", if number == "1" { "" } else { "s" })
 }
 
-/// The end of a sentence about an unknown word: the nearest known one, if one is similar.
+/// The end of a sentence about an unknown word: the closest known word, if one is similar.
 pub(crate) fn did_you_mean<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> String {
     nearest(wrong, words).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }

@@ -59,10 +59,10 @@ pub(crate) struct PlacementArgs {
     /// Use only this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Use only nodes with this label; may be repeated, and all must be there
+    /// Use only nodes with this label; may be repeated, and all labels must match
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) node_selector: Vec<(String, String)>,
-    /// Use nodes with this taint too, such as vendor.example.com/kubelet=new:NoSchedule; may be repeated
+    /// Also use nodes with this taint, such as vendor.example.com/kubelet=new:NoSchedule; may be repeated
     #[arg(long, value_name = "KEY[=VALUE][:EFFECT]")]
     pub(crate) toleration: Vec<Toleration>,
 }
@@ -80,7 +80,7 @@ impl PlacementArgs {
 
 /// Reads `KEY=VALUE`.
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write it like key=value")?;
+    let (key, value) = text.split_once('=').ok_or("write it as key=value")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct RunSettings {
     /// Where histories, verdicts and the report go [default: probity-out/RUN]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// The target's image, as the nodes know it
+    /// The reference of the target's image on the nodes
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
     /// Whether nodes pull the image from its registry
@@ -109,7 +109,7 @@ pub(crate) struct RunSettings {
 }
 
 impl RunSettings {
-    /// The options of a new run, as far as all runs share them.
+    /// The options that all new runs share.
     pub(crate) fn options(&self) -> RunOptions {
         RunOptions {
             run: run_name(),

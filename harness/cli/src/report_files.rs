@@ -1,6 +1,6 @@
-//! The files that are made of a report, for tools, CI and people.
+//! The files that are generated from a report, for tools, CI and people.
 //!
-//! They can be made again at any time and come out the same, byte for byte. The renderers turn a report into text and do
+//! They can be generated again at any time, byte for byte the same. The renderers turn a report into text and do
 //! nothing else.
 
 mod badge;
@@ -23,8 +23,8 @@ use crate::run_folder::{self, PAGE, REPORT};
 pub(crate) use github::Github;
 pub(crate) use page::chapters;
 
-/// All files that are made of a report and its histories: names and texts.
-/// Fails if a format cannot hold what the report says, which is a bug.
+/// All files that are generated from a report and its histories: names and texts. Fails if a format cannot express the
+/// report, which is a bug.
 fn texts(
     report: &Report,
     histories: &[StoredHistory],
@@ -43,7 +43,7 @@ fn texts(
     ])
 }
 
-/// Writes all files that are made of a report into a run's folder, and returns their names.
+/// Writes all files that are generated from a report to a run's folder, and returns their names.
 pub(crate) fn write(
     folder: &Path,
     report: &Report,
@@ -59,7 +59,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// The canonical report. Its keys stand in the order of the format.
+/// The canonical report. Its keys are in the order of the format.
 pub(crate) fn json(report: &Report) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }

@@ -1,4 +1,4 @@
-//! `probity reproduce`: a case made of a pasted manifest, and the text for an issue about what it showed.
+//! `probity reproduce`: a case from a pasted manifest, and the text of an issue with its result.
 
 pub(crate) mod case_file;
 pub(crate) mod issue;

@@ -1,7 +1,7 @@
 //! The folder of a run: its log, its histories and its report as files.
 //!
-//! A history is one JSON object a line, plain (`.jsonl`) or compressed (`.jsonl.zst`). Files are written to a temporary name
-//! and renamed, so a file that exists is whole. A history that was cut off on its way here is still read as far as it goes.
+//! A history is one JSON object a line, plain (`.jsonl`) or compressed (`.jsonl.zst`). Files are written to a temporary
+//! name and renamed, so a file that exists is whole. The intact part of a truncated history is still read.
 
 pub(crate) mod bundle;
 pub(crate) mod merging;
@@ -54,8 +54,8 @@ pub(crate) fn digest_of(bytes: &[u8]) -> String {
     hex(Sha256::new_with_prefix(bytes))
 }
 
-/// Reads a history as far as it goes.
-/// Fails if the file cannot be read, or is not a history: a sentence without the path.
+/// Reads the intact part of a history. Fails if the file cannot be read, or is not a history: a sentence without the
+/// path.
 pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let (bytes, cut) = if path.extension() == Some(OsStr::new("zst")) {
@@ -76,7 +76,7 @@ pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
         Some(cut) => format!("{error} (and {cut})"),
         None => error.to_string(),
     })?;
-    let torn = cut.or_else(|| (!text.ends_with('\n')).then(|| "its last line is torn".to_owned()));
+    let torn = cut.or_else(|| (!text.ends_with('\n')).then(|| "its last line is incomplete".to_owned()));
     Ok(HistoryFile { history, sha256: digest(&text), torn })
 }
 
@@ -86,12 +86,12 @@ fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
     match from.take(LARGEST).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() as u64 == LARGEST => (bytes, Some(format!("it is larger than {LARGEST} bytes"))),
         Ok(_) => (bytes, None),
-        Err(error) => (bytes, Some(format!("the file is cut off: {error}"))),
+        Err(error) => (bytes, Some(format!("the file is truncated: {error}"))),
     }
 }
 
-/// The histories of a command line: files as they are given, and all histories in folders, sorted.
-/// Fails if a path does not exist, or a folder holds no history.
+/// The histories of a command line: the named files, and all histories in named folders, sorted. Fails if a path does
+/// not exist, or a folder holds no history.
 pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")
 }
@@ -142,7 +142,7 @@ fn below(folder: &Path, file: &str) -> Result<PathBuf, String> {
     if plain && !file.is_empty() {
         Ok(folder.join(file))
     } else {
-        Err("the log names a place outside of the run's folder".to_owned())
+        Err("the log names a path outside the run's folder".to_owned())
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn store_history(path: &Path, text: &str) -> io::Result<()> {
     store(path, &zstd::encode_all(text.as_bytes(), LEVEL)?)
 }
 
-/// Writes a file beside its place and renames it, so whoever finds the file finds all of it.
+/// Writes a file under a temporary name and renames it, so an existing file is always complete.
 pub(crate) fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

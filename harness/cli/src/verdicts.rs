@@ -20,7 +20,7 @@ pub(crate) const VERSION: u32 = 1;
 /// How many events of a finding are shown; the rest is counted.
 const SHOWN: usize = 4;
 
-/// What was concluded from one history. It follows from the history and the judges alone.
+/// The conclusions from one history. It follows from the history and the judges alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CaseVerdicts {
@@ -36,7 +36,7 @@ pub(crate) struct CaseVerdicts {
     pub(crate) server: String,
     /// The verdict on the case as a whole.
     pub(crate) verdict: Word,
-    /// Each clause that speaks of the history, in the order of the book.
+    /// Each clause that applies to the history, in the order of the book.
     pub(crate) judgements: Vec<Judgement>,
     /// The case's own expectations, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,8 +70,8 @@ impl CaseVerdicts {
         self
     }
 
-    /// The verdict on the case as a whole, by the rules of a report: what the case was written for decides, and a
-    /// violation of anything else.
+    /// The verdict on the case as a whole, by the rules of a report: the clauses that the case targets decide, and
+    /// violations of any other clause.
     pub(crate) fn conclusion(&self) -> Verdict {
         let judged = self.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
         let expected = self.expected.iter().map(|expected| (true, &expected.verdict));

@@ -102,7 +102,7 @@ fn a_torn_history_is_judged_as_far_as_it_goes_and_said_to_be_torn() {
     let path = write(folder.path(), "torn.jsonl", &text[..text.len() - 30]);
     let said = probity(&["judge", path.to_str().unwrap(), "--clause", CLAUSE]);
     assert_eq!(said.status, 1, "{}", said.err);
-    assert!(said.err.contains("its last line is torn"), "{}", said.err);
+    assert!(said.err.contains("its last line is incomplete"), "{}", said.err);
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn what_is_no_history_is_wrong_use_and_says_where() {
     let broken = text.replacen("\n{\"us\"", "\n{\"su\"", 3);
     for (name, text, part) in [
         ("empty.jsonl", "", "the history is empty"),
-        ("other.jsonl", "{}\n", "no header of a history"),
+        ("other.jsonl", "{}\n", "not the header of a history"),
         ("newer.jsonl", &text.replacen("\"version\":1", "\"version\":2", 1), "use a newer one"),
-        ("broken.jsonl", &broken, "line 2 is no event"),
+        ("broken.jsonl", &broken, "line 2 is not an event"),
     ] {
         let said = judge(name, text);
         assert_eq!(said.status, 2, "{name}: {}", said.err);

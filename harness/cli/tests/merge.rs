@@ -1,4 +1,4 @@
-//! `probity merge`: the shards of a run say together what the whole run says.
+//! `probity merge`: the merged shards of a run have the same verdicts as the whole run.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -107,7 +107,7 @@ fn report(folder: &Path) -> Value {
     serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap()
 }
 
-/// What a report says of the cluster, without when each case ran.
+/// The content of a report, without the times at which the cases ran.
 fn said(folder: &Path) -> (Value, Value, Vec<Value>) {
     let mut report = report(folder);
     let cases = report["cases"].as_array_mut().unwrap().drain(..);

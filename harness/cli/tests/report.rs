@@ -1,4 +1,4 @@
-//! `probity report`, `diff` and `matrix`: what the folders of runs say, again and again the same.
+//! `probity report`, `diff` and `matrix`: the same run folders always give the same output.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -49,7 +49,7 @@ fn history(live: f64) -> History {
     history
 }
 
-/// How a run came to its end, as its log tells.
+/// How a run ended, according to its log.
 #[derive(Clone, Copy)]
 struct End {
     interrupted: bool,
@@ -128,7 +128,7 @@ fn a_run_that_holds_ends_well_and_one_that_does_not_says_why() {
     assert!(said.out.contains("a liveness probe arrived 0.5"), "{}", said.out);
 }
 
-/// The log and the histories hold all that the exit status of a run follows from, so everything that reads them agrees.
+/// The log and the histories contain everything that determines the exit status of a run, so all readers agree.
 #[test]
 fn a_stored_run_ends_as_the_run_did_whether_reported_or_judged() {
     let interrupted = End { interrupted: true, ..CLEAN };
@@ -166,7 +166,7 @@ fn every_file_is_the_same_when_it_is_made_again() {
     write(folder.path(), "report.json", &tampered);
     let said = report(folder.path(), &["--check"]);
     assert_eq!(said.status, 4);
-    assert!(said.err.contains("not what the histories say"), "{}", said.err);
+    assert!(said.err.contains("differs from the histories"), "{}", said.err);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `probity reproduce` without a cluster: the case that it makes of a manifest, and what it refuses.
+//! `probity reproduce` without a cluster: the case that it writes from a manifest, and what it rejects.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -32,7 +32,7 @@ fn the_case_is_printed_and_its_guesses_are_named() {
         "case: reproduce/shop\n",
         "restartPolicy: OnFailure",
         "#   web: /live answers 200",
-        "# Guessed, since",
+        "# The behavior of the application is a guess,",
     ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }

@@ -1,4 +1,4 @@
-//! `probity run` as far as it goes without a cluster: what is listed, and what is refused before anything is touched.
+//! `probity run` without a cluster: lists, and errors that are reported before anything is contacted.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -16,7 +16,7 @@ pod: { spec: { containers: [{ name: target, livenessProbe: { httpGet: { path: /,
 target: { target: { listeners: { web: { port: 8080, paths: { /: 200 } } } } }
 ";
 
-/// A kubeconfig whose contexts lead to a port at which nobody listens.
+/// A kubeconfig whose contexts point to a closed port.
 fn kubeconfig(contexts: &[&str]) -> String {
     let named =
         |name: &&str| format!("- {{ name: {name}, context: {{ cluster: nowhere, user: nobody }} }}\n");

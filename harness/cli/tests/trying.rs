@@ -1,4 +1,4 @@
-//! `probity try` without a cluster: what it would do, and what it refuses.
+//! `probity try` without a cluster: the plan, and what it rejects.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -52,8 +52,8 @@ fn the_plan_tells_the_promises_and_what_is_left_out_without_a_cluster() {
         "the pod template of the Deployment web\n",
         "left out: volumes",
         "ignored: Service web",
-        "told to stop after    21.0-31.0 s",
-        "(failureThreshold - 1) × periodSeconds + timeoutSeconds, and periodSeconds more at most (liveness)",
+        "stop signal after     21.0-31.0 s",
+        "(failureThreshold - 1) × periodSeconds + timeoutSeconds, plus at most periodSeconds (liveness)",
         "slow-shutdown: ",
         "(probe.readiness.no-auto-unready-on-delete)",
     ] {
@@ -77,7 +77,7 @@ fn the_plan_is_json_for_programs() {
 fn what_is_no_manifest_is_refused_at_its_place() {
     refused(&plan("kind: [Pod\n", &[]), "pod.yaml, line ");
     refused(&plan("", &[]), "pod.yaml: the manifest is empty");
-    refused(&plan("- one\n", &[]), "pod.yaml, line 1, column 1: this is no object of Kubernetes");
+    refused(&plan("- one\n", &[]), "pod.yaml, line 1, column 1: this is not a Kubernetes object");
     let said = plan("kind: ConfigMap\nmetadata: { name: c }\n", &[]);
     refused(&said, "pod.yaml, line 1, column 7: there is no pod in it, only ConfigMap c");
     let said = probity(&["try", "/nonexistent/pod.yaml", "--plan"]);
@@ -103,7 +103,7 @@ fn of_several_workloads_one_must_be_chosen() {
     );
     refused(
         &plan(&two, &[]),
-        "pod.yaml: several workloads fit; choose one with --workload: Deployment/web, Pod/other",
+        "pod.yaml: several workloads match; choose one with --workload: Deployment/web, Pod/other",
     );
     let said = plan(&two, &["--workload", "other"]);
     assert_eq!(said.status, 0, "{}", said.err);
@@ -119,7 +119,7 @@ fn settings_that_are_too_slow_are_refused_with_the_arithmetic() {
     let slow = GOOD.replace("periodSeconds: 2", "periodSeconds: 200");
     let said = plan(&slow, &["--faults", "hang"]);
     refused(&said, "the settings are too slow for --span 300s; nothing was created\n  hang takes up to ");
-    assert!(said.err.contains("until every probe has noticed 606 s"), "{}", said.err);
+    assert!(said.err.contains("until every probe has detected it 606 s"), "{}", said.err);
     assert_eq!(plan(&slow, &["--faults", "hang", "--span", "1h"]).status, 0);
 }
 

@@ -82,7 +82,7 @@ fn a_misspelt_axis_has_a_place_and_a_suggestion() {
 #[test]
 fn an_axis_that_fills_nothing_has_a_place() {
     let said = lint("story:", "matrix: { scheme: [HTTP] }\nstory:");
-    refused(&said, "case.yaml, line 2, column 11: `${scheme}` stands nowhere in the case");
+    refused(&said, "case.yaml, line 2, column 11: `${scheme}` does not occur in the case");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn hints_have_places_and_fail_only_when_asked() {
         (
             "httpGet: { path: /live, port: 8080 }",
             "exec: { command: [cat, /x] }",
-            "line 8, column 9: the image has no",
+            "line 8, column 9: the image has only",
         ),
         (
             "httpGet: { path: /live, port: 8080 }",
@@ -155,7 +155,7 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
             "failure-restarts-container]",
             "failure-restarts-container, probe.startup.gates-liveness]",
             "cannot-apply",
-            "line 3, column 53: the clause `probe.startup.gates-liveness` cannot apply to this case, since no container has a \
+            "line 3, column 53: the clause `probe.startup.gates-liveness` cannot apply to this case because no container has a \
              startup probe",
         ),
         (
@@ -174,7 +174,7 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
             "target:\n  target:",
             "expect: [{ never: { event: Unhealty } }]\ntarget:\n  target:",
             "unknown-reason",
-            "line 9, column 10: no event of Kubernetes is known to have the reason `Unhealty`; did you mean `Unhealthy`?",
+            "line 9, column 10: `Unhealty` is not a known reason of a Kubernetes event; did you mean `Unhealthy`?",
         ),
         (
             "case: mine/one",
@@ -192,9 +192,9 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
         assert_eq!((said.status, said.err.as_str()), (0, ""), "{to}");
     }
     let said = lint_text(&format!("{GOOD}acknowledged: {{ endless-init: it is meant }}\n"));
-    assert!(said.err.contains("there is no hint `endless-init` that could be acknowledged"), "{}", said.err);
+    assert!(said.err.contains("there is no hint `endless-init` to acknowledge"), "{}", said.err);
     let said = lint_text(&format!("{GOOD}acknowledged: {{ endless-init: \"\" }}\n"));
-    refused(&said, "case.yaml, line 11, column 17: say why this is meant");
+    refused(&said, "case.yaml, line 11, column 17: explain why this is intended");
     let said = lint_text(&format!("{GOOD}acknowledged: {{ endles-init: x }}\n"));
     assert!(said.status == 2 && said.err.contains("did you mean `endless-init`?"), "{}", said.err);
 }
@@ -222,7 +222,7 @@ fn a_file_can_be_explained() {
         "mine/one  core, about ",
         "activeDeadlineSeconds 9",
         "GET /live by HTTP at port 8080 every 10 s",
-        "written in ",
+        "defined in ",
     ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }

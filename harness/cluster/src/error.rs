@@ -25,12 +25,12 @@ pub enum ClusterError {
     },
     /// No context was named; these are the ones in the kubeconfig.
     #[error(
-        "no context was named, and the harness does not take whatever is current; name one with --context: {}",
+        "no context was given, and the harness never uses the current one; choose one with --context: {}",
         list(.0)
     )]
     ContextNotNamed(Vec<String>),
     /// The kubeconfig does not have the context.
-    #[error("the kubeconfig has no context `{context}`; name one with --context: {}", list(.known))]
+    #[error("the kubeconfig has no context `{context}`; choose one with --context: {}", list(.known))]
     NoSuchContext {
         /// The context that was named.
         context: String,
@@ -134,7 +134,7 @@ pub enum RequestFailure {
     #[error(transparent)]
     Refused(Box<Refusal>),
     /// The answer is not what the API promises.
-    #[error("the answer makes no sense: {0}")]
+    #[error("the answer is invalid: {0}")]
     Unreadable(String),
     /// The log of a container was cut off.
     #[error("the log was cut off after {} bytes: {error}", text.len())]

@@ -41,17 +41,17 @@ use crate::setup::metronome::Metronomes;
 use crate::setup::namespace::Namespace;
 use crate::setup::recorder::Recorder;
 
-/// The kinds that are watched for every case; a case may name more.
+/// The kinds that are watched for every case; a case can add more.
 const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
 
-/// How long the clean-up waits for what was deleted to be gone.
+/// How long the cleanup waits until deleted objects are removed.
 const CLEAR_WITHIN: Duration = Duration::from_secs(45);
 
 /// Runs cases, reports what happens, and cleans up: on success, on failure, and when `stop` is set.
 ///
 /// # Errors
 ///
-/// If the cluster could not be prepared. What was created until then is removed, or reported as a leftover.
+/// If the cluster could not be prepared. Objects that were created until then are removed, or reported as leftovers.
 pub async fn conduct(
     cluster: ClusterClient,
     options: RunOptions,
@@ -171,7 +171,7 @@ impl RunInProgress {
             if Namespace::is_privileged(&self.cluster, given).await {
                 return (cases, Some(given.clone()));
             }
-            "a namespace was given, and this case needs one that says it is at the privileged Pod Security level"
+            "--namespace is given, and this case needs a namespace that is labeled with the privileged Pod Security level"
                 .to_owned()
         } else {
             let name = format!("{}-privileged", self.options.run);
@@ -180,7 +180,7 @@ impl RunInProgress {
                     self.namespaces.push(namespace);
                     return (cases, Some(name));
                 }
-                Err(error) => format!("a privileged namespace could not be created: {error}"),
+                Err(error) => format!("failed to create a privileged namespace: {error}"),
             }
         };
         let (without, rest): (Vec<_>, Vec<_>) = cases.into_iter().partition(needs_privileged);
@@ -209,7 +209,7 @@ impl RunInProgress {
         pairs.map(|(namespace, kind)| in_namespace(namespace, kind)).collect()
     }
 
-    /// Starts the metronomes while the first cases begin, and reads the clocks of their nodes from then on.
+    /// Starts the metronomes while the first cases start, and reads the clocks of their nodes from then on.
     fn keep_time(
         &self,
         setting: Setting,
@@ -237,7 +237,7 @@ impl RunInProgress {
         }))
     }
 
-    /// The cases that are to run once more, under names of their own.
+    /// The cases that should run again, under separate names.
     async fn undecided(&self, cases: Vec<Case>) -> Vec<Case> {
         let (again, answer) = oneshot::channel();
         if self.stop.is_cancelled() {

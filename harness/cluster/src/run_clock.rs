@@ -1,4 +1,4 @@
-//! The clock of a run: microseconds since the run began.
+//! The clock of a run: microseconds since its start.
 
 use std::time::{Duration, Instant, SystemTime};
 

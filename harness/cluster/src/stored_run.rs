@@ -48,12 +48,27 @@ pub struct StoredShard {
 
 /// A stored run of which parts are missing: it is being written, or somebody deleted some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{there} of its {of} parts are there")]
+#[error("{there} of its {of} parts exist")]
 pub struct MissingPart {
     /// How many parts are there.
     pub there: usize,
     /// How many there should be.
     pub of: usize,
+}
+
+/// What becomes of a Job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// It cannot be read.
+    Unknown,
+    /// There is none, or it is being deleted.
+    Absent,
+    /// It has not ended.
+    Running,
+    /// It has ended, and a pod of it failed.
+    Failed,
+    /// It has ended well.
+    Complete,
 }
 
 /// Stores a run, and replaces what was stored of the same shard before. Returns the number of ConfigMaps.
@@ -105,6 +120,32 @@ pub async fn stored(
 ) -> Result<Vec<StoredShard>, ClusterError> {
     let listing = cluster.list(namespace, "ConfigMap", Some(&label(name))).await?;
     Ok(assembled(&listing.items))
+}
+
+/// What becomes of the Job that stores results, as far as it can be read.
+///
+/// Whoever fetches results may not be allowed to read Jobs, and results can come from other places than a Job: so nothing
+/// is an error, and a Job that is not there proves something only if it was there before.
+pub async fn job_state(cluster: &ClusterClient, namespace: &str, name: &str) -> JobState {
+    match cluster.get(namespace, "Job", name).await {
+        Ok(Some(job)) => state_of(&job),
+        Ok(None) => JobState::Absent,
+        Err(_) => JobState::Unknown,
+    }
+}
+
+fn state_of(job: &Value) -> JobState {
+    let is = |condition: &Value, kind| condition.text("/type") == kind && condition.text("/status") == "True";
+    let has = |kind| job.items("/status/conditions").any(|condition| is(condition, kind));
+    if has("Failed") {
+        JobState::Failed
+    } else if has("Complete") {
+        JobState::Complete
+    } else if !job.text("/metadata/deletionTimestamp").is_empty() {
+        JobState::Absent
+    } else {
+        JobState::Running
+    }
 }
 
 /// Deletes what is stored under a name.
@@ -236,6 +277,19 @@ mod tests {
         both.remove(0);
         both.extend(parts(&place(), FIRST, "new", &bytes(2 * LARGEST_PART)).into_iter().take(1));
         assert!(assembled(&both).iter().all(|shard| shard.bytes.is_err()));
+    }
+
+    #[test]
+    fn the_state_of_a_job_follows_from_its_conditions() {
+        let job = |conditions: Value| json!({ "metadata": {}, "status": { "conditions": conditions } });
+        assert_eq!(state_of(&job(json!([]))), JobState::Running);
+        // A controller says first that it will fail, and that it has failed when its pods have ended.
+        let target = json!({ "type": "FailureTarget", "status": "True" });
+        assert_eq!(state_of(&job(json!([target]))), JobState::Running);
+        let failed = json!({ "type": "Failed", "status": "True" });
+        assert_eq!(state_of(&job(json!([target, failed]))), JobState::Failed);
+        assert_eq!(state_of(&job(json!([{ "type": "Complete", "status": "True" }]))), JobState::Complete);
+        assert_eq!(state_of(&json!({ "metadata": { "deletionTimestamp": "x" } })), JobState::Absent);
     }
 
     #[test]

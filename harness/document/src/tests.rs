@@ -135,11 +135,11 @@ const SCRIPTS: &[(&str, &str, &str, Option<&str>)] = &[
     ("[{ answer: 503, times: -2 }, { answer: 200 }]", "-2", "whole number from 0", None),
     ("[{ answer: 503, when: { chance: 2 } }, { answer: 200 }]", "2", "a chance lies between 0 and 1", None),
     ("[{ answer: 503, when: { prob: 1 } }, { answer: 200 }]", "prob", "no setting", Some("probe")),
-    ("[{ answer: 503, when: { probe: 6-4 } }, { answer: 200 }]", "6-4", "ends before it begins", None),
+    ("[{ answer: 503, when: { probe: 6-4 } }, { answer: 200 }]", "6-4", "ends before it starts", None),
     (
         "[{ answer: 503, when: { elapsed: 9s..3s } }, { answer: 200 }]",
         "9s..3s",
-        "ends before it begins",
+        "ends before it starts",
         None,
     ),
 ];

@@ -41,7 +41,7 @@ pub struct Facts {
 pub enum Variant {
     /// The image as everyone uses it, tag `dev`.
     Plain,
-    /// The same behaviour under another digest, tag `dev-2`: for clauses about a changed image.
+    /// The same behavior under another digest, tag `dev-2`: for clauses about a changed image.
     Second,
     /// Asks to be stopped with SIGUSR1, tag `dev-sigusr1`: for clauses about the image's stop signal.
     Sigusr1,
@@ -92,7 +92,7 @@ pub fn tree(program: &Program) -> Result<Tree, Error> {
     Ok(tree)
 }
 
-/// How a variant is started, stopped and labelled.
+/// How a variant is started, stopped and labeled.
 #[must_use]
 pub fn settings(program: &Program, facts: &Facts, variant: Variant) -> Settings {
     let mut labels: BTreeMap<String, String> = [

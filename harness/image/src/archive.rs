@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use oci_spec::image::{
-    Descriptor, ImageIndexBuilder, MediaType, OciLayoutBuilder, PlatformBuilder, SCHEMA_VERSION,
+    Descriptor, ImageIndexBuilder, MediaType, OciLayoutBuilder, Platform, PlatformBuilder, SCHEMA_VERSION,
 };
 use serde::{Deserialize, Serialize};
 
@@ -109,21 +109,26 @@ impl Archive {
 }
 
 fn descriptor(image: &Image, name: &ImageName) -> Result<Descriptor, Error> {
-    let configuration = image.configuration()?;
-    let platform = PlatformBuilder::default()
-        .architecture(configuration.architecture().clone())
-        .os(configuration.os().clone())
-        .build()?;
-    let annotations: HashMap<String, String> = [
-        (NAME_ANNOTATION.to_owned(), name.to_string()),
-        (REF_ANNOTATION.to_owned(), name.tag().to_owned()),
-        ("org.opencontainers.image.created".to_owned(), configuration.created().clone().unwrap_or_default()),
-    ]
-    .into();
+    let mut annotations = named(name);
+    let created = image.configuration()?.created().clone().unwrap_or_default();
+    annotations.insert("org.opencontainers.image.created".to_owned(), created);
     Ok(image
         .manifest()
         .descriptor(MediaType::ImageManifest)?
-        .platform(platform)
+        .platform(platform(image)?)
         .annotations(annotations)
         .build()?)
+}
+
+/// The annotations by which importers find a name.
+pub(crate) fn named(name: &ImageName) -> HashMap<String, String> {
+    [(NAME_ANNOTATION.to_owned(), name.to_string()), (REF_ANNOTATION.to_owned(), name.tag().to_owned())]
+        .into()
+}
+
+/// Where an image runs, as its configuration says.
+pub(crate) fn platform(image: &Image) -> Result<Platform, Error> {
+    let configuration = image.configuration()?;
+    let (architecture, os) = (configuration.architecture().clone(), configuration.os().clone());
+    Ok(PlatformBuilder::default().architecture(architecture).os(os).build()?)
 }

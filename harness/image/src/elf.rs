@@ -66,7 +66,7 @@ fn inspect(bytes: &[u8]) -> Result<Arch, String> {
         if part.p_type(LittleEndian) == elf::PT_INTERP {
             let loader = String::from_utf8_lossy(content);
             return Err(format!(
-                "is linked dynamically: it asks for the loader {}, which the image does not hold; \
+                "is linked dynamically: it needs the loader {}, which the image does not contain; \
                  build it with RUSTFLAGS='-C target-feature=+crt-static' and an explicit --target, as ci/image does",
                 loader.trim_end_matches('\0')
             ));

@@ -74,7 +74,7 @@ impl Image {
     /// Builds an image of one layer.
     pub fn build(names: Vec<ImageName>, layer: &Layer, settings: &Settings) -> Result<Self, Error> {
         if names.is_empty() {
-            return Err(Error::content("an image needs a name, or nobody can ask for it"));
+            return Err(Error::content("an image needs a name, so that it can be requested"));
         }
         let config = Blob::new(canonical_json(&configuration(settings, layer)?)?);
         let manifest = ImageManifestBuilder::default()

@@ -15,6 +15,7 @@
 //!   any image.
 //! - [`Archive::from_tar`] trusts nothing: it recomputes every digest and size, unpacks every layer, and refuses an archive
 //!   whose two tables of contents disagree.
+//! - [`Joined`] is one archive for several architectures.
 //!
 //! Nothing here touches a file, a clock, the environment or a network; the program `oci-archive` does that at its edge.
 
@@ -25,6 +26,7 @@ mod elf;
 mod error;
 pub mod harness;
 mod image;
+mod joined;
 mod name;
 mod read;
 mod tree;
@@ -35,6 +37,7 @@ pub use blob::Blob;
 pub use elf::Program;
 pub use error::Error;
 pub use image::{Image, Layer, Settings};
+pub use joined::{Joined, is_joined};
 pub use name::ImageName;
 pub use oci_spec::image::{Arch, ImageConfiguration};
 pub use tree::{Entry, EntryKind, Tree};

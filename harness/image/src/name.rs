@@ -72,7 +72,7 @@ fn split(name: &str) -> Result<(&str, &str), String> {
 fn check_registry(registry: &str) -> Result<(), String> {
     let (host, port) = registry.split_once(':').map_or((registry, None), |(host, port)| (host, Some(port)));
     if !(host.contains('.') || port.is_some() || host == "localhost") {
-        return Err(format!("{registry:?} is no registry (it has no dot)"));
+        return Err(format!("{registry:?} is not a registry (it has no dot)"));
     }
     let label = |label: &str| {
         !label.is_empty()

@@ -18,15 +18,7 @@ use crate::{Archive, Blob, EntryKind, Error, Image, ImageName, Tree};
 impl Archive {
     /// Reads what [`Archive::to_tar`] wrote, and checks all of it.
     pub fn from_tar(tar: &[u8]) -> Result<Self, Error> {
-        let mut reader = Reader { tree: Tree::from_tar(tar, "the tar itself")?, used: BTreeSet::new() };
-        let layout: OciLayout = reader.document(LAYOUT_FILE)?;
-        if layout.image_layout_version() != LAYOUT_VERSION {
-            let version = layout.image_layout_version();
-            return Err(Error::at(
-                LAYOUT_FILE,
-                format!("version {version:?}, where {LAYOUT_VERSION} was expected"),
-            ));
-        }
+        let mut reader = Reader::open(tar)?;
         let images = reader.images()?;
         reader.compare_tables(&images)?;
         reader.refuse_strays()?;
@@ -34,25 +26,37 @@ impl Archive {
     }
 }
 
-struct Reader {
+/// An OCI layout that is being read, here and in `joined.rs`.
+pub(crate) struct Reader {
     tree: Tree,
     /// Files that something refers to.
     used: BTreeSet<String>,
 }
 
 impl Reader {
+    /// Opens a tar that is an OCI layout.
+    pub(crate) fn open(tar: &[u8]) -> Result<Self, Error> {
+        let mut reader = Self { tree: Tree::from_tar(tar, "the tar itself")?, used: BTreeSet::new() };
+        let layout: OciLayout = reader.document(LAYOUT_FILE)?;
+        let version = layout.image_layout_version();
+        if version == LAYOUT_VERSION {
+            return Ok(reader);
+        }
+        Err(Error::at(LAYOUT_FILE, format!("version {version:?}, where {LAYOUT_VERSION} was expected")))
+    }
+
     fn file(&mut self, path: &str) -> Result<Vec<u8>, Error> {
         let content = self.tree.file(path).ok_or_else(|| Error::at(path, "is missing"))?.to_vec();
         self.used.insert(path.to_owned());
         Ok(content)
     }
 
-    fn document<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Error> {
+    pub(crate) fn document<T: DeserializeOwned>(&mut self, path: &str) -> Result<T, Error> {
         parse(path, &self.file(path)?)
     }
 
     /// The blob behind a descriptor, when it is what the descriptor promises.
-    fn blob(&mut self, descriptor: &Descriptor, expected: &MediaType) -> Result<Blob, Error> {
+    pub(crate) fn blob(&mut self, descriptor: &Descriptor, expected: &MediaType) -> Result<Blob, Error> {
         let digest = descriptor.digest().to_string();
         let hex =
             descriptor.as_digest_sha256().ok_or_else(|| Error::at(&digest, "is not a SHA-256 digest"))?;
@@ -90,6 +94,18 @@ impl Reader {
         Ok(images)
     }
 
+    /// The image behind a descriptor that names its platform.
+    pub(crate) fn platform_image(
+        &mut self,
+        name: ImageName,
+        descriptor: &Descriptor,
+    ) -> Result<Image, Error> {
+        let manifest = self.blob(descriptor, &MediaType::ImageManifest)?;
+        let image = self.image(name, manifest)?;
+        check_platform(descriptor, &image)?;
+        Ok(image)
+    }
+
     fn image(&mut self, name: ImageName, manifest: Blob) -> Result<Image, Error> {
         let place = manifest.path();
         let parsed: ImageManifest = parse(&place, manifest.bytes())?;
@@ -120,7 +136,7 @@ impl Reader {
         Ok(())
     }
 
-    fn refuse_strays(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_strays(&self) -> Result<(), Error> {
         for (path, entry) in self.tree.iter() {
             if entry.kind != EntryKind::Directory && !self.used.contains(path) {
                 return Err(Error::at(path, "nothing in the archive refers to it"));
@@ -130,12 +146,12 @@ impl Reader {
     }
 }
 
-fn parse<T: DeserializeOwned>(path: &str, content: &[u8]) -> Result<T, Error> {
+pub(crate) fn parse<T: DeserializeOwned>(path: &str, content: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(content).map_err(|error| Error::at(path, format!("can't be understood: {error}")))
 }
 
 /// The full name of a descriptor; its tag has to agree with the other annotation.
-fn name_of(descriptor: &Descriptor) -> Result<ImageName, Error> {
+pub(crate) fn name_of(descriptor: &Descriptor) -> Result<ImageName, Error> {
     let place = || format!("{INDEX_FILE}, {}", descriptor.digest());
     let annotation = |key: &str| {
         let value = descriptor.annotations().as_ref().and_then(|annotations| annotations.get(key));

@@ -79,7 +79,7 @@ impl Tree {
             }
         }
         if self.0.insert(path.to_owned(), entry).is_some() {
-            return Err(Error::content(format!("path {path:?} is there twice")));
+            return Err(Error::content(format!("path {path:?} is listed twice")));
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ fn what_can_not_become_an_image_is_refused_with_the_reason() {
     let program = folder.path().join("program");
     assert!(said(&write(folder.path(), &[])).starts_with("oci-archive: program: No such file"));
     std::fs::write(&program, elf(3)).unwrap();
-    assert!(said(&write(folder.path(), &[])).contains("asks for the loader /lib/ld.so"));
+    assert!(said(&write(folder.path(), &[])).contains("needs the loader /lib/ld.so"));
     std::fs::write(&program, elf(1)).unwrap();
     assert!(said(&write(folder.path(), &["--repository", "agnhost-rs"])).contains("the registry is missing"));
     assert!(

@@ -42,7 +42,7 @@ impl FromStr for ClauseId {
             Ok(Self(text.to_owned()))
         } else {
             Err(format!(
-                "`{text}` cannot name a clause: write words of small letters, digits and dashes, joined by dots"
+                "`{text}` is not a valid clause id: use words of lowercase letters, digits and dashes, separated by dots"
             ))
         }
     }
@@ -105,7 +105,7 @@ pub enum Need {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Clause {
-    /// Its name for ever.
+    /// Its permanent name.
     pub id: ClauseId,
     /// How strong it is.
     pub level: Level,
@@ -115,10 +115,10 @@ pub struct Clause {
     pub source: Source,
     /// How it is tested, in a sentence or two.
     pub tested: String,
-    /// Where upstream is known to do otherwise: what it does. Such behaviour comes out as `diverges`.
+    /// The known deviation of upstream, if there is one: what it does instead. Such behavior comes out as `diverges`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
-    /// The first minor version of a kubelet that is known to do so: an older one has no such excuse.
+    /// The first minor version of the kubelet with this deviation: in an older version it is a violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual_since: Option<String>,
     /// The first version of a kubelet that no longer does so, since the fix is in it. One entry for each minor version that
@@ -128,7 +128,7 @@ pub struct Clause {
     /// Where upstream discusses it: the address of an issue, or of the document that says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual_issue: Option<String>,
-    /// The first minor version of Kubernetes that it holds for, such as `"1.20"`.
+    /// The first minor version of Kubernetes to which it applies, such as `"1.20"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// The last minor version that it holds for.
@@ -140,10 +140,11 @@ pub struct Clause {
     /// What else its bounds allow, and how much it takes to say something, by name; see [`Tolerance`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tolerances: BTreeMap<String, Tolerance>,
-    /// Where it stands between what is sent and what users notice: what is violated at an earlier stage may explain it.
+    /// Its place on the path from the spec to the user's traffic: a violation at an earlier stage may explain one at
+    /// this stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<Stage>,
-    /// What must have been seen of it before it holds; see [`crate::facets`].
+    /// The facets that must be observed before it holds; see [`crate::facets`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facets: Needed,
     /// What it needs beyond a plain cluster.
@@ -155,7 +156,7 @@ pub struct Clause {
     /// Why no case arranges it: a clause that a case names in `judges` says nothing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_case: Option<String>,
-    /// Why it notices no planted defect: a clause that notices one says nothing here.
+    /// Why it detects no planted defect; absent if it detects one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_defect: Option<String>,
     /// Why no defect of a real kubelet breaks it: a clause that one breaks says nothing here.
@@ -204,7 +205,7 @@ impl Clause {
         of.saturating_mul(i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX))
     }
 
-    /// One of so many equal parts of a whole as a tolerance says.
+    /// One of several equal parts; a tolerance sets their number.
     #[must_use]
     pub fn tolerance_part(&self, of: i64, name: &str) -> i64 {
         of / i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX).max(1)
@@ -230,7 +231,7 @@ impl Clause {
         }
     }
 
-    /// Whether it is promised for a minor version such as `1.36`.
+    /// Whether it applies to a minor version such as `1.36`.
     #[must_use]
     pub fn holds_for(&self, version: &str) -> bool {
         let Some(version) = minor(version.trim_start_matches('v')) else { return true };
@@ -238,22 +239,23 @@ impl Clause {
             && self.until.as_deref().and_then(minor).is_none_or(|until| version <= until)
     }
 
-    /// What upstream is known to do instead, with the kubelets that do.
+    /// The known deviation of upstream, with the affected kubelets.
     #[must_use]
     pub fn known(&self) -> Option<String> {
         let actual = self.actual.as_deref()?;
         let until = match self.actual_until.as_slice() {
             [] => String::new(),
-            fixed => format!(" until it was mended in {}", fixed.join(", ")),
+            fixed => format!(" until the fix in {}", fixed.join(", ")),
         };
         Some(match &self.actual_since {
-            Some(since) => format!("kubelets from {since} on{until}, {actual}"),
+            Some(since) if until.is_empty() => format!("in kubelets from {since} on: {actual}"),
+            Some(since) => format!("in kubelets from {since}{until}: {actual}"),
             None if until.is_empty() => actual.to_owned(),
-            None => format!("kubelets{until}, {actual}"),
+            None => format!("in kubelets{until}: {actual}"),
         })
     }
 
-    /// Whether a kubelet of this version is known to do otherwise, as `actual` says.
+    /// Whether a kubelet of this version is known to have the deviation in `actual`.
     #[must_use]
     pub fn excuses(&self, version: &str) -> bool {
         let version = version.trim_start_matches('v');
@@ -304,7 +306,8 @@ pub struct Slack {
     pub because: String,
 }
 
-/// What a clause allows beside its slack, or how many of something it takes: one of `by` and `times`.
+/// A tolerance of a clause in addition to its slack, or a number of observations that it needs: one of `by` and
+/// `times`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -315,7 +318,7 @@ pub struct Tolerance {
     /// How many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<usize>,
-    /// Why so much, or so many.
+    /// The reason for the value.
     pub because: String,
 }
 
@@ -340,7 +343,8 @@ impl Catalogue {
     ///
     /// # Errors
     ///
-    /// If the text is no list of clauses, or a clause has a name that is taken, or lacks what its level asks for.
+    /// If the text is not a list of clauses, or a clause has a duplicate name, or lacks something that its level
+    /// requires.
     pub fn add_chapter(&mut self, source: &str, text: &str) -> Result<(), Box<Problem>> {
         let chapter: Vec<Clause> = document::read(source, "list of clauses", text)?;
         for (at, clause) in chapter.into_iter().enumerate() {
@@ -349,27 +353,28 @@ impl Catalogue {
                 Err(Box::new(document::misfit(source, text, &pin(&why, &path))))
             };
             if self.index.contains_key(&clause.id) {
-                return refuse(format!("the clause `{}` is there already", clause.id), "id");
+                return refuse(format!("the clause `{}` already exists", clause.id), "id");
             }
             let unclear = |one: &Tolerance| one.by.is_some() == one.times.is_some();
             if let Some((name, _)) = clause.tolerances.iter().find(|(_, one)| unclear(one)) {
                 return refuse(format!("write one of `by` and `times` for `{name}`"), "tolerances");
             }
             if let Some(field) = clause.actual_field_without_actual() {
-                return refuse(format!("`{field}` says more of `actual`, which is missing"), field);
+                return refuse(format!("`{field}` needs `actual`, which is missing"), field);
             }
             if let Some(why) = facets::problem(&clause.facets) {
                 return refuse(why, "facets");
             }
             if (clause.level == Level::Advice) != clause.untestable.is_some() {
-                let why = "advice, and nothing else, says in `untestable` why it has no judge".to_owned();
+                let why = "`untestable`, which explains why there is no judge, is for advice only".to_owned();
                 return refuse(why, "level");
             }
             if clause.untestable.is_some()
                 && (clause.without_case.is_some() || clause.without_defect.is_some())
             {
-                let why = "what has no judge needs neither a case nor a defect: `untestable` says it all"
-                    .to_owned();
+                let why =
+                    "a clause without a judge needs neither a case nor a defect: `untestable` is enough"
+                        .to_owned();
                 return refuse(why, "untestable");
             }
             self.index.insert(clause.id.clone(), self.clauses.len());

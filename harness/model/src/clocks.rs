@@ -1,8 +1,8 @@
 //! Whose clock a time is of, and what that allows to be said.
 //!
 //! Three clocks meet in a history: the harness's, each node's, and the wall clock in the timestamps of objects, which
-//! knows whole seconds only. Two stamps of one clock compare by value. Stamps of two clocks compare after both were
-//! brought to the harness's clock, and only as far as the round trips allow: otherwise they are too close to call.
+//! knows whole seconds only. Two stamps of one clock compare by value. Stamps of two clocks are converted to the
+//! harness's clock and compared within the accuracy of the round trips: beyond that, they are too close to call.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::stamp::Interval;
 
 pub use crate::stamp::{Clock, Stamp};
 
-/// How two instants lie.
+/// The order of two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The first is earlier for sure.
@@ -22,7 +22,7 @@ pub enum Order {
     TooClose,
 }
 
-/// What is known of the clocks of a history.
+/// The known offsets of the clocks of a history.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
     mono: BTreeMap<String, Interval>,
@@ -42,8 +42,9 @@ impl Clocks {
         clocks
     }
 
-    /// Each reading says: harness = node + offset, with the offset in an interval as wide as the round trip. All of
-    /// them hold, so they are intersected; where clocks drifted so far apart that nothing is left, the hull remains.
+    /// Each reading says: harness = node + offset, with the offset in an interval as wide as the round trip. All
+    /// readings apply, so they are intersected; if clocks drifted so far that the intersection is empty, the hull is
+    /// used.
     fn learn(&mut self, reading: &Reading) {
         let narrow = |known: &mut BTreeMap<String, Interval>, clock: i64| {
             let new = Interval::new(reading.sent_us - clock, reading.received_us - clock);
@@ -55,7 +56,7 @@ impl Clocks {
         narrow(&mut self.wall, reading.wall_us);
     }
 
-    /// A stamp on the harness's clock, if the offset of its own is known.
+    /// A stamp on the harness's clock, if the offset of its own clock is known.
     #[must_use]
     pub fn on_harness(&self, stamp: &Stamp) -> Option<Interval> {
         match &stamp.clock {
@@ -65,7 +66,7 @@ impl Clocks {
         }
     }
 
-    /// How two stamps lie.
+    /// The order of two stamps.
     #[must_use]
     pub fn order(&self, a: &Stamp, b: &Stamp) -> Order {
         match self.between(a, b) {
@@ -75,7 +76,7 @@ impl Clocks {
         }
     }
 
-    /// The time from `a` to `b`, as an interval; none if a clock's offset is unknown.
+    /// The time from `a` to `b`, as an interval; `None` if a clock's offset is unknown.
     #[must_use]
     pub fn between(&self, a: &Stamp, b: &Stamp) -> Option<Interval> {
         if a.clock == b.clock {

@@ -1,17 +1,18 @@
 //! How long a change takes from the harness to the API server and back by the watch: the way that every status takes too.
 //!
-//! The harness changes an object of its own in regular turns and waits for each change to come back. What the API server,
-//! its store or the watch is late with then, it is late with for everybody, and no clause about a kubelet is to blame.
+//! The harness changes one of its own objects at regular intervals and waits for each change on its watch. If the API
+//! server, its storage or the watch is late, it is late for all clients, and this is not the kubelet's fault.
 
 use std::collections::BTreeMap;
 
 use crate::history::{Listener, Noise};
 use crate::stamp::Clock;
 
-/// A change that takes longer than this to come back is noise, in microseconds: on an idle cluster it takes a tenth of it.
+/// A change that takes longer than this to arrive is noise, in microseconds: on an idle cluster it takes a tenth of
+/// this time.
 pub const TOLERANCE_US: i64 = 250_000;
 
-/// The changes that have yet to come back, by their number, each with when it was sent.
+/// The changes that have not arrived yet, by number, with the time at which each was sent.
 #[derive(Clone, Debug, Default)]
 pub struct Echoes(BTreeMap<u64, i64>);
 
@@ -26,7 +27,7 @@ impl Echoes {
         self.0.remove(&number);
     }
 
-    /// The watch showed a change, and with it all that went before. Tells if it was late.
+    /// The watch showed a change, and therefore all earlier ones. Tells if it was late.
     pub fn heard(&mut self, number: u64, us: i64) -> Option<Noise> {
         let later = self.0.split_off(&(number + 1));
         let back = std::mem::replace(&mut self.0, later);
@@ -34,7 +35,7 @@ impl Echoes {
         late(sent_us, us)
     }
 
-    /// Changes that are late and have not come back.
+    /// Changes that are late and have not arrived.
     #[must_use]
     pub fn overdue(&self, us: i64) -> Option<Noise> {
         late(self.0.values().copied().min()?, us)

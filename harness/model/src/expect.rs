@@ -1,8 +1,8 @@
-//! Whether a case's own expectations came true.
+//! Whether a case's own expectations were met.
 //!
-//! The vocabulary is that of [`Expectation`]; it is closed. Each expectation is judged on every pod apart, or on the one
-//! that it names: what occurred in one pod is never compared with what occurred in another. That something did *not* occur can only be said of a time without gaps, so a lost watch makes doubt
-//! of it. Nothing here knows of clauses.
+//! The vocabulary is [`Expectation`]; it is closed. Each expectation is judged on every pod separately, or on the pod
+//! that it names: events in one pod are never compared with those in another. The absence of an event is certain only
+//! in a period without gaps, so a lost watch makes it a doubt. Nothing here knows of clauses.
 
 mod narrow;
 mod occurrences;
@@ -19,14 +19,14 @@ use crate::verdict::{Doubt, Seen, Verdict};
 
 use occurrences::{Found, found};
 
-/// An expectation of a case, and what became of it.
+/// An expectation of a case, and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Expected {
     /// The expectation in words.
     pub what: String,
-    /// What became of it.
+    /// Its result.
     pub verdict: Verdict,
 }
 
@@ -55,7 +55,7 @@ fn judge_one(expectation: &Expectation, run: &Timeline<'_>) -> Expected {
     }
     let verdict = seen.verdict().map(|(verdict, _)| verdict).unwrap_or_else(|| Verdict::Inconclusive {
         doubt: Doubt::Unseen,
-        why: "what is expected could not be looked for: nothing of it was seen".to_owned(),
+        why: "the expectation could not be checked: nothing about it was recorded".to_owned(),
         events: Vec::new(),
     });
     Expected { what: expectation.in_words(), verdict }
@@ -79,7 +79,7 @@ impl View<'_, '_> {
         {
             let finding = match most {
                 0 => format!("{what} {}, first {}", times(count), self.when(&found)),
-                _ => format!("{what} {}, at most {most} were expected", times(count)),
+                _ => format!("{what} {}; at most {most} were expected", times(count)),
             };
             return seen.violated(finding, events);
         }
@@ -92,7 +92,7 @@ impl View<'_, '_> {
                 seen.doubt(doubt, format!("{what} {}, but {why}", times(count)), cited)
             }
             None if count < least => {
-                seen.violated(format!("{what} {}, at least {least} were expected", times(count)), events)
+                seen.violated(format!("{what} {}; at least {least} were expected", times(count)), events)
             }
             None => seen.fine(events),
         }
@@ -109,7 +109,7 @@ impl View<'_, '_> {
                 let why = format!("{} and {} are too close to call", earlier.in_words(), later.in_words());
                 seen.doubt(Doubt::TooClose, why, [*cause, *id]);
             } else if let Some((doubt, why, cited)) = self.silence_doubted(earlier, &first) {
-                seen.doubt(doubt, format!("no {} was seen first, but {why}", earlier.in_words()), cited);
+                seen.doubt(doubt, format!("no {} was recorded first, but {why}", earlier.in_words()), cited);
             } else {
                 let events = [Some(*id), first.certain.first().map(|(id, _)| *id)].into_iter().flatten();
                 let finding =
@@ -131,18 +131,18 @@ impl View<'_, '_> {
             let Some((next, stamp)) = next else {
                 let lasted = self.run.ended_us - self.run.heard(*id).at.hi;
                 if let Some((doubt, why, cited)) = self.silence_doubted(of, &follows) {
-                    seen.doubt(doubt, format!("no {} was seen then, but {why}", of.in_words()), cited);
+                    seen.doubt(doubt, format!("no {} was recorded then, but {why}", of.in_words()), cited);
                 } else if lasted <= span {
                     let why = format!("the case ended {} after {}", seconds(lasted), after.in_words());
                     seen.doubt(Doubt::TooShort, why, [*id]);
                 } else {
                     let last = self.ends().into_iter().last();
-                    let finding = format!("{quantity}: it never came in {}", seconds(lasted));
+                    let finding = format!("{quantity}: it did not occur within {}", seconds(lasted));
                     seen.violated(finding, [Some(*id), last].into_iter().flatten());
                 }
                 continue;
             };
-            let bound = Bound::at_most(span, "as the case expects");
+            let bound = Bound::at_most(span, "as the case expects it");
             match self.run.measure(quantity, &self.pod.node, (*id, at), (*next, stamp), bound) {
                 Some(measured) if measured.fit() == Fit::Missed => match self.silence_doubted(of, &follows) {
                     Some((doubt, why, cited)) => seen.doubt(doubt, why, cited),
@@ -154,14 +154,14 @@ impl View<'_, '_> {
         }
     }
 
-    /// From the first occurrence on nothing may end the state that it began.
+    /// After the first occurrence, nothing may end the state that it starts.
     fn always(&self, of: &Occurrence, seen: &mut Seen) {
         let begun = found(self.run, self.pod, of);
         let Some((first, at)) = begun.certain.first() else { return };
         let Some(ends) = occurrences::ends(self.run, self.pod, of) else {
             return seen.doubt(
                 Doubt::Ambiguous,
-                format!("{} is a moment and does not last", of.in_words()),
+                format!("{} is an event without a duration", of.in_words()),
                 [*first],
             );
         };
@@ -172,16 +172,14 @@ impl View<'_, '_> {
                     seen.violated(finding, [*first, *id]);
                 }
                 Order::TooClose => {
-                    let why = format!("the first {} and an end of it are too close to call", of.in_words());
+                    let why = format!("the first {} and its end are too close to call", of.in_words());
                     seen.doubt(Doubt::TooClose, why, [*first, *id]);
                 }
                 Order::After => {}
             }
         }
         match self.silence_doubted(of, &ends) {
-            Some((doubt, why, cited)) => {
-                seen.doubt(doubt, format!("it was not seen to end, but {why}"), cited)
-            }
+            Some((doubt, why, cited)) => seen.doubt(doubt, format!("no end was recorded, but {why}"), cited),
             None => seen.fine([Some(*first), self.ends().into_iter().last()].into_iter().flatten()),
         }
     }
@@ -190,7 +188,11 @@ impl View<'_, '_> {
     fn silence_doubted(&self, of: &Occurrence, found: &Found) -> Option<(Doubt, String, Vec<EventId>)> {
         if !occurrences::listened(self.pod, of) {
             let source = if of.is_witnessed() { "the target" } else { "the API server" };
-            return Some((Doubt::WitnessMissing, format!("{source} told nothing of this pod"), Vec::new()));
+            return Some((
+                Doubt::WitnessMissing,
+                format!("{source} reported nothing about this pod"),
+                Vec::new(),
+            ));
         }
         if let Some((id, gap)) = self.run.gaps.iter().find(|(_, gap)| of.may_hide_in(gap, self.pod)) {
             return Some((Doubt::Gap, format!("something may have been missed: {}", gap.why), vec![*id]));
@@ -202,22 +204,22 @@ impl View<'_, '_> {
             return Some((Doubt::StepFailed, why, vec![id]));
         }
         let unclear = found.unclear.first()?;
-        Some((Doubt::Ambiguous, "an answer can be read either way".to_owned(), vec![*unclear]))
+        Some((Doubt::Ambiguous, "an answer is ambiguous".to_owned(), vec![*unclear]))
     }
 
     /// The deed that tells that the case did not go its whole way, if so.
     fn cut_short(&self) -> Option<(EventId, String)> {
         self.run.history.events().find_map(|(id, event)| match &event.what {
             Happening::Deed(deed) => match &deed.did {
-                Did::Failed { what, .. } => Some((id, format!("a step could not be done: {what}"))),
-                Did::Over { why } if why != "done" => Some((id, format!("the case was cut short: {why}"))),
+                Did::Failed { what, .. } => Some((id, format!("a step failed: {what}"))),
+                Did::Over { why } if why != "done" => Some((id, format!("the case ended early: {why}"))),
                 _ => None,
             },
             _ => None,
         })
     }
 
-    /// The first and the last that was seen of the pod: what a silence lies between.
+    /// The first and the last event of the pod: the limits of a silence.
     fn ends(&self) -> Vec<EventId> {
         let lines = self.pod.containers.iter().flat_map(|container| &container.attempts);
         let lines = lines.flat_map(|attempt| attempt.lines.iter().map(|line| line.id));
@@ -283,7 +285,7 @@ impl Occurrence {
             Self::FailureOf(at) => format!("a failure of {at}"),
             Self::Restart => "a restart".to_owned(),
             Self::Started => "a container being started".to_owned(),
-            Self::Ended => "a container having ended".to_owned(),
+            Self::Ended => "a container having terminated".to_owned(),
             Self::Ready => "the pod becoming ready".to_owned(),
             Self::Unready => "the pod becoming unready".to_owned(),
             Self::Signal(signal) => format!("the signal {signal}"),

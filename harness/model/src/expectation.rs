@@ -1,8 +1,8 @@
 //! Expectations: the closed vocabulary of a reproduction that no clause covers yet.
 //!
-//! Each is judged on every pod of its case apart, over all its containers and over the whole case: one that speaks of one
-//! pod, container or attempt, or of the time since a step, says so with `only`. There are no expressions and there will
-//! be none: who needs more writes a clause and a judge.
+//! Each is judged on every pod of its case separately, over all its containers and the whole case; `only` limits it to
+//! a pod, container or attempt, or to the time since a step. There are no expressions and there will be none: if you
+//! need more, write a clause and a judge.
 
 use probity_script::{Endpoint, Span};
 use serde::{Deserialize, Serialize};
@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 pub enum Expectation {
     /// It does not occur.
     Never(Occurrence),
-    /// It occurs so often in each pod.
+    /// It occurs this many times in each pod.
     Times {
         /// What.
         of: Occurrence,
-        /// At least so often.
+        /// The minimum number of times.
         #[serde(default)]
         least: u64,
-        /// At most so often.
+        /// The maximum number of times.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most: Option<u64>,
     },
@@ -33,14 +33,14 @@ pub enum Expectation {
         /// What comes then.
         later: Occurrence,
     },
-    /// Each `after` is followed by an `of` within `span`: by the next one, which must be a change of its own. Two `after`
-    /// may be followed by the same `of`; what became so before, or in the same revision, does not count.
+    /// The next `of` after each `after` comes within `span`, and must be a separate change. Two `after` may share the
+    /// same `of`; a state that existed before, or came in the same revision, does not count.
     Within {
         /// What follows.
         of: Occurrence,
         /// What it follows.
         after: Occurrence,
-        /// At most so much later.
+        /// The maximum time between them.
         span: Span,
     },
     /// From its first occurrence on it stays so: `ready` without an `unready`.
@@ -54,9 +54,9 @@ pub enum Expectation {
 pub enum Occurrence {
     /// A probe arrives at this endpoint.
     ProbeOf(Endpoint),
-    /// A probe of this endpoint is answered with what a kubelet takes for success.
+    /// A probe of this endpoint is answered with a success, as a kubelet counts it.
     SuccessOf(Endpoint),
-    /// A probe of this endpoint is answered with what a kubelet takes for failure.
+    /// A probe of this endpoint is answered with a failure, as a kubelet counts it.
     FailureOf(Endpoint),
     /// A container is restarted: its restart count grows.
     Restart,
@@ -66,7 +66,7 @@ pub enum Occurrence {
     Ended,
     /// The pod becomes ready; with `only: { container: … }` that container does.
     Ready,
-    /// The pod, having been ready, is no longer; with `only: { container: … }` that container is.
+    /// The pod was ready and no longer is; with `only: { container: … }`, that container.
     Unready,
     /// A container sees this signal.
     Signal(String),
@@ -81,11 +81,11 @@ pub enum Occurrence {
     },
     /// The pod reaches this phase.
     Phase(String),
-    /// Only those that a pod, a container or an attempt had, or that came after a step.
+    /// Only the occurrences of a pod, a container or an attempt, or those after a step.
     Only(Box<Only>),
 }
 
-/// An occurrence, of which only some count.
+/// A limited set of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -141,32 +141,32 @@ pub enum DoneBy {
 }
 
 impl Expectation {
-    /// Checks that it can be told whether it is so.
+    /// Checks that it can be decided.
     ///
     /// # Errors
     ///
-    /// If it asks that a mere moment lasts, or for a number that can't be.
+    /// If it requires a duration of an event without one, or an impossible number.
     pub fn check(&self) -> Result<(), String> {
         self.occurrences().try_for_each(Occurrence::check)?;
         match self {
             Self::Always(of) if !of.lasts() => {
-                let why = "`always` is for what lasts: ready, unready, phase, success-of or failure-of";
-                Err(format!("{why}; this is a moment, for which there are `never` and `times`"))
+                let why = "`always` needs a state: ready, unready, phase, success-of or failure-of";
+                Err(format!("{why}; this is an event, for which you can use `never` and `times`"))
             }
             Self::Before { earlier: one, later: other } | Self::Within { of: one, after: other, .. }
                 if one.pod().zip(other.pod()).is_some_and(|(one, other)| one != other) =>
             {
-                Err("what occurs in one pod cannot be compared with what occurs in another".to_owned())
+                Err("events in different pods cannot be compared".to_owned())
             }
             Self::Times { least, most: Some(most), .. } if least > most => {
-                Err(format!("at least {least} and at most {most} cannot be at once"))
+                Err(format!("at least {least} and at most {most} contradict each other"))
             }
             Self::Times { least: 0, most: None, .. } => Err("`times` needs `least` or `most`".to_owned()),
             _ => Ok(()),
         }
     }
 
-    /// What it speaks of.
+    /// Its subject.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let (first, second) = match self {
             Self::Never(of) | Self::Always(of) | Self::Times { of, .. } => (of, None),
@@ -196,7 +196,7 @@ impl Occurrence {
         if let Self::Only(only) = self { &only.what } else { self }
     }
 
-    /// Checks that what limits it can be told of it.
+    /// Checks that its limits apply to its subject.
     fn check(&self) -> Result<(), String> {
         let Self::Only(only) = self else { return Ok(()) };
         let Only { what, pod, container, attempt, since } = only.as_ref();
@@ -205,7 +205,7 @@ impl Occurrence {
         }
         let of_pod = match what {
             Self::Only(_) => {
-                return Err("`only` cannot stand in another `only`: write both limits in one".to_owned());
+                return Err("`only` must not be nested: write both limits in one `only`".to_owned());
             }
             Self::Phase(_) => container.is_some() || attempt.is_some(),
             Self::Event(_) | Self::EventSaying { .. } => attempt.is_some(),
@@ -213,14 +213,13 @@ impl Occurrence {
             _ => false,
         };
         if of_pod {
-            return Err("a phase is one of the pod, an event has no attempt, and the pod's readiness has none either: \
-                        leave `attempt` out, or say which `container` is meant"
+            return Err("a phase, an event and the pod's readiness have no attempt: omit `attempt`, or name the `container`"
                 .to_owned());
         }
         Ok(())
     }
 
-    /// Whether it begins a state, which something else ends.
+    /// Whether it starts a state, which another event ends.
     #[must_use]
     pub fn lasts(&self) -> bool {
         match self {

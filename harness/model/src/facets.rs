@@ -1,8 +1,8 @@
-//! Facets: what a clause must have been seen in before it holds.
+//! Facets: the values for which a clause must be observed before it holds.
 //!
-//! A sentence such as "any code from 200 to 399 is a success" speaks of a list, and one code that was treated well says
-//! little of the others. A clause lists what it needs, dimension by dimension, and a run in which a value was never seen
-//! leaves the clause open.
+//! A sentence such as "any code from 200 to 399 is a success" is about a list, and one correct code says little about
+//! the others. A clause lists the values that it needs in each dimension; if a run never observed one of them, the
+//! clause is undecided.
 //!
 //! Most facets follow from the cited events: a probe tells its mechanism, its kind, its container and its life, an answer
 //! its status. The others a judge names itself; see [`Seen::facet`](crate::verdict::Seen::facet).
@@ -24,7 +24,7 @@ pub const DERIVED: &[(&str, &[&str])] = &[
     ("grpc", &[]),
 ];
 
-/// What a clause needs: for each dimension its values.
+/// What a clause needs: the values of each dimension.
 pub type Needed = BTreeMap<String, Vec<String>>;
 
 /// One value of one dimension, such as `status 204`.
@@ -50,7 +50,7 @@ impl fmt::Display for Facet {
     }
 }
 
-/// What was seen of a facet.
+/// What happened of a facet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -59,13 +59,13 @@ pub enum Sight {
     Unseen,
     /// The promise was kept in it.
     Kept,
-    /// Upstream's catalogued behaviour was seen in it.
+    /// Upstream's catalogued behavior was seen in it.
     Diverged,
     /// The promise was broken in it.
     Broken,
 }
 
-/// A facet and what was seen of it.
+/// A facet and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FacetSeen {
@@ -73,12 +73,12 @@ pub struct FacetSeen {
     pub of: String,
     /// The value.
     pub value: String,
-    /// What was seen.
+    /// What happened.
     pub seen: Sight,
 }
 
 impl FacetSeen {
-    /// What was seen of a facet.
+    /// What happened of a facet.
     #[must_use]
     pub fn new(facet: Facet, seen: Sight) -> Self {
         Self { of: facet.of, value: facet.value, seen }
@@ -90,7 +90,7 @@ pub fn all(needed: &Needed) -> impl Iterator<Item = Facet> {
     needed.iter().flat_map(|(of, values)| values.iter().map(move |value| Facet::new(of, value)))
 }
 
-/// Why a list of needed facets cannot be met, if so: a derived dimension has no such value.
+/// Why a list of facets cannot be met, if it cannot: a derived dimension does not have the value.
 #[must_use]
 pub fn problem(needed: &Needed) -> Option<String> {
     needed.iter().find_map(|(of, values)| {
@@ -100,7 +100,7 @@ pub fn problem(needed: &Needed) -> Option<String> {
     })
 }
 
-/// What several histories saw, joined: the worst of each facet. Facets that nobody saw are listed as unseen.
+/// What several histories saw, joined: the worst of each facet. Facets that were not observed are listed as unseen.
 #[must_use]
 pub fn joined<'s>(needed: &Needed, seen: impl IntoIterator<Item = &'s FacetSeen>) -> Vec<FacetSeen> {
     let mut worst: BTreeMap<(&str, &str), Sight> = BTreeMap::new();
@@ -117,7 +117,7 @@ pub fn joined<'s>(needed: &Needed, seen: impl IntoIterator<Item = &'s FacetSeen>
         .collect()
 }
 
-/// The facets that nobody saw, in words; none if all were seen.
+/// The facets that were not observed, in words; `None` if all were observed.
 #[must_use]
 pub fn missing(table: &[FacetSeen]) -> Option<String> {
     let unseen: Vec<_> = table.iter().filter(|one| one.seen == Sight::Unseen).cloned().collect();

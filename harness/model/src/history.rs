@@ -1,8 +1,8 @@
-//! The history: all that happened in one case, in the order in which the harness learned of it.
+//! The history: everything that happened in one case, in the order in which the harness received it.
 //!
-//! It has three sources: *deeds* (what the harness did), *sightings* (what the API server showed, every revision),
-//! and *witness* lines (what the target saw). Beside them stand *gaps* (what may have been missed), *noise* (who was
-//! held up when) and clock *readings*. On disk it is one JSON object a line, the header first. A history is only
+//! It has three sources: *deeds* (what the harness did), *sightings* (what the API server showed, every revision), and
+//! *witness* lines (what the target saw). It also contains *gaps* (what may have been missed), *noise* (what was
+//! stalled, and when) and clock *readings*. On disk it is one JSON object a line, the header first. A history is only
 //! ever added to; an event's id is its position.
 
 mod deed;
@@ -75,7 +75,7 @@ pub struct NodeFacts {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
-    /// When the harness learned of it, in microseconds since the run's zero on its own monotonic clock.
+    /// When the harness received it, in microseconds since the run's zero on its own monotonic clock.
     pub us: i64,
     /// What it is.
     #[cfg_attr(feature = "schema", schemars(flatten))]
@@ -95,7 +95,7 @@ pub enum Happening {
     Witness(Heard),
     /// Something may have been missed.
     Gap(Gap),
-    /// Someone was held up.
+    /// Something was stalled.
     Noise(Noise),
     /// A clock was read.
     Reading(Reading),
@@ -112,9 +112,9 @@ pub struct Heard {
     pub uid: String,
     /// The container.
     pub container: String,
-    /// The node, by which clocks are told apart.
+    /// The node, which identifies the clock.
     pub node: String,
-    /// Which way it came.
+    /// The path on which it arrived.
     pub by: Way,
     /// When the recorder received it, on its node's monotonic clock; absent for other ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ pub struct Heard {
     pub entry: Entry,
 }
 
-/// The way that a witness line came.
+/// The path on which a witness line arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -138,7 +138,7 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
-    /// What was not heard of.
+    /// The source from which events may be missing.
     pub of: Source,
     /// Since when, on the harness's clock.
     pub from_us: i64,
@@ -166,7 +166,7 @@ pub enum Source {
     },
 }
 
-/// Someone was held up, so what took long meanwhile may not be the kubelet's doing.
+/// Something was stalled, so lateness at that time may not be the kubelet's fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
@@ -189,20 +189,20 @@ pub enum Listener {
     Harness,
     /// A target's ticker.
     Target,
-    /// The metronome: plain probes of an idle pod came late on this node. That is the kubelet's own lateness, and no excuse
-    /// of its own: see [`Listener::is_excuse`].
+    /// The metronome: plain probes of an idle pod arrived late on this node. This is the kubelet's own lateness and
+    /// does not excuse it: see [`Listener::is_excuse`].
     Metronome,
     /// The node: all its processors were busy, by the kernel's own count.
     Node,
-    /// The node: its processors were busy, and many tasks were waiting for each.
+    /// The node: its processors were busy, and many tasks waited for each.
     Overload,
-    /// The way to the watch: what the harness itself wrote to the API server came back late.
+    /// The path to the watch: the harness's own writes to the API server arrived late.
     Echo,
 }
 
 impl Listener {
-    /// Whether what it notices is out of the kubelet's hands, so that it may excuse what comes late. What only the accused
-    /// was late with is a finding.
+    /// Whether the kubelet cannot cause what it measures, so that it can excuse lateness. Lateness of the kubelet alone
+    /// is a finding.
     #[must_use]
     pub fn is_excuse(self) -> bool {
         self != Self::Metronome
@@ -214,20 +214,20 @@ impl Listener {
         matches!(self, Self::Node | Self::Overload)
     }
 
-    /// Whether nobody on a node got a turn in time, so that lateness cannot be told from a fault.
+    /// Whether no process on a node was scheduled in time, so that lateness cannot be distinguished from a fault.
     #[must_use]
     pub fn is_overload(self) -> bool {
         matches!(self, Self::Target | Self::Overload)
     }
 
-    /// Whether a process was stalled that writes things down: what it wrote then may have happened earlier.
+    /// Whether a recording process was stalled: what it recorded then may have happened earlier.
     #[must_use]
     pub fn is_stall(self) -> bool {
         matches!(self, Self::Harness | Self::Target)
     }
 }
 
-/// A clock was read by a round trip: the reading lies between sending and receiving.
+/// A clock was read with a round trip: the reading lies between sending and receiving.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
@@ -251,20 +251,20 @@ pub struct History {
     events: Vec<Event>,
 }
 
-/// Why a text is no history.
+/// Why a text is not a history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The text is empty.
     #[error("the history is empty: its first line should be a header")]
     Empty,
     /// The first line is something else.
-    #[error("the first line is no header of a history ({SCHEMA}): {0}")]
+    #[error("the first line is not the header of a history ({SCHEMA}): {0}")]
     Header(String),
     /// The format is newer.
     #[error("the history has version {0} of the format; this program reads up to {VERSION}: use a newer one")]
     Version(u32),
-    /// A line is no event.
-    #[error("line {line} is no event of a history: {error}")]
+    /// A line is not an event.
+    #[error("line {line} is not an event of a history: {error}")]
     Line {
         /// The line's number, counted from 1.
         line: usize,
@@ -316,8 +316,8 @@ impl History {
     ///
     /// # Errors
     ///
-    /// If the text is no history of a version that is known here. A torn last line is what a killed run leaves
-    /// behind, and is left out.
+    /// If the text is not a history of a known version. An incomplete last line, which a killed run leaves behind, is
+    /// ignored.
     pub fn read(text: &str) -> Result<Self, HistoryError> {
         let mut lines = text.lines().enumerate().peekable();
         let (_, first) = lines.next().ok_or(HistoryError::Empty)?;
@@ -344,7 +344,7 @@ impl History {
     ///
     /// # Errors
     ///
-    /// Never for a history that was read or built here; JSON has no word for some values that Rust has.
+    /// Never for a history that was read or built here; JSON cannot express some Rust values.
     pub fn write(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string(&self.header)?;
         for event in &self.events {

@@ -1,7 +1,7 @@
-//! Judges: one pure function a clause, and what is done with all of them.
+//! Judges: one pure function for each clause, and the code that runs all of them.
 //!
-//! Every judge runs over every history. Which clauses a case was written for matters in one respect only: if such a
-//! clause was not exercised, that is said as inconclusive; if another was not, it is left out.
+//! Every judge runs over every history. The clauses that a case targets matter in one respect only: if one of them was
+//! not exercised, it is inconclusive; if another clause was not, it is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ use crate::verdict::{Doubt, Seen, Skip, Verdict};
 pub struct Judge {
     /// The clause.
     pub clause: &'static str,
-    /// The function: it walks over the timeline and tells what it saw. It gets the clause for its slack.
+    /// The function: it reads the timeline and reports what it observed. It gets the clause for its slack.
     pub judge: fn(&Timeline<'_>, &Clause, &mut Seen),
 }
 
@@ -44,15 +44,15 @@ pub struct Judgement {
     /// The conclusion.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What was measured on the way.
+    /// The measurements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measurements: Vec<Measurement>,
-    /// What was seen of each facet that the clause needs; those that were not seen are left out.
+    /// What happened of each facet that the clause needs; those that were not seen are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<FacetSeen>,
 }
 
-/// What a judge concluded, with all that follows from it.
+/// A judge's conclusion, with its consequences.
 type Concluded = Option<(Verdict, Vec<Measurement>, Vec<FacetSeen>)>;
 
 impl Registry {
@@ -82,7 +82,7 @@ impl Registry {
         for judge in judges {
             let id: ClauseId = judge.clause.parse()?;
             if registry.catalogue.get(&id).is_none() {
-                return Err(format!("a judge speaks of `{id}`, which no chapter has"));
+                return Err(format!("a judge names `{id}`, which no chapter has"));
             }
             if registry.judges.insert(judge.clause, judge).is_some() {
                 return Err(format!("`{id}` has two judges"));
@@ -91,7 +91,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Judges a history by every clause that speaks of it, in the order of the book.
+    /// Judges a history by every clause that applies to it, in the order of the book.
     #[must_use]
     pub fn judge(&self, history: &History) -> Vec<Judgement> {
         let timeline = Timeline::of(history);
@@ -125,7 +125,8 @@ impl Registry {
         }));
         let Ok(concluded) = attempt else {
             let why =
-                "the judge itself failed on this history: please report it, with the history".to_owned();
+                "the judge itself failed on this history: please report this bug and attach the history"
+                    .to_owned();
             let verdict = Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() };
             return judgement(verdict, nothing());
         };
@@ -153,8 +154,8 @@ impl Registry {
 fn unseen(timeline: &Timeline<'_>) -> Verdict {
     let failed = timeline.history.events().find_map(|(id, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
-            Did::Failed { what, why } => Some((id, format!("a step could not be done: {what}: {why}"))),
-            Did::Over { why } if why != "done" => Some((id, format!("the case was cut short: {why}"))),
+            Did::Failed { what, why } => Some((id, format!("a step failed: {what}: {why}"))),
+            Did::Over { why } if why != "done" => Some((id, format!("the case ended early: {why}"))),
             _ => None,
         },
         _ => None,
@@ -162,14 +163,14 @@ fn unseen(timeline: &Timeline<'_>) -> Verdict {
     match failed {
         Some((id, why)) => Verdict::Inconclusive { doubt: Doubt::StepFailed, why, events: vec![id] },
         None => {
-            let why =
-                "what the clause speaks of did not occur, though the case was written for it".to_owned();
+            let why = "the situation that the clause is about did not occur, although the case targets it"
+                .to_owned();
             Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }
         }
     }
 }
 
-/// The verdict that follows from what a judge saw, once gaps and excuses have had their say.
+/// The verdict that follows from a judge's observations, after gaps and excuses are applied.
 fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &FacetIndex) -> Concluded {
     seen.without_hidden(|events, accuses| hidden(events, accuses, timeline));
     let sights = seen.facets(|events| index.shown_by(events));
@@ -193,7 +194,7 @@ fn unless_lines_are_missing(verdict: Verdict, timeline: &Timeline<'_>) -> Verdic
         _ => false,
     };
     let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| probed(gap)) else { return verdict };
-    let why = format!("it held where it was seen, and {} ({})", what_was_missed(gap), gap.why);
+    let why = format!("it held wherever it was observed, but {} ({})", what_was_missed(gap), gap.why);
     let events = evidence.events().iter().copied().chain([*id]).collect();
     Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
 }
@@ -206,13 +207,13 @@ fn without_excuse(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) ->
         None => Verdict::Diverges { finding, evidence },
         Some(kubelet) => {
             let known = clause.known().unwrap_or_default();
-            let finding = format!("{finding}; {kubelet} has no such excuse: {known}");
+            let finding = format!("{finding}; the known deviation does not apply to {kubelet}: {known}");
             Verdict::Violated { finding, evidence }
         }
     }
 }
 
-/// The versions of the kubelets that ran the pods of these events; of all nodes where none can be told.
+/// The versions of the kubelets that ran the pods of these events; of all nodes if they cannot be determined.
 fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h str> {
     let header = &timeline.history.header;
     let node = |id: &EventId| match &timeline.history.get(*id)?.what {
@@ -227,9 +228,9 @@ fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h st
     if kubelets.iter().all(|kubelet| kubelet.is_empty()) { vec![&header.server] } else { kubelets }
 }
 
-/// A conclusion that spans a gap in what was heard is no conclusion, if what was missed could have refuted it. One event
-/// proves itself; only the time between several can hide something. And where the targets could not be heard any more when
-/// the case ended, silence accuses nobody.
+/// A conclusion across a gap in the record is not valid if a missed event could have refuted it. One event proves
+/// itself; only the time between several can hide something. If the targets were unreachable when the case ended,
+/// silence is not a violation.
 fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(EventId, String)> {
     let events: Vec<&Event> = cited.iter().filter_map(|id| timeline.history.get(*id)).collect();
     let (from, to) = (events.iter().map(|event| event.us).min()?, events.iter().map(|event| event.us).max()?);
@@ -239,7 +240,7 @@ fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(
         between || (accuses && deaf)
     };
     let (id, gap) = timeline.gaps.iter().find(|(_, gap)| hides(gap))?;
-    Some((*id, format!("{} meanwhile ({})", what_was_missed(gap), gap.why)))
+    Some((*id, format!("{} at the time ({})", what_was_missed(gap), gap.why)))
 }
 
 /// Whether what was missed is of the kind that the conclusion rests on. Pods and events are behind every conclusion, other
@@ -283,7 +284,7 @@ fn shows(event: &Event, pod: &str) -> bool {
 fn what_was_missed(gap: &Gap) -> String {
     match &gap.of {
         Source::Watch(kind) => format!("revisions of {kind} objects may have been missed"),
-        Source::Recorder => "the recorder was not heard".to_owned(),
-        Source::Witness { pod, container } => format!("lines of {pod}/{container} are missing"),
+        Source::Recorder => "the recorder sent nothing".to_owned(),
+        Source::Witness { pod, container } => format!("the record of {pod}/{container} is incomplete"),
     }
 }

@@ -1,4 +1,4 @@
-//! The judging core of the harness: what is promised, what happened, and what follows from it.
+//! The judging core of the harness: the clauses, the history, and the verdicts that follow.
 //!
 //! ```text
 //! Clause, History  ->  Timeline  ->  Judge  ->  Judgement

@@ -1,7 +1,8 @@
 //! Measurements: an interval against a bound.
 //!
-//! A scalar would be a lie: clocks differ, timestamps are cut to seconds, and a starved machine delays everyone. So a
-//! quantity is known as an interval. Inside its bound it is met, apart from it missed, and straddling it is undecided.
+//! A single number would be wrong: clocks differ, timestamps have whole seconds, and a busy machine delays everything.
+//! So a quantity is known as an interval. Inside its bound it is met, apart from it missed, and straddling it is
+//! undecided.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ pub fn whole_seconds(seconds: i64) -> i64 {
     seconds.saturating_mul(SECOND)
 }
 
-/// What a quantity may be.
+/// The allowed range of a quantity.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bound {
@@ -60,7 +61,7 @@ impl Bound {
     }
 }
 
-/// What a quantity is counted in.
+/// The unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -71,7 +72,7 @@ pub enum Unit {
     Count,
 }
 
-/// How a measured interval lies to its bound.
+/// How a measured interval compares with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -85,7 +86,7 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// The worse of two: one miss is enough, and one doubt outweighs what is met.
+    /// The worse of two: one miss is enough, and a doubt outweighs a met bound.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         match (self, other) {
@@ -96,13 +97,13 @@ impl Fit {
     }
 }
 
-/// How much earlier the ends of a measured time may have happened, since those were stalled who wrote them down.
+/// How much earlier the ends of a measured time may have happened, because the recording processes were stalled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blur {
-    /// The beginning: the time may be so much longer.
+    /// The start: the time may be this much longer.
     pub from: i64,
-    /// The end: the time may be so much shorter.
+    /// The end: the time may be this much shorter.
     pub to: i64,
     /// The beginning as the kubelet knows it, whose node was saturated: to the kubelet the time may be so much longer, which
     /// matters to lower bounds only.
@@ -115,26 +116,27 @@ fn is_no_time(time: &i64) -> bool {
 }
 
 impl Blur {
-    /// Whether nobody was stalled.
+    /// Whether nothing was stalled.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A quantity as it was observed, with all that is needed to judge it again.
+/// An observed quantity, with everything that is needed to judge it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measurement {
     /// What was measured, in words.
     pub quantity: String,
-    /// What it is counted in.
+    /// Its unit.
     pub unit: Unit,
     /// What it was.
     pub observed: Interval,
-    /// What it may be.
+    /// Its bound.
     pub bound: Bound,
-    /// How long the node, the harness or the way to the watch was held up meanwhile: lateness that may not be the kubelet's.
+    /// How long the node, the harness or the path to the watch was stalled at the time: lateness that may not be the
+    /// kubelet's.
     pub noise: i64,
     /// How much earlier its ends may have happened than they were written down.
     #[serde(default, skip_serializing_if = "Blur::is_none")]
@@ -152,8 +154,8 @@ impl Measurement {
         Self { quantity: quantity.into(), unit: Unit::Count, observed, bound, noise, blur, events }
     }
 
-    /// How it lies to its bound. Noise meanwhile delays and never hastens, so it may excuse what is beyond an upper bound, as
-    /// far as it lasted, and never what is below a lower one. A blurred end widens the interval.
+    /// How it compares with its bound. Noise only delays, so it can excuse a value above an upper bound, by at most its
+    /// duration, but never one below a lower bound. A blurred end widens the interval.
     #[must_use]
     pub fn fit(&self) -> Fit {
         let Interval { lo, hi } = self.observed;
@@ -162,7 +164,8 @@ impl Measurement {
         self.fit_of(Interval { lo, hi: latest }, hi.saturating_add(from.max(begun)))
     }
 
-    /// Whether it would be met but for its blurred ends: such a measurement says nothing, neither for nor against.
+    /// Whether only its blurred ends prevent it from being met: such a measurement counts neither for nor against the
+    /// clause.
     #[must_use]
     pub fn is_blurred(&self) -> bool {
         self.fit() == Fit::Undecided && self.fit_of(self.observed, self.observed.hi) == Fit::Met
@@ -191,7 +194,7 @@ impl Measurement {
         lower.worse(upper)
     }
 
-    /// How far inside its bound it lies at the nearest end; negative if it reaches beyond.
+    /// Its distance to the nearest end of its bound; negative if it is outside.
     #[must_use]
     pub fn room(&self) -> i64 {
         let lower = self.bound.lower.as_ref().map(|limit| self.observed.lo.saturating_sub(limit.value));
@@ -238,7 +241,7 @@ impl Measurement {
             }
         }
         if self.noise > 0 {
-            words += &format!("; held up for {} meanwhile", seconds(self.noise));
+            words += &format!("; stalled for {} at the time", seconds(self.noise));
         }
         words
     }
@@ -246,7 +249,7 @@ impl Measurement {
 
 /// Microseconds as seconds, to the millisecond.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "shown to the millisecond only")]
+#[expect(clippy::cast_precision_loss, reason = "only known to the millisecond")]
 pub fn seconds(us: i64) -> String {
     format!("{:.3} s", us as f64 / 1e6)
 }

@@ -1,8 +1,8 @@
 //! What the kubelet, the runtime and the cluster's controllers take beyond what a document says, and how far a target's
 //! record can be off: the tolerances that are facts about a mechanism.
 //!
-//! A reading uses these by name, and no judge has a number of its own: what one clause alone allows is in its `slack` and
-//! its `tolerances`.
+//! A reading uses these by name, and judges contain no numbers: what only one clause allows is in its `slack` and its
+//! `tolerances`.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::measure::SECOND;
 pub struct Mechanism<T> {
     /// Its name.
     pub name: &'static str,
-    /// How much: microseconds, a share of one of a probe's own times, or a number of things.
+    /// The value: microseconds, a share of one of a probe's own times, or a number of things.
     pub amount: T,
     /// The reason.
     pub because: &'static str,
@@ -101,8 +101,7 @@ mechanisms! {
     /// A probe's clock starts before the target sees the probe, earlier by the time that a connection takes when
     /// nothing is stalled.
     TO_CONNECT = SECOND * 15 / 100;
-    /// The pod worker carries out a kill, and took up to three seconds to begin with it in runs that kept both cores
-    /// busy.
+    /// The pod worker carries out a kill, and took up to three seconds to start it in runs that kept both cores busy.
     TO_STOP = 2 * SECOND;
     /// A request that follows a redirect may be seen this long after the probe's timeout: the target records it with a
     /// separate clock.
@@ -124,14 +123,14 @@ mechanisms! {
 
 mechanisms! {
     SHARES: Share;
-    /// The first probe of a container comes within two periods: a kubelet waits for a random part of the first period,
-    /// so that not all probes of a node run at once.
+    /// The first probe of a container arrives within two periods: a kubelet waits for a random part of the first
+    /// period, so that not all probes of a node run at the same time.
     FIRST_TURNS = Share(2, 1);
     /// An answer within this share of the timeout is in time, however long the transit between kubelet and target
     /// takes.
     PROMPT = Share(1, 2);
-    /// A probe that had no answer for this share of the timeout, and was then given up, timed out: the kubelet's clock
-    /// started before the probe arrived.
+    /// A probe without an answer for this share of the timeout, which the kubelet then closed, timed out: the kubelet's
+    /// clock started before the probe arrived.
     TIMED_OUT = Share(9, 10);
     /// An answer that takes this share of the timeout according to its plan is too late, even though pauses of a plan
     /// are not exact.

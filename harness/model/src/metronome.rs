@@ -1,8 +1,8 @@
 //! Listens to metronomes: idle pods with plain probes, one to a node.
 //!
-//! Where a plain probe of an idle container comes late, the node's kubelet was late for everyone. That is a finding about
-//! the kubelet, unless the node itself was held up; whether it was, its targets' tickers and the kernel's count of idle
-//! processors tell, and never the kubelet. The reader hears witness lines and tells noise; it knows nothing of cases, and no
+//! If a plain probe of an idle container arrives late, the node's kubelet was late for all pods. This is a finding
+//! about the kubelet, unless the node itself was stalled, which the targets' tickers and the kernel's idle time show
+//! independently of the kubelet. The reader hears witness lines and tells noise; it knows nothing of cases, and no
 //! clock but the lines' own.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use probity_script::witness::{Entry, Fact, Saturated};
 use crate::history::{Heard, Listener, Noise};
 use crate::stamp::Clock;
 
-/// A probe that is later than this is noise, in microseconds: the usual lateness of a kubelet is a tenth of it.
+/// A probe that is later than this is noise, in microseconds: the usual lateness of a kubelet is a tenth of this.
 pub const TOLERANCE_US: i64 = 100_000;
 
 /// Hears the lines of metronomes. Only what a probe must do counts: a request, or a command.
@@ -70,8 +70,8 @@ impl MetronomeReader {
         self.noise(&before, came_us)
     }
 
-    /// Probes that are overdue at a time of the harness's clock: noise that has not ended. Lines take a while to come, so
-    /// only what is overdue by more than `travel_us` counts.
+    /// Probes that are overdue at a time of the harness's clock: noise that has not ended. Lines take time to arrive,
+    /// so only probes that are overdue by more than `travel_us` count.
     #[must_use]
     pub fn overdue(&self, us: i64, travel_us: i64) -> Vec<Noise> {
         let late = |beat: &Beat| {

@@ -1,4 +1,4 @@
-//! For how long a node gave nobody a turn in time: its targets were stalled, or many tasks waited for each processor.
+//! How long a node was overloaded: its targets were stalled, or many tasks waited for each processor.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::stamp::{Clock, Interval};
 use crate::timeline::covered;
 
 impl History {
-    /// For how long the node that had most of it was overloaded, and how long this history is, in microseconds.
+    /// How long the most overloaded node was overloaded, and the length of this history, in microseconds.
     #[must_use]
     pub fn overloaded(&self) -> (i64, i64) {
         let mut nodes: BTreeMap<&str, Vec<Interval>> = BTreeMap::new();

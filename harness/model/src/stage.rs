@@ -1,8 +1,8 @@
-//! The stations of a probe, from what is sent to what users of a service notice.
+//! The stages of a probe, from what is sent to what users of a Service notice.
 //!
-//! What goes wrong at one station shows at all that follow: a probe that asks the wrong port fails, its failures are
-//! counted, the container is restarted, and its endpoint goes away. Each clause stands at one station, so that a report
-//! can tell the likely cause from what follows from it.
+//! An error at one stage shows at all later ones: a probe to the wrong port fails, its failures are counted, the
+//! container is restarted, and its endpoint is removed. Each clause stands at one station, so that a report can tell
+//! the likely cause from what follows from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// What the API server takes and fills in.
+    /// What the API server accepts and fills in.
     Spec,
     /// What is sent, and where.
     Request,
@@ -25,7 +25,7 @@ pub enum Stage {
     Action,
     /// What the API shows of it.
     Status,
-    /// What users of a service, a rollout or a budget notice.
+    /// What users of a Service, a rollout or a budget notice.
     Traffic,
 }
 

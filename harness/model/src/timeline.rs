@@ -1,8 +1,8 @@
-//! The timeline: a history joined and put in order, as judges read it.
+//! The timeline: a history that is joined and sorted for the judges.
 //!
-//! For each pod: its spec, its revisions, its events; for each container: its probes as the spec says them, and each
-//! of its lives (*attempts*) with all that the target saw in it. Every item points back to its events. What follows the
-//! case's end is clean-up and is left out.
+//! For each pod: its spec, its revisions, its events; for each container: its probes from the spec, and each of its
+//! instances (*attempts*) with everything that the target recorded. Every item points back to its events. What follows
+//! the case's end is clean-up and is left out.
 
 mod at;
 mod attempt;
@@ -36,13 +36,13 @@ pub use spec::{ContainerKind, Handler, Port, ProbeKind, ProbeSpec};
 pub struct Timeline<'h> {
     /// The history itself.
     pub history: &'h History,
-    /// What is known of the clocks.
+    /// The known clock offsets.
     pub clocks: Clocks,
     /// Where something may have been missed.
     pub gaps: Vec<(EventId, Gap)>,
-    /// Who was held up when, apart from the kubelet.
+    /// What was stalled and when, except the kubelet.
     pub noise: Vec<(EventId, Noise)>,
-    /// When probes of an idle pod came late on a node: the kubelet's own lateness.
+    /// When probes of an idle pod arrived late on a node: the kubelet's own lateness.
     pub late_kubelet: Vec<(EventId, Noise)>,
     /// The pods, in the order of their first appearance.
     pub pods: Vec<PodLife<'h>>,
@@ -52,7 +52,7 @@ pub struct Timeline<'h> {
     pub deeds: Vec<(EventId, &'h Deed)>,
     /// Manifests that were tried by a dry run.
     pub tried: Vec<(EventId, &'h Tried)>,
-    /// When the last event before the end of the case was heard, on the harness's clock.
+    /// When the last event before the end of the case arrived, on the harness's clock.
     pub ended_us: i64,
 }
 
@@ -88,9 +88,9 @@ impl<'h> Timeline<'h> {
         self.pods.iter().find(|pod| pod.key == key)
     }
 
-    /// How much of the time between two stamps the node, the harness or the way to the watch was held up. The harness and
-    /// that way count only where one of the stamps is of the harness's clock. What is seen there comes late by a part only
-    /// of the time in which nothing was wrong but that the node's processors were busy.
+    /// How much of the time between two stamps the node, the harness or the path to the watch was stalled. The harness
+    /// and that path count only if one of the stamps is on the harness's clock. If the node's processors were only
+    /// busy, events are late by only a part of that time.
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
@@ -129,10 +129,10 @@ impl<'h> Timeline<'h> {
         Some(self.clocks.on_harness(stamp)?.minus(self.clocks.on_harness(&zero)?))
     }
 
-    /// Measures the time between two stamps on a node. None if the clocks cannot be compared at all.
+    /// Measures the time between two stamps on a node. `None` if the clocks cannot be compared at all.
     ///
-    /// What a stalled process wrote down may have happened before: a late beginning makes the time seem shorter than it was,
-    /// and a late end longer. Such ends are blurred, and a lower bound that they touch is not met.
+    /// What a stalled process recorded may have happened earlier: a late start makes the time seem shorter than it was,
+    /// and a late end makes it seem longer. Such ends are blurred, and a lower bound that they touch is not met.
     #[must_use]
     pub fn measure(
         &self,
@@ -159,8 +159,8 @@ impl<'h> Timeline<'h> {
         })
     }
 
-    /// How much earlier something may have happened than it was written down, since whoever wrote it down was stalled: as
-    /// much as it is later than the beginning of a stall that was not long over.
+    /// How much earlier than its record something may have happened because the recording process was stalled: at most
+    /// the time since the start of a recent stall.
     #[must_use]
     pub fn stalled_at(&self, at: &Stamp) -> i64 {
         let of_its_writer =
@@ -192,7 +192,7 @@ impl<'h> Timeline<'h> {
         covered(of_node.filter_map(|(_, noise)| self.part_between(noise, from, to)).collect())
     }
 
-    /// The stamp of an event on the harness's clock: when it was heard.
+    /// The stamp of an event on the harness's clock: when it arrived.
     #[must_use]
     pub fn heard(&self, id: EventId) -> Stamp {
         Stamp::harness(self.history.get(id).map_or(0, |event| event.us))

@@ -1,8 +1,8 @@
-//! Verdicts, and how a judge comes to one.
+//! Verdicts, and how a judge reaches one.
 //!
-//! A judge walks over a timeline and tells a [`Seen`] what it saw. The rules are here and nowhere else: nothing holds
-//! without evidence; one violation outweighs all else; a doubt outweighs what was fine; and where nothing was seen at
-//! all, that is what is said.
+//! A judge reads a timeline and reports its observations to a [`Seen`]. All rules are here: nothing holds without
+//! evidence; one violation outweighs everything else; a doubt outweighs positive observations; and if nothing was
+//! observed, the verdict says so.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,11 +53,11 @@ impl From<Evidence> for Vec<EventId> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
-    /// What the clause speaks of never occurred.
+    /// The situation that the clause is about never occurred.
     Unseen,
     /// The case ended before enough was seen.
     TooShort,
-    /// The clocks do not tell which came first.
+    /// The clocks do not show which came first.
     TooClose,
     /// A measurement straddles its bound.
     Straddles,
@@ -67,7 +67,7 @@ pub enum Doubt {
     WitnessMissing,
     /// The evidence allows more than one reading.
     Ambiguous,
-    /// Some of what the clause speaks of was seen, and some was not; see [`crate::facets`].
+    /// Some facets of the clause were observed, and some were not; see [`crate::facets`].
     HalfSeen,
     /// A step of the case could not be done.
     StepFailed,
@@ -80,7 +80,7 @@ pub enum Doubt {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Skip {
-    /// The clause does not speak of this version or system.
+    /// The clause does not apply to this version or system.
     NotApplicable,
     /// The cluster lacks what the case needs.
     Precondition,
@@ -111,7 +111,7 @@ pub enum Verdict {
         /// The events.
         evidence: Evidence,
     },
-    /// Not what the document says, but exactly what upstream is catalogued to do instead.
+    /// The behavior contradicts the documentation but matches the known deviation of upstream.
     Diverges {
         /// A sentence with numbers.
         finding: String,
@@ -202,11 +202,11 @@ pub fn merge<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<&'v 
     })
 }
 
-/// What a judge saw so far.
+/// A judge's observations so far.
 #[derive(Debug, Default)]
 pub struct Seen {
     applies: bool,
-    /// What was fine, one list of events for each thing that was.
+    /// The positive observations, each with its events.
     fine: Vec<Vec<EventId>>,
     violated: Vec<(String, Evidence)>,
     diverges: Vec<(String, Evidence)>,
@@ -225,7 +225,7 @@ impl Seen {
         Self::default()
     }
 
-    /// The clause speaks of this history: a pod has the fields that it is about. A judge that never says so, and saw
+    /// The clause applies to this history: a pod has the fields that it is about. A judge that never says so, and saw
     /// nothing, is left out of the report.
     pub fn applies(&mut self) {
         self.applies = true;
@@ -267,7 +267,7 @@ impl Seen {
         if kept { self.fine(events) } else { self.violated(finding(), events) }
     }
 
-    /// The catalogued behaviour of upstream was seen, which is not what the document says.
+    /// The catalogued behavior of upstream was seen, which is not what the document says.
     pub fn diverges(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;
         let finding = finding.into();
@@ -303,8 +303,8 @@ impl Seen {
         self.measurements.push(measurement);
     }
 
-    /// Measures the time from one thing to another on a node, and takes it as [`Seen::measure`] does. None if the clocks
-    /// cannot be compared at all.
+    /// Measures the time from one thing to another on a node, and takes it as [`Seen::measure`] does. `None` if the
+    /// clocks cannot be compared at all.
     pub fn within(
         &mut self,
         run: &Timeline<'_>,
@@ -365,8 +365,8 @@ impl Seen {
         self.facets.iter().cloned().chain(fine).chain(diverged).chain(broken).collect()
     }
 
-    /// The verdict and the measurements; none if the clause does not speak of this history. Among several findings the
-    /// first is told.
+    /// The verdict and the measurements; none if the clause does not speak of this history. Of several findings, the
+    /// first is reported.
     #[must_use]
     pub fn verdict(self) -> Option<(Verdict, Vec<Measurement>)> {
         let more = |count: usize, what: &str| match count {
@@ -388,7 +388,7 @@ impl Seen {
         } else if let Some((why, events)) = self.blurred {
             Verdict::Inconclusive { doubt: Doubt::Straddles, why, events }
         } else if self.applies || !self.measurements.is_empty() {
-            let why = "what the clause speaks of did not occur".to_owned();
+            let why = "the situation that the clause is about did not occur".to_owned();
             Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }
         } else {
             return None;

@@ -1,4 +1,4 @@
-//! When the expectations of a case came true.
+//! When the expectations of a case are met.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! What a clause was seen in, as its evidence tells.
+//! The facets of a clause, derived from its evidence.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_composer::Composer;

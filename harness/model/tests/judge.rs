@@ -1,4 +1,4 @@
-//! Silence accuses nobody where the harness itself did not listen.
+//! Silence is not a violation if the harness itself was not connected.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_composer::Composer;

@@ -7,7 +7,7 @@ use probity_model::measure::Fit;
 use probity_model::{Bound, Measurement, Seen, Stamp, Timeline};
 use serde_json::json;
 
-/// The time between two probes at these instants, with what somebody noticed meanwhile.
+/// The time between two probes at these times, with the noise in between.
 fn measured((from, to): (f64, f64), noise: Option<(Listener, f64, f64)>, bound: Bound) -> Measurement {
     let mut run = Composer::new(&[]);
     run.create(0.1, &json!({ "containers": [{ "name": "target" }] })).start(0.5, 0);

@@ -1,4 +1,4 @@
-//! Small drawings beside numbers: the shares of verdicts, and measurements beside their bounds.
+//! Small charts next to numbers: the shares of verdicts, and measurements with their bounds.
 //!
 //! Everything is counted in whole thousandths of the width, so the same report gives the same drawing everywhere.
 
@@ -36,7 +36,8 @@ pub(crate) fn shares(counts: &Counts) -> Html {
     bar
 }
 
-/// Measurements of one kind beside their bound: the allowed range as a field, its ends as lines, each measurement as a mark.
+/// Measurements of one kind with their bound: the allowed range as an area, its ends as lines, each measurement as a
+/// mark.
 pub(crate) fn strip(observed: &[Interval], bound: &Bound, worst: Fit) -> Html {
     let scale = Scale::of(observed, bound);
     let lower = bound.lower.as_ref().map(|limit| scale.x(limit.value));

@@ -1,4 +1,4 @@
-//! What the script gets of each case: its lanes and its manifests, packed.
+//! The data of each case for the script: its lanes and its manifests, packed.
 //!
 //! The cases are lines of JSON, deflated together, in base64. So no text of a cluster can be read as markup, what the cases
 //! have in common is stored once, and the script parses a line only when somebody looks at it. Should a page still be too

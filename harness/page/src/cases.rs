@@ -1,4 +1,4 @@
-//! The table of cases: a row for each, and under it what was judged in it, its expectations and its timeline.
+//! The table of cases: a row for each and, below it, its verdicts, its expectations and its timeline.
 
 use probity_model::{Judgement, Verdict};
 use probity_report::{CaseReport, Word};

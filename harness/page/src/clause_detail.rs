@@ -1,4 +1,4 @@
-//! The details of a clause: what is promised and what was seen, the evidence in words, facets, measurements, cases, and the
+//! The details of a clause: the promise and the finding, the evidence in words, facets, measurements, cases, and the
 //! command that judges again.
 
 use std::collections::BTreeMap;
@@ -133,9 +133,9 @@ fn facets(page: &mut Html, clause: &ClauseReport) {
     for (dimension, facets) in dimensions {
         page.put("<div><dt>{}</dt><dd>", &[&dimension]);
         for facet in facets {
-            let (word, colour) = sight(facet.seen);
-            page.put("<span class=\"facet {}\">", &[&colour]);
-            icon(page, colour);
+            let (word, color) = sight(facet.seen);
+            page.put("<span class=\"facet {}\">", &[&color]);
+            icon(page, color);
             page.put("{}<span class=\"unseen\">: {}</span></span> ", &[&facet.value, &word]);
         }
         page.raw("</dd></div>\n");

@@ -15,7 +15,7 @@ use rows::{ChangeGroup, ChangeRow};
 /// How many clauses of a kind the top lists.
 const LISTED: usize = 10;
 
-/// All that the page is made of.
+/// The input of the page.
 #[derive(Clone, Copy)]
 pub struct DiffPage<'p> {
     /// What changed.
@@ -49,15 +49,15 @@ impl DiffPage<'_> {
 
     fn sum(&self, page: &mut Html) {
         let diff = self.diff;
-        let (colour, title) = match diff.new_violations().count() {
+        let (color, title) = match diff.new_violations().count() {
             0 => ("holds", "No new violation".to_owned()),
             many => ("violated", counted(many, "new violation")),
         };
         page.put(
             "<section class=\"verdict {}\" aria-labelledby=\"verdict\">\n<h1 id=\"verdict\">",
-            &[&colour],
+            &[&color],
         );
-        icon(page, colour);
+        icon(page, color);
         page.put(
             "{}</h1>\n<p class=\"headline\">From {} to {}: ",
             &[&title, &diff.older.name, &diff.newer.name],

@@ -1,7 +1,7 @@
 //! HTML in the making.
 //!
-//! Markup is `'static`, so it is written in this crate; every other text is escaped. What a cluster says cannot become
-//! markup, by type.
+//! Markup is `'static`, so it is written in this crate; every other text is escaped. The types ensure that text from a
+//! cluster cannot become markup.
 
 use std::fmt::{Display, Write as _};
 

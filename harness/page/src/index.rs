@@ -12,7 +12,7 @@ const MARKED: (usize, usize) = (200, 16);
 
 /// A case of the run.
 pub(crate) struct CaseEntry<'p> {
-    /// What the report says of it.
+    /// The report's entry for it.
     pub(crate) report: &'p CaseReport,
     /// Its history, if it could be read.
     pub(crate) history: Option<&'p History>,

@@ -1,8 +1,8 @@
-//! The lanes of a timeline: what happened in a case, ordered by who it happened to.
+//! The lanes of a timeline: the events of a case, grouped by object.
 //!
 //! Each pod has a group with its phase, its conditions and the events recorded for it; each container has one with its
-//! instances, its status, its probes by kind and its signals; then come endpoints, the node, and the harness. What no lane
-//! shows is dropped, unless a verdict cites it: then it stands in the lane of other evidence.
+//! instances, its status, its probes by kind and its signals; then come endpoints, the node, and the harness. Events
+//! without a lane are dropped, unless a verdict cites them: then they are in the lane of other evidence.
 
 mod cluster;
 mod container;
@@ -31,14 +31,14 @@ pub(crate) struct LaneGroup {
 pub(crate) struct Lane {
     /// What it shows.
     pub(crate) name: String,
-    /// What is in it, in the order of time.
+    /// Its contents, in the order of time.
     pub(crate) items: Vec<Item>,
 }
 
 /// Something in a lane: a span, or a point if it has no length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// When it began, in microseconds since the run's zero.
+    /// When it started, in microseconds since the run's zero.
     pub(crate) at: i64,
     /// How long it lasted.
     pub(crate) length: i64,
@@ -150,7 +150,7 @@ fn when(run: &Timeline<'_>, stamp: &Stamp, id: EventId) -> i64 {
     run.clocks.on_harness(stamp).map_or_else(|| heard(run, id), |at| at.lo + (at.hi - at.lo) / 2)
 }
 
-/// When an event was heard.
+/// When an event arrived.
 fn heard(run: &Timeline<'_>, id: EventId) -> i64 {
     run.history.get(id).map_or(0, |event| event.us)
 }

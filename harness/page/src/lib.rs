@@ -4,12 +4,13 @@
 //! Report, histories  ->  Page  ->  one text: markup, style, script and data
 //! ```
 //!
-//! [`MatrixPage`] and [`DiffPage`] are made of reports alone. All three share the style sheet, the script, the top and the table.
+//! [`MatrixPage`] and [`DiffPage`] are generated only from reports. All three share the style sheet, the script, the
+//! top and the table.
 //!
-//! A page asks for nothing: its policy forbids every request, and no script but its own runs. All that a reader needs to
-//! judge a verdict stands in the markup: verdicts, findings, evidence in words, facets, measurements, commands. The script adds
-//! filters, and draws the timeline of a case when somebody looks at it. A timeline is stored once for each case, with the
-//! manifests as they were sent, packed; the clauses name the events to mark in it.
+//! A page sends no requests: its policy forbids them, and only its own script runs. Everything that a reader needs to
+//! judge a verdict is in the markup: verdicts, findings, evidence in words, facets, measurements, commands. The script
+//! adds filters, and draws the timeline of a case when the user opens it. A timeline is stored once for each case, with
+//! the manifests as they were sent, packed; the clauses name the events to mark in it.
 //!
 //! Everything from a cluster is hostile: see `html.rs`, the only place where text becomes part of the page.
 
@@ -40,7 +41,7 @@ use case_data::CaseData;
 use html::Html;
 use index::Index;
 
-/// How large a page may become, in bytes: what a mail takes, and a phone opens in a moment.
+/// The maximum size of a page, in bytes: it fits into an email, and a phone opens it quickly.
 const LARGEST: usize = 3_000_000 - 1000;
 
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("timeline.css"));
@@ -51,7 +52,7 @@ const SCRIPT: &str =
 const COMPARING_STYLE: &str = concat!(include_str!("page.css"), include_str!("comparing.css"));
 const COMPARING_SCRIPT: &str = include_str!("page.js");
 
-/// All that a page is made of.
+/// The input of a page.
 #[derive(Clone, Copy)]
 pub struct Page<'p> {
     /// The report.

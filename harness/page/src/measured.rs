@@ -1,4 +1,4 @@
-//! Measurements beside their bounds: the tightest of a clause for its row, and all of them, by kind, for its details.
+//! Measurements with their bounds: the tightest of a clause for its row, and all of them, by kind, for its details.
 
 use probity_model::measure::{Fit, Unit, seconds};
 use probity_model::{Bound, Interval, Measurement};
@@ -14,7 +14,7 @@ const KINDS: usize = 10;
 
 /// Measurements of like quantities under one bound.
 struct Kind<'r> {
-    /// What was measured, without the names and numbers in which they differ.
+    /// The measured quantity, without the names and numbers that differ.
     quantity: String,
     first: &'r MeasuredIn,
     all: Vec<&'r MeasuredIn>,
@@ -65,7 +65,7 @@ pub(crate) fn section(index: &Index<'_>, clause: &ClauseReport) -> Html {
     section
 }
 
-/// How the measurements lie to their upper bounds.
+/// How the measurements compare with their upper bounds.
 pub(crate) fn spread(page: &mut Html, spread: Option<Spread>) {
     if let Some(Spread { count, median, nine_in_ten, most }) = spread {
         page.put(
@@ -75,7 +75,7 @@ pub(crate) fn spread(page: &mut Html, spread: Option<Spread>) {
     }
 }
 
-/// The measurements of a clause by kind, the kind with the least room first.
+/// The measurements of a clause by kind; the kind closest to its bound is first.
 fn kinds(clause: &ClauseReport) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     for one in &clause.measurements {

@@ -1,4 +1,4 @@
-//! What all pages share: the head with the policy, the bar at the top, the sign of a verdict.
+//! The common parts of all pages: the head with the policy, the bar at the top, the symbol of a verdict.
 
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
@@ -32,7 +32,7 @@ pub(crate) fn bar(top: &mut Html, name: &str, parts: &[(&'static str, &'static s
     top.raw("</nav><span class=\"tools\"></span></div>\n");
 }
 
-/// The sign of a verdict, for eyes that do not tell its colour.
+/// The sign of a verdict, for eyes that do not tell its color.
 pub(crate) fn icon(page: &mut Html, word: &str) {
     page.put("<svg class=\"icon {}\" aria-hidden=\"true\"><use href=\"#i-{}\"/></svg>", &[&word, &word]);
 }

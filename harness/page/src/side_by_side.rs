@@ -24,12 +24,12 @@ const SHOWS: [(&str, &str); 4] = [
     ("missing", "Not in every book"),
 ];
 
-/// All that the page is made of.
+/// The input of the page.
 #[derive(Clone, Copy)]
 pub struct MatrixPage<'p> {
     /// The matrix.
     pub matrix: &'p Matrix,
-    /// The page of each report, where it lies beside.
+    /// The page of each report, if it is in the same folder.
     pub links: &'p [Option<Link>],
 }
 
@@ -240,12 +240,12 @@ fn is_shown(row: &MatrixRow, name: &str) -> bool {
 /// The top's verdict on the whole.
 fn sum(page: &mut Html, matrix: &Matrix) {
     let counts = matrix.counts;
-    let (colour, title) = match counts.regressions {
+    let (color, title) = match counts.regressions {
         0 => ("holds", "No regression".to_owned()),
         many => ("violated", counted(many, "regression")),
     };
-    page.put("<section class=\"verdict {}\" aria-labelledby=\"verdict\">\n<h1 id=\"verdict\">", &[&colour]);
-    icon(page, colour);
+    page.put("<section class=\"verdict {}\" aria-labelledby=\"verdict\">\n<h1 id=\"verdict\">", &[&color]);
+    icon(page, color);
     page.put(
         "{}</h1>\n<p class=\"headline\">{}.</p>\n</section>\n<dl class=\"facts\">\n",
         &[&title, &matrix.headline()],

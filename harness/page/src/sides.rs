@@ -70,10 +70,10 @@ fn card(page: &mut Html, report: &ReportFacts, link: Option<&Link>) {
         page.put("<div><dt>{}</dt><dd>{}</dd></div>\n", &[&name, &value]);
     }
     for profile in &report.profiles {
-        let (word, colour) = outcome(profile.result);
+        let (word, color) = outcome(profile.result);
         let name = format!("{:?}", profile.profile).to_lowercase();
-        page.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&name, &colour]);
-        icon(page, colour);
+        page.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&name, &color]);
+        icon(page, color);
         page.put("{} <span>{}</span></dd></div>\n", &[&word, &profile.why]);
     }
     page.raw("</dl>\n");
@@ -121,7 +121,7 @@ pub(crate) fn list(page: &mut Html, title: &str, items: &[Html], most: usize) {
     page.raw("</ul>\n");
 }
 
-/// What the verdicts mean, for readers who see them for the first time.
+/// The meaning of the verdicts, for new readers.
 pub(crate) fn legend() -> Html {
     let mut page = Html::default();
     page.raw("<section id=\"legend\" aria-labelledby=\"legend-title\">\n<div class=\"head\"><h2 id=\"legend-title\">Verdicts</h2></div>\n")
@@ -129,7 +129,7 @@ pub(crate) fn legend() -> Html {
     for (word, meaning) in [
         (
             Word::Violated,
-            "The behaviour contradicts the documentation and matches no known deviation of upstream.",
+            "The behavior contradicts the documentation and matches no known deviation of upstream.",
         ),
         (Word::Error, "The cluster, the harness or a file failed. It says nothing about the promise."),
         (
@@ -138,7 +138,7 @@ pub(crate) fn legend() -> Html {
         ),
         (
             Word::Diverges,
-            "The behaviour contradicts the documentation and matches a known deviation of upstream.",
+            "The behavior contradicts the documentation and matches a known deviation of upstream.",
         ),
         (Word::Holds, "The promise was kept, and evidence shows it."),
         (Word::Skipped, "It did not run."),

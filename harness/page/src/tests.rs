@@ -51,7 +51,7 @@ fn data(page: &str) -> Vec<(u64, Value)> {
     places.into_iter().zip(lines).collect()
 }
 
-/// The events that some lane of a case shows.
+/// The events that the lanes of a case show.
 fn shown(case: &Value) -> BTreeSet<i64> {
     let list = |of: &Value, field: &str| of[field].as_array().unwrap().clone();
     let lanes = list(case, "groups").into_iter().flat_map(|group| list(&group, "lanes"));

@@ -16,7 +16,7 @@ function draw(parent, tag, attributes, text) {
   return element;
 }
 
-/** A mark for something that is too short for a bar. Signs differ in form, not only in colour. */
+/** A mark for something that is too short for a bar. Signs differ in form, not only in color. */
 function sign(parent, look, x, y) {
   if (look === "good") return draw(parent, "circle", { class: look, cx: x, cy: y, r: 4 });
   if (look === "mixed") return draw(parent, "circle", { class: look, cx: x, cy: y, r: 3.5 });

@@ -1,4 +1,4 @@
-//! The top of the page: in one screen, what became of the run, where it ran, and what is violated.
+//! The top of the page, on one screen: the result of the run, where it ran, and the violations.
 
 use std::collections::BTreeMap;
 
@@ -26,10 +26,10 @@ pub(crate) fn html(index: &Index<'_>) -> Html {
 }
 
 fn verdict(top: &mut Html, index: &Index<'_>) {
-    let (word, colour) = words::exit(index.exit);
+    let (word, color) = words::exit(index.exit);
     let counts = &index.report.result.clauses;
-    top.put("<section class=\"verdict {}\" aria-labelledby=\"verdict\">\n<h1 id=\"verdict\">", &[&colour]);
-    icon(top, colour);
+    top.put("<section class=\"verdict {}\" aria-labelledby=\"verdict\">\n<h1 id=\"verdict\">", &[&color]);
+    icon(top, color);
     top.put("{}</h1>\n", &[&word]);
     let took = index.report.usage.map(|usage| format!(" took {}", span(usage.wall_us))).unwrap_or_default();
     let (clauses, cases) =
@@ -71,10 +71,10 @@ fn facts(top: &mut Html, index: &Index<'_>) {
         top.raw(if kubelets.is_empty() { "nodes may not be read</dd></div>\n" } else { "</dd></div>\n" });
     }
     for profile in &report.result.profiles {
-        let (word, colour) = words::outcome(profile.result);
+        let (word, color) = words::outcome(profile.result);
         let name = format!("{:?}", profile.profile).to_lowercase();
-        top.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&name, &colour]);
-        icon(top, colour);
+        top.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&name, &color]);
+        icon(top, color);
         top.put("{} <span>{}</span></dd></div>\n", &[&word, &profile.why]);
     }
     top.put("<div><dt>Began</dt><dd>{}</dd></div>\n", &[&began_in_words(&report.began)]);

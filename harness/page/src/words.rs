@@ -29,7 +29,7 @@ pub(crate) fn level(level: Level) -> &'static str {
     }
 }
 
-/// What became of a run, in a word, and the verdict whose colour it takes.
+/// The result of a run, in a word, and the verdict with its color.
 pub(crate) fn exit(exit: Exit) -> (&'static str, &'static str) {
     match exit {
         Exit::Success => ("Passed", "holds"),
@@ -41,7 +41,7 @@ pub(crate) fn exit(exit: Exit) -> (&'static str, &'static str) {
     }
 }
 
-/// What became of a profile, and the verdict whose colour it takes.
+/// The result of a profile, and the verdict with its color.
 pub(crate) fn outcome(outcome: ProfileOutcome) -> (&'static str, &'static str) {
     match outcome {
         ProfileOutcome::Success => ("success", "holds"),
@@ -51,7 +51,7 @@ pub(crate) fn outcome(outcome: ProfileOutcome) -> (&'static str, &'static str) {
     }
 }
 
-/// What was seen of a facet: a word, and the verdict whose colour it takes.
+/// The result of a facet: a word, and the verdict with its color.
 pub(crate) fn sight(sight: Sight) -> (&'static str, &'static str) {
     match sight {
         Sight::Kept => ("seen", "holds"),
@@ -61,7 +61,7 @@ pub(crate) fn sight(sight: Sight) -> (&'static str, &'static str) {
     }
 }
 
-/// A text of at most so many characters.
+/// A text with a maximum number of characters.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();

@@ -17,12 +17,12 @@ use crate::result;
 use crate::run_log::{LogError, LogLine, Planned, RunFacts};
 use crate::word::{Reason, Word};
 
-/// A history as it was found in the run's folder, or why it could not be read.
+/// A history from the run's folder, or why it could not be read.
 #[derive(Debug)]
 pub struct StoredHistory {
     /// Its place below the folder, as the log names it.
     pub file: String,
-    /// What is in it, or a sentence on why it cannot be read.
+    /// Its contents, or a sentence on why it cannot be read.
     pub contents: Result<ReadHistory, String>,
 }
 
@@ -106,13 +106,13 @@ pub(super) struct CaseRun<'a> {
     pub(super) report: CaseReport,
     /// Whether it is one of several tries of a case that was left undecided.
     pub(super) is_a_try: bool,
-    /// The verdict on each clause that it was written for, where it has no history.
+    /// The verdict on each clause that it targets, if it has no history.
     pub(super) instead: Option<Verdict>,
     /// Its history.
     pub(super) history: Option<&'a History>,
 }
 
-/// What the log says became of a case.
+/// The result of a case in the log.
 enum Fate<'l> {
     Ended { history: &'l str, sha256: &'l str, began_us: i64, us: i64 },
     Else(Verdict),
@@ -183,7 +183,7 @@ fn by_file(fate: &Fate<'_>) -> (usize, String) {
     }
 }
 
-/// A case that the log speaks of without having named it at first.
+/// A case that the log reports but did not list at the start.
 fn stranger(case: &CaseName) -> Planned {
     Planned {
         case: case.clone(),
@@ -199,7 +199,7 @@ fn never_ended(interrupted: bool) -> Verdict {
         let why = "the run was interrupted before it ended".to_owned();
         return Verdict::Skipped { reason: Skip::Interrupted, why };
     }
-    inconclusive("nothing ran: the log does not tell that the case ended")
+    inconclusive("nothing ran: the log does not show the end of the case")
 }
 
 fn inconclusive(why: &str) -> Verdict {
@@ -332,7 +332,7 @@ fn warnings(log: &[LogLine], histories: &[StoredHistory], ended: bool) -> Vec<St
     let strangers = histories
         .iter()
         .filter(|stored| !named(&stored.file))
-        .map(|stored| format!("the history {} is not of this run and was left out", stored.file));
+        .map(|stored| format!("the history {} is not from this run and was ignored", stored.file));
     let torn = (!ended)
         .then(|| "the log has no end: the run was killed, and may have left objects behind".to_owned());
     told.chain(strangers).chain(torn).collect()

@@ -10,15 +10,15 @@ const OTHERS: &str = "Other clauses";
 /// A chapter of the book: what a reader of reports needs of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BookChapter {
-    /// What it is about.
+    /// Its subject.
     pub title: String,
     /// Its clauses.
     pub clauses: Vec<ClauseId>,
 }
 
 impl BookChapter {
-    /// Items by chapter, in the order of the book; those of no chapter last. Within a chapter they keep their order.
-    /// Chapters without any are left out.
+    /// Items by chapter, in the order of the book; items without a chapter are last. Within a chapter they keep
+    /// their order. Chapters without any are left out.
     pub fn group<'t, T>(
         chapters: &[Self],
         items: &'t [T],

@@ -1,4 +1,4 @@
-//! What the cases of a run together say about one clause.
+//! The combined result of a run's cases for one clause.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::words::event_in_words;
 /// How many histories a clause cites, and how many events and measurements of each.
 const CITED: (usize, usize, usize) = (8, 8, 2);
 
-/// The verdict of some case_runs on a clause, in a word; none if none of them says anything.
+/// The verdict of some case runs on a clause, in a word; `None` if none of them has one.
 pub(super) fn word_of(clause: &Clause, case_runs: &[&CaseRun<'_>]) -> Option<Word> {
     let votes = case_runs.iter().enumerate().filter_map(|(at, case_run)| vote(clause, at, case_run));
     let outcome = votes.collect::<Poll<'_>>().outcome()?;
@@ -28,7 +28,7 @@ pub(super) fn word_of(clause: &Clause, case_runs: &[&CaseRun<'_>]) -> Option<Wor
     Some(Word::of(half_seen.as_ref().unwrap_or(outcome.verdict)))
 }
 
-/// What all case_runs together say about a clause.
+/// The combined result of all case runs for a clause.
 pub(super) fn of_clause(
     registry: &Registry,
     clause: &Clause,
@@ -79,7 +79,7 @@ pub(super) fn of_clause(
     }
 }
 
-/// What a case_run says about a clause: as it was judged, or what stands in place of a history.
+/// The result of a case run for a clause: its verdict, or the substitute for a missing history.
 fn vote<'t>(clause: &Clause, place: usize, case_run: &'t CaseRun<'_>) -> Option<Vote<'t>> {
     if let Some(verdict) = &case_run.instead {
         let meant = case_run.report.judges.contains(&clause.id);
@@ -89,7 +89,7 @@ fn vote<'t>(clause: &Clause, place: usize, case_run: &'t CaseRun<'_>) -> Option<
     Some(Vote { place, intended: judgement.intended, verdict: &judgement.verdict })
 }
 
-/// What one try of a case left undecided and another has decided is no doubt of the case any more.
+/// If one run of a case left a clause undecided and another decided it, the case has no doubt about it.
 fn leave_to_other_tries(votes: &mut [Vote<'_>], case_runs: &[CaseRun<'_>]) {
     let of_a_try =
         |vote: &Vote<'_>| case_runs[vote.place].is_a_try.then(|| &case_runs[vote.place].report.case);
@@ -112,8 +112,9 @@ fn judgements<'t>(clause: &Clause, case_runs: &'t [CaseRun<'_>]) -> impl Iterato
 fn half_seen(verdict: &Verdict, facets: &[FacetSeen]) -> Option<Verdict> {
     let Verdict::Holds { evidence } = verdict else { return None };
     let missing = facets::missing(facets)?;
-    let why =
-        format!("it held where it was seen, and was not seen in all that it speaks of; missing: {missing}");
+    let why = format!(
+        "it held wherever it was observed, but it was not observed for all facets; missing: {missing}"
+    );
     let events = evidence.events().to_vec();
     Some(Verdict::Inconclusive { doubt: Doubt::HalfSeen, why, events })
 }
@@ -129,7 +130,7 @@ fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&ClusterFac
             skipped(Skip::Precondition, "this program has no judge for it".to_owned())
         }
         _ => {
-            let why = "nothing ran: no case of this run was written for it, and none showed it otherwise";
+            let why = "nothing ran: no case of this run targets it, and no other case showed it";
             skipped(Skip::Filtered, why.to_owned())
         }
     }
@@ -154,10 +155,11 @@ fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) ->
     std::iter::once(&decided).chain(others).filter_map(cited).take(CITED.0).collect()
 }
 
-/// Of so few measurements nothing is said.
+/// With fewer measurements there is no summary.
 const FEW: usize = 10;
 
-/// How the measured times lie to their upper bounds. Times that may not be positive have no part of a bound.
+/// How the measured times compare with their upper bounds. Times that may not be positive have no part of a
+/// bound.
 fn spread<'m>(measurements: impl Iterator<Item = &'m Measurement>) -> Option<Spread> {
     let times = measurements.filter(|measured| measured.unit == Unit::Us);
     let mut parts: Vec<i64> = times

@@ -60,7 +60,7 @@ pub struct ClauseFound {
     pub id: ClauseId,
     /// What that report says.
     pub verdict: Word,
-    /// What was seen; empty where it holds.
+    /// What happened; empty where it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
 }
@@ -78,7 +78,7 @@ pub struct Moved {
     pub to: Word,
     /// What that means.
     pub turn: Turn,
-    /// What was seen that time; empty where it holds.
+    /// What happened that time; empty where it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
 }
@@ -90,21 +90,21 @@ pub struct Moved {
 pub struct MovedFacets {
     /// The clause.
     pub id: ClauseId,
-    /// The facets of which something else was seen.
+    /// The facets whose result changed.
     pub facets: Vec<MovedFacet>,
 }
 
-/// A facet of which something else was seen than before. A book that does not ask for the facet says nothing.
+/// A facet whose result changed. A book that does not ask for the facet says nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MovedFacet {
     /// The facet.
     pub facet: Facet,
-    /// What was seen of it before.
+    /// Its result before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Sight>,
-    /// What was seen of it now.
+    /// Its result now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Sight>,
 }

@@ -36,7 +36,7 @@ pub struct Report {
     pub schema_version: String,
     /// The run's name.
     pub run_id: String,
-    /// When the run began, by the harness's clock.
+    /// When the run started, by the harness's clock.
     pub began: String,
     /// The command as it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,13 +57,13 @@ pub struct Report {
     /// The book that the histories were judged by, if it is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<Suite>,
-    /// Where it took place; absent if it never came so far.
+    /// Where it took place; absent if it ended before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<ClusterFacts>,
     /// Where cases ran on each of several nodes: the nodes, grouped by what differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fleet: Vec<NodeGroup>,
-    /// The sum of it.
+    /// Its totals.
     pub result: RunResult,
     /// Each clause of the book that can be judged, in the book's order.
     pub clauses: Vec<ClauseReport>,
@@ -75,7 +75,7 @@ pub struct Report {
     /// Objects that could not be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<Leftover>,
-    /// What the run took; absent if it did not come to its end.
+    /// The resources that the run used; absent if it did not finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -89,7 +89,7 @@ pub struct RunResult {
     pub clauses: Counts,
     /// The cases by verdict.
     pub cases: Counts,
-    /// Each profile that was asked for.
+    /// Each requested profile.
     pub profiles: Vec<ProfileReport>,
     /// How many parts in a hundred of the cases' time their node was overloaded: targets were stalled, or many tasks waited for each
     /// processor.
@@ -118,14 +118,14 @@ pub struct Counts {
     pub skipped: u64,
 }
 
-/// What became of a profile.
+/// The result of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileReport {
     /// Which.
     pub profile: Profile,
-    /// What became of it.
+    /// Its result.
     pub result: ProfileOutcome,
     /// Why, in a sentence.
     pub why: String,
@@ -160,11 +160,11 @@ pub struct ClauseReport {
     pub id: ClauseId,
     /// How strong it is.
     pub level: Level,
-    /// What is promised.
+    /// What the documentation promises.
     pub text: String,
     /// Where.
     pub source: Source,
-    /// Where upstream is known to do otherwise: what it does.
+    /// The known deviation of upstream, if there is one: what it does instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
     /// The verdict over all histories.
@@ -176,13 +176,13 @@ pub struct ClauseReport {
     /// earlier stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows_from: Option<ClauseId>,
-    /// What was seen, in a sentence. Empty where it holds.
+    /// What happened, in a sentence. Empty where it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
-    /// The histories that the verdict rests on, and the events in them; first the one that decided.
+    /// The histories with the evidence for the verdict, and their events; the decisive one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceRef>,
-    /// What it must have been seen in before it holds, and what was seen of each.
+    /// The facets that must be observed before it holds, and the result of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<FacetSeen>,
     /// What was measured.
@@ -215,14 +215,14 @@ pub struct EvidenceRef {
     pub more: usize,
 }
 
-/// An event, told in words.
+/// An event, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Cited {
     /// Its position in the history.
     pub id: EventId,
-    /// What it is, and when the harness learned of it.
+    /// What it is, and when the harness received it.
     pub what: String,
 }
 
@@ -302,7 +302,7 @@ pub struct CaseReport {
     /// Why, for those verdicts that have a closed set of reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// What was seen, in a sentence.
+    /// What happened, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
     /// When it began, in microseconds since the run's zero.
@@ -317,7 +317,7 @@ pub struct CaseReport {
     /// What was concluded about each clause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judgements: Vec<Judgement>,
-    /// What became of the case's own expectations.
+    /// The results of the case's own expectations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<Expected>,
 }
@@ -327,7 +327,7 @@ pub struct CaseReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryRef {
-    /// Where it lies, below the run's folder.
+    /// Its path relative to the run's folder.
     pub file: String,
     /// The digest of its lines, before compression.
     pub sha256: String,

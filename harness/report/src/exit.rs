@@ -33,7 +33,7 @@ impl Exit {
     }
 }
 
-/// What the user wants of a run that leaves something undecided.
+/// How undecided results affect the exit status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Undecided {
     /// The exit status reports it.
@@ -125,7 +125,7 @@ impl ExitFacts {
 }
 
 impl Report {
-    /// How the program that made this report ends.
+    /// The exit status of the program that generated this report.
     #[must_use]
     pub fn exit(&self, standard: impl Into<Standard>) -> Exit {
         self.exit_facts().status(standard)

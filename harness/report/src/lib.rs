@@ -1,7 +1,8 @@
 //! The report: what a run says about each clause, with the evidence, as one typed and versioned document.
 //!
-//! It is made of the run's log and the histories alone, so anyone can make it again and compare. Nothing of its
-//! making is in it: no time of writing, no random name. What is not known is left out, never invented.
+//! It is generated only from the run's log and the histories, so anyone can generate it again and compare.
+//! Nothing of its making is in it: no time of writing, no random name. Unknown values are left out, never
+//! invented.
 
 mod build;
 mod causes;

@@ -1,7 +1,7 @@
 //! Many reports side by side: a row for each clause, a column for each report.
 //!
-//! The columns stand in the order in which they are given, so a clause that turns is marked where it turns. Reports of
-//! different books may be compared: a clause that one of them does not have is missing there, which is no verdict.
+//! The columns are in the given order, so a change of verdict is marked where it occurs. Reports of different books can
+//! be compared: a clause that a book does not have is missing there, which is not a verdict.
 
 mod words;
 
@@ -36,9 +36,9 @@ pub struct Matrix {
     pub schema_version: String,
     /// The reports, in the order in which they are compared.
     pub reports: Vec<ReportFacts>,
-    /// The sum of it.
+    /// Its totals.
     pub counts: MatrixCounts,
-    /// What a reader should know before comparing.
+    /// Warnings for the reader of a comparison.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// A row for each clause, chapter by chapter.
@@ -73,7 +73,7 @@ pub struct MatrixRow {
     pub chapter: String,
     /// How strong it is.
     pub level: Level,
-    /// What is promised, in the words of the last report that has it.
+    /// What the documentation promises, in the words of the last report that has it.
     pub text: String,
     /// Whether the reports that have it do not agree.
     pub differs: bool,
@@ -92,7 +92,7 @@ pub struct MatrixCell {
     /// How that differs from what the reports before it say; absent if it does not, or if none of them has the clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// What was seen, in a sentence. Empty where it holds.
+    /// What happened, in a sentence. Empty where it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
     /// The measurement that is nearest to its bound, or furthest beyond.
@@ -219,8 +219,8 @@ struct Before {
 }
 
 impl Before {
-    /// How a verdict differs from those before it. A verdict is compared with the last that was decided: what was skipped or
-    /// unclear in between says nothing about the cluster.
+    /// How a verdict differs from those before it. A verdict is compared with the last decided one: skipped or
+    /// undecided verdicts in between say nothing about the cluster.
     fn turn(&self, now: Word) -> Option<Turn> {
         let from = if now.decided() { self.decided.or(self.last) } else { self.last };
         Turn::between(from?, now)
@@ -253,8 +253,7 @@ fn notes(reports: &[ReportFacts], missing: usize) -> Vec<String> {
     if books.len() > 1 {
         let books = books.into_iter().collect::<Vec<_>>().join("; ");
         notes.push(format!(
-            "the reports are of different books ({books}), so verdicts may differ for that reason; `probity report FOLDER` \
-             judges a run again by the book of this program"
+            "the reports come from different books ({books}), which may explain different verdicts; `probity report FOLDER` judges a run again with the book of this program"
         ));
     }
     if missing > 0 {
@@ -263,7 +262,7 @@ fn notes(reports: &[ReportFacts], missing: usize) -> Vec<String> {
     }
     for report in reports {
         if report.took_us.is_none() {
-            notes.push(format!("the run of {} did not come to its end", report.name));
+            notes.push(format!("the run of {} did not finish", report.name));
         }
         if report.tool.modified {
             notes.push(format!("the program of {} was built from modified sources", report.name));

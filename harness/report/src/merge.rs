@@ -1,9 +1,9 @@
 //! How the verdicts of several histories become one.
 //!
-//! A [`Vote`] is what one history says. Votes are put together in a [`Poll`], in any order and any grouping, and the
-//! poll is asked once. The heaviest vote wins, with one exception: the doubt of a history that was not written for
-//! the question is set aside where another history was written for it. Skipped votes count for nothing beside
-//! others, and a poll in which nobody voted has no outcome: it never holds.
+//! A [`Vote`] is the verdict of one history. Votes are combined in a [`Poll`], in any order and any grouping, and
+//! the poll is evaluated once. The heaviest vote wins, with one exception: the doubt of a history that was not
+//! written for the question is set aside where another history was written for it. Skipped votes count for nothing
+//! beside others, and a poll in which nobody voted has no outcome: it never holds.
 
 use probity_model::verdict::Verdict;
 

@@ -1,7 +1,7 @@
 //! Makes one run of several: of the shards of a divided run, or of runs on other nodes of the same cluster.
 //!
-//! Only logs are merged. Histories stay as they are, so each is judged as if its case had run in the merged run: a report
-//! says the same whether its histories come from one run or from several. What does not belong together (another cluster,
+//! Only logs are merged. Histories do not change, so each is judged like a history of the merged run: the report is the
+//! same whether its histories come from one run or from several. What does not belong together (another cluster,
 //! another book, another program, a shard that is missing) is refused, unless the user asks for it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub struct RunToMerge {
     pub log: Vec<LogLine>,
 }
 
-/// What is merged though it does not belong together.
+/// Which mismatches are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// Other clusters, books and programs.
@@ -59,10 +59,10 @@ pub enum MergeError {
     #[error("there is no run to merge")]
     Nothing,
     /// A log does not begin as a log does.
-    #[error("{0}: the log does not say what was asked for")]
+    #[error("{0}: the log does not say what was requested")]
     NoBeginning(String),
     /// A run is given twice.
-    #[error("{0} and {1} hold the same run")]
+    #[error("{0} and {1} contain the same run")]
     Twice(String, String),
     /// Two runs differ in something that must be the same.
     #[error("{what}: {left} in {left_place}, {right} in {right_place}")]
@@ -95,7 +95,7 @@ impl MergeError {
         match self {
             Self::Nothing | Self::NoBeginning(_) => "; give folders that `probity run --out` wrote",
             Self::Twice(..) => "; give each run once",
-            Self::Mixed { .. } => "; one report on both would mislead (--mixed merges them all the same)",
+            Self::Mixed { .. } => "; one report on both would be misleading (--mixed merges them anyway)",
             Self::Incomplete { .. } => "; give all folders (--incomplete merges what there is)",
         }
     }
@@ -217,7 +217,7 @@ fn mixtures(parts: &[Part<'_>]) -> Vec<MergeError> {
     facts.into_iter().filter_map(|(what, of)| difference(parts, what, of)).collect()
 }
 
-/// Two runs that differ in a fact. What is not known differs from nothing.
+/// Two runs that differ in a fact. An unknown value matches every value.
 fn difference(parts: &[Part<'_>], what: &'static str, of: fn(&Part<'_>) -> String) -> Option<MergeError> {
     let mut known = parts.iter().map(|part| (part, of(part))).filter(|(_, fact)| !fact.is_empty());
     let (first, left) = known.next()?;
@@ -286,7 +286,7 @@ fn places(parts: &[Part<'_>]) -> BTreeMap<(usize, usize), String> {
     numbered.collect()
 }
 
-/// A line that says the same in the merged log, on its clock. The lines of which there is one in a log are made anew.
+/// A line that says the same in the merged log, on its clock. Lines that occur once in a log are generated again.
 fn shifted(line: &LogLine, part: &Part<'_>) -> Option<LogLine> {
     match line {
         LogLine::CaseBegan { case, us } => {

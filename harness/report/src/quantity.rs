@@ -1,4 +1,4 @@
-//! Like quantities: what is measured again and again, under other names.
+//! Similar quantities: the same measurement under different names.
 
 /// A quantity without what differs from pod to pod: `from the start of pod/target` is `from the start of …`.
 #[must_use]

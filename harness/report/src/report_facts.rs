@@ -18,9 +18,9 @@ pub struct ReportFacts {
     pub name: String,
     /// The run's name.
     pub run_id: String,
-    /// When the run began.
+    /// When the run started.
     pub began: String,
-    /// How long it took; absent if it did not come to its end.
+    /// How long it took; absent if it did not finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<i64>,
     /// The name of the cluster's context; empty if the run never came so far.
@@ -31,7 +31,7 @@ pub struct ReportFacts {
     pub nodes: BTreeMap<String, String>,
     /// The container runtimes of the nodes.
     pub runtimes: BTreeSet<String>,
-    /// What became of each profile.
+    /// The result of each profile.
     pub profiles: Vec<ProfileFacts>,
     /// The clauses by verdict.
     pub counts: Counts,
@@ -46,14 +46,14 @@ pub struct ReportFacts {
     pub overloaded_percent: i64,
 }
 
-/// What became of a profile.
+/// The result of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileFacts {
     /// Which.
     pub profile: Profile,
-    /// What became of it.
+    /// Its result.
     pub result: ProfileOutcome,
     /// Why, in a sentence.
     pub why: String,

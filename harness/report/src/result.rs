@@ -1,4 +1,4 @@
-//! The sum of a report: counts, and what became of each profile.
+//! The totals of a report: counts, and the result of each profile.
 
 use std::collections::BTreeMap;
 

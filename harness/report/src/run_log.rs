@@ -1,8 +1,8 @@
-//! The run's log: `events.ndjson`, one line for each thing that a run tells while it goes on.
+//! The run's log: `events.ndjson`, one line for each event of the run.
 //!
-//! The first line says what was asked for, of which program, and which cases were chosen; the others what became of
-//! them. Together with the histories it is all that a report is made of, so whatever a report says and no history
-//! holds must be in here. The log tells; it concludes nothing.
+//! The first line has the request, the program and the selected cases; the other lines have the results. Together
+//! with the histories it is all that a report is made of, so whatever a report says and no history holds must be in
+//! here. The log tells; it concludes nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,9 +24,9 @@ pub const VERSION: u32 = 1;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum LogLine {
-    /// The first line: what was asked for.
+    /// The first line: the request.
     Began(Box<RunFacts>),
-    /// The ground is laid, and cases begin.
+    /// The preparation is complete, and cases start.
     Ready(ClusterFacts),
     /// A case began.
     CaseBegan {
@@ -89,7 +89,7 @@ pub struct RunFacts {
     pub schema: String,
     /// [`VERSION`].
     pub version: u32,
-    /// The run's name, by which its objects are labelled.
+    /// The run's name, by which its objects are labeled.
     pub run_id: String,
     /// The harness's wall clock at the run's zero, in microseconds since 1970.
     pub began_wall_us: i64,
@@ -267,7 +267,7 @@ pub struct Usage {
     pub cpu_us: i64,
     /// The harness's peak resident memory in bytes.
     pub peak_memory: u64,
-    /// How often the harness itself was held up for more than 50 ms.
+    /// How often the harness itself was stalled for more than 50 ms.
     pub stalls: u64,
     /// For how long in all.
     pub stalled_us: i64,
@@ -275,20 +275,20 @@ pub struct Usage {
     pub interrupted: bool,
 }
 
-/// Why a text is no log of a run.
+/// Why a text is not the log of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The text is empty.
-    #[error("the log of the run is empty: its first line should say what was asked for")]
+    #[error("the log of the run is empty: its first line should say what was requested")]
     Empty,
     /// The first line is something else.
-    #[error("the first line is not the beginning of a run's log ({SCHEMA}): {0}")]
+    #[error("the first line is not the first line of a run log ({SCHEMA}): {0}")]
     Beginning(String),
     /// The format is newer.
     #[error("the log has version {0} of the format; this program reads up to {VERSION}: use a newer one")]
     Version(u32),
     /// A line is none of ours.
-    #[error("line {line} is not of a run's log: {error}")]
+    #[error("line {line} is not a line of a run log: {error}")]
     Line {
         /// The line's number, counted from 1.
         line: usize,
@@ -316,7 +316,7 @@ impl LogLine {
     ///
     /// # Errors
     ///
-    /// Never for what can be built here; JSON has no word for some values that Rust has.
+    /// Never for values that can be built here; JSON cannot express some Rust values.
     pub fn write(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string(self)? + "\n")
     }
@@ -326,15 +326,15 @@ impl LogLine {
 ///
 /// # Errors
 ///
-/// If the text is no log of a version that is known here. A torn last line is what a killed run leaves behind, and is
-/// left out.
+/// If the text is not a log of a known version. An incomplete last line, which a killed run leaves behind, is
+/// ignored.
 pub fn read(text: &str) -> Result<Vec<LogLine>, LogError> {
     let mut lines = text.lines().enumerate().peekable();
     let (_, first) = lines.next().ok_or(LogError::Empty)?;
     let first: LogLine =
         serde_json::from_str(first).map_err(|error| LogError::Beginning(error.to_string()))?;
     let LogLine::Began(facts) = &first else {
-        return Err(LogError::Beginning("it tells of something else".to_owned()));
+        return Err(LogError::Beginning("it describes something else".to_owned()));
     };
     if facts.schema != SCHEMA {
         return Err(LogError::Beginning(format!("its schema is `{}`", facts.schema)));

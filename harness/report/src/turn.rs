@@ -26,7 +26,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// What became of a verdict; none if it is the same.
+    /// How a verdict changed; `None` if it did not.
     #[must_use]
     pub fn between(from: Word, to: Word) -> Option<Self> {
         let turn = match (from, to) {
@@ -42,7 +42,7 @@ impl Turn {
         Some(turn)
     }
 
-    /// Whether it is for the worse, as far as the documentation is the measure.
+    /// Whether it got worse, measured by the documentation.
     #[must_use]
     pub fn is_regression(self) -> bool {
         matches!(self, Self::NewViolation | Self::NewDivergence)

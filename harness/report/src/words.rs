@@ -1,7 +1,7 @@
 //! Verdicts and events in words.
 //!
-//! A verdict that asks for a reader is told in a few aligned lines: what was promised, what was seen, the evidence,
-//! and how to judge it again. Words are made of the typed values, so they can't drift from them.
+//! A verdict that needs attention is shown in a few aligned lines: the promise, the observation, the evidence, and the
+//! command that judges it again. The words are generated from the typed values, so they always match them.
 
 mod course;
 mod event;
@@ -16,7 +16,7 @@ use probity_model::facets::{self, Sight};
 pub use course::course_in_words;
 pub use event::event_in_words;
 
-/// What was seen of a facet, in words.
+/// What happened of a facet, in words.
 #[must_use]
 pub fn sight_in_words(sight: Sight) -> &'static str {
     match sight {
@@ -80,7 +80,7 @@ pub fn paragraph(clause: &ClauseReport) -> String {
         say(
             "spread",
             &format!(
-                "{count} times: half take at most {median} % of their bounds, nine in ten {nine_in_ten} %, all {most} %"
+                "{count} times: half use at most {median} % of their bounds, nine in ten {nine_in_ten} %, all {most} %"
             ),
         );
     }
@@ -162,7 +162,7 @@ impl Report {
         }
     }
 
-    /// The report as text for a terminal: the sum, the profiles, and whatever asks for a reader.
+    /// The report as text for a terminal: the totals, the profiles, and everything that needs attention.
     #[must_use]
     pub fn in_words(&self) -> String {
         let mut words = self.headline() + "\n";

@@ -1,4 +1,4 @@
-//! What the target can be told to answer, one module for each kind of endpoint.
+//! The possible answers of the target, with one module for each kind of endpoint.
 
 mod connection;
 mod exec;

@@ -26,7 +26,7 @@ pub enum Endpoint {
     Listen(String),
     /// A command run by a probe or a hook.
     Exec(String),
-    /// What is done about a stop signal.
+    /// The reaction to a stop signal.
     Stop,
 }
 
@@ -70,7 +70,7 @@ impl FromStr for Endpoint {
             Some((listener, "connections")) => Ok(Self::Connections(listener.to_owned())),
             Some((listener, "listen")) => Ok(Self::Listen(listener.to_owned())),
             _ => Err(format!(
-                "`{text}` names no endpoint; write listener:/path, listener:service, listener@connections, \
+                "`{text}` is not an endpoint; write listener:/path, listener:service, listener@connections, \
                  listener@listen, exec name or stop"
             )),
         }

@@ -39,7 +39,7 @@ pub struct Listener {
     pub workers: Option<Workers>,
 }
 
-/// What a listener speaks.
+/// The protocol of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -58,7 +58,7 @@ pub enum Protocol {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Tls {
-    /// The certificate, made when the process starts.
+    /// The certificate, created when the process starts.
     pub certificate: Certificate,
     /// The protocols offered by ALPN, in order of preference; none if empty. The default for HTTP is h2 and http/1.1,
     /// for gRPC h2.
@@ -87,7 +87,7 @@ pub enum Certificate {
     WrongName,
 }
 
-/// Whether a client certificate is asked for.
+/// Whether a client certificate is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -120,7 +120,8 @@ pub enum TlsVersion {
 pub struct Workers {
     /// How many requests are served at a time.
     pub count: u16,
-    /// How many more may wait; the next one is answered 503 at once. Without a limit all wait.
+    /// The maximum number of waiting requests; further ones are answered with 503 immediately. Without a limit all
+    /// wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u16>,
 }
@@ -206,7 +207,7 @@ impl Listener {
             .iter()
             .any(|s| s.times.is_some() || s.when.probe.is_some() || s.when.host.is_some())
         {
-            let why = "listen knows no probes and no hosts: it changes with time, attempt and events";
+            let why = "listen does not depend on probes or hosts: use time, attempt and events";
             return Some(pin(why, &["listen"]));
         }
         self.paths.iter().find_map(|(path, script)| {

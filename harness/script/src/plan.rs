@@ -1,4 +1,4 @@
-//! The plan: everything that the target is told, in one document.
+//! The plan: the complete configuration of the target, in one document.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Problems of a document, told to people: where, what, and what was probably meant.
+//! Problems of a document, for people: where, what, and what was probably intended.
 //!
 //! Whoever reads a document (the target its plan, the harness its cases) turns the reader's error into a [`Problem`].
 //! This module finds the nearest word and draws the excerpt; it knows no parser and opens no file.
@@ -23,7 +23,7 @@ pub struct Problem {
     pub source: String,
     /// Where, if it is known.
     pub place: Option<Place>,
-    /// What is wrong, in one sentence.
+    /// The error, in one sentence.
     pub sentence: String,
     /// The wrong word, if it is one.
     pub word: Option<String>,
@@ -62,7 +62,7 @@ impl Problem {
         self
     }
 
-    /// The problem in one line: where, what, and what was probably meant.
+    /// The problem in one line: where, what, and what was probably intended.
     #[must_use]
     pub fn line(&self) -> String {
         let place =

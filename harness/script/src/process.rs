@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::TerminationAnswer;
 use crate::{Counts, Script, Size, Span};
 
-/// The behaviour of the process, in the order in which it happens.
+/// The behavior of the process, in the order in which it happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -16,11 +16,11 @@ pub struct Process {
     /// Things to wait for, one after the other, before any port is opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Dependency>,
-    /// Write down at the start what the container looks like from inside.
+    /// Record the container's view from inside at the start.
     pub dump: bool,
     /// Whether orphans are reaped when the process is the container's first.
     pub reap: bool,
-    /// Child processes that live beside it.
+    /// Child processes that run beside it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Child>,
     /// Resources that it eats.
@@ -32,7 +32,7 @@ pub struct Process {
     /// When it ends by itself: the first entry for this attempt counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exit: Vec<ExitPlan>,
-    /// What it does when it is told to stop.
+    /// What it does when it receives a stop signal.
     pub on_stop: Script<TerminationAnswer>,
 }
 
@@ -52,7 +52,7 @@ impl Default for Process {
     }
 }
 
-/// Something that must be there before the process goes on.
+/// Something that must exist before the process continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -72,9 +72,9 @@ pub enum Dependency {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Child {
-    /// The name by which the witness speaks of it.
+    /// Its name in the witness.
     pub name: String,
-    /// How long it lives; for ever if absent.
+    /// How long it runs; forever if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lives: Option<Span>,
     /// SIGTERM does not end it.
@@ -92,7 +92,7 @@ pub enum Consumer {
     Memory {
         /// How much in the end.
         bytes: Size,
-        /// How much at a time; all at once if absent.
+        /// The size of each portion; everything at once if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<Size>,
         /// The pause after each step.
@@ -132,13 +132,13 @@ pub enum Consumer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Client {
-    /// The name by which the witness speaks of it.
+    /// Its name in the witness.
     pub name: String,
     /// What is asked: `http://host:port/path`.
     pub url: String,
     /// The pause between the starts of two requests.
     pub every: Span,
-    /// How long it goes on.
+    /// How long it continues.
     #[serde(rename = "for")]
     pub lasts: Span,
     /// How long it waits for each answer.
@@ -147,7 +147,7 @@ pub struct Client {
     /// When it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Span>,
-    /// How many requests may be under way at once; one that would be more is noted as skipped.
+    /// The maximum number of simultaneous requests; further ones are recorded as skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u16>,
 }

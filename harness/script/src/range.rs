@@ -40,7 +40,7 @@ impl FromStr for Count {
         let text = text.trim();
         if let Some(nth) = text.strip_prefix("every ") {
             return match number(nth)? {
-                0 => Err("`every 0` never comes; write every 1 or more".to_owned()),
+                0 => Err("`every 0` never applies; write every 1 or more".to_owned()),
                 nth => Ok(Self::Every(nth)),
             };
         }
@@ -53,7 +53,7 @@ impl FromStr for Count {
             return Ok(Self::From(first));
         }
         match number(last)? {
-            last if last < first => Err(format!("`{text}` ends before it begins")),
+            last if last < first => Err(format!("`{text}` ends before it starts")),
             last => Ok(Self::Between(first, last)),
         }
     }
@@ -133,7 +133,7 @@ impl FromStr for Times {
             |part: &str| if part.trim().is_empty() { Ok(None) } else { part.parse::<Span>().map(Some) };
         let (from, until) = (bound(from)?.unwrap_or_default(), bound(until)?);
         if until.is_some_and(|until| until <= from) {
-            return Err(format!("`{text}` ends before it begins"));
+            return Err(format!("`{text}` ends before it starts"));
         }
         Ok(Self { from, until })
     }

@@ -38,7 +38,7 @@ pub struct WitnessLine {
     pub mono_us: u64,
     /// The wall clock of the node in microseconds since 1970.
     pub wall_us: u64,
-    /// What was seen.
+    /// What happened.
     pub fact: Fact,
 }
 

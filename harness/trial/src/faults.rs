@@ -1,7 +1,8 @@
-//! The standard faults: each a generated case, with what the settings promise for it.
+//! The standard faults: a generated case for each, with the promises of the settings.
 //!
-//! A fault comes to one container of a healthy pod, while a client calls it through a Service. If its probes notice, the
-//! promise is an interval; if they do not, it is that nothing happens; and what the settings leave open is open.
+//! A fault affects one container of a healthy pod, while a client calls it through a Service. If its probes detect the
+//! fault, the promise is an interval; if they do not, the promise is that nothing happens; if the settings leave it
+//! open, there is no promise.
 
 mod builder;
 mod life;
@@ -24,13 +25,13 @@ pub enum Fault {
     SlowStart,
     /// It accepts connections and answers nothing.
     Hang,
-    /// It answers everything by errors.
+    /// It answers every request with an error.
     Errors,
     /// It has two outages that are too short to matter.
     Flapping,
     /// More requests come than it can answer.
     Overload,
-    /// What it depends on is away, and its readiness endpoint says so.
+    /// Its dependency is down, and its readiness endpoint reports it.
     DependencyLoss,
     /// It takes its time to stop.
     SlowShutdown,
@@ -55,7 +56,7 @@ impl Fault {
         self.described().0
     }
 
-    /// What it is, in a sentence.
+    /// A sentence that describes it.
     #[must_use]
     pub fn story(self) -> &'static str {
         self.described().1
@@ -65,17 +66,18 @@ impl Fault {
         match self {
             Self::Calm => ("calm", "Nothing is wrong."),
             Self::SlowStart => ("slow-start", "The application opens its ports late."),
-            Self::Hang => ("hang", "The application accepts connections and answers nothing any more."),
-            Self::Errors => ("errors", "The application answers everything by an error."),
+            Self::Hang => ("hang", "The application accepts connections but no longer answers."),
+            Self::Errors => ("errors", "The application answers every request with an error."),
             Self::Flapping => {
                 ("flapping", "The application has two outages, each a little too short for its probes.")
             }
-            Self::Overload => {
-                ("overload", "More requests come than the application can answer; it serves them one by one.")
-            }
+            Self::Overload => (
+                "overload",
+                "The application receives more requests than it can answer; it serves them one by one.",
+            ),
             Self::DependencyLoss => (
                 "dependency-loss",
-                "What the application depends on is away, and its readiness endpoint says so.",
+                "A dependency of the application is down, and its readiness endpoint reports it.",
             ),
             Self::SlowShutdown => (
                 "slow-shutdown",
@@ -85,7 +87,7 @@ impl Fault {
     }
 }
 
-/// What is observed of a fault.
+/// The observed quantities of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// From the container's start until the pod is ready.
@@ -113,7 +115,7 @@ impl Quantity {
         match self {
             Self::Ready => "time to ready",
             Self::Unready => "out of service after",
-            Self::Killed => "told to stop after",
+            Self::Killed => "stop signal after",
             Self::Restarts => "restarts",
             Self::ReadyAgain => "ready again after",
             Self::Stopped => "stopped after",
@@ -122,7 +124,7 @@ impl Quantity {
         }
     }
 
-    /// What it is counted in.
+    /// Its unit.
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
@@ -142,7 +144,7 @@ impl Quantity {
     }
 }
 
-/// What the settings promise of one quantity.
+/// The promise of the settings for one quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promised {
     /// Of what.
@@ -156,7 +158,7 @@ pub struct Promised {
 }
 
 impl Promised {
-    /// What an observation of it may be.
+    /// The allowed values of an observation.
     #[must_use]
     pub fn bound(&self) -> Bound {
         let Promise { span, formula } = &self.promise;
@@ -170,7 +172,7 @@ impl Promised {
 pub struct Trial {
     /// The fault.
     pub fault: Fault,
-    /// How it is arranged.
+    /// How it is set up.
     pub case: Case,
     /// What the settings promise.
     pub promised: Vec<Promised>,

@@ -1,5 +1,5 @@
-//! From someone's manifest to a pod that can run as a trial: the target stands in for every image, and what concerns
-//! probes stays as it is.
+//! Turns a user's manifest into a pod that can run as a trial: the target replaces every image, and everything about
+//! probes stays unchanged.
 //!
 //! Nothing is changed in silence: every field that is replaced or left out is noted. What no API server would take is
 //! refused by the rules that cases follow too. All refusals are sentences pinned to their place.
@@ -30,7 +30,7 @@ pub(crate) const LABEL: (&str, &str) = ("try", "app");
 /// The lists of containers of a pod.
 const LISTS: [&str; 2] = ["initContainers", "containers"];
 
-/// A workload as it was found in a file.
+/// A workload from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// Its kind.
@@ -39,22 +39,22 @@ pub struct Workload {
     pub name: String,
     /// The pod or the pod's template: what has a `spec` with containers.
     pub template: Value,
-    /// Where that stands in the document.
+    /// Its place in the document.
     pub path: Vec<String>,
 }
 
 impl Workload {
-    /// Finds the pod of a document; none if it is of a kind that has no pods.
+    /// Finds the pod of a document; `None` if its kind has no pods.
     ///
     /// # Errors
     ///
-    /// If the document is not an object of Kubernetes, or has no pod where its kind should have one.
+    /// If the document is not a Kubernetes object, or has no pod where its kind should have one.
     pub fn of(document: &Value) -> Result<Option<Self>, String> {
         if !document.is_object() {
-            return Err("this is no object of Kubernetes: it has no `kind`".to_owned());
+            return Err("this is not a Kubernetes object: it has no `kind`".to_owned());
         }
         let Some(kind) = document["kind"].as_str() else {
-            return Err("there is no `kind`; a Pod, or a workload with a pod template, is wanted".to_owned());
+            return Err("there is no `kind`; give a Pod or a workload with a pod template".to_owned());
         };
         let path: &[&str] = match kind {
             "Pod" => &[],
@@ -77,7 +77,7 @@ impl Workload {
     }
 }
 
-/// How a pod differs from the one that was written.
+/// How a pod differs from the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
     /// Something else is in its place.
@@ -88,7 +88,7 @@ pub enum NoteKind {
     Added,
 }
 
-/// Something that differs from what was written.
+/// A difference from the original.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// How.
@@ -110,7 +110,7 @@ pub struct Traffic {
     pub probed: bool,
 }
 
-/// A pod that stands in for someone's own.
+/// A pod that replaces the user's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandIn {
     /// The pod, healthy.
@@ -134,16 +134,16 @@ pub struct StandIn {
     pub policy: String,
     /// Where clients call it.
     pub traffic: Traffic,
-    /// What differs from what was written.
+    /// The differences from the original.
     pub notes: Vec<Note>,
 }
 
 impl StandIn {
-    /// Makes a pod stand in for a workload's.
+    /// Creates a pod that replaces the workload's.
     ///
     /// # Errors
     ///
-    /// If the pod could not run, or something in it cannot be what was meant.
+    /// If the pod could not run, or something in it cannot be intended.
     pub fn of(workload: &Workload) -> Result<Self, String> {
         Self::made(workload, false)
     }
@@ -238,12 +238,12 @@ impl StandIn {
         }
     }
 
-    /// Whether its postStart hook asks one of its ports.
+    /// Whether its postStart hook uses one of its ports.
     pub(crate) fn post_start_asks(&self) -> bool {
         self.hooks.iter().any(|(hook, _)| *hook == "postStart")
     }
 
-    /// Whether a path of a listener is asked by hooks and by no probe.
+    /// Whether only hooks, and no probes, use a path of a listener.
     pub(crate) fn hooks_alone_ask(&self, listener: &str, path: &str) -> bool {
         let asks = |handler: &Handler| {
             let Handler::Http { path: of, .. } = handler else { return false };
@@ -261,7 +261,7 @@ impl StandIn {
     }
 }
 
-/// What a probe asks, without its headers: the part of the plan that answers it.
+/// The request of a probe, without its headers: the part of the plan that answers it.
 fn endpoint(handler: &Handler) -> (&'static str, Option<u16>, String) {
     match handler {
         Handler::Http { path, .. } => ("httpGet", handler.port(), plain_path(path)),

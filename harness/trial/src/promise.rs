@@ -1,8 +1,8 @@
 //! What probe settings promise by arithmetic: intervals of time, each with the formula that it follows from.
 //!
-//! A promise covers what the kubelet concludes from answers, counted from the moment at which the answers turn (or from
-//! the start of the container). The settings do not say what a cluster adds to that: the kill itself, and the way of a
-//! status to its reader. Whoever compares an observation allows for both and says so.
+//! A promise covers the kubelet's conclusions from answers, counted from the moment at which the answers change (or
+//! from the start of the container). The settings do not determine what a cluster adds: the kill itself, and the
+//! propagation of a status. A comparison with an observation must allow for both and document this.
 
 use probity_model::measure::{Interval, seconds};
 use probity_model::timeline::{Handler, ProbeSpec};
@@ -12,7 +12,7 @@ pub(crate) const SECOND: i64 = 1_000_000;
 /// When something happens that never does: after any other time.
 pub const NEVER: Interval = Interval { lo: i64::MAX, hi: i64::MAX };
 
-/// What the settings leave open.
+/// Quantities that the settings leave open.
 const ANYTHING: Interval = Interval { lo: i64::MIN, hi: i64::MAX };
 
 /// What follows from settings.
@@ -99,7 +99,7 @@ impl Promise {
     }
 }
 
-/// A span of time to a tenth of a second: `20.0-31.0 s`, or `4.2 s` if both ends read alike.
+/// A time range with a precision of a tenth of a second: `20.0-31.0 s`, or `4.2 s` if both ends are equal.
 #[must_use]
 pub fn tenths(span: Interval) -> String {
     let tenth = |us: i64| {
@@ -117,7 +117,7 @@ pub fn first_probe(probe: &ProbeSpec) -> Promise {
     let delay = probe.initial_delay;
     let formula = match delay {
         0 => "at most periodSeconds",
-        _ => "initialDelaySeconds, and periodSeconds more at most",
+        _ => "initialDelaySeconds, plus at most periodSeconds",
     };
     Promise::new(delay, delay + probe.period, formula)
 }
@@ -131,12 +131,12 @@ pub fn failures(probe: &ProbeSpec, failing: Failing) -> Promise {
     }
     let (pace, word) = pace(probe);
     let lo = (probe.failures - 1) * pace + probe.timeout;
-    let formula = format!("(failureThreshold - 1) × {word} + timeoutSeconds, and periodSeconds more at most");
+    let formula = format!("(failureThreshold - 1) × {word} + timeoutSeconds, plus at most periodSeconds");
     Promise::new(lo, lo + probe.period, formula)
 }
 
 /// When the last of the successes in a row happens that a probe waits for, from the moment at which the answers turn
-/// good. Between the first and the last of them the kubelet may run a readiness probe once out of its turn.
+/// good. Between the first and the last of them the kubelet may run one extra readiness probe.
 #[must_use]
 pub fn successes(probe: &ProbeSpec) -> Promise {
     let lo = (probe.successes - 2).max(0) * probe.period;
@@ -156,13 +156,13 @@ pub fn patience(probe: &ProbeSpec) -> Promise {
         Handler::Grpc { .. } => (
             pace(probe),
             probe.timeout,
-            "periodSeconds + timeoutSeconds more at most (a gRPC dial waits for its port until timeoutSeconds)",
+            "plus at most periodSeconds + timeoutSeconds (a gRPC dial waits up to timeoutSeconds for its port)",
         ),
-        _ => ((probe.period, "periodSeconds"), 0, "periodSeconds more at most"),
+        _ => ((probe.period, "periodSeconds"), 0, "plus at most periodSeconds"),
     };
     let delay = if probe.initial_delay == 0 { "" } else { "initialDelaySeconds + " };
     let lo = probe.initial_delay + (probe.failures - 1) * pace;
-    Promise::new(lo, lo + probe.period + dial, format!("{delay}(failureThreshold - 1) × {word}, and {more}"))
+    Promise::new(lo, lo + probe.period + dial, format!("{delay}(failureThreshold - 1) × {word}, {more}"))
 }
 
 /// How long it is from one probe to the next if each takes until its timeout, and which field says so: a probe that
@@ -179,13 +179,13 @@ fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
 #[must_use]
 pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i64) -> Promise {
     let begins = |probe: &ProbeSpec| match probe.initial_delay {
-        delay if boot > 0 && boot >= delay => (boot, format!("{} of start-up + ", seconds_of(boot))),
+        delay if boot > 0 && boot >= delay => (boot, format!("{} of startup +", seconds_of(boot))),
         0 => (0, String::new()),
         delay => (delay, "initialDelaySeconds + ".to_owned()),
     };
     let started = startup.map(|probe| {
         let (from, word) = begins(probe);
-        Promise::new(from, from + probe.period, format!("{word}periodSeconds at most (startup)"))
+        Promise::new(from, from + probe.period, format!("at most {word}periodSeconds (startup)"))
     });
     let Some(probe) = readiness else {
         let at_once = || Promise::exactly(0, "without a probe a container is ready as soon as it runs");
@@ -206,7 +206,7 @@ pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i
     Promise::new(
         after(started.span.lo, turns.span.lo),
         after(started.span.hi, turns.span.hi),
-        format!("{}{delay}, then successThreshold × periodSeconds at most (readiness)", started.formula),
+        format!("{}{delay}, then at most successThreshold × periodSeconds (readiness)", started.formula),
     )
 }
 

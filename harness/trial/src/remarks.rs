@@ -1,4 +1,4 @@
-//! What the documentation says of settings like these: remarks, each with the clause that says so.
+//! What the documentation says about settings like these: remarks, each with its clause.
 
 use probity_model::measure::Interval;
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
@@ -31,24 +31,23 @@ pub fn remarks(pod: &StandIn, boot: i64) -> Vec<Remark> {
     say(
         pod.probes.is_empty(),
         "probe.liveness.absent-means-success",
-        "there is no probe: a process that runs counts as healthy, so a hang is never noticed",
+        "there is no probe: a running process counts as healthy, so a hang is never detected",
     );
     say(
         readiness.is_none(),
         "probe.readiness.absent-means-ready",
-        "there is no readiness probe: the container gets requests as soon as it runs",
+        "there is no readiness probe: the container receives requests as soon as it runs",
     );
     let lasts = |probe: Option<&ProbeSpec>| probe.map(|probe| probe.failures * probe.period);
     say(
         shared && lasts(liveness) <= lasts(readiness),
         "probe.pair.same-endpoint-higher-threshold",
-        "liveness and readiness ask the same, and liveness is no more patient: whatever takes the pod out of service \
-         restarts it, too. Give liveness a higher failureThreshold",
+        "liveness and readiness use the same check, and liveness does not tolerate more failures: every fault that makes the pod not ready also restarts it. Give liveness a higher failureThreshold",
     );
     say(
         shared,
         "scenario.dependency.liveness-all-restart",
-        "liveness asks what readiness asks: if that depends on something shared, its loss restarts every replica",
+        "liveness and readiness use the same check: if it depends on a shared service, an outage of that service restarts every replica",
     );
     if let (Some(live), None) = (liveness, startup) {
         let patience = pod.patience(live);
@@ -57,7 +56,7 @@ pub fn remarks(pod: &StandIn, boot: i64) -> Vec<Remark> {
             boot > patience.span.lo,
             "probe.startup.slow-start-protection",
             &format!(
-                "without a startup probe, liveness ends a start that takes longer than {span} = {formula}"
+                "without a startup probe, liveness kills an application that takes longer to start than {span} = {formula}"
             ),
         );
     }
@@ -66,17 +65,17 @@ pub fn remarks(pod: &StandIn, boot: i64) -> Vec<Remark> {
     say(
         !impatient.is_empty(),
         "scenario.dependency.latency-spike",
-        &format!("timeoutSeconds is 1 ({}): a spike of latency counts as a failure", impatient.join(", ")),
+        &format!("timeoutSeconds is 1 ({}): a latency spike counts as a failure", impatient.join(", ")),
     );
     say(
         pod.pre_stop.is_none(),
         "probe.readiness.no-auto-unready-on-delete",
-        "there is no preStop hook: SIGTERM comes while the Service still sends requests",
+        "there is no preStop hook: SIGTERM arrives while the Service still sends requests",
     );
     say(
         liveness.is_some_and(|live| live.failures == 1),
         "scenario.liveness.only-when-kill-is-best",
-        "liveness has failureThreshold 1: one bad answer restarts the container",
+        "liveness has failureThreshold 1: one failure restarts the container",
     );
     if let Some(live) = liveness {
         let noticed = promise::failures(live, Failing::ByTimeout);
@@ -86,8 +85,7 @@ pub fn remarks(pod: &StandIn, boot: i64) -> Vec<Remark> {
             pod.policy != "Never",
             "scenario.liveness.restart-downtime",
             &format!(
-                "an application that hangs and does not heed SIGTERM is away for up to {}: {} until it is noticed, {} of \
-                 grace, {} until it is ready",
+                "an application that hangs and ignores SIGTERM is down for up to {}: {} until the probe detects it, {} of grace period, {} until it is ready again",
                 tenths(Interval::point(noticed.span.hi + grace + again.span.hi)),
                 noticed.in_words(),
                 tenths(Interval::point(grace)),
@@ -98,18 +96,18 @@ pub fn remarks(pod: &StandIn, boot: i64) -> Vec<Remark> {
     say(
         connects(liveness),
         "probe.liveness.catches-hang",
-        "liveness only connects: an application that accepts and never answers is not noticed",
+        "liveness only connects: it does not detect an application that accepts connections but never answers",
     );
     say(
         connects(readiness),
         "scenario.readiness.http-endpoint-recommended",
-        "readiness only connects: errors and hangs of the application are not noticed",
+        "readiness only connects: it does not detect errors and hangs of the application",
     );
     say(
         !pod.traffic.probed && readiness.is_some_and(|ready| ready.handler.port().is_some()),
         "scenario.readiness.mgmt-port-hides-saturation",
         &format!(
-            "readiness asks another port than that of the requests ({}): it does not see an overload",
+            "readiness does not use the port that serves the requests ({}): it does not detect an overload",
             pod.traffic.port
         ),
     );

@@ -1,4 +1,4 @@
-//! What followed from a fault, read from the history of its case, beside what was promised.
+//! The result of a fault, read from the history of its case, with the promises.
 //!
 //! Times come from the target's own clock where that is possible (the change of its plan, the stop signal, the client's
 //! calls), and otherwise from the moment at which the watch reported. An observation that was not possible never counts
@@ -13,14 +13,14 @@ use probity_script::witness::Fact;
 use crate::faults::{Fault, Promised, Quantity, Trial};
 use crate::promise::{NEVER, SECOND};
 
-/// A quantity of a fault: what was promised and what was seen.
+/// A quantity of a fault: the promise and the observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// What the settings promise of what.
     pub promised: Promised,
-    /// What was seen, [`NEVER`] if it did not happen; or why that cannot be said.
+    /// What happened, [`NEVER`] if it did not happen; or why that cannot be said.
     pub seen: Result<Interval, String>,
-    /// How that fits the promise; none if the settings leave it open.
+    /// How that compares with the promise; `None` if the settings leave it open.
     pub fit: Option<Fit>,
     /// The events that it rests on.
     pub events: Vec<EventId>,
@@ -66,14 +66,14 @@ fn cut_short(history: &History) -> Option<String> {
     history.events().find_map(|(_, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
             Did::Over { why } if why == "interrupted" => Some("the run was interrupted".to_owned()),
-            Did::Over { why } if why != "done" => Some(format!("the trial was cut short: {why}")),
+            Did::Over { why } if why != "done" => Some(format!("the trial ended early: {why}")),
             _ => None,
         },
         _ => None,
     })
 }
 
-/// What was seen, with the events at its ends.
+/// What happened, with the events at its ends.
 type Seen = (Result<Interval, String>, Vec<EventId>);
 
 /// A request of the client.
@@ -90,7 +90,7 @@ struct FaultRun<'t, 'h> {
     trial: &'t Trial,
     pod: &'t PodLife<'h>,
     first: &'t Attempt<'h>,
-    /// When the fault began; in calm, when the pod was ready.
+    /// When the fault started; in calm, when the pod was ready.
     onset: At,
     calls: Vec<Request>,
 }
@@ -102,7 +102,7 @@ impl<'t, 'h> FaultRun<'t, 'h> {
         let never_ready = || "the pod did not become ready, so the fault could not be tried".to_owned();
         let run = Self::found(timeline, trial).ok_or_else(|| match timeline.pod("app") {
             Some(pod) if !slow_start && !was_ready(pod, |_| true) => never_ready(),
-            _ => "the target was not heard, or the fault did not come about".to_owned(),
+            _ => "the target sent no records, or the fault did not occur".to_owned(),
         })?;
         let before = |revision: &Revision<'h>| {
             let since = timeline.clocks.between(&revision.at, &run.onset);
@@ -177,7 +177,7 @@ impl<'t, 'h> FaultRun<'t, 'h> {
         (span.ok_or_else(|| "the clocks cannot be compared".to_owned()), vec![from.id, to.id])
     }
 
-    /// What was seen of a quantity.
+    /// What happened of a quantity.
     fn observe(&self, quantity: Quantity) -> Seen {
         match quantity {
             Quantity::Ready => {
@@ -199,10 +199,10 @@ impl<'t, 'h> FaultRun<'t, 'h> {
             }
             Quantity::Restarts => match self.pod.restarts(&self.trial.subject) {
                 Some((id, times)) => (Ok(count(times)), vec![id]),
-                None => (Err("the container's status was not seen".to_owned()), Vec::new()),
+                None => (Err("the container's status was not recorded".to_owned()), Vec::new()),
             },
             Quantity::Downtime | Quantity::Lost if self.calls.is_empty() => {
-                (Err("no request of the clients was seen".to_owned()), Vec::new())
+                (Err("no request of the clients was recorded".to_owned()), Vec::new())
             }
             Quantity::Downtime => self.downtime(),
             Quantity::Lost => {
@@ -231,7 +231,7 @@ impl<'t, 'h> FaultRun<'t, 'h> {
     }
 }
 
-/// What was seen of a quantity, and how that fits its promise.
+/// What happened of a quantity, and how that fits its promise.
 fn observation(
     timeline: &Timeline<'_>,
     run: Result<&FaultRun<'_, '_>, &String>,

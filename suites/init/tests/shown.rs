@@ -1,4 +1,4 @@
-//! Histories of what is shown of a pod that initializes, and of what its init containers see.
+//! Histories of the status of an initializing pod, and of what its init containers see.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Probes that were due and never came.
+//! Probes that were due but never arrived.
 
 use probity_composer::Composer;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What the API server makes of the fields.
+//! How the API server handles the fields.
 
 use probity_composer::Composer;
 use probity_model::history::Did;
@@ -17,7 +17,7 @@ fn manifest(kind: &str, probe: &Value) -> Value {
     json!({ "kind": "Pod", "spec": { "containers": [{ "name": "c", kind: probe }] } })
 }
 
-/// One field of a probe is tried, and what is stored.
+/// A dry run with one field of a probe, and the stored value.
 fn tried(clause: &str, kind: &str, field: &str, value: i64, code: u16, stored: Option<i64>) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let message = match code {
@@ -61,7 +61,7 @@ fn less_than_the_least_is_refused_by_name() {
 }
 
 #[test]
-fn zero_that_is_replaced_is_the_catalogued_behaviour() {
+fn zero_that_is_replaced_is_the_catalogued_behavior() {
     assert_eq!(tried(MINIMUMS, "livenessProbe", "periodSeconds", 0, 201, Some(10)), "diverges");
     assert_eq!(tried(MINIMUMS, "livenessProbe", "periodSeconds", 0, 201, Some(0)), "violated");
     assert_eq!(tried(MINIMUMS, "livenessProbe", "periodSeconds", 0, 422, None), "holds");

@@ -1,4 +1,4 @@
-//! What the kubelet is late with for an idle pod.
+//! The kubelet's lateness for an idle pod.
 
 use probity_model::history::{Did, Listener};
 use serde_json::json;

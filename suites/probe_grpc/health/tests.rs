@@ -90,7 +90,7 @@ fn nobody_who_could_answer_is_a_failure() {
     }
 }
 
-/// A sidecar that asks in vain for its liveness, beside a main container that only sleeps, until this second.
+/// A sidecar whose liveness probe fails, beside a main container that only sleeps, until this second.
 fn vain_sidecar(main: &Value, end: f64) -> &'static str {
     let plan = json!({ "listeners": { "grpc": { "port": 9091, "protocol": "grpc" } } });
     let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);

@@ -1,4 +1,4 @@
-//! Which host a probe goes to: the pod's address, unless `host` names another; and which host it names.
+//! The host that a probe goes to: the pod's address, unless `host` names another; and its Host header.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use super::port;
 use crate::reading::arrivals::{Arrival, Get, arrivals, gets, has_ip, hits, on_node_network};
 use crate::reading::unvisited::must_be_visited;
 
-/// Without `host`, a probe goes to the pod's address, and its Host header says so unless `httpHeaders` has one.
+/// Without `host`, a probe goes to the pod's address and names it in its Host header, unless `httpHeaders` has one.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for get in gets(run).iter().filter(|get| get.host.is_none() && get.port.number.is_some()) {
         must_be_visited(run, clause, seen, (get.pod, get.container, get.spec));
@@ -25,7 +25,7 @@ pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// A Host header changes what is named, and not where the probe goes.
+/// A Host header changes only the named host, not where the probe goes.
 pub(super) fn virtual_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (arrival, at_own_ip) in without_host(run) {
         let wanted: Vec<&str> = arrival.get.sets("Host").map(str::trim).collect();
@@ -37,8 +37,8 @@ pub(super) fn virtual_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The probes without `host`, each with whether it came to an address of its pod. Pods of which no address was ever shown
-/// are left out.
+/// The probes without `host`, each with whether it came to an address of its pod. Pods without a recorded address are
+/// left out.
 fn without_host<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Arrival<'t, 'h>, bool)> {
     arrivals(run).into_iter().filter(|arrival| arrival.get.host.is_none()).filter_map(|arrival| {
         let ip = arrival.hit.connection.address().parse::<IpAddr>().ok()?;
@@ -49,7 +49,7 @@ fn without_host<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Arrival<
 
 fn came_elsewhere(arrival: &Arrival<'_, '_>, though: &str, seen: &mut Seen) {
     let (hit, words) = (&arrival.hit, arrival.get.words());
-    let finding = format!("{words} {though}, and came to {}", hit.connection.address());
+    let finding = format!("{words} {though}, but arrived at {}", hit.connection.address());
     seen.violated(finding, [hit.connection.id, hit.asked.id]);
 }
 
@@ -65,7 +65,7 @@ fn names_host(arrival: &Arrival<'_, '_>, wanted: Option<&str>, seen: &mut Seen) 
     seen.check(kept, finding, [hit.connection.id, hit.asked.id]);
 }
 
-/// With `host`, a probe goes to that address, and its answers count for the pod that it is written in.
+/// With `host`, a probe goes to that address, and its answers count for the probe's own pod.
 pub(super) fn field_overrides_address(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let (gets, hits) = (gets(run), hits(run));
     for get in &gets {
@@ -75,12 +75,12 @@ pub(super) fn field_overrides_address(run: &Timeline<'_>, _: &Clause, seen: &mut
         }
         for hit in hits.iter().filter(|hit| is_of(hit.asked, hit.port, get)) {
             let at = hit.connection.address();
-            let finding = || format!("{} has the host {ip}, and came to {at}", get.words());
+            let finding = || format!("{} has the host {ip}, but arrived at {at}", get.words());
             seen.check(at.parse::<IpAddr>() == Ok(ip), finding, [hit.connection.id, hit.asked.id]);
         }
         let shown = port::counted_as_success(get.pod, get.container, get.spec.kind);
         if let Some(shown) = shown.filter(|_| never_passed(run, get, ip)) {
-            let finding = format!("{} succeeded, and nobody at {ip} answered with success", get.words());
+            let finding = format!("{} succeeded, but nothing at {ip} answered with success", get.words());
             seen.violated(finding, [shown]);
         }
     }
@@ -100,7 +100,7 @@ fn never_passed(run: &Timeline<'_>, get: &Get<'_, '_>, ip: IpAddr) -> bool {
     })
 }
 
-/// Whether an address is one where we would see the probe: another pod's, or the node's own loopback.
+/// Whether a probe of this address would be recorded: it belongs to another pod, or is the node's loopback address.
 fn leads_somewhere(run: &Timeline<'_>, get: &Get<'_, '_>, ip: IpAddr) -> bool {
     match ip.is_loopback() {
         true => on_node_network(get.pod),

@@ -1,4 +1,5 @@
-//! A server in the node's network that listens on the loopback address alone: only a probe with `host` finds it.
+//! A server in the node's network that listens only on the loopback address: only a probe with `host` reaches
+//! it.
 
 use std::net::IpAddr;
 
@@ -23,8 +24,8 @@ pub(super) fn needs_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let (hit, words) = (&arrival.hit, get.words());
             let peer = hit.connection.peer_address();
             let finding = || match here {
-                true => format!("{words} came to the loopback address from {peer}"),
-                false => format!("{words} has no host, and came to the loopback address"),
+                true => format!("{words} arrived at the loopback address from {peer}"),
+                false => format!("{words} has no host, but arrived at the loopback address"),
             };
             seen.check(here && is_loopback(peer), finding, [listening, hit.connection.id, hit.asked.id]);
         }
@@ -37,7 +38,7 @@ pub(super) fn needs_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// The probe that cannot arrive is recorded as a failure and never counts as a success.
 fn fails(get: &Get<'_, '_>, listening: EventId, seen: &mut Seen) {
     if let Some(shown) = counted_as_success(get.pod, get.container, get.spec.kind) {
-        let finding = format!("{} has no host, cannot arrive, and succeeded", get.words());
+        let finding = format!("{} has no host and cannot arrive, but succeeded", get.words());
         seen.violated(finding, [listening, shown]);
     }
     let failed = format!("{} probe failed", get.spec.kind.word());

@@ -1,4 +1,4 @@
-//! Which port a probe goes to: a number in range, or the name of one that the container declares.
+//! The port that a probe goes to: a valid number, or the name of a port that the container declares.
 
 use probity_model::timeline::{ContainerLife, Handler, PodLife, Port, ProbeKind, ProbeSpec, Through};
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -24,13 +24,13 @@ pub(super) fn by_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for arrival in elsewhere(run).into_iter().filter(|arrival| is_name(arrival.get.port)) {
         let Some(number) = arrival.get.port.number else { continue };
         let (words, name, at) = (arrival.get.words(), &arrival.get.port.written, arrival.hit.port);
-        let finding = format!("{words} has the port {name}, which is {number}, and came to {at}");
+        let finding = format!("{words} has the port {name} ({number}), but arrived at {at}");
         seen.violated(finding, [arrival.hit.connection.id, arrival.hit.asked.id]);
     }
 }
 
-/// A name that the container does not declare is accepted, if it can name a port at all; no such probe arrives
-/// anywhere, each is recorded as an error, and none counts.
+/// An undeclared name is accepted if it is a valid port name; such a probe does not arrive anywhere, is
+/// recorded as an error, and does not count.
 pub(super) fn undeclared_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     refusals::judge(run, clause, seen);
     for (pod, container, spec, port) in named(run).filter(|(.., port)| port.number.is_none()) {
@@ -43,14 +43,17 @@ pub(super) fn undeclared_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         ];
         for (did, id) in wrong.into_iter().filter_map(|(did, id)| Some((did, id?))) {
             let of = format!("the {word} probe of {}/{}", pod.key, container.name);
-            seen.violated(format!("{of} {did}, though its port {} is nowhere", port.written), [id]);
+            seen.violated(
+                format!("{of} {did}, although no container declares its port {}", port.written),
+                [id],
+            );
         }
         seen.fine(event("Unhealthy", format!("{word} probe errored")));
     }
     for arrival in elsewhere(run).into_iter().filter(|arrival| is_name(arrival.get.port)) {
         if arrival.get.port.number.is_none() {
             let (words, name, at) = (arrival.get.words(), &arrival.get.port.written, arrival.hit.port);
-            let finding = format!("{words} came to {at}, though nothing declares its port {name}");
+            let finding = format!("{words} arrived at {at}, although no container declares its port {name}");
             seen.violated(finding, [arrival.hit.connection.id, arrival.hit.asked.id]);
         }
     }

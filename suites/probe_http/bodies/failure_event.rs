@@ -25,7 +25,7 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         for event in course.pod.events.iter().filter(mine) {
             let Some((_, message)) = event.message.split_once(&about) else { continue };
             if let Some(body) = failures.bodies.iter().find(|body| message.contains(body.as_str())) {
-                let finding = format!("the event says `{message}`, which has the body `{body}` in it");
+                let finding = format!("the event says `{message}`, which contains the body `{body}`");
                 seen.violated(finding, [event.id]);
             } else if failures.codes.iter().any(|code| says(message, *code)) {
                 named = true;
@@ -44,7 +44,7 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         if reaction.hidden(&course.exchanges[first].at, &run.end()) {
             seen.doubt(Doubt::Gap, "the event that names the status may have been missed", [id]);
         } else if let Some((event, message)) = invented {
-            let finding = format!("an event says `{message}`, and no probe was answered so");
+            let finding = format!("an event says `{message}`, but no probe received that answer");
             seen.violated(finding, [*event, id]);
         } else if reaction.shows_by_the_end(first) && !reaction.crowded() {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
@@ -54,12 +54,12 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// Whether a message names this status, and not another number that begins or ends like it.
+/// Whether a message contains this status, and not a longer number that contains it.
 fn says(message: &str, code: u16) -> bool {
     message.split(|c: char| !c.is_ascii_digit()).any(|number| number == code.to_string())
 }
 
-/// The status that a kubelet says a probe failed with.
+/// The status in a kubelet's message about a failed probe.
 fn told(message: &str) -> Option<u16> {
     let (_, code) = message.split_once("statuscode: ")?;
     code.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -75,7 +75,7 @@ fn statuses(run: &Timeline<'_>, course: &Exchanges<'_, '_>, clause: &Clause) -> 
     exchanges(run).into_iter().filter(is_same).flat_map(|other| Failures::of(&other, letters).codes).collect()
 }
 
-/// The statuses with which the probes of a course failed, and the bodies that can be recognised in a message.
+/// The statuses with which the probes of a course failed, and the bodies that can be recognized in a message.
 struct Failures {
     codes: BTreeSet<u16>,
     bodies: BTreeSet<String>,

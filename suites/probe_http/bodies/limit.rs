@@ -1,4 +1,4 @@
-//! Large bodies: no more than 10 KiB of them is read, and then the connection is closed.
+//! Large bodies: the kubelet reads at most 10 KiB and then closes the connection.
 
 use probity_model::measure::{Blur, Unit};
 use probity_model::mechanisms::PROMPT;
@@ -25,10 +25,10 @@ pub(super) fn no_more_is_read(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         for (outcome, range) in runs {
             match outcome.by_status() {
                 Some(CountsAs::Success) => {
-                    reaction.decide(&range, CountsAs::Success, "had a large body and a good status", seen);
+                    reaction.decide(&range, CountsAs::Success, "had a large body and a success status", seen);
                 }
                 Some(CountsAs::Failure) => {
-                    reaction.decide(&range, CountsAs::Failure, "had a large body and a bad status", seen);
+                    reaction.decide(&range, CountsAs::Failure, "had a large body and a failure status", seen);
                 }
                 _ => {}
             }
@@ -36,7 +36,7 @@ pub(super) fn no_more_is_read(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// Whether the answer had a body of at least so much.
+/// Whether the answer had a body of at least this size.
 fn large(hop: &Hop<'_, '_>, least: u64) -> bool {
     matches!(hop.said, ResponseSeen::Whole { bytes: Some(bytes), .. } if bytes >= least)
 }
@@ -45,12 +45,12 @@ fn planned(hop: &Hop<'_, '_>, is: fn(&HttpReply) -> bool) -> bool {
     matches!(&hop.planned, Some(HttpAnswer::Reply(reply)) if is(reply))
 }
 
-/// Whether the body would keep a reader waiting who wants all of it.
+/// Whether a client that reads the whole body would have to wait.
 fn never_ends(reply: &HttpReply) -> bool {
     reply.stall_after.is_some() || reply.body == Some(Body::Endless)
 }
 
-/// Whether the target itself takes its time.
+/// Whether the target itself delays the answer.
 fn slow(reply: &HttpReply) -> bool {
     reply.delay.is_some() || reply.body_delay.is_some() || reply.drip.is_some()
 }
@@ -87,7 +87,8 @@ pub(super) fn closes_at_the_limit(run: &Timeline<'_>, clause: &Clause, seen: &mu
             if told || waited || (answer.written > LIMIT + taken && reset()) {
                 at_once(&course, last, seen);
             } else if error.is_empty() && answer.written >= buffers {
-                let finding = format!("{} bytes were taken from the target without an error", answer.written);
+                let finding =
+                    format!("the kubelet read {} bytes from the target without an error", answer.written);
                 seen.violated(finding, exchange.events.iter().copied());
             }
         }

@@ -1,5 +1,5 @@
-//! Bodies that break off before their end and before the limit. By the document the status decides; upstream takes
-//! such an answer for an error, asks again at once, three times in all, and then throws the result away.
+//! Truncated bodies that are shorter than the limit. According to the documentation the status decides; upstream
+//! treats such an answer as an error, tries again immediately, three times in total, and then discards the result.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// How many times upstream asks before it gives up (`maxProbeRetries` of the kubelet's prober).
+/// How often upstream tries before it gives up (`maxProbeRetries` of the kubelet's prober).
 const TRIES: usize = 3;
 
 /// Success depends solely on the status code in the headers.
@@ -47,31 +47,31 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
     let events = course.events(range).into_iter().chain(taken.events.iter().copied());
     let counts = bursts.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let facts = format!(
-        "{} probes of {} were answered with {status} and a body that breaks off; requests a probe: {counts}",
+        "{} probes of {} were answered with {status} and a truncated body; requests per probe: {counts}",
         course.spec.kind.word(),
         course.container.name
     );
     if !in_turn && taken.nothing && taken.allows(promise) {
         // Failed or thrown away: it looks the same.
     } else if discarded {
-        seen.diverges(format!("{facts}; their results were thrown away"), events);
+        seen.diverges(format!("{facts}; the kubelet discarded their results"), events);
     } else if by_status {
         if taken.denies(promise) {
             seen.fine(events);
         }
     } else if reaction.is_held_up(range) {
-        seen.doubt(Doubt::Ambiguous, format!("{facts}; the node was held up meanwhile"), events);
+        seen.doubt(Doubt::Ambiguous, format!("{facts}; the node was stalled at the time"), events);
     } else {
         let word = match (taken.success, taken.failure) {
             (true, _) => "success",
             (_, true) => "failure",
-            _ => "no one thing",
+            _ => "no single result",
         };
-        seen.violated(format!("{facts}; they were taken for {word}"), events);
+        seen.violated(format!("{facts}; the kubelet counted them as {word}"), events);
     }
 }
 
-/// How many requests each probe of the run made, the last ones left out if they may not be over. None if probes
+/// How many requests each probe of the sequence made, without the last ones if they may be incomplete. None if probes
 /// follow one another so closely that they cannot be told apart.
 fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
     let course = reaction.course;
@@ -92,8 +92,8 @@ fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<u
     (!bursts.is_empty()).then_some(bursts)
 }
 
-/// Whether a probe begins here, in its turn: not in the midst of tries that were answered otherwise, nor after a probe
-/// that lasted so long that the next turn was due before its end and the one after that comes too soon.
+/// Whether a probe starts here on schedule: not among attempts with other answers, nor after a probe that lasted into
+/// the next period.
 fn begins(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return true };
     let long = course.spec.period - gaps(course);
@@ -101,7 +101,7 @@ fn begins(course: &Exchanges<'_, '_>, at: usize) -> bool {
         && !again(course, before)
 }
 
-/// Whether the next request is another try of the same probe: it comes long before the next one is due.
+/// Whether the next request is another attempt of the same probe: it arrives long before the next probe is due.
 fn again(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let (this, next) = (course.exchanges.get(at), course.exchanges.get(at + 1));
     let done = this.and_then(|this| this.done.as_ref());

@@ -96,7 +96,7 @@ fn a_body_that_the_buffers_took_tells_nothing() {
     assert_eq!(scene.at(4.0), "inconclusive");
 }
 
-/// Answers with a body that closes too early, to a probe every other second, each asked so often.
+/// Truncated answers to a probe every two seconds, with this many requests each.
 fn short(status: u16, tries: u32, was_ready: bool, is_ready: bool) -> Scene {
     let get = json!({ "path": "/r", "port": 8080 });
     let probe = json!({ "readinessProbe": { "httpGet": get, "periodSeconds": 2, "failureThreshold": 1 } });

@@ -23,7 +23,7 @@ const OTHERWISE: [&str; 12] = [
     "upgrade",
 ];
 
-/// Each header of the spec comes with each request.
+/// Each request has every header of the spec.
 pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run) {
         let asked = arrival.hit.asked;
@@ -36,13 +36,13 @@ pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut S
             None => seen.fine([asked.id]),
             Some((name, value)) => {
                 let (words, sent) = (arrival.get.words(), list(asked.header(name), "none"));
-                seen.violated(format!("{words} sets {name}: {value}, and came with {sent}"), [asked.id]);
+                seen.violated(format!("{words} sets {name}: {value}, but sent {sent}"), [asked.id]);
             }
         }
     }
 }
 
-/// All values of a name that is written several times come, in their order.
+/// If a name occurs several times, all values arrive, in their order.
 pub(super) fn all_values_of_a_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run) {
         let (get, asked) = (arrival.get, arrival.hit.asked);
@@ -55,7 +55,7 @@ pub(super) fn all_values_of_a_name(run: &Timeline<'_>, _: &Clause, seen: &mut Se
                 let finding = || {
                     let (words, wanted, sent) =
                         (get.words(), list(wanted.clone(), "none"), list(sent.clone(), "none"));
-                    format!("{words} sets {name} to {wanted}, and came with {sent}")
+                    format!("{words} sets {name} to {wanted}, but sent {sent}")
                 };
                 seen.check(sent == wanted, finding, [asked.id]);
             }

@@ -1,4 +1,4 @@
-//! The headers that a probe has by itself: User-Agent and Accept, which a spec may replace or remove.
+//! The default headers of a probe: User-Agent and Accept, which a spec can replace or remove.
 
 use probity_model::verdict::Doubt;
 use probity_model::version::minor;
@@ -10,8 +10,8 @@ use crate::reading::arrivals::{Arrival, arrivals};
 /// The headers that can be replaced.
 const OWN: [&str; 2] = ["User-Agent", "Accept"];
 
-/// Without another one, User-Agent names the kubelet's version. Where the version cannot be read, nothing is concluded
-/// from a User-Agent that has the right form.
+/// Without another one, User-Agent names the kubelet's version. If the version cannot be read, nothing is concluded
+/// from a User-Agent with the right form.
 pub(super) fn user_agent(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for arrival in without(run, "User-Agent") {
         let asked = arrival.hit.asked;
@@ -22,7 +22,7 @@ pub(super) fn user_agent(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         };
         let node = run.history.header.nodes.get(&arrival.hit.attempt.node);
         let kubelet = node.and_then(|node| minor(node.kubelet.trim_start_matches('v')));
-        let came = format!("{} came with the User-Agent {}", arrival.get.words(), list(sent, "(none)"));
+        let came = format!("{} sent the User-Agent {}", arrival.get.words(), list(sent, "(none)"));
         match (version, kubelet) {
             (None, _) => seen.violated(came, [asked.id]),
             (Some(version), Some(kubelet)) => {
@@ -64,16 +64,16 @@ pub(super) fn nothing_else(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         match names.as_slice() {
             ["accept", "host", "user-agent"] => seen.fine([asked.id]),
             ["accept", "connection", "host", "user-agent"] if closes => {
-                seen.diverges(format!("{words} came with `Connection: close` too"), [asked.id]);
+                seen.diverges(format!("{words} also sent `Connection: close`"), [asked.id]);
             }
             names => {
-                seen.violated(format!("{words} came with these headers: {}", names.join(", ")), [asked.id]);
+                seen.violated(format!("{words} sent these headers: {}", names.join(", ")), [asked.id]);
             }
         }
     }
 }
 
-/// A value in the spec takes the place of the usual one.
+/// A value in the spec replaces the default.
 pub(super) fn overridden(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (arrival, name, value) in own_headers(run) {
         if !value.trim().is_empty() {
@@ -107,7 +107,7 @@ fn expect(arrival: &Arrival<'_, '_>, name: &str, wanted: &[&str], seen: &mut See
     let kept = sent == wanted;
     let finding = || {
         let (sent, wanted) = (list(sent, "(none)"), list(wanted.iter().copied(), "(none)"));
-        format!("{} came with {name} {sent} instead of {wanted}", arrival.get.words())
+        format!("{} sent {name} {sent} instead of {wanted}", arrival.get.words())
     };
     seen.check(kept, finding, [asked.id]);
 }

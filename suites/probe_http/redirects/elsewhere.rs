@@ -1,4 +1,4 @@
-//! Redirects that are not followed: to other hosts, or to nowhere. They count as success, with a warning.
+//! Redirects that are not followed: to other hosts, or without a target. They count as success, with a warning.
 
 use std::ops::Range;
 
@@ -43,13 +43,13 @@ fn relative_keeps_host(first: &Hop<'_, '_>, from: &Hop<'_, '_>, to: &Hop<'_, '_>
     seen.check(was == is, finding, [first.asked.id, from.asked.id, to.asked.id]);
 }
 
-/// The host that the pod has its probe write, without a port.
+/// The Host header that the pod's spec sets, without a port.
 fn custom_host<'c>(course: &'c Exchanges<'_, '_>) -> Option<&'c str> {
     let (_, host) = course.headers().iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
     Some(host.split(':').next().unwrap_or(host)).filter(|host| !host.is_empty())
 }
 
-/// Whether this URL names the machine that was asked, by the custom Host header or by its address mapped to IPv6.
+/// Whether this URL names the requested machine, with the custom Host header or with its address mapped to IPv6.
 fn is_another_spelling(course: &Exchanges<'_, '_>, to: &Hop<'_, '_>, url: &Url) -> bool {
     let own = to.connection.map(Connection::address).unwrap_or_default();
     custom_host(course) == Some(url.host.as_str()) || url.host.strip_prefix("::ffff:") == Some(own)
@@ -114,7 +114,8 @@ fn trespass(run: &Timeline<'_>, last: &Hop<'_, '_>, url: &Url, timeout: i64) -> 
     None
 }
 
-/// A 3xx answer that leads nowhere is a success with a warning; one that leads to what cannot be requested is a failure.
+/// A 3xx answer without a redirect target is a success with a warning; one with a target that cannot be requested
+/// is a failure.
 pub(super) fn nowhere_is_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let reaction = Reaction::new(run, clause, &course);
@@ -125,11 +126,11 @@ pub(super) fn nowhere_is_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &m
         };
         for (nowhere, range) in course.runs(ends_nowhere) {
             if nowhere {
-                let what = "were answered by a redirect to nowhere";
+                let what = "were redirected without a target";
                 succeeds_with_a_warning(&reaction, &range, what, seen);
             } else {
                 seen.applies();
-                let what = "were answered by a redirect to what cannot be asked";
+                let what = "were redirected to a target that cannot be requested";
                 reaction.decide(&range, CountsAs::Failure, what, seen);
             }
         }

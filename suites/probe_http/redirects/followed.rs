@@ -1,5 +1,4 @@
-//! Redirects to the host that the probe began with: they are followed, with the pod's own headers, and the last answer
-//! decides.
+//! Redirects to the probe's original host: they are followed, with the pod's own headers, and the last answer decides.
 
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -70,7 +69,7 @@ fn each_is_followed(
     } else if !reaction.doubt_if_hidden(&(at..at + 1), seen) && reaction.settled(at) {
         let (kind, of, from) = (course.spec.kind.word(), &course.container.name, &last.url.target);
         let finding = format!(
-            "the {kind} probe of {of} was redirected from {from} to {}://{}:{}{}, but no request came there",
+            "the {kind} probe of {of} was redirected from {from} to {}://{}:{}{}, but no request arrived there",
             to.scheme, to.host, to.port, to.target
         );
         let next = course.exchanges.get(at + 1).map(|next| next.id);
@@ -101,7 +100,7 @@ pub(super) fn headers_are_kept(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
                 let sent: Vec<_> = first.asked.header(name).collect();
                 let again: Vec<_> = hop.asked.header(name).collect();
                 let finding =
-                    || format!("{name} was sent as {sent:?} at first and as {again:?} after a redirect");
+                    || format!("{name} was {sent:?} in the first request and {again:?} after a redirect");
                 seen.check(sent == again, finding, [first.asked.id, hop.asked.id]);
             }
         }

@@ -13,10 +13,10 @@ use crate::reading::http::reaction::{CountsAs, Reaction};
 /// How many requests upstream makes for one probe (`maxRedirects` of `net/http`).
 pub(super) const MOST_REQUESTS: usize = 10;
 
-/// How many redirects are too many, by the document.
+/// The number of redirects that is too many, according to the documentation.
 const TOO_MANY: u64 = 11;
 
-/// A chain that is long enough for the clause, as it went in one probe.
+/// A chain of redirects in one probe that is long enough for the clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chain {
     /// How many redirects there would be.
@@ -43,7 +43,7 @@ fn judge(chain: Chain, reaction: &Reaction<'_, '_, '_>, range: &Range<usize>, se
     let events =
         || reaction.course.events(range).into_iter().chain(taken.events.iter().copied()).chain(warning);
     let redirects = if length == u64::MAX { "endless".to_owned() } else { length.to_string() };
-    let facts = format!("of a chain of {redirects} redirects the kubelet made {requests} requests");
+    let facts = format!("in a chain of {redirects} redirects the kubelet sent {requests} requests");
     let warned = warning.is_some();
     match taken.only() {
         Some(CountsAs::Success) if requests > MOST_REQUESTS && (length < TOO_MANY || warned) => {
@@ -55,7 +55,7 @@ fn judge(chain: Chain, reaction: &Reaction<'_, '_, '_>, range: &Range<usize>, se
             seen.diverges(format!("{facts}, and the probe failed"), events());
         }
         _ if reaction.is_held_up(range) => {
-            seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was held up meanwhile"), events());
+            seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was stalled at the time"), events());
         }
         Some(result) => {
             let (result, warned) = (result.word(), if warned { "with" } else { "without" });

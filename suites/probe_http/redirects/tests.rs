@@ -19,7 +19,7 @@ fn readiness(clause: &str, location: &str) -> Scene {
     Scene::new(clause, "readinessProbe", &paths)
 }
 
-/// The request for `/r` and the one that it leads to.
+/// The request for `/r` and the redirected request.
 fn to(target: &str, answer: u16) -> [Told; 2] {
     [Told::get("/r", 302), led(target, "/r", answer)]
 }
@@ -299,7 +299,7 @@ fn hop(nth: u64, hops: u64) -> Told {
     }
 }
 
-/// A container that was ready, and is then sent on a chain of redirects: the kubelet makes so many requests.
+/// A ready container that then answers with a chain of redirects: the kubelet sends this many requests.
 fn chain(hops: u64, requests: u64, ready: bool) -> Scene {
     let mut scene = Scene::new(
         LIMIT,

@@ -1,4 +1,4 @@
-//! What deletion alone does to the readiness of a pod and to its endpoints.
+//! How deletion alone affects the readiness of a pod and its endpoints.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Bound;
@@ -14,12 +14,12 @@ use super::leaving::{calls_after, requests};
 use crate::reading::endpoints::{Fall, no_longer_ready};
 use crate::reading::services::{Service, services};
 
-/// A ready pod that was asked to go, and while its containers live on.
+/// A ready pod whose deletion was requested, while its containers keep running.
 struct Leaving<'t, 'h> {
     pod: &'t PodLife<'h>,
     /// The revision that showed the deletion.
     shown: &'t Revision<'h>,
-    /// How long after that its containers ran for sure, and nothing but deletion touched its readiness.
+    /// How long after that its containers certainly kept running, and only the deletion affected its readiness.
     lasted: i64,
     /// The event that ended this.
     until: Option<EventId>,
@@ -45,7 +45,7 @@ fn leaving<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Leaving<'t, 'h>> {
     all
 }
 
-/// How long a container ran on and passed its readiness probes, if it has any. None if nobody could tell.
+/// How long a container kept running and passed its readiness probes, if it has any. None if nobody could tell.
 fn steady_until(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -68,14 +68,14 @@ fn steady_until(
     Some(first.into_iter().chain([over]).min_by_key(|(after, _)| *after).unwrap_or(over))
 }
 
-/// When a port was closed: from then on probes fail unseen.
+/// When a port was closed: after that, probes fail without a record.
 fn closed<'t, 'h>(attempt: &'t Attempt<'h>) -> Option<&'t Line<'h>> {
     let closed =
         |line: &&Line<'_>| matches!(&line.line.fact, Fact::Listening(listening) if listening.state != "open");
     attempt.lines.iter().find(closed)
 }
 
-/// A deleted pod becomes not ready by itself. (It does not: its Ready condition goes on to follow its containers, and
+/// A deleted pod becomes not ready by itself. (It does not: its Ready condition still follows its containers, and
 /// only its endpoints change.)
 pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
@@ -97,7 +97,7 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 let events = [leaving.shown.id, unready.id];
                 if let Some(again) = rest.iter().find(|revision| revision.is("Ready") == Some(true)) {
                     seen.violated(
-                        "the pod was not ready and then ready again while it went",
+                        "the pod became not ready and then ready again while it was terminating",
                         [unready.id, again.id],
                     );
                 } else if run.at_least(&leaving.shown.at, &unready.at) <= slack {
@@ -109,7 +109,7 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             }
             None if leaving.lasted > slack => {
                 let held = probity_model::measure::seconds(noise);
-                let why = format!("the pod stayed Ready, but {held} of that time someone was held up");
+                let why = format!("the pod stayed Ready, but something was stalled for {held} of that time");
                 seen.doubt(Doubt::Straddles, why, [leaving.shown.id]);
             }
             None => {}
@@ -149,7 +149,7 @@ impl<'t, 'h> Leaving<'t, 'h> {
     }
 }
 
-/// A deleted pod without a readiness probe leaves service while its process still answers.
+/// A deleted pod without a readiness probe is removed from its Services while its process still answers.
 pub(super) fn drain_without_probe(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     let plain = |pod: &PodLife<'_>| {

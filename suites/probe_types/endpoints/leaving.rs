@@ -1,4 +1,4 @@
-//! What becomes of a pod's endpoints, and of the traffic to it, when its readiness fails.
+//! What happens to a pod's endpoints and traffic when its readiness probe fails.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::Fit;
@@ -139,8 +139,7 @@ pub(super) fn endpoint_removed(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 // The pod is being deleted meanwhile, which other clauses speak of.
                 Some((_, Some(true))) => {}
                 Some(_) => {
-                    let finding =
-                        format!("the address stays in `{}`, not ready and yet serving", service.name);
+                    let finding = format!("the address stays in `{}`, not ready but serving", service.name);
                     seen.violated(finding, events);
                 }
             }

@@ -36,7 +36,8 @@ fn ready_pod(clause: &str, probed: bool, publishes: bool) -> Composer {
     run
 }
 
-/// The same pod failing from 4 s on, shown as not ready at 4.2 s; `each` is asked for every second until 14 s.
+/// The same pod, which fails from 4 s on and is shown as not ready at 4.2 s; `each` is requested every second
+/// until 14 s.
 fn failing(clause: &str, publishes: bool, mut each: impl FnMut(&mut Composer, u16)) -> &'static str {
     let mut run = ready_pod(clause, true, publishes);
     for second in 3..15 {
@@ -282,7 +283,7 @@ mod drain_without_probe {
         assert_eq!(with_another(false), "holds");
     }
 
-    /// A second ready pod in the same service, and a client that goes on to reach the leaving one, or does not.
+    /// A second ready pod in the same Service, and a client that still reaches the first one, or does not.
     fn with_another(arrives: bool) -> &'static str {
         let mut run = ready_pod(CLAUSE, false, false);
         let both = |ready: bool| {

@@ -3,7 +3,7 @@
 use probity_model::timeline::{ContainerLife, PodLife, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, Seen, Timeline};
 
-/// A container that answers badly, but has no liveness probe, is not killed for it.
+/// A container that answers with errors, but has no liveness probe, is not killed for it.
 pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers().filter(|(pod, container)| left_alone(run, pod, container)) {
         let accused = pod.event_of(&container.name, "Killing", "failed liveness probe");
@@ -16,7 +16,8 @@ pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     for life in run.lives().only(|life| left_alone(run, life.pod, life.container)) {
         if let Some(stop) = life.stop() {
             if life.before_deletion(&stop.at) && life.pod.over().is_none() {
-                let finding = "a stop signal came to a container without any probe that could ask for it";
+                let finding =
+                    "a container received a stop signal although it has no probe that could cause it";
                 seen.violated(finding, [stop.id]);
             }
             continue;

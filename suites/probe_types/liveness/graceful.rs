@@ -1,5 +1,5 @@
-//! How a kill by a probe goes: a process that hangs is noticed, its preStop hook runs, the stop signal comes, and only
-//! after the grace period it is killed for good.
+//! The course of a kill because of a probe: a hang is detected, the preStop hook runs, the stop signal arrives, and
+//! only after the grace period the process is killed.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::reading::termination::{Exhausted, KILLED, Stop, exhausted};
 
-/// A process that accepts connections and answers nothing is noticed by the probe's timeouts, and stopped.
+/// A process that accepts connections but does not answer is detected by the probe's timeouts, and stopped.
 pub(super) fn hang_is_noticed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for spent in exhausted(run, ProbeKind::Liveness).iter().filter(|spent| spent.by_timeouts()) {
         let (life, Some(first)) = (&spent.life, spent.failures.first()) else { continue };
@@ -19,7 +19,7 @@ pub(super) fn hang_is_noticed(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         let steps = (life.spec.failures - 1) * life.pace() + life.spec.timeout;
         match spent.stop(clause) {
             Stop::Came(stop) => {
-                let quantity = "from the first probe that got no answer to the stop signal";
+                let quantity = "from the first unanswered probe to the stop signal";
                 let formula = format!("(failureThreshold - 1) × periodSeconds + timeoutSeconds + {formula}");
                 let bound = Bound::at_most(steps + allowed, formula);
                 if life.within(seen, quantity, (first, stop), bound) == Some(Fit::Met) {
@@ -29,7 +29,7 @@ pub(super) fn hang_is_noticed(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             }
             Stop::Missing(line) => {
                 let finding = format!(
-                    "{} probes in a row got no answer, and no stop signal came within {} of the last timeout",
+                    "{} probes in a row got no answer, but no stop signal followed within {} of the last timeout",
                     spent.failures.len(),
                     seconds(allowed)
                 );
@@ -40,7 +40,8 @@ pub(super) fn hang_is_noticed(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// A container that a probe has killed sees its hook, then the stop signal, and has the grace period to end.
+/// A container that is killed because of a probe runs its hook, receives the stop signal, and has the grace period to
+/// terminate.
 pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
         let all = exhausted(run, kind).into_iter();
@@ -52,7 +53,7 @@ pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 }
                 Stop::Abrupt(ended) => judge_abrupt_end(&spent, ended.id, seen),
                 Stop::Unheard => {
-                    let why = "lines that may tell of the stop signal are missing";
+                    let why = "the record is incomplete where the stop signal may have been";
                     seen.doubt(Doubt::WitnessMissing, why, spent.events());
                 }
                 Stop::Missing(_) | Stop::Moot => {}
@@ -61,16 +62,15 @@ pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// An end without a stop signal: a violation if the process was killed, not if it crashed.
+/// An end without a stop signal: a violation if the process was killed, but not if it crashed.
 fn judge_abrupt_end(spent: &Exhausted<'_, '_>, ended: EventId, seen: &mut Seen) {
     if let Some((revision, KILLED)) = spent.life.termination() {
-        let finding =
-            "the container was killed without a stop signal after its probe had failed for too long";
+        let finding = "the container was killed without a stop signal after its probe had failed too often";
         seen.violated(finding, spent.events().into_iter().chain([ended, revision.id]));
     }
 }
 
-/// The hook, if there is one that the target can see, runs after the last failure and to its end before the stop signal.
+/// The hook, if the target can record it, starts after the last failure and finishes before the stop signal.
 fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let life = &spent.life;
     // Without a grace period there is no time for a hook.
@@ -85,7 +85,7 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     }
     let Some(runs) = hook_runs(life.attempt, hook) else { return };
     let Some(first) = runs.into_iter().find(|run| run.at.at.hi >= spent.at.at.lo) else {
-        seen.violated("the stop signal came and the preStop hook did not", [stop.id]);
+        seen.violated("the stop signal arrived, but the preStop hook did not run", [stop.id]);
         return;
     };
     // A hook that takes too long is cut off at the end of the grace period.
@@ -94,23 +94,26 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let late = |ended: &Stamp| NEAR + life.run.stalled_at(ended);
     let over = first.ended.is_some_and(|ended| ended.at.lo - late(ended) <= stop.at.at.hi);
     if first.at.at.lo > stop.at.at.hi {
-        seen.violated("the stop signal came before the preStop hook", [stop.id, first.id]);
+        seen.violated("the stop signal arrived before the preStop hook ran", [stop.id, first.id]);
     } else if over || stop.at.at.hi - first.at.at.lo >= grace - WHOLE_SECOND {
         seen.fine([first.id, stop.id]);
         seen.facet("step", "hook");
     } else {
-        seen.violated("the stop signal came while the preStop hook was still running", [first.id, stop.id]);
+        seen.violated(
+            "the stop signal arrived while the preStop hook was still running",
+            [first.id, stop.id],
+        );
     }
 }
 
-/// A run of a hook, as the target saw it.
+/// A run of a hook, as recorded by the target.
 struct HookRun<'t> {
     id: EventId,
     at: &'t Stamp,
     ended: Option<&'t Stamp>,
 }
 
-/// When the hook was seen in the target; none if it leaves no trace there.
+/// When the target recorded the hook; `None` if it leaves no record there.
 fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'t>>> {
     if !attempt.holes.is_empty() {
         return None;
@@ -136,7 +139,7 @@ fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'
     (command.get(1) == Some(&"exec")).then(|| run.collect())
 }
 
-/// The process ends by its own will, or is killed when the grace period is over: not before, and not much later.
+/// The process exits by itself, or is killed when the grace period is over: not before, and not much later.
 fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let (life, pod) = (&spent.life, spent.life.pod);
     if let Some(line) = life.attempt.exiting() {
@@ -160,8 +163,8 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     let least = (left - exact).max(LEAST_GRACE.min(grace) - exact);
     let most = (left + exact).max(LEAST_GRACE) + clause.slack_us();
     let (slack, exact) = (seconds(clause.slack_us()), seconds(exact));
-    let bound = Bound::at_most(most, format!("what is left of the grace period + {exact} + {slack}"))
-        .and_at_least(least, format!("what is left of the grace period - {exact}"));
+    let bound = Bound::at_most(most, format!("the rest of the grace period + {exact} + {slack}"))
+        .and_at_least(least, format!("the rest of the grace period - {exact}"));
     if life.within(seen, "from the stop signal to the forced end", (stop, ended), bound) == Some(Fit::Met) {
         seen.facet("step", "forced-end");
     }

@@ -5,7 +5,7 @@ use probity_model::measure::seconds;
 use probity_model::timeline::{Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
-/// Liveness probes arrive while readiness has not succeeded, as early as they would without it.
+/// Liveness probes arrive while readiness has not succeeded, as early as without a readiness probe.
 pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for liveness in run.lives().of(ProbeKind::Liveness) {
         let Some(readiness) = liveness.probed(ProbeKind::Readiness) else { continue };
@@ -25,7 +25,8 @@ pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, s
     }
 }
 
-/// Whether a liveness probe would have been seen: it goes where the readiness probes arrive, or runs a command.
+/// Whether a liveness probe would have been recorded: it goes where the readiness probes arrive, or runs a
+/// command.
 fn port_is_open(liveness: &ProbedLife<'_, '_>, readiness: &ProbedLife<'_, '_>) -> bool {
     let port = liveness.spec.handler.port();
     let same = port.is_some() && port == readiness.spec.handler.port();
@@ -34,7 +35,7 @@ fn port_is_open(liveness: &ProbedLife<'_, '_>, readiness: &ProbedLife<'_, '_>) -
     (same || command) && known && liveness.pod.sees(&liveness.container.name, liveness.spec)
 }
 
-/// No liveness probe came before readiness succeeded. That accuses only if there was time for one.
+/// No liveness probe arrived before readiness succeeded. This is a violation only if there was time for one.
 fn judge_wait(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -61,7 +62,7 @@ fn judge_wait(
     }
 }
 
-/// When liveness may begin: at the start, or when startup has succeeded.
+/// When liveness may start: at the start of the container, or when startup has succeeded.
 fn may_begin(life: &Life<'_, '_>) -> Option<Stamp> {
     match life.container.probe(ProbeKind::Startup) {
         None => Some(life.began.stamp.clone()),

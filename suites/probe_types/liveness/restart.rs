@@ -1,4 +1,4 @@
-//! What follows the end of a container: a restart or none, as the policy says, and nothing else in the pod is touched.
+//! What follows the end of a container: a restart or none, depending on the policy, and no other change in the pod.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::mechanisms::OFF_BEAT;
@@ -8,8 +8,8 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::absence::judge_absence;
 use crate::reading::termination::{exhausted, judge_count, judge_no_restart, judge_restart};
 
-/// A container whose liveness probe failed as often as it may is killed and started again, and it alone. A probe that never came
-/// has no failure to be counted, and protects nobody.
+/// A container whose liveness probe reached its failure threshold is killed and started again, and only this container.
+/// A probe that never arrived has no failures and does not protect anything.
 pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().of(ProbeKind::Liveness) {
         judge_absence(clause, &life, seen);
@@ -26,7 +26,7 @@ pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// After a kill by liveness the container comes back if the policy is not Never, whatever its exit status was.
+/// After a kill because of liveness the container restarts unless the policy is Never, whatever its exit status.
 pub(super) fn kill_follows_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for spent in exhausted(run, ProbeKind::Liveness) {
         let Some(stop) = spent.stopped(clause) else { continue };
@@ -37,7 +37,7 @@ pub(super) fn kill_follows_policy(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// A container without probes that ends by itself is started again, or not, as the policy says.
+/// A container without probes that exits by itself is started again or not, depending on the policy.
 pub(super) fn crash_follows_policy(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let unprobed = |container: &ContainerLife<'_>| {
         container.probe(ProbeKind::Liveness).is_none()
@@ -56,7 +56,8 @@ pub(super) fn crash_follows_policy(run: &Timeline<'_>, _: &Clause, seen: &mut Se
     }
 }
 
-/// Around a restart, the pod keeps its node and its address, its volumes their content, and the other containers run on.
+/// During a restart, the pod keeps its node, its address and the content of its volumes, and the other containers keep
+/// running.
 fn judge_rest_of_pod(life: &Life<'_, '_>, used_up: &Stamp, stop: &Line<'_>, seen: &mut Seen) {
     let (pod, name) = (life.pod, &life.container.name);
     let restarts = |revision: &Revision<'_>| revision.container(name).map(|seen| seen.restarts);
@@ -81,7 +82,7 @@ fn judge_rest_of_pod(life: &Life<'_, '_>, used_up: &Stamp, stop: &Line<'_>, seen
         && old == new
         && restarts(before) == Some(life.number)
     {
-        let finding = format!("a restart was counted, but the container is still {new}");
+        let finding = format!("the restart count grew, but the container is still {new}");
         seen.violated(finding, [before.id, stop.id, after.id]);
     }
     for other in pod.containers.iter().filter(|other| other.stays() && other.name != *name) {
@@ -89,7 +90,8 @@ fn judge_rest_of_pod(life: &Life<'_, '_>, used_up: &Stamp, stop: &Line<'_>, seen
     }
 }
 
-/// Another container runs on: the same container before and after, and no stop signal in it that it did not earn.
+/// Another container keeps running: the same container before and after, without a stop signal that its own probes do
+/// not explain.
 fn judge_other(
     other: &Life<'_, '_>,
     (stop, used_up): (&Line<'_>, &Stamp),
@@ -112,14 +114,14 @@ fn judge_other(
         let around =
             life.run.clocks.order(&signal.at, &after.at) == Order::Before && signal.at.at.lo >= used_up.at.lo;
         if around && !may_have_earned(&life, &signal.at) {
-            let finding = format!("the other container {} was stopped too", life.container.name);
+            let finding = format!("the other container {} was also stopped", life.container.name);
             seen.violated(finding, [stop.id, signal.id]);
         }
     }
 }
 
-/// Whether a stop signal can be the answer to this container's own probes: it has some, and enough failures fit between
-/// it and the last success, or the start if there was none.
+/// Whether this container's own probes can explain a stop signal: enough failures fit between it and the last success,
+/// or the start if there was none.
 fn may_have_earned(life: &Life<'_, '_>, stop: &Stamp) -> bool {
     let lethal = [ProbeKind::Liveness, ProbeKind::Startup];
     lethal.iter().filter_map(|kind| life.probed(*kind)).any(|life| {

@@ -1,4 +1,4 @@
-//! Readiness as a way out of service: the container says that it cannot serve, and lives on.
+//! Readiness as a way to stop traffic: the container reports that it cannot serve, and keeps running.
 
 use probity_model::timeline::{Line, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -17,7 +17,7 @@ pub(super) fn maintenance_mode(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         for turn in falls(&life) {
             let Some(live) = alive_during(clause, &life, &turn) else { continue };
             if let Some(signal) = stopped_after(&life, &turn.first.at) {
-                let finding = "the container was stopped though only its readiness endpoint failed";
+                let finding = "the container was stopped although only its readiness endpoint failed";
                 seen.violated(finding, [turn.first.id, live, signal]);
                 continue;
             }
@@ -49,7 +49,8 @@ fn alive_during(clause: &Clause, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>)
     during.last().filter(|_| passed && enough).map(|probe| probe.id)
 }
 
-/// A pod whose readiness endpoint asks a backend is not ready without it, and is not restarted.
+/// A pod whose readiness endpoint calls a backend is not ready while the backend is down, and is not
+/// restarted.
 pub(super) fn backend_dependency(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run).only(has_a_liveness_probe_of_its_own) {
         let calls = backend_calls(&life);
@@ -69,7 +70,7 @@ pub(super) fn backend_dependency(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The requests that a target sent for the sake of its readiness endpoint.
+/// The requests that a target sent because of its readiness endpoint.
 fn backend_calls<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Line<'h>, &'h Call)> {
     let own = life.probes.iter().find_map(|probe| probe.endpoint).map(ToString::to_string);
     let call = |line: &'t Line<'h>| match &line.line.fact {
@@ -79,7 +80,7 @@ fn backend_calls<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Line<'h>, &'h Ca
     life.attempt.lines.iter().filter_map(call).collect()
 }
 
-/// Whether the first probe of a turn was answered by what the backend said, or did not say.
+/// Whether the first probe of a change was answered according to the backend's response, or its absence.
 fn answered_for(calls: &[(&Line<'_>, &Call)], turn: &Turn<'_, '_>, there: bool) -> bool {
     let Some(settled) = &turn.first.settled else { return false };
     let span = turn.first.at.at.lo..=settled.at.hi;

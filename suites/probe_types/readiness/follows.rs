@@ -1,4 +1,4 @@
-//! Whether the API follows the probes: the two turns of readiness, down and up, and what must not happen with them.
+//! Whether the API follows the probes: both changes of readiness, down and up, and what must not happen with them.
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
@@ -23,8 +23,8 @@ pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &
     }
 }
 
-/// As long as the probes go on to fail, nothing makes the container ready: a revision that shows it so anew, later than one that
-/// a success before the failures may have caused, is a violation.
+/// While the probes keep failing, nothing makes the container ready: it is a violation if a revision shows it as ready
+/// again, unless an earlier success can have caused it.
 fn stays_down(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) {
     let run = life.run;
     let revisions: Vec<_> = life.revisions().filter(|(_, status)| status.is_running()).collect();
@@ -35,14 +35,18 @@ fn stays_down(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, turn:
     for up in rises.filter(|up| run.clocks.order(&up.at, &turn.last.at) == Order::Before) {
         let after = run.at_least(&turn.first.at, &up.at);
         if after > clause.slack_us() + life.noise(&turn.first.at, &up.at) {
-            let finding =
-                format!("{} had failed for {}, and made the container ready", life.words(), seconds(after));
+            let finding = format!(
+                "{} had been failing for {}, but made the container ready",
+                life.words(),
+                seconds(after)
+            );
             seen.violated(finding, [turn.first.id, turn.due.id, up.id, turn.last.id]);
         }
     }
 }
 
-/// A container that is not ready is ready again as soon as its probe succeeds often enough, without a restart.
+/// A container that is not ready becomes ready again as soon as its probe reaches the success threshold, without a
+/// restart.
 pub(super) fn recovers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run) {
         let Some(fall) = falls(&life).into_iter().next() else { continue };

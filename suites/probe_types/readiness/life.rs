@@ -1,4 +1,4 @@
-//! Readiness probing never ends before the container does, also not while its pod terminates.
+//! Readiness probing continues until the container ends, even while its pod terminates.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
@@ -12,7 +12,7 @@ use crate::reading::absence::judge_absence;
 use crate::reading::readiness::{comes_up, falls, goes_down, pace, readiness_lives, rises};
 use crate::reading::services::{Entry, services};
 
-/// Readiness probes come for the whole life of a container, at their period.
+/// Readiness probes arrive at their period for the whole lifetime of a container.
 pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let enough = i64::try_from(clause.tolerance_times("periods")).unwrap_or(i64::MAX);
     let mut longest = None;
@@ -41,18 +41,19 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         longest_pause(clause, seen, &life, &points, pace);
     }
     if let (Some((periods, id)), 0) = (longest, seen.count_fine()) {
-        let why = format!("only {periods} periods of readiness probing were seen, {enough} are needed");
+        let why = format!("only {periods} periods of readiness probing were observed; {enough} are needed");
         seen.doubt(Doubt::TooShort, why, [id]);
     }
 }
 
-/// Whether each of its probes can be seen and counted: none is of another kind, none is turned away unseen.
+/// Whether each of its probes is recorded and can be counted: none belongs to another kind, none is refused without a
+/// record.
 fn is_countable(life: &ProbedLife<'_, '_>) -> bool {
     life.is_unmistaken() && always_open(life.attempt, &life.spec.handler)
 }
 
-/// Whether whoever knocked until the stop signal was let in and heard. Commands that the runtime fails to start leave no
-/// trace, so of them nothing can be said.
+/// Whether every connection until the stop signal was accepted and recorded. Commands that the runtime fails to start
+/// leave no record, so nothing can be concluded about them.
 fn always_open(attempt: &Attempt<'_>, handler: &Handler) -> bool {
     let Some(port) = handler.port() else { return false };
     let stop = attempt.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
@@ -68,7 +69,7 @@ fn always_open(attempt: &Attempt<'_>, handler: &Handler) -> bool {
     !closed && (bare || !attempt.connections.iter().any(unheard))
 }
 
-/// The last moment at which this life should still have been heard of: its end, or that of the case.
+/// The latest time at which this instance should still leave records: its end, or the end of the case.
 fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
     let last_event = || {
         let mut events = life.run.history.events();
@@ -78,8 +79,8 @@ fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
     life.attempt.end().map(At::of).or_else(last_event)
 }
 
-/// Many probes together are not late either: a probe out of turn comes early, and nothing makes one late. They are counted from
-/// the first to the last of which it is known when they came.
+/// Many probes together are also not late: an extra probe comes early, and nothing makes a probe late. They are counted
+/// from the first to the last one with a known time.
 fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) {
     let is_exact = |probe: &&At| life.run.stalled_at(probe) == 0;
     let exact = |(from, to): (usize, usize)| probes.get(from..=to);
@@ -99,7 +100,7 @@ fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probe
     life.within(seen, quantity, (first, last), bound);
 }
 
-/// The longest pause between any two moments in a row is a period, give or take the slack.
+/// The longest pause between consecutive probes is one period, plus or minus the slack.
 fn longest_pause(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, points: &[At], pace: i64) {
     let pauses = points.windows(2).filter_map(|pair| {
         let bound = Bound::at_most(pace + clause.slack_us(), "periodSeconds + slack");
@@ -116,7 +117,7 @@ fn longest_pause(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, po
     }
 }
 
-/// Readiness probes go on while a pod terminates, and what they say is still shown.
+/// Readiness probes continue while a pod terminates, and their results are still shown.
 pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let enough = i64::try_from(clause.tolerance_times("periods")).unwrap_or(i64::MAX);
     for life in readiness_lives(run) {
@@ -147,7 +148,7 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
     }
 }
 
-/// Whether the target said on the stop signal that its ports stay open, and they did.
+/// Whether the target recorded at the stop signal that its ports stay open, and they did.
 fn keeps_serving(attempt: &Attempt<'_>) -> bool {
     let said = attempt
         .signals()
@@ -160,7 +161,7 @@ fn keeps_serving(attempt: &Attempt<'_>) -> bool {
     said && !closed
 }
 
-/// The endpoint of a pod that is no longer ready does not serve, as far as its container lived to see it.
+/// The endpoint of a pod that is no longer ready does not serve, as long as its container is running.
 fn slices_follow(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, down: &Revision<'_>) {
     if !down.container(&life.container.name).is_some_and(|seen| seen.is_running()) {
         return;

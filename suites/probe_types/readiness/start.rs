@@ -1,4 +1,4 @@
-//! How readiness begins: not ready with a probe, ready at once without one.
+//! The initial readiness: not ready with a probe, ready immediately without one.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Fit, Interval, seconds};
@@ -31,8 +31,8 @@ pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// When a probe can have succeeded at the earliest. A connection is made before the target takes it: by the time that the
-/// process may have been held up.
+/// The earliest time at which a probe can have succeeded. A connection opens before the target accepts it, by up to the
+/// time that the process may have been stalled.
 fn connected(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> At {
     let at = &probe.at;
     if !matches!(probe.through, Through::Connection(_)) {
@@ -43,7 +43,7 @@ fn connected(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> At {
     At::new(probe.id, stamp)
 }
 
-/// Checks all revisions of a life. The last one that shows it running and not ready.
+/// Checks all revisions of a life. The last one that shows it as running and not ready.
 fn not_ready_before(seen: &mut Seen, life: &ProbedLife<'_, '_>, first: Option<&At>) -> Option<EventId> {
     let mut unready = None;
     for (revision, container) in life.revisions().filter(|(_, container)| container.is_running()) {
@@ -72,7 +72,7 @@ fn no_traffic_before(
         too_early(seen, life, "an EndpointSlice showed the pod ready", &entry, first);
     }
     if let Some(request) = life.requests.iter().find(|asked| service.brought(life.pod, asked)) {
-        too_early(seen, life, "a request came through a service", request, first);
+        too_early(seen, life, "a Service forwarded a request", request, first);
     }
 }
 
@@ -86,13 +86,13 @@ fn too_early(
 ) {
     let (id, at) = (early.id(), early.when());
     let Some(first) = first else {
-        let finding = format!("{what}, though no readiness probe ever succeeded");
+        let finding = format!("{what}, although no readiness probe ever succeeded");
         return seen.violated(finding, [life.began.id, id]);
     };
     match life.run.clocks.order(at, first) {
         Order::Before => {
             let early = seconds(life.run.clocks.between(at, first).map_or(0, |span| span.lo));
-            let finding = format!("{what} {early} before the first readiness probe that can have succeeded");
+            let finding = format!("{what} {early} before any readiness probe can have succeeded");
             seen.violated(finding, [id, first.id]);
         }
         Order::TooClose => {
@@ -135,7 +135,7 @@ fn ready_once_started<'h>(
     }
 }
 
-/// The revisions of one life from the first that shows it started.
+/// The revisions of one instance, from the first that shows it as started.
 fn soon_ready<'h>(
     run: &Timeline<'h>,
     clause: &Clause,
@@ -157,7 +157,7 @@ fn soon_ready<'h>(
         return;
     }
     let Some(last) = revisions.last() else { return };
-    let quantity = format!("{quantity}, which never came until");
+    let quantity = format!("{quantity}, not reached within");
     if let Some(measured) = run.measure(quantity, &pod.node, &from, *last, clause.in_time())
         && measured.fit() == Fit::Missed
     {
@@ -166,7 +166,7 @@ fn soon_ready<'h>(
         && pod.last().is_some_and(|revision| revision.id == last.id)
         && run.watched_for(pod, &from, clause.slack_us())
     {
-        let finding = format!("`{}` was started and not ready when the case ended", container.name);
+        let finding = format!("`{}` was started but not ready when the case ended", container.name);
         seen.violated(finding, [Some(from.id), Some(last.id), run.last_event()].into_iter().flatten());
     }
 }

@@ -1,4 +1,5 @@
-//! A container that never starts is killed by its startup probe; one that starts slowly is kept from its liveness probe.
+//! A container that never starts is killed because of its startup probe; one that starts slowly is protected from its
+//! liveness probe.
 
 use probity_model::measure::seconds;
 use probity_model::timeline::{ProbeKind, ProbeOutcome, ProbedLife};
@@ -8,8 +9,8 @@ use super::gate::opening;
 use crate::reading::absence::judge_absence;
 use crate::reading::termination::{Exhausted, Stop, exhausted, judge_no_restart, judge_restart};
 
-/// A startup probe that failed as often as it may has the container killed, and then the restart policy counts. One that never
-/// comes can neither kill nor let anything start.
+/// If a startup probe reaches its failure threshold, the container is killed, and then the restart policy applies. A
+/// probe that never arrives can neither cause a kill nor let anything start.
 pub(super) fn failure_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().of(ProbeKind::Startup) {
         judge_absence(clause, &life, seen);
@@ -24,7 +25,8 @@ pub(super) fn failure_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// Under the policy Never a container that its startup probe has killed is not started again, and the pod is over.
+/// With the policy Never, a container that was killed because of its startup probe is not started again, and the pod
+/// reaches a terminal phase.
 pub(super) fn never_means_never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = exhausted(run, ProbeKind::Startup).into_iter();
     for spent in all.filter(|spent| spent.life.policy() == "Never") {
@@ -36,7 +38,7 @@ pub(super) fn never_means_never(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// A boot that outlasts what liveness tolerates is survived with a startup probe, and not without one.
+/// A container whose startup takes longer than liveness tolerates survives with a startup probe, and not without one.
 pub(super) fn startup_protects(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for liveness in run.lives().of(ProbeKind::Liveness) {
         match liveness.probed(ProbeKind::Startup) {
@@ -46,7 +48,8 @@ pub(super) fn startup_protects(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// With a startup probe, no stop signal comes before startup succeeds, until that probe itself is out of patience.
+/// With a startup probe, no stop signal arrives before startup succeeds, unless that probe itself reaches its
+/// threshold.
 fn judge_protected(
     clause: &Clause,
     startup: &ProbedLife<'_, '_>,
@@ -78,7 +81,7 @@ fn judge_protected(
     if early && own_doing && startup.pod.sees(&startup.container.name, startup.spec) {
         let (lived, patience) = (seconds(lived), seconds(patience));
         let finding =
-            format!("stopped {lived} after its start, though its startup probe tolerates {patience}");
+            format!("stopped {lived} after its start, although its startup probe tolerates {patience}");
         seen.violated(finding, [began.id, stop.id]);
     }
 }
@@ -88,7 +91,8 @@ fn least_time(life: &ProbedLife<'_, '_>) -> i64 {
     life.spec.initial_delay + (life.spec.failures - 1) * life.spec.period
 }
 
-/// Without a startup probe, a boot that outlasts the tolerance ends with a stop signal before liveness ever succeeded.
+/// Without a startup probe, a startup that takes longer than tolerated ends with a stop signal before liveness ever
+/// succeeded.
 fn judge_unprotected(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let may_have_passed =
         liveness.probes.iter().any(|probe| liveness.outcome(probe) != ProbeOutcome::Failure);
@@ -103,12 +107,14 @@ fn judge_unprotected(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut 
     }
 }
 
-/// No stop signal came. That accuses only if the target itself saw that liveness failed often enough.
+/// No stop signal came. This is a violation only if the target itself recorded enough liveness failures.
 fn judge_survival(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some(spent) = Exhausted::of(liveness.clone()) else { return };
     if let Stop::Missing(line) = spent.stop(clause) {
         let allowed = seconds(spent.allowance(clause).0);
-        let finding = format!("never live, and still not stopped {allowed} after the last straw");
+        let finding = format!(
+            "liveness never succeeded, but the container was not stopped within {allowed} of the decisive failure"
+        );
         seen.violated(finding, spent.events().into_iter().chain([line.id]));
     }
 }

@@ -1,8 +1,8 @@
-//! The gate: no other probe reaches a container before its startup probe has succeeded, in each of its lives.
+//! The gate: in each instance of a container, no other probe arrives before its startup probe has succeeded.
 //!
-//! Kubelets from 1.35 on are known to leave the gate open for a moment: when they kill a container that had started and
-//! start it again, the new one inherits `started: true` by its name, until its startup probe's next turn. What arrives
-//! in that moment, and only that, is told as the catalogued behaviour.
+//! Kubelets from 1.35 on are known to leave the gate open for a moment: when they kill a started container and restart
+//! it, the new instance inherits `started: true` by its name, until its startup probe next runs. Only a probe that
+//! arrives in that moment is reported as the known divergence.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds};
@@ -17,9 +17,9 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 pub(super) struct Opening<'t, 'h> {
     /// The probe.
     pub(super) probe: &'t Probe<'h>,
-    /// Its result, and the earliest instant at which the kubelet can have had it.
+    /// Its result, and the earliest time at which the kubelet can have had it.
     pub(super) at: At,
-    /// Whether it was a startup probe and a success for sure.
+    /// Whether it was certainly a startup probe and a success.
     pub(super) certain: bool,
 }
 
@@ -43,14 +43,14 @@ pub(super) fn success<'t, 'h>(startup: &ProbedLife<'t, 'h>) -> Option<Opening<'t
     opening(startup).filter(|opening| opening.certain)
 }
 
-/// No liveness probe comes before the startup probe has succeeded.
+/// No liveness probe arrives before the startup probe has succeeded.
 pub(super) fn liveness_waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for startup in with_both(run, ProbeKind::Liveness) {
         judge_gate(clause, &startup, ProbeKind::Liveness, seen);
     }
 }
 
-/// No readiness probe comes before the startup probe has succeeded, and the container is not ready until then.
+/// No readiness probe arrives before the startup probe has succeeded, and the container is not ready until then.
 pub(super) fn readiness_waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for startup in with_both(run, ProbeKind::Readiness) {
         judge_gate(clause, &startup, ProbeKind::Readiness, seen);
@@ -58,7 +58,7 @@ pub(super) fn readiness_waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// In each life after the first, startup probes come again and the gate is shut until one succeeds.
+/// In each instance after the first, startup probes arrive again and the gate is closed until one succeeds.
 pub(super) fn restart_shuts_the_gate(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for startup in run.lives().of(ProbeKind::Startup).restarted() {
         for kind in [ProbeKind::Liveness, ProbeKind::Readiness] {
@@ -72,19 +72,19 @@ pub(super) fn restart_shuts_the_gate(run: &Timeline<'_>, clause: &Clause, seen: 
     }
 }
 
-/// The lives of all containers with a startup probe and one of this kind.
-/// What a kubelet that starts afresh takes for started is a clause of its own, `prober.kubelet-restart.nothing-gained`.
+/// The lives of all containers with a startup probe and one of this kind. Another clause,
+/// `prober.kubelet-restart.nothing-gained`, covers what a restarted kubelet considers started.
 fn with_both<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Lives<ProbedLife<'t, 'h>> {
     run.lives().of(ProbeKind::Startup).undisturbed().only(|startup| startup.container.probe(kind).is_some())
 }
 
-/// Holds each probe of a kind against the opening of the gate.
+/// Compares each probe of a kind with the opening of the gate.
 fn judge_gate(clause: &Clause, startup: &ProbedLife<'_, '_>, kind: ProbeKind, seen: &mut Seen) {
     let opening = opening(startup);
     for probe in startup.probes_of(kind) {
         let word = kind.word();
         let Some(opening) = &opening else {
-            let finding = format!("a {word} probe arrived though no startup probe ever succeeded");
+            let finding = format!("a {word} probe arrived although no startup probe ever succeeded");
             judge_early(clause, startup, (&[probe.id], &probe.at), finding, seen);
             continue;
         };
@@ -131,7 +131,7 @@ pub(super) fn is_before(
     opening.is_none_or(|opening| life.run.clocks.order(&revision.at, &opening.at) == Order::Before)
 }
 
-/// What a revision showed too early.
+/// What a revision showed before the gate opened.
 pub(super) fn judge_shown_early(
     clause: &Clause,
     startup: &ProbedLife<'_, '_>,
@@ -143,8 +143,8 @@ pub(super) fn judge_shown_early(
     judge_early(clause, startup, (&events, &revision.at), finding, seen);
 }
 
-/// What came too early is a violation, unless lines are missing, the startup probe cannot be seen at all, or it is the
-/// catalogued behaviour.
+/// A probe that arrived too early is a violation, unless records are missing, the startup probe leaves no record, or it
+/// is the known divergence.
 fn judge_early(
     clause: &Clause,
     startup: &ProbedLife<'_, '_>,
@@ -154,7 +154,7 @@ fn judge_early(
 ) {
     let events = events.iter().copied();
     if !startup.holes.is_empty() {
-        let why = format!("{finding}, but lines of the target are missing");
+        let why = format!("{finding}, but the target's record is incomplete");
         return seen.doubt(Doubt::WitnessMissing, why, events);
     }
     let hidden = startup.has_strangers(startup.spec.handler.port());
@@ -164,18 +164,20 @@ fn judge_early(
     }
     match inherited(clause, startup, at) {
         Some(Fit::Met) => {
-            let finding =
-                format!("{finding}, in a container that inherited `started` from the one killed before it");
+            let finding = format!(
+                "{finding}, in a container that inherited `started` from the previous, killed instance"
+            );
             seen.diverges(finding, events);
         }
         Some(Fit::Undecided) => seen.doubt(Doubt::Straddles, finding, events),
         Some(Fit::Missed) | None if disordered(startup, at) => {
-            let why = format!("{finding}, but the node was held up, and the target may have told it late");
+            let why =
+                format!("{finding}, but the node was stalled, and the target may have recorded it late");
             seen.doubt(Doubt::TooClose, why, events);
         }
         None if startup.before().is_some_and(|before| !before.holes.is_empty()) => {
             let why = format!(
-                "{finding}, but lines of the life before are missing, which it may have inherited from"
+                "{finding}, but the record of the previous instance, from which it may have inherited `started`, is incomplete"
             );
             seen.doubt(Doubt::WitnessMissing, why, events);
         }
@@ -183,14 +185,14 @@ fn judge_early(
     }
 }
 
-/// Whether the node was held up for so long that the success may have been written down only after what followed from it.
+/// Whether the node was stalled for so long that the success may have been recorded after its effect.
 fn disordered(startup: &ProbedLife<'_, '_>, at: &Stamp) -> bool {
     opening(startup)
         .is_some_and(|opening| startup.run.at_least(at, &opening.at) <= startup.run.stalled_at(&opening.at))
 }
 
-/// How an instant lies to the span in which a life can have inherited `started`; none if there was nothing to inherit.
-/// The kubelet must have killed the life before, or what it took for it, and that one must have started.
+/// How a time compares with the period in which an instance can have inherited `started`; `None` if there was nothing
+/// to inherit. The kubelet must have killed the previous instance, and that instance must have started.
 fn inherited(clause: &Clause, startup: &ProbedLife<'_, '_>, at: &Stamp) -> Option<Fit> {
     let before = startup.before()?.probed(ProbeKind::Startup)?;
     let killed = before.stop().is_some() || killed_late(&before);
@@ -200,13 +202,13 @@ fn inherited(clause: &Clause, startup: &ProbedLife<'_, '_>, at: &Stamp) -> Optio
     let span = startup.spec.period + clause.slack_us();
     let formula = format!("periodSeconds of the startup probe + {}", seconds(clause.slack_us()));
     let (quantity, bound) =
-        ("from the start of the container to what came early", Bound::at_most(span, formula));
+        ("from the start of the container to the early probe", Bound::at_most(span, formula));
     let (began, pod) = (&startup.began, startup.pod);
     let measured = startup.run.measure(quantity, &pod.node, began, (began.id, at), bound);
     measured.map(|measured| measured.fit())
 }
 
-/// Whether the kubelet killed what had ended already: its probes had failed before it knew of the end.
+/// Whether the kubelet killed an instance that had already exited: its probes had failed before the kubelet knew.
 fn killed_late(before: &Life<'_, '_>) -> bool {
     let killing = |event: &KubeEvent<'_>| {
         event.reason == "Killing"

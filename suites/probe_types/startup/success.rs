@@ -1,5 +1,5 @@
-//! What follows a startup success: no more startup probes, `started` in the status, and readiness at once. And what
-//! holds without a startup probe.
+//! What follows a startup success: no more startup probes, `started` in the status, and an immediate readiness probe.
+//! And what applies without a startup probe.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
@@ -13,7 +13,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::gate::{Opening, is_before, judge_shown_early, opening, success};
 use crate::reading::began::began;
 
-const TAKEN_BACK: &str = "`started` was true, and false again in the same life";
+const TAKEN_BACK: &str = "`started` went from true back to false in the same container instance";
 
 /// After a startup success no further startup probe comes in the same life.
 pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -36,14 +36,15 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let finding = format!("a startup probe came {later} after the startup probe had succeeded");
         // A kubelet that was held up may have given up on the answer that the target takes for timely.
         if startup.noise(&success.probe.at, &again.at) > DOUBTFUL.of(startup.spec.timeout) {
-            seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was held up"), events);
+            seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was stalled"), events);
         } else {
             seen.violated(finding, events);
         }
     }
 }
 
-/// What the status showed of a life, told by the count of restarts: each change of it while the container ran.
+/// What the status showed about an instance, identified by the restart count: each change while the container was
+/// running.
 fn shows<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &str,
@@ -53,8 +54,8 @@ fn shows<'t, 'h>(
     changes.filter(|(_, status)| status.restarts == number && status.is_running()).collect()
 }
 
-/// A life that was shown as started for its success is not shown otherwise again. Returns a turn that may have been a race: a
-/// status that was made before the success was written after it, and did not stay.
+/// An instance that was shown as started because of its success stays so. Returns a change that may have been a race:
+/// an older status was written after the success, and was soon corrected.
 fn taken_back(
     clause: &Clause,
     startup: &ProbedLife<'_, '_>,
@@ -85,14 +86,15 @@ fn taken_back(
     race
 }
 
-/// A race is rare: it may strike one life of a history.
+/// A race is rare: it may affect one instance of a history.
 fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
     let events = races.iter().copied().flatten();
     match races {
         [] => {}
         [_] => {
-            let why =
-                format!("{TAKEN_BACK}, for so short a time that two statuses may have overtaken each other");
+            let why = format!(
+                "{TAKEN_BACK}, but so briefly that two status updates may have arrived in the wrong order"
+            );
             seen.doubt(Doubt::Ambiguous, why, events);
         }
         [..] => seen.violated(format!("{TAKEN_BACK}, {} times", races.len()), events),
@@ -173,8 +175,8 @@ pub(super) fn absent_is_started(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// One life of a container without a startup probe: from its start, as far as that is known, or else from the first revision that
-/// shows it running.
+/// One instance of a container without a startup probe: from its start, if known, or else from the first revision that
+/// shows it as running.
 fn judge_unprobed(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -205,7 +207,7 @@ fn judge_unprobed(
     }
 }
 
-/// The first readiness probe follows the startup success at once, not after a period.
+/// The first readiness probe follows the startup success immediately, not after a period.
 pub(super) fn readiness_follows(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slack = clause.slack_us();
     for startup in run.lives().of(ProbeKind::Startup) {
@@ -237,8 +239,8 @@ pub(super) fn readiness_follows(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// Whether a readiness probe at the moment of the startup success would have been seen: it goes to the port that has
-/// just answered, or runs a command.
+/// Whether a readiness probe at the startup success would have been recorded: it uses the port that has just answered,
+/// or runs a command.
 fn is_seen_at_success(startup: &ProbedLife<'_, '_>, readiness: &ProbedLife<'_, '_>) -> bool {
     let port = readiness.spec.handler.port();
     let command = matches!(readiness.spec.handler, Handler::Exec { .. });

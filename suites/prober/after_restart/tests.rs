@@ -73,7 +73,7 @@ fn a_restart_makes_nothing_started() {
     }
 }
 
-/// Readiness and startup probes, and whether the one that is due comes again.
+/// Readiness and startup probes, and whether the due one resumes.
 fn resumed(next: &[f64]) -> &'static str {
     let mut run = pod(RESUMES, &json!({ "startupProbe": http("/s", 2), "readinessProbe": http("/r", 2) }));
     run.probe(3.0, "/s", 503);
@@ -122,7 +122,7 @@ fn failures_after_a_restart_kill() {
     assert_eq!(ill(2, Some(24.3)), "inconclusive", "it may have counted from an unseen probe on");
 }
 
-/// A container that ends while the kubelet is away, and how its next life is shown.
+/// A container that terminates while the kubelet is down, and how its next instance is shown.
 fn ended(next: Option<u64>) -> &'static str {
     let mut run = pod(ENDS, &json!({}));
     shown(&mut run, 1.5, true, true);

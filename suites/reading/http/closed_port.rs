@@ -1,4 +1,4 @@
-//! Times in which a probed port was closed: probes are refused then, and no target sees one of them.
+//! Periods in which a probed port was closed: probes are refused then, and no target records them.
 
 use probity_model::timeline::{At, ProbeKind};
 use probity_model::verdict::Doubt;
@@ -63,13 +63,13 @@ impl ClosedTime {
         let accused = reaction.window(&due, &until, Due::AfterNoise).is_some();
         let of = format!("the {} probe of {}", course.spec.kind.word(), course.container.name);
         if reaction.hidden(&self.from, &until) {
-            let why = format!("what became of {of} may have been missed");
+            let why = format!("the result of {of} may have been missed");
             return seen.doubt(Doubt::Gap, why, [self.from.id]);
         }
         let ends = [Some(self.from.id), self.until.as_ref().map(|until| until.id)].into_iter().flatten();
         match course.spec.kind {
             ProbeKind::Liveness if accused => {
-                seen.violated(format!("{of} was refused, and the container lives on"), ends);
+                seen.violated(format!("{of} was refused, but the container keeps running"), ends);
             }
             ProbeKind::Readiness => {
                 let shown = reaction.shown_ready();
@@ -78,7 +78,7 @@ impl ClosedTime {
                 let Some((id, _, ready)) = shown.iter().rfind(|(_, at, _)| *at <= window.hi) else { return };
                 let events = ends.chain([*id]).chain(before.map(|(id, ..)| *id));
                 if *ready && accused {
-                    seen.violated(format!("{of} was refused, and the container stays ready"), events);
+                    seen.violated(format!("{of} was refused, but the container stays ready"), events);
                 } else if !*ready && before.is_some_and(|(_, _, ready)| *ready) {
                     seen.fine(events);
                 }

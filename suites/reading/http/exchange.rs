@@ -1,4 +1,4 @@
-//! One HTTP probe from end to end: what was asked, what was answered, and where it was redirected to.
+//! One complete HTTP probe: the request, the answer, and the redirects.
 //!
 //! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. They are
 //! put together here, and each answer is read with the plan that was in force. Where the requests of a probe cannot be

@@ -1,7 +1,7 @@
-//! What noise excuses: it counts as much as it lasts, probe by probe.
+//! What noise excuses: at most its own duration, for each probe.
 //!
-//! A node that was held up for some milliseconds explains no answer that was seconds too late, and what it explains of one
-//! probe it does not explain of the eleven others.
+//! A stall of some milliseconds does not explain an answer that was seconds too late, and a stall during one probe does
+//! not explain the eleven others.
 
 use std::ops::Range;
 

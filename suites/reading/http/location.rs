@@ -1,4 +1,4 @@
-//! Where a `Location` leads, as the reference implementation's HTTP client reads it.
+//! Where a `Location` leads, as parsed by the reference implementation's HTTP client.
 //!
 //! Only what can be read in one way is read at all: whatever is odd is [`Reference::Odd`], and no judge says anything
 //! about it.

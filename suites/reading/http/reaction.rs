@@ -1,4 +1,4 @@
-//! What the kubelet made of a run of probes that were all answered alike, as far as its actions show it.
+//! How the kubelet counted a sequence of probes with the same answer, as far as its actions show it.
 //!
 //! A result shows only by what follows: a container that becomes or stays ready, one that is killed or lives on, one that
 //! is started. A state that was there before proves less than one that changed, so [`PossibleResults`] has everything that
@@ -140,10 +140,10 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         } else if let Some((part, taken)) = self.without_excuse(range, promise) {
             let (many, kind, promise) = (part.len(), self.course.spec.kind.word(), promise.word());
             let of = &self.course.container.name;
-            let finding = format!("{many} {kind} probes of {of} {what}, and were not taken for {promise}");
+            let finding = format!("{many} {kind} probes of {of} {what}, but did not count as {promise}");
             seen.violated(finding, cited(&part, &taken));
         } else {
-            let why = format!("{} probes {what}, but the node was held up meanwhile", range.len());
+            let why = format!("{} probes {what}, but the node was stalled at the time", range.len());
             seen.doubt(Doubt::Ambiguous, why, cited(range, &taken));
         }
     }
@@ -178,10 +178,11 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         } else if waited < self.lag {
             seen.doubt(Doubt::TooShort, format!("the case ended before a warning about the {of}"), events);
         } else if self.course.stop().is_some_and(|stop| stop.at.at.lo <= first.at.at.hi) {
-            let why = format!("the container was being stopped, and a kubelet may forget its {of} then");
+            let why = format!("the container was being stopped, and the kubelet may drop its {of} then");
             seen.doubt(Doubt::Ambiguous, why, events);
         } else if self.crowded() {
-            let why = format!("so many events were recorded that one about the {of} may have been dropped");
+            let why =
+                format!("the number of events was so high that one about the {of} may have been dropped");
             seen.doubt(Doubt::Ambiguous, why, events);
         } else {
             seen.violated(format!("no ProbeWarning was recorded about the {of}"), events);
@@ -244,7 +245,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         let hidden = self.span(range).is_some_and(|(from, to)| self.hidden(from, &to));
         if hidden {
             let (many, kind) = (range.len(), self.course.spec.kind.word());
-            let why = format!("what became of {many} {kind} probes may have been missed");
+            let why = format!("the results of {many} {kind} probes may have been missed");
             seen.doubt(Doubt::Gap, why, self.course.events(range));
         }
         hidden

@@ -1,4 +1,4 @@
-//! What an answer says to whoever reads it as HTTP: a status that counts, a body that breaks off, or nothing at all.
+//! The meaning of an answer for an HTTP client: a status that counts, a truncated body, or nothing at all.
 //!
 //! The witness reports what became of an answer, and the plan what it puts on the wire ([`probity_script::wire`]). Where both
 //! together leave room for doubt, for example because a pause comes near to the probe's timeout, the answer is

@@ -43,9 +43,9 @@ fn nobody_at_an_open_port_is_a_violation() {
 }
 
 #[test]
-fn a_neighbour_that_never_started_may_hold_probes_back() {
+fn a_neighbor_that_never_started_may_hold_probes_back() {
     let mut spec = named();
-    spec["containers"] = json!([spec["containers"][0], { "name": "neighbour" }]);
+    spec["containers"] = json!([spec["containers"][0], { "name": "neighbor" }]);
     assert_eq!(never_probed(&spec), "inconclusive");
 }
 

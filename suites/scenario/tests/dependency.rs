@@ -22,7 +22,7 @@ fn replicas(clause: &str, field: &str, path: &str) -> Composer {
     paths[path] = asks(STORE);
     let mut run = Composer::new(&[clause]);
     for name in ["a", "b"] {
-        labelled(&mut run, name, &json!({}), &target(&probe, &web(paths.clone())));
+        labeled(&mut run, name, &json!({}), &target(&probe, &web(paths.clone())));
         run.running(1.5, true, true, 0).probe(2.0, path, 200);
     }
     run
@@ -172,7 +172,7 @@ mod peer_pods {
         for (name, address, url) in
             [("second", "10.0.0.2", STORE), ("first", "10.0.0.1", "http://10.0.0.2:8080/ready")]
         {
-            labelled(&mut run, name, &json!({}), &target(&probe, &web(json!({ "/ready": asks(url) }))));
+            labeled(&mut run, name, &json!({}), &target(&probe, &web(json!({ "/ready": asks(url) }))));
             status_at(&mut run, 1.5, address, true);
             run.probe(2.0, "/ready", 200);
         }

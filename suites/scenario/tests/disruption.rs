@@ -16,7 +16,7 @@ mod ignores_budget {
         });
         run.sighting(2.0, "PodDisruptionBudget", "all", Change::Modified, budget);
         for (name, stopped) in [("a", stopped[0]), ("b", stopped[1])] {
-            labelled(
+            labeled(
                 &mut run,
                 name,
                 &json!({ "app": "x" }),
@@ -95,7 +95,7 @@ mod rollout {
         let mut run = Composer::new(&[clause]);
         deployment(&mut run, 0.2, 1, 2, "");
         for name in ["old-a", "old-b"] {
-            labelled(
+            labeled(
                 &mut run,
                 name,
                 &json!({ "app": "web", "pod-template-hash": "one" }),
@@ -104,7 +104,7 @@ mod rollout {
             run.running(1.5, true, true, 0);
         }
         deployment(&mut run, 5.0, 2, 2, "");
-        labelled(
+        labeled(
             &mut run,
             "new",
             &json!({ "app": "web", "pod-template-hash": "two" }),
@@ -195,7 +195,7 @@ mod rollout {
         deployment(&mut run, 0.2, 1, 2, "");
         for (name, version) in [("old", "one"), ("new", "two")] {
             let labels = json!({ "app": "web", "pod-template-hash": version });
-            labelled(
+            labeled(
                 &mut run,
                 name,
                 &labels,

@@ -131,7 +131,7 @@ mod overload {
         for (name, under) in [("a", "probed"), ("b", "probed"), ("c", "unprobed"), ("d", "unprobed")] {
             let probe =
                 if under == "probed" { json!({ "livenessProbe": http("/live", 1, 2) }) } else { json!({}) };
-            labelled(&mut run, name, &json!({ "under": under }), &target(&probe, &plan));
+            labeled(&mut run, name, &json!({ "under": under }), &target(&probe, &plan));
             run.running(1.5, true, true, 0);
         }
         if killed {

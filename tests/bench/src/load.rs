@@ -14,7 +14,7 @@ use tokio::net::TcpSocket;
 
 const KEPT: &[u8] =
     b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\n\r\n";
-/// How a good answer begins.
+/// The start of a successful answer.
 const GOOD: &[u8] = b"HTTP/1.1 200 ";
 const ONCE: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n";
 
@@ -52,7 +52,7 @@ impl Answered {
 ///
 /// # Errors
 ///
-/// If the runtime cannot be made.
+/// If the runtime cannot be created.
 pub fn flat(address: SocketAddr, load: Flat) -> io::Result<Answered> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

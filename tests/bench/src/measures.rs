@@ -19,7 +19,7 @@ pub use latency::latency;
 pub use rate::{fresh, kept, noise};
 pub use recorder::recorder;
 
-/// What all measures know.
+/// The shared input of all measures.
 #[derive(Clone, Debug)]
 pub struct Bench {
     /// The programs.
@@ -32,7 +32,7 @@ pub struct Bench {
     pub lasts: Duration,
 }
 
-/// What a measure gives.
+/// The result of a measure.
 pub type Measured = io::Result<Section>;
 
 fn columns<const N: usize>(heads: [&str; N]) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What the system says about a process and about the machine.
+//! What the system reports about a process and about the machine.
 
 use std::fs;
 use std::io;

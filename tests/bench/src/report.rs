@@ -1,4 +1,4 @@
-//! What was found, as Markdown: the aims first, then each measure with its method and its figures. Pure.
+//! The results, as Markdown: the aims first, then each measure with its method and its figures. Pure.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub struct Section {
     pub findings: Vec<Finding>,
 }
 
-/// An aim and what became of it.
+/// An aim and its result.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What is aimed at.

@@ -34,7 +34,7 @@ pub struct Composer {
     revision: u64,
 }
 
-/// A life of a process that is being told.
+/// A process instance whose history is being written.
 #[derive(Clone, Debug, Default)]
 struct Boot {
     name: String,

@@ -106,7 +106,7 @@ impl Composer {
         self.call(at, service, &Told { headers, answer: answer.to_owned(), ..Told::get(CHECK, "") })
     }
 
-    /// A health check with these headers and this answer, on a connection of its own to the port 9090.
+    /// A health check with these headers and this answer, on its own connection to the port 9090.
     pub fn call(&mut self, at: f64, service: &str, told: &Told) -> EventId {
         let told =
             Told { listener: "grpc".to_owned(), port: 9090, ending: Ending::PeerClosed, ..told.clone() };
@@ -131,8 +131,17 @@ impl Composer {
         );
         let took_us = u64::try_from(us(told.took)).unwrap_or_default();
         let (answer, error) = (told.answer.clone(), told.error.clone());
-        let answered =
-            Answered { conn, nth: 1, endpoint, step: told.step, answer, written: 7, took_us, error };
+        let answered = Answered {
+            conn,
+            nth: 1,
+            endpoint,
+            step: told.step,
+            answer,
+            written: 7,
+            took_us,
+            last_send_us: None,
+            error,
+        };
         self.fact(at + told.took, Fact::Answer(answered));
         self.close(at + told.took + 0.0005, conn, &told, told.written);
         id
@@ -171,6 +180,7 @@ impl Composer {
                 answer: told.answer.clone(),
                 written: told.written,
                 took_us,
+                last_send_us: None,
                 error: told.error.clone(),
             }),
         );

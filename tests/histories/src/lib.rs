@@ -1,8 +1,9 @@
 //! Runs that were recorded on real clusters.
 //!
-//! They lie beside this file, one folder a cluster (`kubernetes-VERSION`), below it a folder a chapter, as a run of
-//! `probity` leaves them. `tests/verdicts.rs` says which verdicts they must get; `tests/damage.rs` damages them on purpose
-//! and says who must notice. This library reads them and judges nothing.
+//! They are next to this file, with one folder for each cluster (`kubernetes-VERSION`) and, inside it, one for each
+//! chapter, as a run of `probity` writes them. `tests/verdicts.rs` defines which verdicts they must get;
+//! `tests/damage.rs` damages them on purpose and defines which clauses must detect it. This library reads them and
+//! judges nothing.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -35,7 +36,7 @@ pub fn clusters() -> io::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 ///
-/// If a file cannot be read, or is no history.
+/// If a file cannot be read, or is not a history.
 pub fn recorded(cluster: &Path) -> io::Result<Vec<Recorded>> {
     let mut all = Vec::new();
     let mut folders = vec![cluster.to_owned()];

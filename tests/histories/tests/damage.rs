@@ -1,12 +1,12 @@
-//! Recorded histories are damaged on purpose, and the damage is noticed.
+//! Recorded histories are damaged on purpose, and the judges must detect the damage.
 //!
-//! The simulator shows that the judges notice what a wrong kubelet does in a world of our making. Here the same is asked of
-//! histories of a real cluster, with its jitter, its coalesced revisions and its noise: each damage changes one thing in a
-//! copy, at a place that it finds in the history itself, and a clause that it names must then say `violated`, unless the
-//! damage looks like lost evidence, which is said where it is written.
+//! The simulator shows that the judges detect a defective kubelet in a simulated world. Here the same is asked of
+//! histories of a real cluster, with its jitter, its coalesced revisions and its noise: each damage changes one thing
+//! in a copy, at a place that it finds in the history itself, and a clause that it names must then say `violated`,
+//! unless the damage looks like lost evidence, which is said where it is written.
 //!
-//! `damage.txt` is the table: each damage, how many histories had a place for it, and which clauses noticed in how many.
-//! `PROBITY_DAMAGE=write` writes it anew after a change that is meant; the difference is reviewed.
+//! `damage.txt` is the table: each damage, how many histories it applies to, and which clauses detect it in how many of
+//! them. `PROBITY_DAMAGE=write` generates it again after an intended change; review the difference.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -14,6 +14,8 @@
 mod api;
 #[path = "damage/cluster.rs"]
 mod cluster;
+#[path = "damage/conditions.rs"]
+mod conditions;
 #[path = "damage/copy.rs"]
 mod copy;
 #[path = "damage/course.rs"]
@@ -62,13 +64,13 @@ use probity_model::{History, Registry, Timeline};
 
 /// A damage.
 pub(crate) struct Damage {
-    /// What it is, as a sentence: the damage's name in the table.
+    /// A sentence that describes it: the damage's name in the table.
     what: &'static str,
-    /// The clauses that are there to notice it: one of them must.
+    /// The clauses that should detect it: one of them must.
     by: &'static [&'static str],
     /// What they say.
     word: &'static str,
-    /// Makes it; none if the history has no place for it.
+    /// Applies it; `None` if the history has no place for it.
     make: fn(&Timeline<'_>) -> Option<History>,
 }
 
@@ -107,6 +109,7 @@ const GROUPS: &[(&str, &[Damage])] = &[
     ("api", api::ALL),
     ("life", life::ALL),
     ("termination", termination::ALL),
+    ("conditions", conditions::ALL),
 ];
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::registry().unwrap());
@@ -121,7 +124,7 @@ fn words(history: &History) -> BTreeMap<String, &'static str> {
     REGISTRY.judge(history).into_iter().map(|of| (of.clause.to_string(), of.verdict.word())).collect()
 }
 
-/// What became of a damage in one history.
+/// The result of a damage in one history.
 struct Found {
     case: &'static str,
     /// The clauses that said the damage's word, and did not say it of the whole history.
@@ -135,7 +138,7 @@ const PLACES: usize = 8;
 static WHOLE: LazyLock<Vec<BTreeMap<String, &'static str>>> =
     LazyLock::new(|| each(RECORDED.len(), |at| words(&RECORDED[at].history)));
 
-/// What became of a damage in the histories that have a place for it. They are taken in leaps, so that they are of all
+/// The result of a damage in the histories to which it applies. They are taken in leaps, so that they are of all
 /// chapters.
 fn found(damage: &Damage) -> Vec<Found> {
     let leap = (5..).find(|leap| !RECORDED.len().is_multiple_of(*leap)).unwrap_or(1);
@@ -153,7 +156,7 @@ fn found(damage: &Damage) -> Vec<Found> {
     looked
 }
 
-/// For each damage, in order, what became of it.
+/// The result of each damage, in order.
 static FOUND: LazyLock<Vec<(&'static str, &'static Damage, Vec<Found>)>> = LazyLock::new(|| {
     let damages = GROUPS.iter().flat_map(|(group, all)| all.iter().map(move |damage| (*group, damage)));
     let damages: Vec<_> = damages.collect();

@@ -1,7 +1,7 @@
 //! The proxy between kubelet and API server: TLS on both sides, HTTP/1.1 and HTTP/2. It understands the statuses and
-//! events of pods that the kubelet writes, and the lists and watches by which it hears of them, all in JSON: the kubelet
-//! must be configured with `contentType: application/json`. Every other request passes as it came, and so do these while
-//! no defect strikes them.
+//! events of pods that the kubelet writes, and the lists and watches by which it hears of them, all in JSON: the
+//! kubelet must be configured with `contentType: application/json`. Every other request passes unchanged, and so do
+//! these while no defect affects them.
 
 pub mod alter;
 mod events;
@@ -42,7 +42,7 @@ pub struct ApiOptions {
     /// Listen here for the kubelet.
     #[arg(long, default_value = "127.0.0.1:6444")]
     pub api_listen: SocketAddr,
-    /// Forward to this address of the API server. Without it there is no proxy.
+    /// Forward to this address of the API server. Without it, the proxy does not run.
     #[arg(long)]
     pub api_forward: Option<SocketAddr>,
     /// The authority that the API server's certificate is from.

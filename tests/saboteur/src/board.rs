@@ -1,5 +1,5 @@
-//! What all proxies share: the defects in force, and who is who on this node. Cheap to clone; every clone is the same
-//! board. Decides nothing about bytes.
+//! The shared state of all proxies: the active defects, and the identities on this node. Cheap to clone; every clone
+//! is the same board. Decides nothing about bytes.
 
 mod inventory;
 
@@ -34,9 +34,9 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Moment {
-    /// Its sandbox was made.
+    /// Its sandbox was created.
     Sandbox,
-    /// A container was made.
+    /// A container was created.
     Created,
     /// A container was started.
     Started,

@@ -21,7 +21,7 @@ pub const SOCKET: &str = "/run/saboteur/control.sock";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Instruction {
-    /// Put these in force, beside those that are.
+    /// Activate these, in addition to the active ones.
     Set(Vec<Defect>),
     /// Take back the defect of this name.
     Clear(String),
@@ -29,7 +29,7 @@ pub enum Instruction {
     ClearNamespace(String),
     /// Take back all.
     ClearAll,
-    /// Say what is in force.
+    /// Print the active defects.
     List,
 }
 

@@ -1,5 +1,5 @@
-//! What can be made to go wrong: a [`Defect`] names one fault, the pods that it strikes and the occasions on which it
-//! does. Words only; the proxies give them their meaning.
+//! The definition of a defect: a [`Defect`] names one fault, the pods that it affects and the occasions. Words only;
+//! the proxies give them their meaning.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Defect {
     pub name: String,
     /// Whom it strikes.
     pub on: Scope,
-    /// On which occasions; always if nothing is said.
+    /// The occasions; always by default.
     #[serde(default)]
     pub when: When,
     /// What goes wrong.
@@ -34,7 +34,7 @@ pub enum Fault {
     Process(ProcessFault),
 }
 
-/// The pods and containers that a defect strikes. Everything that is said must agree.
+/// The pods and containers that a defect strikes. All given conditions must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scope {

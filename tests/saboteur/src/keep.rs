@@ -1,4 +1,4 @@
-//! Keeps a kubelet running, as a service manager does: what ends without having been asked to is started again.
+//! Keeps a kubelet running, as a service manager does: if it exits unexpectedly, it is started again.
 
 use std::{ffi::OsString, io, process::ExitStatus, time::Duration};
 

@@ -7,10 +7,10 @@
 //! - [`process`]: the kubelet's own process.
 //!
 //! A [`defect::Defect`] says what goes wrong, for whom and when. The [`board`] holds the defects that are in force;
-//! [`control`] changes them from outside. A defect is bound to one namespace. Where none is in force, every byte
-//! passes as it came.
+//! [`control`] changes them from outside. A defect is bound to one namespace. Without an active defect, every byte
+//! passes unchanged.
 //!
-//! The [`table`] lists defective kubelets and the clauses of the book that must notice them; the [`runner`] tries them.
+//! The [`table`] lists defective kubelets and the clauses of the book that must detect them; the [`runner`] runs them.
 
 pub mod api;
 pub mod board;

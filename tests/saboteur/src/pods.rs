@@ -38,7 +38,7 @@ use crate::board::Board;
 /// Where the proxy listens, and which connections it looks at.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PodsOptions {
-    /// The addresses of this node's pods, such as 10.244.1.0/24; repeatable. Without any there is no proxy.
+    /// The addresses of this node's pods, such as 10.244.1.0/24; repeatable. Without any, the proxy does not run.
     #[arg(long)]
     pub pods_range: Vec<String>,
     /// Connections that are taken over come to this port of the loopback.
@@ -77,7 +77,7 @@ impl Io for tokio_rustls::client::TlsStream<Stream> {
     }
 }
 
-/// What all connections share.
+/// The shared state of all connections.
 struct Shared {
     board: Board,
     identity: Arc<tls::Identity>,

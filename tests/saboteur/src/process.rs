@@ -1,5 +1,5 @@
-//! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed. They strike everything on
-//! the node, so no other run may share it meanwhile.
+//! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed. They affect everything on
+//! the node, so no other run may share it at the time.
 //!
 //! The clock of the kubelet is not moved: the kernel gives a process clocks of its own only for the time since boot,
 //! and a kubelet reads the time of day past every library that could be put in between.
@@ -31,7 +31,7 @@ pub struct ProcessFault {
     pub does: ProcessDoes,
 }
 
-/// What can happen to the kubelet's process.
+/// Faults of the kubelet's process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ProcessDoes {
@@ -40,21 +40,21 @@ pub enum ProcessDoes {
         /// How long it stands still.
         r#for: Span,
     },
-    /// It stands still for `for`, goes on for `between`, and so on while the defect is in force.
+    /// It stops for `for`, runs for `between`, and so on while the defect is active.
     Stuttering {
         /// How long it stands still.
         r#for: Span,
-        /// How long it goes on.
+        /// How long it runs in between.
         between: Span,
     },
-    /// It gets so many per cent of one core while the defect is in force.
+    /// It gets this percentage of one core while the defect is active.
     Starved {
         /// Of one core.
         percent: u32,
     },
-    /// It is killed, and started again at once.
+    /// It is killed, and immediately started again.
     Killed,
-    /// It is asked to end, and started again at once.
+    /// It receives SIGTERM, and is immediately started again.
     Terminated,
 }
 

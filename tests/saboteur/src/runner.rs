@@ -30,24 +30,24 @@ pub struct RunnerOptions {
     /// The folder of the book.
     #[arg(long, default_value = "suites")]
     pub book: PathBuf,
-    /// The node whose saboteur is told, and which all pods go to.
+    /// The node whose saboteur receives the defects, and which runs all pods.
     #[arg(long, default_value = "node1")]
     pub node: String,
     /// How many pods there are at the same time.
     #[arg(long, default_value_t = 36)]
     pub pods: u32,
-    /// A row that is not noticed is tried once more, with so many pods beside it.
+    /// A row that is not detected is tried again, with this many pods at the same time.
     #[arg(long, default_value_t = 12)]
     pub pods_again: u32,
     /// Where the reports of the runs go.
     #[arg(long, default_value = "target/saboteur")]
     pub out: PathBuf,
-    /// Try nothing: judge what the last run recorded once more.
+    /// Do not run anything: judge the last run again.
     #[arg(long)]
     pub judge_again: bool,
 }
 
-/// What to run: a row with its defects, or a case without any.
+/// A job: a row with its defects, or a case without any.
 #[derive(Clone, Debug)]
 pub enum Job {
     /// A row of the table, and its number there.
@@ -84,7 +84,7 @@ impl Job {
     }
 }
 
-/// What the names of all pods of a row begin with, and those of no other.
+/// The unique prefix of the names of all pods of a row.
 #[must_use]
 pub fn mark(number: usize) -> String {
     format!("row-{number:03}-")
@@ -94,7 +94,7 @@ pub fn mark(number: usize) -> String {
 ///
 /// # Errors
 ///
-/// When the cluster does not obey, or a run comes to nothing.
+/// If a command to the cluster fails, or a run has no result.
 pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>> {
     let plain = table::cases(rows).into_iter().map(Job::Plain);
     let rows = rows.iter().enumerate().map(|(number, row)| Job::Row(number, Box::new(row.clone())));
@@ -119,7 +119,7 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
 /// The name of the run of all rows that share the node.
 const TOGETHER: &str = "together";
 
-/// Judges the last run of all rows once more. Of a row that was not in it nothing is said.
+/// Judges the last run of all rows again. Of a row that was not in it nothing is said.
 async fn judge_again(options: &RunnerOptions, jobs: Vec<Job>) -> io::Result<Vec<Trial>> {
     let report = commands::judge_again(options, TOGETHER).await?;
     let trials = jobs.into_iter().map(|job| trial(job, &report, &BTreeMap::new()));

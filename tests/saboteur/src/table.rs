@@ -1,5 +1,5 @@
-//! The table of defects, the files of `defects/`: what each is, what it is modelled after, which cases to run with it, and which
-//! clauses must notice it.
+//! The table of defects, in the files of `defects/`: what each defect is, what it is modeled after, which cases to run
+//! with it, and which clauses must detect it.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -17,7 +17,7 @@ use crate::defect::{Defect, Fault, Scope, When};
 pub struct Row {
     /// Its name, which is also a part of the name of the namespace that it is tried in.
     pub name: String,
-    /// What it is modelled after: the number of an issue, or a class of defects in words.
+    /// What it is modeled after: the number of an issue, or a class of defects in words.
     pub like: String,
     /// Whom it strikes; the namespace is left out.
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct Row {
     pub when: When,
     /// What goes wrong.
     pub fault: Fault,
-    /// What goes wrong besides, at the same time.
+    /// Additional faults at the same time.
     #[serde(default)]
     pub also: Vec<Also>,
     /// The cases of the book to run with it.
@@ -35,13 +35,13 @@ pub struct Row {
     /// The clauses that must be violated.
     #[serde(default)]
     pub notices: Vec<String>,
-    /// Why no clause notices it yet; then `notices` is empty.
+    /// Why no clause detects it yet; then `notices` is empty.
     #[serde(default)]
     pub unnoticed: Option<String>,
-    /// No other row may run meanwhile: it strikes the whole node.
+    /// No other row may run at the same time: it affects the whole node.
     #[serde(default)]
     pub alone: bool,
-    /// It was never seen on a real kubelet to be noticed as it says. The daily third leaves it out.
+    /// Its detection was never confirmed on a real kubelet. The daily third leaves it out.
     #[serde(default)]
     pub untried: bool,
 }

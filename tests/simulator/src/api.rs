@@ -1,4 +1,4 @@
-//! What the API shows of pods: their objects, their status as the kubelet publishes it, and the events recorded for them.
+//! What the API shows about pods: their objects, their status as published by the kubelet, and their events.
 
 use probity_composer::NODE;
 use probity_model::history::{Change, Happening, Sighting};
@@ -81,20 +81,17 @@ impl World<'_> {
             next_sync: 0,
             syncing: false,
             hooked_until: 0,
+            sandbox: false,
             terminal: false,
             expired: false,
             gone: false,
             event_tokens: EVENT_BURST,
         });
         self.show_pod(number, Change::Added);
-        let gated = self.pods[number].object["spec"]["schedulingGates"].as_array();
-        if gated.is_none_or(Vec::is_empty) {
-            let delay = self.between(20 * MS, 120 * MS);
-            self.later(delay, Act::Bind(number));
-        }
+        self.schedule(number);
     }
 
-    /// The pod is bound to the node, and the kubelet learns of it.
+    /// The pod is bound to the node, and the kubelet is notified.
     pub(crate) fn bind(&mut self, pod: usize) {
         let now = self.timestamp(self.now);
         let of = &mut self.pods[pod];
@@ -129,6 +126,7 @@ impl World<'_> {
             self.show_once_more(pod);
             self.pods[pod].object["status"] = status;
             self.show_pod(pod, Change::Modified);
+            self.remove_failed(pod);
         }
     }
 
@@ -160,74 +158,10 @@ impl World<'_> {
                 status[field] = json!(list);
             }
         }
-        status["conditions"] = self.conditions(pod, phase, begun, &old["conditions"]);
+        status["conditions"] = self.conditions(pod, phase, &old["conditions"]);
         status["qosClass"] = old["qosClass"].clone();
         self.misplace_inits(pod, &mut status);
         status
-    }
-
-    fn conditions(&self, pod: usize, phase: &str, begun: bool, old: &Value) -> Value {
-        let of = &self.pods[pod];
-        let unready: Vec<&str> = of
-            .containers
-            .iter()
-            .filter(|container| self.counts_for_readiness(container) && !container.view.ready)
-            .map(|container| container.name.as_str())
-            .collect();
-        let early = self.is_ready_early(pod);
-        let counted = of.containers.iter().filter(|container| container.kind != Kind::Init).count();
-        let mut ready = unready.is_empty();
-        if self.has(Defect::OneReadyContainerIsEnough) {
-            ready = unready.len() < counted;
-        }
-        let finished = matches!(phase, "Succeeded" | "Failed");
-        let ready = (ready || early) && !finished;
-        let (mut of_containers, mut of_pod) = (ready, ready);
-        if self.has(Defect::PodStaysReady) {
-            let was =
-                old.as_array().into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True");
-            of_containers |= was && !finished;
-            of_pod |= was && !finished;
-        }
-        if self.has(Defect::PodNeverReady) && counted > 1 {
-            (of_containers, of_pod) = (false, false);
-        }
-        if let Some((since, _)) = of.deleted.filter(|_| self.has(Defect::ReadyAgainOnDelete)) {
-            of_pod &= self.now - since > 2_000 * MS;
-        }
-        let (reason, message) = match phase {
-            "Succeeded" => ("PodCompleted", String::new()),
-            "Failed" => ("PodFailed", String::new()),
-            _ => ("ContainersNotReady", format!("containers with unready status: [{}]", unready.join(" "))),
-        };
-        let initialized =
-            of.containers.iter().filter(|container| container.kind != Kind::Main).all(|container| {
-                container.view.started && container.kind == Kind::Sidecar
-                    || matches!(&container.view.state, State::Ended(ended) if ended.code == 0)
-            });
-        let initialized = self.shown_initialized(initialized);
-        let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
-            let word = if holds { "True" } else { "False" };
-            let was = old.as_array().into_iter().flatten().find(|c| c["type"] == kind && c["status"] == word);
-            let since =
-                was.map_or_else(|| json!(self.timestamp(self.now)), |c| c["lastTransitionTime"].clone());
-            let mut condition =
-                json!({ "type": kind, "status": word, "lastProbeTime": null, "lastTransitionTime": since });
-            if !holds && !reason.is_empty() {
-                condition["reason"] = json!(reason);
-            }
-            if !holds && !message.is_empty() {
-                condition["message"] = json!(message);
-            }
-            condition
-        };
-        json!([
-            condition("PodReadyToStartContainers", begun && !finished, "", ""),
-            condition("Initialized", initialized, "ContainersNotInitialized", ""),
-            condition("Ready", of_pod, reason, &message),
-            condition("ContainersReady", of_containers, reason, &message),
-            condition("PodScheduled", true, "", ""),
-        ])
     }
 
     fn container_status(&self, container: &Container) -> Value {
@@ -270,7 +204,7 @@ impl World<'_> {
         view.started
     }
 
-    /// Somebody asks the API to delete a pod with this grace in seconds. One that runs nowhere is removed at once.
+    /// A client deletes a pod with this grace period in seconds. A pod that is not running is removed immediately.
     pub(crate) fn ask_to_go(&mut self, pod: usize, grace: i64) {
         let object = &self.pods[pod].object;
         let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
@@ -286,7 +220,7 @@ impl World<'_> {
         }
     }
 
-    /// A pod that goes already can only be made to go sooner.
+    /// The grace period of a terminating pod can only be shortened.
     fn ask_again(&mut self, pod: usize, (since, old): (i64, i64), grace: i64) {
         let ignored = self.has(Defect::SecondDeletionIgnored) && grace > 0;
         if !ignored && (grace < old || self.has(Defect::SecondDeletionExtends)) {

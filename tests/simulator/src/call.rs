@@ -1,9 +1,9 @@
-//! What somebody asks of an address, and what comes back: for probes, for hooks and for the clients of processes.
+//! Calls to an address and their results: for probes, for hooks and for the clients of processes.
 
 use probity_script::Certificate;
 use probity_script::wire::{BodyEnd, ConnectionEnd, HealthReply};
 
-/// What somebody wants from an address.
+/// A call to an address.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// Who asks: an address.
@@ -14,7 +14,7 @@ pub(crate) struct Call {
     pub(crate) port: u16,
     /// How TLS is spoken; in the clear if absent.
     pub(crate) tls: Option<Tls>,
-    /// What is asked; a bare connection if absent.
+    /// The request; a bare connection if absent.
     pub(crate) request: Option<Request>,
     /// When the caller gives up.
     pub(crate) deadline: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Request {
     pub(crate) method: &'static str,
     /// The request target.
     pub(crate) target: String,
-    /// The headers as they go over HTTP/1.1, Host first.
+    /// The headers as sent over HTTP/1.1, Host first.
     pub(crate) headers: Vec<(String, String)>,
     /// The gRPC health service.
     pub(crate) service: Option<String>,
@@ -79,18 +79,18 @@ impl Request {
     }
 }
 
-/// What a caller learns.
+/// The result for a caller.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallResult {
     /// Nobody listens.
     Refused,
     /// The caller's time was up before there was any answer.
     TimedOut { connected: bool },
-    /// The connection ended, or what came was not an answer.
+    /// The connection closed, or the data was not a response.
     Broken(String),
-    /// A bare connection was made.
+    /// A bare connection was opened.
     Connected,
-    /// A bare connection was made, and closed at once by who took it.
+    /// A bare connection was opened, and immediately closed by the peer.
     Parted,
     /// An HTTP response came.
     Response(Box<ReceivedResponse>),
@@ -98,7 +98,7 @@ pub(crate) enum CallResult {
     Health(HealthReply),
 }
 
-/// An HTTP response, as far as it was read.
+/// The part of an HTTP response that was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReceivedResponse {
     pub(crate) status: u16,

@@ -1,18 +1,18 @@
 //! The ways in which a kubelet, an API server or an endpoint controller can be wrong.
 //!
 //! Each is one deviation, as a careless change of the real code could bring it, and names the clauses that it should
-//! break. Which clauses do notice it over all cases of the book is written in `suites/defects.txt`.
+//! break. `suites/defects.txt` lists which clauses detect it over all cases of the book.
 
 #[macro_use]
 mod list;
-with_init! { with_life { with_termination {
+with_conditions! { with_init { with_life { with_termination {
     /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).
     LivenessIgnoresStartup,
     /// Readiness probes do not wait for startup (`probe.startup.gates-readiness`).
     ReadinessIgnoresStartup,
-    /// The startup probe goes on after its success (`probe.startup.stops-after-success`).
+    /// The startup probe continues after its success (`probe.startup.stops-after-success`).
     StartupGoesOnAfterSuccess,
-    /// A restarted container counts as started at once (`probe.startup.reruns-on-restart`, `started-field`).
+    /// A restarted container immediately counts as started (`probe.startup.reruns-on-restart`, `started-field`).
     StartupNotRearmedOnRestart,
     /// A startup probe that fails to the end kills nothing (`probe.startup.failure-kills-container`).
     StartupFailureTolerated,
@@ -38,7 +38,7 @@ with_init! { with_life { with_termination {
     LivenessFailureTolerated,
     /// A liveness failure restarts every container of the pod (`probe.liveness.failure-restarts-container`).
     RestartsWholePod,
-    /// Liveness probes begin when the container is ready (`probe.liveness.independent-of-readiness`).
+    /// Liveness probes start when the container is ready (`probe.liveness.independent-of-readiness`).
     LivenessWaitsForReadiness,
     /// A probe that timed out passed (`probe.liveness.catches-hang`).
     TimeoutIsSuccess,
@@ -46,15 +46,15 @@ with_init! { with_life { with_termination {
     ReadinessServesAsLiveness,
     /// A readiness failure restarts the container (`readiness.failure-marks-unready`, `maintenance-mode`, `backend-dependency`).
     ReadinessFailureRestarts,
-    /// A container that ended by itself is not started again (`probe.liveness.self-crash-needs-no-probe`).
+    /// A container that exited by itself is not restarted (`probe.liveness.self-crash-needs-no-probe`).
     CrashIsFinal,
     /// A container that a probe killed is not started again under `OnFailure` (`probe.liveness.needs-restarting-policy`).
     NotRestartedOnFailurePolicy,
     /// A container that a probe killed is never started again (`liveness.failure-restarts-container`, `startup.failure-kills-container`).
     ProbeKillIsFinal,
-    /// A probe's verdict kills at once, without stop signal (`probe.liveness.kill-is-graceful`).
+    /// A failed probe causes an immediate kill, without a stop signal (`probe.liveness.kill-is-graceful`).
     KillWithoutGrace,
-    /// The grace period has no end after a probe's verdict (`probe.liveness.kill-is-graceful`).
+    /// The grace period never ends after a failed probe (`probe.liveness.kill-is-graceful`).
     KillWaitsForEver,
     /// The hook before the stop is left out (`probe.liveness.kill-is-graceful`).
     PreStopSkipped,
@@ -68,7 +68,7 @@ with_init! { with_life { with_termination {
     ReadinessStopsWhenReady,
     /// Once unready, always unready (`probe.readiness.recovers`).
     NeverReadyAgain,
-    /// A container comes back to ready by a restart only (`probe.readiness.recovers`).
+    /// A container becomes ready again only with a restart (`probe.readiness.recovers`).
     RecoversByRestart,
     /// A container with a readiness probe starts ready (`probe.readiness.starts-unready`).
     StartsReady,
@@ -86,7 +86,7 @@ with_init! { with_life { with_termination {
     PodNeverReady,
     /// The endpoint of an unready pod stays ready (`probe.readiness.endpoint-removed`).
     SliceKeepsReady,
-    /// The endpoint of a pod that is unready says nothing about serving (`probe.readiness.endpoint-removed`).
+    /// The endpoint of a pod that is not ready has no `serving` condition (`probe.readiness.endpoint-removed`).
     SliceKeepsServing,
     /// The endpoint of a terminating pod stays ready (`readiness.drain-without-probe`, `no-auto-unready-on-delete`).
     SliceReadyWhileTerminating,
@@ -94,7 +94,7 @@ with_init! { with_life { with_termination {
     PublishNotReadyIgnored,
     /// The proxy learns nothing after the first endpoints (`readiness.service-traffic-stops`, `drain-without-probe`).
     ProxyKeepsSending,
-    /// The second and each further service of a pod is not told (`probe.readiness.endpoint-removed`, `service-traffic-stops`).
+    /// Only the first Service of a pod is updated (`probe.readiness.endpoint-removed`, `service-traffic-stops`).
     OnlyFirstServiceTold,
     /// Port 0 is accepted (`probe.http.port-number-range`).
     ApiAcceptsPortZero,
@@ -121,7 +121,7 @@ with_init! { with_life { with_termination {
     ApiAcceptsTwoHandlers,
     /// A command that ran has passed, whatever its status (`probe.exec.exit-zero`).
     ExecStatusIgnored,
-    /// Statuses above 125 are taken for errors of the runtime (`probe.exec.exit-zero`).
+    /// Exit statuses above 125 count as errors of the runtime (`probe.exec.exit-zero`).
     ExecHighStatusIsError,
     /// Commands are run on the node (`probe.exec.runs-inside-container`).
     ExecOnTheNode,
@@ -145,13 +145,13 @@ with_init! { with_life { with_termination {
     HttpAsksByHead,
     /// The query is cut off the path (`probe.http.method-get`).
     HttpDropsQuery,
-    /// HTTP probes are sent inside of the pod, to its loopback (`probe.http.targets-pod-ip`).
+    /// HTTP probes are sent from inside the pod to its loopback address (`probe.http.targets-pod-ip`).
     HttpThroughLoopback,
     /// HTTP probes are sent inside of the pod, to its address (`probe.kubelet.network-probes-from-node`).
     HttpFromInside,
     /// A connection that is refused is an error (`probe.tcp.open-success`).
     TcpRefusalIsError,
-    /// A connection that the container closes at once is a failure (`probe.tcp.immediate-close-healthy`).
+    /// A connection that the container closes immediately is a failure (`probe.tcp.immediate-close-healthy`).
     TcpCloseFails,
     /// A connection to a port at which an HTTP probe fails is a failure (`probe.tcp.blind-to-app`).
     TcpHeedsHttp,
@@ -163,7 +163,7 @@ with_init! { with_life { with_termination {
     TcpDefaultsToNode,
     /// The node knows the names of Services (`probe.tcp.host-service-name-unusable`).
     NodeKnowsServices,
-    /// A host that is not known is an error (`probe.tcp.host-service-name-unusable`).
+    /// An unknown host is an error (`probe.tcp.host-service-name-unusable`).
     UnknownHostIsError,
     /// A line is sent over each connection (`probe.tcp.no-payload`).
     TcpSendsBytes,
@@ -187,15 +187,15 @@ with_init! { with_life { with_termination {
     GrpcOneServicePerPort,
     /// Every answer but NOT_SERVING passes (`probe.grpc.serving-success`).
     GrpcUnknownPasses,
-    /// An error of the call is no failure (`probe.grpc.serving-success`).
+    /// An error of the call is not a failure (`probe.grpc.serving-success`).
     GrpcErrorIsUnknown,
-    /// A service that is not known passes (`probe.grpc.wrong-service-fails`).
+    /// An unknown service passes (`probe.grpc.wrong-service-fails`).
     GrpcNotFoundPasses,
     /// A server without the health protocol passes (`probe.grpc.unimplemented-fails`).
     GrpcUnimplementedPasses,
-    /// A port that nobody opened is an error (`probe.grpc.wrong-port-fails`).
+    /// A closed port is an error (`probe.grpc.wrong-port-fails`).
     GrpcRefusalIsError,
-    /// Where nothing in the clear is understood, TLS is tried (`probe.grpc.plaintext-only`).
+    /// If plain text fails, TLS is tried (`probe.grpc.plaintext-only`).
     GrpcFallsBackToTls,
     /// The user agent is the library's alone (`probe.grpc.user-agent`).
     GrpcAgentIsLibrarys,
@@ -228,15 +228,15 @@ with_init! { with_life { with_termination {
     DelayLostWithLongPeriod,
     /// The delay has no effect after a restart (`probe.timing.initial-delay-per-restart`).
     DelayInFirstLifeOnly,
-    /// The delay has no effect beside a startup probe (`probe.timing.initial-delay-after-startup`).
+    /// The delay has no effect with a startup probe (`probe.timing.initial-delay-after-startup`).
     DelayLostAfterStartup,
     /// The first probe of a life leaves out a turn (`probe.timing.first-probe-phase`).
     FirstProbeAPeriodLate,
-    /// The period begins with the answer (`probe.timing.period`).
+    /// The period starts with the answer (`probe.timing.period`).
     PeriodAfterAnswer,
-    /// After a failure readiness is asked less often (`probe.timing.readiness-period-is-upper-bound`).
+    /// After a failure readiness is probed less often (`probe.timing.readiness-period-is-upper-bound`).
     ReadinessBacksOff,
-    /// A failed readiness probe is not asked again in this life (`probe.failure-threshold.readiness-keeps-running`).
+    /// A failed readiness probe does not run again (`probe.failure-threshold.readiness-keeps-running`).
     ReadinessStopsAfterFailure,
     /// Probes over the network are waited for without end (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
     TimeoutIgnored,
@@ -246,13 +246,13 @@ with_init! { with_life { with_termination {
     TimeoutTwice,
     /// A fifth of every timeout is lost (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
     TimeoutShort,
-    /// The next probe does not wait for the one under way (`probe.timeout.longer-than-period`).
+    /// The next probe does not wait for the current one (`probe.timeout.longer-than-period`).
     ProbesOverlap,
     /// Successes are counted in all (`probe.success-threshold.readiness`).
     SuccessesCountedInAll,
     /// One success is enough (`probe.success-threshold.first-start`, `probe.success-threshold.readiness`).
     SuccessThresholdIgnored,
-    /// A restarted container is ready at once (`probe.success-threshold.after-restart`, `probe.readiness.starts-unready`).
+    /// A restarted container is ready (`probe.success-threshold.after-restart`, `probe.readiness.starts-unready`).
     ReadyAtOnceAfterRestart,
     /// Failures are counted in all (`probe.failure-threshold.consecutive`).
     FailuresCountedInAll,
@@ -273,7 +273,7 @@ with_init! { with_life { with_termination {
     /// A deletion uses the grace period of the liveness probe (`probe.tgps.not-used-on-deletion`).
     DeletionUsesProbeGrace,
     // The HTTP prober: where it asks.
-    /// A probe without a path asks for `/healthz` (`probe.http.default-path`).
+    /// A probe without a path requests `/healthz` (`probe.http.default-path`).
     DefaultPathWrong,
     /// The Host header lacks the port (`probe.http.host-default-pod-ip`).
     HostHeaderLacksPort,
@@ -294,7 +294,7 @@ with_init! { with_life { with_termination {
     CustomHeadersOnce,
     /// Values of one header are joined into one line (`probe.http.repeated-headers`).
     HeaderDuplicatesMerged,
-    /// Of values of one header the last alone is sent (`probe.http.repeated-headers`).
+    /// Of several values of a header only the last is sent (`probe.http.repeated-headers`).
     HeaderDuplicatesDropped,
     /// Values of one header are sent in the wrong order (`probe.http.repeated-headers`).
     HeadersReordered,
@@ -329,9 +329,9 @@ with_init! { with_life { with_termination {
     FollowsNoRedirect,
     /// A redirect is a failure (`redirect.same-host-followed`, `cross-host-not-followed`).
     RedirectCountsAsFailure,
-    /// A redirect to another port is taken for one to another host (`probe.http.redirect.same-host-other-port`).
+    /// A redirect to another port counts as a redirect to another host (`probe.http.redirect.same-host-other-port`).
     OtherPortIsOtherHost,
-    /// A redirect to another scheme is taken for one to another host (`probe.http.redirect.http-to-https`).
+    /// A redirect to another scheme counts as a redirect to another host (`probe.http.redirect.http-to-https`).
     OtherSchemeIsOtherHost,
     /// Redirects to other hosts are followed (`probe.http.redirect.cross-host-not-followed`).
     FollowsCrossHost,
@@ -349,7 +349,7 @@ with_init! { with_life { with_termination {
     RedirectLimitFive,
     /// A redirect without a place to go is a failure (`probe.http.redirect.missing-location`).
     MissingLocationFails,
-    /// A redirect to a place that cannot be asked passes (`probe.http.redirect.missing-location`).
+    /// A redirect to a location that cannot be requested passes (`probe.http.redirect.missing-location`).
     UnusableLocationPasses,
     /// Custom headers are not sent again after a redirect (`probe.http.redirect.headers-kept`).
     DropsHeadersOnRedirect,
@@ -367,10 +367,10 @@ with_init! { with_life { with_termination {
     RefusedIsSuccess,
     /// A malformed answer passes (`probe.http.refused-fails`).
     MalformedIsSuccess,
-    /// A connection that breaks before an answer is no verdict (`probe.http.refused-fails`).
+    /// A connection that closes before an answer has no result (`probe.http.refused-fails`).
     BrokenConnectionDiscarded,
     // The kubelet's own machinery: commands, counters, its restart, the end of pods, and what the API refuses besides.
-    /// Variables in a probe's command stay as they are written (`prober.exec.static-env-expansion`).
+    /// Variables in a probe's command are not replaced (`prober.exec.static-env-expansion`).
     ExecCommandNotExpanded,
     /// A probe's command goes through a shell (`prober.exec.static-env-expansion`).
     ExecCommandByShell,
@@ -386,15 +386,15 @@ with_init! { with_life { with_termination {
     CountsReadinessOnly,
     /// Successes are counted as failures and the other way round (`prober.metrics.agree-with-witness`).
     CountsUnderTheOtherResult,
-    /// A probe of a pod waits while another one of it is under way (`prober.worker.one-per-kind`).
+    /// A probe of a pod waits while another probe of the pod is running (`prober.worker.one-per-kind`).
     OneWorkerPerPod,
-    /// A probe of a container waits while another one of it is under way (`prober.worker.one-per-kind`).
+    /// A probe of a container waits while another probe of the container is running (`prober.worker.one-per-kind`).
     OneWorkerPerContainer,
-    /// A run out of turn leaves the beat as it was (`prober.worker.manual-trigger`).
+    /// An extra run does not reset the ticker (`prober.worker.manual-trigger`).
     TriggerKeepsTheBeat,
     /// Readiness is carried over into a new life (`prober.worker.new-container-resets-result`).
     ReadinessOutlivesLife,
-    /// A liveness probe that failed for good comes to no halt (`prober.worker.onhold-after-liveness-failure`).
+    /// A liveness probe does not stop at its threshold (`prober.worker.onhold-after-liveness-failure`).
     LivenessGoesOnAfterFailure,
     /// A container that does not run keeps its readiness (`prober.worker.non-running-sets-failure`).
     NotRunningStaysReady,
@@ -402,7 +402,7 @@ with_init! { with_life { with_termination {
     SidecarRestartsInTermination,
     /// Each probe writes the pod's status (`prober.result.published-on-change`).
     EachProbeWritesStatus,
-    /// A failure is tried once more (`prober.retry.three-on-error`).
+    /// A failed probe is repeated (`prober.retry.three-on-error`).
     FailuresTriedTwice,
     /// What erred is not tried again (`prober.retry.three-on-error`).
     ErrorsTriedOnce,
@@ -422,7 +422,7 @@ with_init! { with_life { with_termination {
     RestartStopsProbing,
     /// A container is probed while its hook after the start runs (`prober.worker.waits-for-container`).
     ProbesDuringPostStart,
-    /// Liveness and startup probes go on while a pod terminates (`prober.termination.liveness-startup-stop`).
+    /// Liveness and startup probes continue while a pod terminates (`prober.termination.liveness-startup-stop`).
     LivenessGoesOnInTermination,
     /// An exec probe needs no command (`validation.exec-command-required`).
     ApiAcceptsEmptyCommand,
@@ -438,12 +438,12 @@ with_init! { with_life { with_termination {
     ApiRefusesSleepOfNothing,
     /// Readiness waits for all ports of a container (`scenario.readiness.mgmt-port-decoupled`).
     ReadinessNeedsAllPorts,
-    /// Of two pods with containers of one name the wrong one is killed (`scenario.liveness.overload-cascade`).
+    /// Of two pods with containers of the same name the wrong one is killed (`scenario.liveness.overload-cascade`).
     KillsByNameOnly,
     /// A budget that allows no disruption keeps a container from being killed (`scenario.liveness.ignores-pdb`).
     KillsAskTheBudget,
-    /// The runtime reaps what a container's first process does not (`scenario.exec.zombies`).
+    /// The runtime reaps child processes that a container's first process does not reap (`scenario.exec.zombies`).
     RuntimeReapsOrphans,
     /// Zombies stay although the first process reaps them (`scenario.exec.zombies`).
     RuntimeLeavesZombies,
-} } }
+} } } }

@@ -1,4 +1,5 @@
-//! The harness's part: it creates what the case names and does its steps, each as soon as it can be done.
+//! The role of the harness: it creates the objects of the case and carries out its steps, each as soon as
+//! possible.
 
 use probity_case::manifest::{self, object_name, placeholders, pod_name};
 use probity_case::wait;
@@ -30,7 +31,7 @@ pub(crate) struct Director {
     wanted: Vec<String>,
 }
 
-/// An event id that begins at 0.
+/// An event id that starts at 0.
 struct EventId0(EventId);
 
 impl Default for EventId0 {
@@ -40,7 +41,7 @@ impl Default for EventId0 {
 }
 
 impl World<'_> {
-    /// Something was heard: perhaps the harness can go on.
+    /// Something arrived: the harness may be able to continue.
     pub(crate) fn heard(&mut self) {
         self.director.changed = true;
         if !self.director.looking {
@@ -49,7 +50,7 @@ impl World<'_> {
         }
     }
 
-    /// Goes on as far as possible.
+    /// Continues as far as possible.
     pub(crate) fn direct(&mut self) {
         self.director.looking = false;
         if !self.director.objects_made {
@@ -85,7 +86,7 @@ impl World<'_> {
         }
     }
 
-    /// Creates the pods whose addresses are known; whether none is left.
+    /// Creates the pods whose addresses are known; returns whether none is left.
     fn create_wanted(&mut self) -> bool {
         let wanted = std::mem::take(&mut self.director.wanted);
         for key in wanted {
@@ -107,7 +108,7 @@ impl World<'_> {
         self.director.wanted.is_empty()
     }
 
-    /// What a placeholder stands for, once the API shows it.
+    /// The value of a placeholder, once the API shows it.
     fn address(&self, placeholder: &str) -> Option<String> {
         if let Some(key) = placeholder.strip_prefix("ip:") {
             let pod = self.pods.iter().find(|pod| pod.key == key)?;
@@ -145,6 +146,7 @@ impl World<'_> {
                 let (code, message, stored) = self.try_out(&manifest);
                 self.did(Did::Tried(Tried { name: trial.name.clone(), manifest, code, message, stored }));
             }
+            Step::Patch(of) if of.kind.is_none() && of.patch["status"].is_object() => self.patch_status(of),
             Step::Patch(of) if of.kind.is_none() && self.has(Defect::ApiPatchesProbes) => {
                 let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
                 let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
@@ -193,7 +195,7 @@ impl World<'_> {
         true
     }
 
-    /// When the step that is under way ends at the latest; it begins with the first question.
+    /// The latest end of the current step, which starts with the first check.
     fn until(&mut self, span: i64) -> i64 {
         match self.director.waiting {
             Some(until) => until,
@@ -207,7 +209,7 @@ impl World<'_> {
         }
     }
 
-    /// The container that a step speaks of.
+    /// The container that a step names.
     pub(crate) fn place_of(&self, of: &ContainerRef) -> Option<At> {
         let key = of.pod.as_deref().unwrap_or(ONLY);
         let name = pod_name(self.case, key);

@@ -14,7 +14,7 @@ pub(crate) struct Service {
     slice: Value,
     legacy: Value,
     touched: bool,
-    /// What the proxy knows: pods by their place, whether each is ready, and whether it serves while it terminates.
+    /// The state of the proxy: pods by position, whether each is ready, and whether it serves while it terminates.
     proxied: Vec<(usize, bool, bool)>,
     told: bool,
 }
@@ -91,7 +91,8 @@ impl World<'_> {
     fn endpoint(&self, service: usize, pod: usize) -> (bool, bool, bool) {
         let object = &self.pods[pod].object;
         let conditions = object["status"]["conditions"].as_array();
-        let shown = conditions.into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True");
+        let counts = if self.has(Defect::SliceIgnoresGates) { "ContainersReady" } else { "Ready" };
+        let shown = conditions.into_iter().flatten().any(|c| c["type"] == counts && c["status"] == "True");
         let was = self.was(service, pod);
         let stuck = service > 0 && self.has(Defect::OnlyFirstServiceTold);
         let mut serving = shown;
@@ -109,7 +110,7 @@ impl World<'_> {
         (ready, serving && !(terminating && self.has(Defect::SliceTerminatingServesNobody)), terminating)
     }
 
-    /// What the slice said before of a pod's endpoint.
+    /// The previous entry of a pod's endpoint in the slice.
     fn was(&self, service: usize, pod: usize) -> Option<(bool, bool)> {
         let endpoints = self.services[service].slice["endpoints"].as_array()?;
         let entry =
@@ -117,7 +118,7 @@ impl World<'_> {
         Some((entry["conditions"]["ready"] == true, entry["conditions"]["serving"] == true))
     }
 
-    /// The controller writes down what it finds.
+    /// The controller writes the current state.
     pub(crate) fn reconcile(&mut self, service: usize) {
         self.services[service].touched = false;
         let members = self.members(service);
@@ -184,7 +185,7 @@ impl World<'_> {
         }
     }
 
-    /// The proxy takes over what the slice says.
+    /// The proxy applies the state of the slice.
     pub(crate) fn proxy(&mut self, service: usize) {
         let endpoints = self.services[service].slice["endpoints"].as_array().cloned().unwrap_or_default();
         let place = |entry: &Value| {

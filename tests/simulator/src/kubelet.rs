@@ -1,5 +1,6 @@
-//! The kubelet: workers that probe, what they send, what follows from it for containers, and what is told of them.
+//! The kubelet: its probe workers, what they send, the effects on containers, and the published status.
 
+mod conditions;
 mod counters;
 mod exec;
 mod expand;

@@ -2,13 +2,14 @@
 //! defects.
 //!
 //! [`simulate`] takes a case and writes the history that the harness would have recorded on a cluster of one node. The
-//! targets send what `probity_script::wire` composes, as the real target does. It exists to plant defects, so that the judges
-//! prove that they would notice, and is never a substitute for a cluster in a claim. It refuses to read a clock, files or
-//! real randomness: the same case, defects and seed give the same history, to the byte.
+//! targets send what `probity_script::wire` composes, as the real target does. It exists to plant defects that the
+//! judges must detect; it never replaces a cluster as evidence. It refuses to read a clock, files or real randomness:
+//! the same case, defects and seed give the same history, to the byte.
 
 mod api;
 mod budgets;
 mod call;
+mod conditions;
 mod defects;
 mod director;
 mod endpoints;

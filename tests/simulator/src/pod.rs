@@ -19,7 +19,7 @@ pub(crate) struct Pod {
     pub(crate) ip: String,
     pub(crate) on_host: bool,
     pub(crate) started: i64,
-    /// When it was asked to go, and with which grace in seconds.
+    /// When its deletion was requested, and the grace period in seconds.
     pub(crate) deleted: Option<(i64, i64)>,
     pub(crate) containers: Vec<Container>,
     pub(crate) publishing: bool,
@@ -28,6 +28,8 @@ pub(crate) struct Pod {
     pub(crate) syncing: bool,
     /// When the hook after a container's start is done that the kubelet waits for.
     pub(crate) hooked_until: i64,
+    /// Whether its sandbox was made, with its network.
+    pub(crate) sandbox: bool,
     pub(crate) terminal: bool,
     /// It is beyond its deadline.
     pub(crate) expired: bool,
@@ -54,7 +56,7 @@ pub(crate) struct Container {
     pub(crate) last: Option<Ended>,
     pub(crate) starts: u64,
     pub(crate) life: Option<Life>,
-    /// What the kubelet's own status says of it, and so what its workers know.
+    /// The kubelet's own status of it, which its workers use.
     pub(crate) view: View,
     pub(crate) workers: Vec<Worker>,
     pub(crate) results: Results,
@@ -182,7 +184,7 @@ pub(crate) struct Pool {
 }
 
 impl Container {
-    /// The probe of this kind as it stands in the spec.
+    /// The probe of this kind from the spec.
     pub(crate) fn probe(&self, kind: ProbeKind) -> Option<&Value> {
         self.spec.get(kind.field())
     }

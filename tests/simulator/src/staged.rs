@@ -1,5 +1,5 @@
-//! What the API server makes of init containers: their fields, their names and policies, patches of them, and what a pod
-//! asks for in all.
+//! How the API server handles init containers: their fields, their names and policies, patches, and the total requests
+//! of a pod.
 
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep, Step};
@@ -20,7 +20,7 @@ fn list<'v>(spec: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + u
 }
 
 impl World<'_> {
-    /// What is wrong with the init containers of a pod's spec.
+    /// Errors in the init containers of a pod's spec.
     pub(crate) fn init_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
         let mut names: Vec<&Value> = list(spec, "containers").map(|container| &container["name"]).collect();
         for (at, container) in list(spec, "initContainers").enumerate() {
@@ -59,7 +59,12 @@ impl World<'_> {
 
     /// The status that a new pod gets.
     pub(crate) fn status_of_new(&self, spec: &Value) -> Value {
-        json!({ "phase": "Pending", "qosClass": self.class_of(spec) })
+        let mut status = json!({ "phase": "Pending", "qosClass": self.class_of(spec) });
+        let conditions = self.conditions_of_new(spec);
+        if conditions.is_array() {
+            status["conditions"] = conditions;
+        }
+        status
     }
 
     fn class_of(&self, spec: &Value) -> &'static str {
@@ -104,7 +109,7 @@ impl World<'_> {
         })
     }
 
-    /// What a pod asks for in all, in thousandths of a processor.
+    /// The total request of a pod, in thousandths of a processor.
     fn asked(&self, spec: &Value) -> i64 {
         let own = |of: &Value| thousandths(&of["resources"]["requests"]["cpu"]).unwrap_or(0);
         let mains: i64 = list(spec, "containers").map(own).sum();

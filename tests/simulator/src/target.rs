@@ -1,4 +1,4 @@
-//! The target's process: its life, its witness, and what the control port does to it.
+//! The target's process: its lifetime, its witness, and the effects of the control port.
 //!
 //! Which answer is due is chosen by [`probity_script::Script::choose`], and what it puts on the wire is composed by
 //! [`probity_script::wire`], as in the real target. Only when it happens, and what a client makes of it, is decided here.
@@ -32,7 +32,7 @@ const DOORS_EVERY: i64 = 10 * MS;
 const MISCONFIGURED: u8 = 78;
 
 impl World<'_> {
-    /// The process of a container begins.
+    /// The process of a container starts.
     pub(crate) fn begin(&mut self, at: At) {
         let now = self.now;
         let dice = self.between(0, i64::MAX);
@@ -63,7 +63,7 @@ impl World<'_> {
         self.later(2 * MS, Act::Open(life));
     }
 
-    /// The first lines: the connection to the recorder, and who this is.
+    /// The first lines: the connection to the recorder, and the identity.
     fn introduce(&mut self, life: LifeAt) {
         let pod = &self.pods[life.at.pod];
         let container = pod.containers[life.at.container].name.clone();
@@ -184,7 +184,7 @@ impl World<'_> {
         self.note(life, Fact::Mark(Mark { name: name.to_owned(), by: by.to_owned() }));
     }
 
-    /// The process opens its ports and begins to send.
+    /// The process opens its ports and starts to send.
     pub(crate) fn open(&mut self, life: LifeAt) {
         let Some(of) = self.life_mut(life) else { return };
         of.opened = true;
@@ -254,7 +254,7 @@ impl World<'_> {
         }
     }
 
-    /// The plan is set back to what it was.
+    /// The plan is reset.
     pub(crate) fn reset(&mut self, of: &ContainerRef, step: &Step) {
         let Some((life, pod, container)) = self.reach(of, step) else { return };
         let plan = self.pods[life.at.pod].containers[life.at.container].plan.clone().unwrap_or_default();

@@ -111,6 +111,7 @@ impl World<'_> {
                 "{of}.restartPolicy: Unsupported value: \"{policy}\": supported values: \"Always\", \"Never\", \"OnFailure\""
             ));
         }
+        self.gate_problems(spec, of, &mut problems);
         for list in ["initContainers", "containers"] {
             for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
                 let grace = spec["terminationGracePeriodSeconds"].as_i64();

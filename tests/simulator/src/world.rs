@@ -88,7 +88,7 @@ pub(crate) enum Act {
     Force(LifeAt),
     /// Sidecars of a pod that goes may stop, if it is their turn.
     Turn(usize),
-    /// A process ends by itself.
+    /// A process exits by itself.
     Exit(LifeAt, u8, &'static str),
     /// The hook after the start of a container runs.
     Hook(LifeAt),
@@ -102,6 +102,10 @@ pub(crate) enum Act {
     Expire(usize),
     /// The API drops a pod.
     Drop(usize),
+    /// The scheduler finds no node for a pod.
+    Unschedulable(usize),
+    /// The collector finds a pod on a node that does not exist.
+    Collect(usize),
     /// The budgets' controller looks at a budget.
     Weigh(usize),
     /// A request of a process's client is done with, by its number among those that are under way.
@@ -232,6 +236,8 @@ impl<'c> World<'c> {
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
             Act::Drop(pod) => self.drop_pod(pod),
+            Act::Unschedulable(pod) => self.find_no_node(pod),
+            Act::Collect(pod) => self.collect(pod),
             Act::Weigh(budget) => self.weigh(budget),
             Act::Called(number) => self.called(number),
         }

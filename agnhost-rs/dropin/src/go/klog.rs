@@ -1,13 +1,13 @@
 //! Log lines as klog writes them: `I1121 04:00:08.085596       1 log.go:244] text`, on standard error.
 //!
 //! Tests match the part behind the bracket, log collectors the part before it. Times are UTC. A line is written
-//! with one call, so that lines of several threads never mix. A closed standard error is no reason to stop.
+//! with one call, so that lines of several threads never mix. A closed standard error does not stop the program.
 
 use std::fmt::Display;
 use std::io::Write;
 use std::process::exit;
 
-/// Where agnhost's plain log lines say that they come from.
+/// The source location in agnhost's plain log lines.
 const PLAIN: &str = "log.go:244";
 
 /// Writes an information line.

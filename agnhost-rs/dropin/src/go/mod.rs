@@ -1,6 +1,6 @@
 //! The habits of Go programs that manifests and test scripts lean on: how a log line looks, how a flag is
-//! spelled, how a duration is printed, how `net/http` answers. The drop-ins share them here, so that each of
-//! them is left with what it does.
+//! spelled, how a duration is printed, how `net/http` answers. The drop-ins share them here, so that each
+//! drop-in contains only its own behavior.
 //!
 //! Refuses to be a port of Go's library: only what agnhost's own output shows is here.
 

@@ -2,7 +2,7 @@
 //! speak it need no library. The protocol is a parameter: the tests run the same path over TCP, because few build
 //! machines load the kernel's SCTP module.
 //!
-//! Refuses several streams, unordered messages and multi-homing: agnhost uses none of them.
+//! It does not support several streams, unordered messages and multi-homing: agnhost does not use them.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -33,14 +33,14 @@ pub(crate) fn listen(protocol: Protocol, port: u16) -> Result<Socket, String> {
         .map_err(|error| text::errno(&error))
 }
 
-/// Waits for one association and tells who it is from.
+/// Waits for one association and returns its peer.
 pub(crate) fn accept(listener: &Socket) -> Result<(Socket, SocketAddr), String> {
     let (socket, address) = listener.accept().map_err(|error| text::errno(&error))?;
     let peer = address.as_socket().unwrap_or(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
     Ok((socket, listen::plain(peer)))
 }
 
-/// Connects, without a limit of its own.
+/// Connects, without its own timeout.
 pub(crate) fn connect(protocol: Protocol, address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
     socket.connect(&SockAddr::from(address))?;

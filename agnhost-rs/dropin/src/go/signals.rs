@@ -1,7 +1,7 @@
-//! What a signal does to a drop-in: one thread waits for the signals that end a process and acts.
+//! How a drop-in handles signals: one thread waits for the signals that end a process.
 //!
-//! As process 1 of a container the kernel drops a signal that nobody handles; Go programs end with status 2 there,
-//! so a drop-in does too. Elsewhere an unhandled signal keeps its usual effect. Call before any other thread is started: the signal
+//! The kernel drops unhandled signals to process 1 of a container; Go programs exit with status 2 there, so a drop-in
+//! does too. Elsewhere an unhandled signal keeps its usual effect. Call before any other thread is started: the signal
 //! mask is inherited.
 
 use std::process::exit;

@@ -1,8 +1,8 @@
 //! A TLS server side from two PEM files, on rustls with ring.
 //!
-//! agnhost's image carries a self-signed `/localhost.crt` with its key. Our image carries no private key: where a
-//! manifest names exactly that pair and there are no such files, a pair is made at start, self-signed, for `127.0.0.1`,
-//! `::1` and `example.com`.
+//! agnhost's image carries a self-signed `/localhost.crt` with its key. The image contains `/localhost.crt` and
+//! `/localhost.key`. If a manifest names exactly that pair and the files do not exist, the command creates a
+//! self-signed pair at start, for `127.0.0.1`, `::1` and `example.com`.
 
 use std::io;
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub(super) async fn over_udp(address: Option<(String, IpAddr)>, port: i64, state
     }
 }
 
-/// Answers one message of each SCTP association, one after the other.
+/// Answers one message of each SCTP association, one association at a time.
 pub(super) fn over_sctp(port: i64, state: &NetexecState) {
     let number = u16::try_from(port).unwrap_or_else(|_| {
         klog::fatal(format!(

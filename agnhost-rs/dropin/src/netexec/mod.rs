@@ -45,12 +45,12 @@ pub struct NetexecFlags {
     /// Addresses for UDP, with commas between; all if empty
     #[arg(long, alias = "udp_listen_addresses", default_value = "", hide_default_value = true)]
     udp_listen_addresses: String,
-    /// Seconds to go on after SIGTERM, with /readyz answering 503
+    /// Seconds to keep running after SIGTERM, with /readyz answering 503
     #[arg(long, alias = "delay_shutdown", default_value = "0", value_parser = integer, allow_hyphen_values = true)]
     delay_shutdown: i64,
 }
 
-/// What the endpoints share.
+/// The shared state of the endpoints.
 struct NetexecState {
     http_port: i64,
     http_override: String,

@@ -14,8 +14,9 @@ use crate::go::http::{
 use crate::go::klog;
 use crate::go::text::{self, Moment, quoted};
 
-const NO_SHELL: &str = "this program runs no shell command: use the endpoints of netexec, or agnhost itself";
-const NO_UPLOAD: &str = "this program keeps no uploaded file: use agnhost itself";
+const NO_SHELL: &str =
+    "this program does not run shell commands: use the endpoints of netexec, or agnhost itself";
+const NO_UPLOAD: &str = "this program does not store uploaded files: use agnhost itself";
 
 /// Answers a request, or the one that overrides all requests.
 pub(super) async fn answer(request: HttpRequest, state: &Arc<NetexecState>) -> HttpResult {

@@ -1,6 +1,6 @@
-//! A file as an answer: type, length, date, preconditions, and the part that a Range asks for.
+//! A file as a response: type, length, date, preconditions, and the requested range.
 //!
-//! Several ranges at once are answered with the whole file (which HTTP allows), not in parts as Go does.
+//! A request with several ranges gets the whole file (which HTTP allows), not parts as in Go.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use http_body_util::StreamBody;
 use super::kinds;
 use crate::go::http::{Body, HttpRequest, HttpResponse, content_type, error_response, with_status};
 
-/// Enough of a file to see what it is.
+/// The start of a file, to detect its type.
 const LOOKED_AT: u64 = 512;
 const PIECE: u64 = 64 * 1024;
 
@@ -69,7 +69,7 @@ pub(super) fn add_last_modified(response: &mut HttpResponse, found: &Metadata) {
     }
 }
 
-/// Seconds since 1970 of the last change; none for a file without a date.
+/// Seconds since 1970 of the last change; `None` for a file without a date.
 fn modified(found: &Metadata) -> Option<i64> {
     let since = found.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_secs()).ok().filter(|seconds| *seconds != 0)
@@ -83,7 +83,7 @@ fn date(text: &str) -> Option<i64> {
     jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp().as_second())
 }
 
-/// There are no entity tags here: a condition on one holds only as `*`.
+/// There are no entity tags here: a condition on one only matches as `*`.
 fn precondition(request: &HttpRequest, found: &Metadata) -> Option<StatusCode> {
     let star = |list: &str| list.trim_start_matches([',', ' ', '\t']).starts_with('*');
     let failed = match (header(request, "if-match"), header(request, "if-unmodified-since").and_then(date)) {
@@ -99,7 +99,7 @@ fn precondition(request: &HttpRequest, found: &Metadata) -> Option<StatusCode> {
     unchanged.then_some(if reads { StatusCode::NOT_MODIFIED } else { StatusCode::PRECONDITION_FAILED })
 }
 
-/// The one part that is asked for: start and length.
+/// The requested range: start and length.
 fn wanted_part(
     request: &HttpRequest,
     found: &Metadata,

@@ -1,4 +1,4 @@
-//! The content types that file names stand for: the endings that Go knows without a table of the system.
+//! The content types of file names: the extensions that Go knows without a system table.
 
 const TYPES: &[(&str, &[&str])] = &[
     ("application/gzip", &["gz"]),

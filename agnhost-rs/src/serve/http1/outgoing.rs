@@ -1,4 +1,4 @@
-//! The answer: composed by the plan, sent to the byte, given up when the peer gives up.
+//! The answer: composed from the plan, sent byte by byte, and abandoned when the peer gives up.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Whether what an expectation speaks of is there.
+//! Whether everything that an expectation names exists.
 
 use probity_model::expectation::{DoneBy, Expectation, Occurrence, Since};
 use probity_script::Endpoint;

@@ -1,4 +1,5 @@
-//! Marks: what a plan waits for by `since` must be set by somebody, and what a step sets should be waited for.
+//! Marks: a mark that a plan uses in `since` must be set somewhere, and a mark that a step sets should be
+//! used.
 
 use std::collections::BTreeSet;
 

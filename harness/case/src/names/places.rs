@@ -1,4 +1,4 @@
-//! What the pods, plans and objects of a case are called, and whether a step speaks of something that is there.
+//! The names of the pods, plans and objects of a case, and whether a step names existing ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use probity_script::problem::pin;
 use probity_script::{Change, Endpoint, Plan};
 use serde_json::Value;
 
-use super::{PHASES, VERBS, below, containers, did_you_mean, one_of, there_is};
+use super::{PHASES, STATUSES, SUBRESOURCES, VERBS, below, containers, did_you_mean, one_of, there_is};
 use crate::case::{CasePod, ONLY};
 use crate::pod_rules::{self, SIGNALS};
 use crate::step::Step;
@@ -62,11 +62,17 @@ impl<'c> Places<'c> {
                 Err(pin(&why, &["create"]))
             }
             Step::Scale(of) => self.check_object(&of.kind, &of.name, "scale"),
-            Step::Patch(of) => match (&of.kind, &of.name) {
-                (Some(kind), Some(name)) => self.check_object(kind, name, "patch"),
-                (Some(_), None) => Err(pin("say which object is meant by `name`", &["patch", "kind"])),
-                _ => Ok(()),
-            },
+            Step::Patch(of) => {
+                if let Some(part) = &of.subresource {
+                    let path = ["patch", "subresource"];
+                    one_of("a subresource that can be patched", part, &SUBRESOURCES, &path)?;
+                }
+                match (&of.kind, &of.name) {
+                    (Some(kind), Some(name)) => self.check_object(kind, name, "patch"),
+                    (Some(_), None) => Err(pin("set `name` to the name of the object", &["patch", "kind"])),
+                    _ => Ok(()),
+                }
+            }
             Step::Ephemeral(of) => {
                 let path = ["ephemeral", "container"].map(str::to_owned);
                 pod_rules::check_ephemeral(&of.container, &path)
@@ -86,6 +92,9 @@ impl<'c> Places<'c> {
         self.check_container(key, wait.container.as_deref())?;
         if let Some(phase) = &wait.phase {
             one_of("a phase of pods", phase, &PHASES, &["phase"])?;
+        }
+        if let Some(condition) = &wait.condition {
+            one_of("a status of conditions", &condition.status, &STATUSES, &["condition", "status"])?;
         }
         if let Some(signal) = &wait.signal {
             one_of("a signal", signal, &SIGNALS, &["signal"])?;
@@ -108,7 +117,7 @@ impl<'c> Places<'c> {
         else {
             let hint = there_is("", plans.keys().map(String::as_str));
             return Err(pin(
-                &format!("only a container with a plan under `target` tells this{hint}"),
+                &format!("only a container with a plan under `target` records this{hint}"),
                 &["container"],
             ));
         };
@@ -155,7 +164,7 @@ impl<'c> Places<'c> {
             if !known.contains(&endpoint) {
                 let texts: Vec<String> = known.iter().map(Endpoint::to_string).collect();
                 let hint = did_you_mean(&endpoint.to_string(), texts.iter().map(String::as_str));
-                let why = format!("the plan has no `{endpoint}` that could change{hint}");
+                let why = format!("the plan has no `{endpoint}` to change{hint}");
                 return Err(pin(&why, &path));
             }
         }
@@ -220,7 +229,7 @@ pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: 
     if let Endpoint::Of { listener, .. } = of {
         let star = Endpoint::Of { listener: listener.clone(), name: "*".to_owned() };
         if known.contains(&star) {
-            let why = format!("the plan answers `{of}` by `*`, and counts it there: write `{star}`");
+            let why = format!("the plan answers `{of}` with `*`, and counts it there: write `{star}`");
             return Err(why);
         }
     }

@@ -54,7 +54,7 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "container: app, asked",
             "container: beside, asked",
-            "line 9, column 24: only a container with a plan under `target` tells this; there is app",
+            "line 9, column 24: only a container with a plan under `target` records this; there is app",
         ),
         (
             "container: app, asked",
@@ -74,7 +74,7 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "paths: { /live: 503 }",
             "paths: { /lives: 503 }",
-            "line 11, column 58: the plan has no `web:/lives` that could change; did you mean `web:/live`?",
+            "line 11, column 58: the plan has no `web:/lives` to change; did you mean `web:/live`?",
         ),
         (
             "to: { listeners: { web:",
@@ -128,12 +128,9 @@ fn a_mark_that_nothing_waits_for_is_refused() {
 fn limits_that_mean_nothing_are_refused() {
     for (only, why) in [
         ("what: restart", "`only` needs a `pod`"),
-        ("what: { phase: Running }, container: app", "a phase is one of the pod"),
-        ("what: ready, attempt: 1", "leave `attempt` out"),
-        (
-            "what: { only: { what: ready, container: app } }, attempt: 1",
-            "`only` cannot stand in another `only`",
-        ),
+        ("what: { phase: Running }, container: app", "a phase, an event"),
+        ("what: ready, attempt: 1", "omit `attempt`"),
+        ("what: { only: { what: ready, container: app } }, attempt: 1", "`only` must not be nested"),
     ] {
         let told = refused("never: { phase: Failed }", &format!("never: {{ only: {{ {only} }} }}"));
         assert!(told.contains(why), "{only}: {told}");
@@ -144,13 +141,15 @@ fn limits_that_mean_nothing_are_refused() {
 fn a_name_of_a_case_has_a_form_and_what_is_no_case_says_what_it_is() {
     let said = refused("case: mine/one", "case: My Case!");
     assert!(
-        said.starts_with("f, line 1, column 7: `My Case!` cannot name a case; a case is called `chapter/"),
+        said.starts_with(
+            "f, line 1, column 7: `My Case!` is not a valid case name; a case is called `chapter/"
+        ),
         "{said}"
     );
     let told = |text: &str| Case::read("f", text).err().map(|problem| problem.line()).unwrap_or_default();
     let pod = "apiVersion: v1\nkind: Pod\nspec: { containers: [{ name: c }] }\n";
     assert!(
-        told(pod).starts_with("f, line 2, column 7: this is a Pod and no case: put a pod under `pod:`"),
+        told(pod).starts_with("f, line 2, column 7: this is a Pod and not a case: put a pod under `pod:`"),
         "{}",
         told(pod)
     );
@@ -161,4 +160,13 @@ fn a_name_of_a_case_has_a_form_and_what_is_no_case_says_what_it_is() {
     );
     let said = refused("/live: 200", "/live: \"200\"");
     assert!(said.contains("a number is wanted here, and \"200\" is a text: leave out the quotes"), "{said}");
+}
+
+#[test]
+fn a_status_of_a_condition_and_a_subresource_that_do_not_exist_are_refused() {
+    let told = refused("wait: { signal: SIGTERM }", "wait: { condition: { type: Ready, status: \"Yes\" } }");
+    assert!(told.contains("`Yes` is not a status of conditions (True, False, Unknown)"), "{told}");
+    let told = refused("node: { verb: restart-kubelet }", "patch: { subresource: statuses, patch: {} }");
+    assert!(told.contains("`statuses` is not a subresource that can be patched"), "{told}");
+    assert!(told.contains("did you mean `status`?"), "{told}");
 }

@@ -11,7 +11,7 @@ use crate::names::did_you_mean;
 const LISTS: [&str; 2] = ["initContainers", "containers"];
 /// The probes of a container.
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
-/// What a probe or a hook can ask by.
+/// The mechanisms of a probe or a hook.
 const HANDLERS: [&str; 5] = ["httpGet", "tcpSocket", "grpc", "exec", "sleep"];
 
 /// Checks the spec of a pod.
@@ -26,7 +26,9 @@ pub(super) fn check(spec: &Map<String, Value>, path: &[String]) -> Result<(), St
             let path = at(&[list, &place.to_string()]);
             let name = container["name"].as_str().unwrap_or_default();
             if !is_label(name) {
-                let why = format!("`{name}` cannot name a container: use small letters, digits and dashes");
+                let why = format!(
+                    "`{name}` is not a valid container name: use lowercase letters, digits and dashes"
+                );
                 return Err(pin(&why, &joined(&path, &["name"])));
             }
             if !containers.insert(name) {
@@ -84,12 +86,12 @@ fn check_mounts(container: &Value, volumes: &[&str], path: &[String]) -> Result<
     Ok(())
 }
 
-/// Refuses what an init container that ends cannot have.
+/// Rejects fields that a regular init container cannot have.
 fn ends(container: &Value, path: &[String]) -> Result<(), String> {
     let field = PROBES.into_iter().chain(["lifecycle"]).find(|field| !container[*field].is_null());
     let Some(field) = field else { return Ok(()) };
     let why = format!(
-        "an init container that ends has no `{field}`; one with `restartPolicy: Always` is a sidecar and may have it"
+        "a regular init container has no `{field}`; one with `restartPolicy: Always` is a sidecar and can have it"
     );
     Err(pin(&why, &joined(path, &[field])))
 }
@@ -103,7 +105,7 @@ fn check_probes(container: &Value, path: &[String]) -> Result<(), String> {
         let kind = field.trim_end_matches("Probe");
         let grace = "terminationGracePeriodSeconds";
         if kind == "readiness" && probe.get(grace).is_some_and(|grace| !grace.is_null()) {
-            let why = format!("a readiness probe has no `{grace}`, since it never ends a container");
+            let why = format!("a readiness probe has no `{grace}` because it never stops a container");
             return Err(pin(&why, &at(&[grace])));
         }
         let successes = probe.get("successThreshold").and_then(Value::as_i64).unwrap_or(1);
@@ -123,7 +125,7 @@ fn check_hooks(container: &Value, grace: i64, path: &[String]) -> Result<(), Str
         check_command(&container["lifecycle"][hook]["exec"], &joined(&at, &["exec"]))?;
         let sleeps = fields.get("sleep").and_then(|sleep| sleep["seconds"].as_i64()).unwrap_or(0);
         if hook == "preStop" && sleeps > grace {
-            let why = format!("the hook sleeps for {sleeps} s, and the pod has {grace} s of grace");
+            let why = format!("the hook sleeps for {sleeps} s, but the pod's grace period is {grace} s");
             return Err(pin(&why, &joined(&at, &["sleep", "seconds"])));
         }
     }

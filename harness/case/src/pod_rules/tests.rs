@@ -1,4 +1,4 @@
-//! What is refused, by one table.
+//! A table of rejections.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -59,7 +59,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "periodSeconds: 1",
             "periodSeconds: -1",
-            "line 14, column 80: `periodSeconds` is -1; it is 0 at least",
+            "line 14, column 80: `periodSeconds` is -1; it is at least 0",
         ),
         (
             "periodSeconds: 1",
@@ -69,7 +69,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "periodSeconds: 1",
             "periodSeconds: 2147483648",
-            "line 14, column 80: `periodSeconds` is 2147483648; it is 2147483647 at most",
+            "line 14, column 80: `periodSeconds` is 2147483648; it is at most 2147483647",
         ),
         (
             "periodSeconds: 1",
@@ -94,7 +94,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "tcpSocket: { port: 8080 }",
             "tcpSocket: { port: \"8080\" }",
-            "line 15, column 45: `port` is a text here: write 8080 without quotes",
+            "line 15, column 45: `port` is a string here: write 8080 without quotes",
         ),
         ("tcpSocket: { port: 8080 }", "tcpSocket: {}", "line 15, column 26: a `tcpSocket` needs a `port`"),
         ("tcpSocket: { port: 8080 }", "exec: { command: [] }", "line 15, column 34: the command is empty"),
@@ -114,7 +114,7 @@ fn what_is_wrong_is_told_at_its_place() {
             "line 14, column 46: `scheme` is one of HTTP, HTTPS, not \"http\"; did you mean `HTTP`?",
         ),
         ("- name: beside", "- name: app", "line 16, column 15: two containers are called `app`"),
-        ("- name: beside", "- name: App", "line 16, column 15: `App` cannot name a container"),
+        ("- name: beside", "- name: App", "line 16, column 15: `App` is not a valid container name"),
         (
             "- name: beside",
             "- nme: beside",
@@ -140,7 +140,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "terminationGracePeriodSeconds: 5",
             "terminationGracePeriodSeconds: 2",
-            "line 13, column 51: the hook sleeps for 3 s, and the pod has 2 s of grace",
+            "line 13, column 51: the hook sleeps for 3 s, but the pod's grace period is 2 s",
         ),
         (
             "terminationGracePeriodSeconds: 5",
@@ -152,11 +152,11 @@ fn what_is_wrong_is_told_at_its_place() {
             "name: date, mountPath",
             "line 12, column 32: the pod has no volume `date`; under `volumes` it has data; did you mean `data`?",
         ),
-        ("value: one", "value: 1", "line 11, column 33: `value` is a text, and 1 is none: write \"1\""),
+        ("value: one", "value: 1", "line 11, column 33: `value` is a string, and 1 is not: write \"1\""),
         (
             "{ name: first }",
             "{ name: first, startupProbe: { tcpSocket: { port: 1 } } }",
-            "line 7, column 37: an init container that ends has no `startupProbe`",
+            "line 7, column 37: a regular init container has no `startupProbe`",
         ),
         (
             "containerPort: 8080",

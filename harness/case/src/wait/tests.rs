@@ -112,3 +112,39 @@ fn a_wait_without_conditions_of_pods_asks_for_none() {
     assert!(holds(json!({ "available": 0 }), &run.done()));
     assert!(!Wait::default().is_of_pods());
 }
+
+#[test]
+fn a_condition_is_what_the_last_status_says_with_its_reason() {
+    let mut run = Composer::new(&[]);
+    let mut status = running_status("target", 1.0, false, true, 0);
+    status["conditions"][2]["reason"] = json!("ReadinessGatesNotReady");
+    let object =
+        json!({ "metadata": { "name": "one", "labels": { CASE: "a-b", POD: "web" } }, "status": status });
+    run.sighting(1.0, "Pod", "one", Change::Added, object);
+    let history = run.done();
+    let condition = |kind: &str, status: &str, reason: Value| {
+        let mut condition = json!({ "type": kind, "status": status });
+        if reason.is_string() {
+            condition["reason"] = reason;
+        }
+        holds(json!({ "condition": condition }), &history)
+    };
+    assert!(condition("Ready", "False", Value::Null));
+    assert!(condition("Ready", "False", json!("ReadinessGatesNotReady")));
+    assert!(!condition("Ready", "False", json!("ContainersNotReady")));
+    assert!(!condition("Ready", "True", Value::Null));
+    assert!(!condition("example.com/none", "False", Value::Null), "a condition that is absent has no status");
+}
+
+#[test]
+fn a_container_waits_for_the_reason_that_its_status_gives() {
+    let mut run = Composer::new(&[]);
+    let mut status = running_status("target", 1.0, false, false, 0);
+    status["containerStatuses"][0]["state"] = json!({ "waiting": { "reason": "ErrImagePull" } });
+    let object =
+        json!({ "metadata": { "name": "one", "labels": { CASE: "a-b", POD: "web" } }, "status": status });
+    run.sighting(1.0, "Pod", "one", Change::Added, object);
+    let history = run.done();
+    assert!(holds(json!({ "waiting": "ErrImagePull" }), &history));
+    assert!(!holds(json!({ "waiting": "CrashLoopBackOff" }), &history));
+}

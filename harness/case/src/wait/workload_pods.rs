@@ -1,5 +1,5 @@
-//! The pods of a workload in a history, and what its controller says of them. Which pods are its own is told by the
-//! labels that its template gives them: their names are the controller's choice.
+//! The pods of a workload in a history, and what its controller reports about them. Which pods are its own is told
+//! by the labels that its template gives them: their names are the controller's choice.
 
 use probity_model::history::{Change, Did, Happening, History, Sighting};
 use serde_json::Value;

@@ -30,7 +30,7 @@ pub(crate) struct ComparisonOutput {
 }
 
 impl ComparisonOutput {
-    /// The format that was asked for.
+    /// The requested format.
     pub(crate) fn format(&self) -> ComparisonFormat {
         let ending = self.out.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
         self.format.unwrap_or(match ending {

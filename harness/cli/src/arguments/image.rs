@@ -40,6 +40,14 @@ pub(crate) enum ImageVerb {
         #[arg(long, value_name = "FILE")]
         program: Option<PathBuf>,
     },
+    /// Joins archives of several architectures into one, which can be pushed so that each node finds its own image
+    Join {
+        /// The file to write
+        file: PathBuf,
+        /// One archive for each architecture
+        #[arg(required = true, num_args = 2.., value_name = "ARCHIVE")]
+        archives: Vec<PathBuf>,
+    },
     /// Pushes the images in the archive to a registry, with skopeo
     Push {
         /// Registry and repository, such as registry.example.com/probity/agnhost-rs; each image keeps its tag
@@ -55,7 +63,7 @@ pub(crate) enum ImageVerb {
 /// Where the archive is.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ArchiveArgs {
-    /// The archive; otherwise target/image/agnhost-rs.tar, or agnhost-rs.tar beside this program
+    /// The archive; otherwise agnhost-rs.tar beside this program, or target/image/agnhost-rs.tar
     #[arg(long, value_name = "FILE")]
     pub(crate) archive: Option<PathBuf>,
 }

@@ -27,13 +27,13 @@ pub(crate) enum ManifestOf {
     Sonobuoy(SonobuoyArgs),
 }
 
-/// What a manifest says of the run in it.
+/// The settings of a run in a manifest.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunInPodArgs {
     /// The image of this program, as the nodes know it; `probity image self` writes one
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", harness::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
-    /// The target's image, as the nodes know it
+    /// The reference of the target's image on the nodes
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
     pub(crate) target_image: String,
     /// Whether nodes pull both images
@@ -112,7 +112,7 @@ pub(crate) struct DeliveryArgs {
 }
 
 impl DeliveryArgs {
-    /// Whether the results are delivered to somebody who judges them.
+    /// Whether the results are delivered to a user who judges them.
     pub(crate) fn delivers(&self) -> bool {
         self.store.is_some() || self.sonobuoy.is_some()
     }

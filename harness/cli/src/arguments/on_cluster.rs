@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     /// Run each case on each node, or on each node selected with --node-selector
     #[arg(long, conflicts_with = "node")]
     pub(crate) every_node: bool,
-    /// A command that reaches nodes: it is called with a verb and the name of a node, such as restart-kubelet node2
+    /// A command that acts on nodes; it is called with a verb and the name of a node, such as restart-kubelet node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
     /// The maximum number of pods that exist at the same time [default: as many as the nodes take]
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pods: Option<u32>,
-    /// How often to run a case again that left something undecided; has no effect with --repeat
+    /// How often to run a case again if it left something undecided; has no effect with --repeat
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) retries: u32,
     /// A label for the report, such as product=my-kubelet; may be repeated
@@ -77,7 +77,7 @@ pub(crate) struct TryArgs {
     /// The maximum time of a fault; a file whose settings need more is rejected
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = positive_span)]
     pub(crate) span: Span,
-    /// Only print what would be tried, what is promised and how long it takes, without a cluster
+    /// Only print the faults, the promises and the duration, without a cluster
     #[arg(long)]
     pub(crate) plan: bool,
     /// Print JSON
@@ -88,16 +88,17 @@ pub(crate) struct TryArgs {
 /// Reproduces
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// A file with a Pod, or a workload with a pod template (- for standard input); or a case file
+    /// A file with a Pod, or a workload with a pod template (- for standard input); or a case file; or a known bug, such as
+    /// regressions/exec-timeout-ignored
     #[arg(value_name = "POD.yaml")]
     pub(crate) file: PathBuf,
     /// The workload of the file to reproduce, by its name or KIND/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// Write the case to this file, to change what is guessed and run it again
+    /// Write the case to this file, so that you can correct the guesses and run it again
     #[arg(long, value_name = "FILE")]
     pub(crate) case_out: Option<PathBuf>,
-    /// Only make the case and explain it, without a cluster; without --case-out it is printed
+    /// Only write the case and explain it, without a cluster; without --case-out, print it
     #[arg(long)]
     pub(crate) plan: bool,
     #[command(flatten)]

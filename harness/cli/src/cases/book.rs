@@ -1,7 +1,7 @@
 //! The book of a run: the built-in clauses and cases, and the user's own case files.
 //!
-//! Every error of a case file is found here, before anything touches a cluster: it must be a case, its clauses must
-//! exist, its matrix must name what it fills in, and no two cases may share a name.
+//! All errors of a case file are found here, before anything contacts a cluster: it must be a case, its clauses must
+//! exist, its matrix must name what it replaces, and case names must be unique.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,7 @@ impl Book {
                 own: false,
             };
             files.extend(probity_suites::cases()?.into_iter().map(built_in));
+            files.extend(probity_suites::regressions()?.into_iter().map(built_in));
         }
         for path in files_below(&suites.suite)? {
             files.push(read(&path, &registry.catalogue)?);
@@ -86,15 +87,15 @@ impl Book {
         self.files.iter().flat_map(|file| &file.cases)
     }
 
-    /// The file of the case of this name.
+    /// The file of the case with this name.
     pub(crate) fn file_of(&self, name: &CaseName) -> Option<&CaseFile> {
         self.files.iter().find(|file| file.cases.iter().any(|case| case.name == *name))
     }
 }
 
 impl CaseFile {
-    /// A problem at a place of the file, which is given by the path of a field. Variants of a matrix all lead to the one
-    /// place that is written.
+    /// A problem at a place of the file, which is given by the path of a field. All variants of a matrix refer to the
+    /// same place in the file.
     pub(crate) fn problem(&self, why: &str, path: &[String]) -> Problem {
         let found = document::misfit(&self.source, &masked(&self.text), &pin(why, path));
         match found.place {
@@ -104,14 +105,14 @@ impl CaseFile {
     }
 }
 
-/// Reads a file of cases and checks it as far as that needs no other file.
-/// Fails if it is not a valid case file, with the place of the error.
+/// Reads a case file and checks everything that needs no other file. Fails if it is not a valid case file, with the
+/// place of the error.
 pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
     let source = path.display().to_string();
     let text = std::fs::read(path)
         .map_err(|error| Problem::whole(&source, format!("it cannot be read: {error}")))?;
     let text = String::from_utf8(text)
-        .map_err(|_| Problem::whole(&source, "it is not text: a case file is written in UTF-8"))?;
+        .map_err(|_| Problem::whole(&source, "it is not text: a case file must be UTF-8"))?;
     let cases = Case::read(&source, &text)?;
     for case in &cases {
         case.check_clauses(catalogue, &source, &text)?;
@@ -119,8 +120,8 @@ pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<P
     Ok(CaseFile { source, text, cases, own: true })
 }
 
-/// The case files of a command line: files as they are given, and all `.yaml` and `.yml` files of folders, sorted.
-/// Fails if a path does not exist, or a folder holds no such file.
+/// The case files of a command line: the named files, and all `.yaml` and `.yml` files of named folders, sorted. Fails
+/// if a path does not exist, or a folder holds no such file.
 pub(crate) fn files_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     input_files::below(paths, is_case_file, "the folder holds no file that ends in .yaml or .yml")
 }
@@ -130,7 +131,7 @@ fn is_case_file(path: &Path) -> bool {
     yaml && path.file_name().is_none_or(|name| name != "clauses.yaml")
 }
 
-/// The names of cases so far, and their names in the cluster, each with where it comes from.
+/// The case names so far, and their names in the cluster, each with its origin.
 #[derive(Default)]
 pub(crate) struct UsedNames {
     names: BTreeMap<String, String>,

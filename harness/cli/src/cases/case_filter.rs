@@ -1,6 +1,6 @@
 //! The filters for cases: parts of names, profiles, and cases to skip.
 //!
-//! The words are those of Rust's test programs. Whether a cluster has what a case needs is checked elsewhere.
+//! The names are those of Rust's test programs. Whether a cluster has what a case needs is checked elsewhere.
 
 use clap::{Args, ValueEnum};
 use probity_case::{Case, Profile};
@@ -24,17 +24,19 @@ pub(crate) struct CaseFilter {
     pub(crate) profile: Vec<ProfileWord>,
 }
 
-/// A profile as it is written on the command line.
+/// A profile, as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileWord {
     /// What every conforming cluster must do, in seconds
     Core,
-    /// Everything that a plain cluster can show within a minute: core and more
+    /// Core, and everything else that a plain cluster can show within a minute
     Extended,
-    /// Cases that need a node of their own, or verbs on it
+    /// Cases that need a node for themselves, or actions on it
     Node,
     /// Cases that take minutes
     Slow,
+    /// Known bugs of public reports, one case for each
+    Regressions,
 }
 
 impl ProfileWord {
@@ -44,6 +46,7 @@ impl ProfileWord {
             Self::Extended => matches!(profile, Profile::Core | Profile::Extended),
             Self::Node => profile == Profile::Node,
             Self::Slow => profile == Profile::Slow,
+            Self::Regressions => profile == Profile::Regressions,
         }
     }
 }
@@ -64,19 +67,20 @@ impl CaseFilter {
 
     /// The profiles of a run, as a report names them.
     pub(crate) fn profiles(&self) -> Vec<Profile> {
-        let all = [Profile::Core, Profile::Extended, Profile::Node, Profile::Slow];
+        let all = [Profile::Core, Profile::Extended, Profile::Node, Profile::Slow, Profile::Regressions];
         all.into_iter().filter(|profile| self.words().iter().any(|word| word.includes(*profile))).collect()
     }
 
     /// Whether a case is meant in a run. A case that is named in full runs whatever its profile is.
     pub(crate) fn runs(&self, case: &Case) -> bool {
-        let named = self.exact && !self.filter.is_empty() && self.profile.is_empty();
+        let named = self.profile.is_empty() && self.filter.contains(&case.name.0);
         self.passes(&[&case.name.0]) && (named || self.profiles().contains(&case.profile))
     }
 
-    /// Whether a case is meant in a list, where no profile means all of them.
+    /// Whether a list includes a case; without a profile it includes all but the known bugs, which only a filter selects.
     pub(crate) fn lists(&self, case: &Case) -> bool {
-        if self.profile.is_empty() { self.passes(&[&case.name.0]) } else { self.runs(case) }
+        let asked = case.profile != Profile::Regressions || !self.filter.is_empty();
+        if self.profile.is_empty() { asked && self.passes(&[&case.name.0]) } else { self.runs(case) }
     }
 
     /// Why no case is meant, with the nearest name if there is one.
@@ -84,14 +88,14 @@ impl CaseFilter {
         let by_name = cases.clone().filter(|case| self.passes(&[&case.name.0])).count();
         if by_name > 0 {
             return format!(
-                "{} with such a name, but not of the profile that was asked for; `probity list` shows the profiles",
+                "{} with such a name, but not in the requested profile; `probity list` shows the profiles",
                 counted(by_name, "case")
             );
         }
         let names = || cases.clone().map(|case| case.name.0.as_str());
         let hints = self.filter.iter().map(|wrong| did_you_mean(wrong, names()));
         let hint = hints.into_iter().find(|hint| !hint.is_empty()).unwrap_or_default();
-        format!("no case has such a name{hint} (`probity list` shows all names)")
+        format!("no case has this name{hint} (`probity list` shows all names)")
     }
 }
 
@@ -137,5 +141,7 @@ mod tests {
         assert_eq!(of("a/one", true, ""), ["a/one"]);
         assert_eq!(of("one", false, "more"), ["a/one"]);
         assert_eq!(of("b/slow", true, ""), ["b/slow"], "a case that is named in full runs");
+        assert_eq!(of("b/slow", false, ""), ["b/slow"], "with and without --exact");
+        assert!(of("slow", false, "").is_empty(), "a part of its name is not enough");
     }
 }

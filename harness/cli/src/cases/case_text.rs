@@ -19,7 +19,10 @@ pub(crate) fn of(case: &Case) -> String {
         let later = if pod.later { ", created by a step" } else { "" };
         match pod.workload {
             Some(workload) => text += &of_workload(pod.key, workload),
-            None => text += &format!("\npod {}{later}\n", pod.key),
+            None => {
+                let pending = if pod.stays_pending { ", not meant to start" } else { "" };
+                text += &format!("\npod {}{later}{pending}\n", pod.key);
+            }
         }
         text += &settings(pod.spec, &["containers", "initContainers"], "  ");
         for container in pod.containers() {
@@ -37,7 +40,7 @@ pub(crate) fn of(case: &Case) -> String {
         text += &format!("  {}. {}\n", at + 1, step.in_words());
     }
     if case.steps.is_empty() {
-        text += "  none: the case lasts until each of its probes could reach its threshold twice\n";
+        text += "  none: the case ends when each of its probes could have reached its threshold twice\n";
     }
     if !case.expect.is_empty() {
         text += "\nexpected\n";
@@ -48,7 +51,7 @@ pub(crate) fn of(case: &Case) -> String {
     text
 }
 
-/// The fields of a spec or of a container that are told nowhere else.
+/// The fields of a spec or of a container that no other part explains.
 fn settings(of: &Value, told: &[&str], indent: &str) -> String {
     let fields = of.as_object().into_iter().flatten();
     let fields = fields.filter(|(field, value)| !told.contains(&field.as_str()) && !value.is_null());
@@ -70,7 +73,8 @@ fn of_workload(key: &str, workload: &Workload) -> String {
     text
 }
 
-/// What is told of a container in its own way. What is replaced in a target is a hint of `probity lint`.
+/// The fields of a container that have their own explanation. `probity lint` has a hint for fields that are replaced in
+/// a target.
 const TOLD: [&str; 8] =
     ["name", "image", "command", "args", "lifecycle", "startupProbe", "livenessProbe", "readinessProbe"];
 
@@ -105,7 +109,7 @@ fn of_container(container: &DescribedContainer<'_>) -> String {
 /// `gated` says that the container has a startup probe, which holds the other two back.
 fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     let mut text = format!(
-        "    {:<9}  {} every {}, each answer within {}\n",
+        "    {:<9}  {} every {}, with a timeout of {}\n",
         probe.kind.word(),
         pods::asks(&probe.handler),
         seconds(probe.period),
@@ -116,27 +120,27 @@ fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     line(format!(
         "first one {} after the container's start{}",
         range(promise::first_probe(probe).span),
-        if gated { ", and not before startup succeeded" } else { "" }
+        if gated { ", and not before the startup probe succeeds" } else { "" }
     ));
     let (failed, succeeded) = match probe.kind {
-        ProbeKind::Startup => ("killed", "started, and never asked again,"),
+        ProbeKind::Startup => ("killed", "started, and no longer probed,"),
         ProbeKind::Liveness => ("killed", "healthy again"),
         ProbeKind::Readiness => ("not ready", "ready"),
     };
     line(format!(
-        "{failed} after {} in a row: {} after the trouble begins, up to {} later if the answers hang",
+        "{failed} after {} in a row: {} after the fault begins, up to {} later if the answers hang",
         counted(probe.failures, "failure"),
         range(promise::failures(probe, Failing::AtOnce).span),
         seconds(probe.timeout)
     ));
     let successes = if probe.successes == 1 { "success" } else { "successes" };
     line(format!(
-        "{succeeded} after {} {successes} in a row: {} after the trouble ends",
+        "{succeeded} after {} {successes} in a row: {} after the fault ends",
         probe.successes,
         range(promise::successes(probe).span)
     ));
     if let Some(grace) = probe.grace {
-        line(format!("when killed for it, it has {} to end", seconds(grace)));
+        line(format!("if the probe fails, the container has {} to terminate", seconds(grace)));
     }
     text
 }

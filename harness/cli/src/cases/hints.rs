@@ -1,4 +1,4 @@
-//! What is allowed in a case but probably not meant. Each hint has its place and says what will happen.
+//! Things that are allowed in a case but probably not intended. Each hint has its place and says what will happen.
 //!
 //! A case may want exactly that (a probe of a port where nothing listens is a fine case), so hints fail nothing unless
 //! `--strict` is given, and a case can acknowledge the kinds that it means, each with the reason.
@@ -64,7 +64,7 @@ pub(crate) fn of(file: &CaseFile) -> Vec<Problem> {
         }
         for kind in case.acknowledged.keys() {
             if !found.iter().any(|(of, ..)| of == kind) {
-                let why = format!("there is no hint `{}` that could be acknowledged", kind.word());
+                let why = format!("there is no hint `{}` to acknowledge", kind.word());
                 hints.push(file.problem(&why, &["acknowledged".to_owned(), kind.word().to_owned()]));
             }
         }
@@ -94,7 +94,7 @@ fn of_case(case: &Case, text: &str) -> Vec<Hint> {
     }
     for (at, id) in case.judges.iter().enumerate() {
         if let Some(why) = probity_suites::cannot_apply(id.as_str(), case) {
-            let why = format!("the clause `{id}` cannot apply to this case, since {why}");
+            let why = format!("the clause `{id}` cannot apply to this case because {why}");
             hints.push((HintKind::CannotApply, why, vec!["judges".to_owned(), at.to_string()]));
         }
     }
@@ -109,7 +109,7 @@ fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {
     if let Some(plan) = container.plan {
         for field in ["image", "command", "args"] {
             if container.value.get(field).is_some() {
-                let why = format!("`{field}` is replaced, since the container is a target with a plan");
+                let why = format!("`{field}` is replaced because the container is a target with a plan");
                 hints.push((HintKind::ReplacedField, why, container.path(text, &[field])));
             }
         }
@@ -127,13 +127,13 @@ fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {
         }
     } else if !image && !container.probes().is_empty() {
         let why = format!(
-            "`{}` has probes but neither an image nor a plan under `target`: it will only sleep and answer nothing",
+            "`{}` has probes but neither an image nor a plan under `target`: it only sleeps and does not answer",
             container.name
         );
         hints.push((HintKind::SilentContainer, why, container.path(text, &["name"])));
     } else if !image && container.kind() == "init container" {
         let why = format!(
-            "`{}` has neither an image nor a plan under `target`: it sleeps, and what comes after it never starts",
+            "`{}` has neither an image nor a plan under `target`: it sleeps, and the containers after it never start",
             container.name
         );
         hints.push((HintKind::EndlessInit, why, container.path(text, &["name"])));
@@ -165,24 +165,26 @@ fn of_reasons(case: &Case) -> Vec<Hint> {
             nearest(reason, REASONS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         (
             HintKind::UnknownReason,
-            format!("no event of Kubernetes is known to have the reason `{reason}`{near}"),
+            format!("`{reason}` is not a known reason of a Kubernetes event{near}"),
             path,
         )
     };
     unknown.map(hint).collect()
 }
 
-/// A case of one's own that is called as one of the book: both cannot run together.
+/// A user's case with the name of a case in the book: they cannot run together.
 fn of_name(case: &Case, text: &str) -> Option<Hint> {
     let same = |one: &Case| one.name == case.name;
     let of_book = BOOK.iter().find(|file| file.cases.iter().any(same))?;
     // The file of the book itself, or a new version of it.
     let own = of_book.text == text || of_book.cases.iter().any(|one| one.story == case.story);
-    let why =
-        format!("the book has a case `{}`; call this one otherwise, or run it by --only-suite", case.name);
+    let why = format!("the book has a case `{}`; rename this one, or run it with --only-suite", case.name);
     (!own).then(|| (HintKind::NameOfTheBook, why, vec!["case".to_owned()]))
 }
 
 /// The cases of the book, read once.
-static BOOK: LazyLock<Vec<probity_suites::CaseFile>> =
-    LazyLock::new(|| probity_suites::cases().unwrap_or_default());
+static BOOK: LazyLock<Vec<probity_suites::CaseFile>> = LazyLock::new(|| {
+    let mut all = probity_suites::cases().unwrap_or_default();
+    all.extend(probity_suites::regressions().unwrap_or_default());
+    all
+});

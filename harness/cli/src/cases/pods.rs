@@ -23,6 +23,8 @@ pub(crate) struct DescribedPod<'c> {
     pub(crate) plans: &'c BTreeMap<String, Plan>,
     /// Whether a step creates it.
     pub(crate) later: bool,
+    /// Whether it is not meant to start.
+    pub(crate) stays_pending: bool,
 }
 
 /// A container.
@@ -37,11 +39,11 @@ pub(crate) struct DescribedContainer<'c> {
     pub(crate) value: &'c Value,
     /// Its plan, if it is a target.
     pub(crate) plan: Option<&'c Plan>,
-    /// The list and the place in it where it stands in the file.
+    /// The list that contains it in the file, and its position.
     written: (&'static str, usize),
 }
 
-/// All pods that a case describes: its own first, then those of its workloads.
+/// All pods that a case describes: its own pods first, then those of its workloads.
 pub(crate) fn described(case: &Case) -> Vec<DescribedPod<'_>> {
     let own = case.pods.iter().map(|(key, pod)| DescribedPod {
         key,
@@ -50,6 +52,7 @@ pub(crate) fn described(case: &Case) -> Vec<DescribedPod<'_>> {
         spec: &pod.pod["spec"],
         plans: &pod.target,
         later: pod.later,
+        stays_pending: pod.stays_pending,
     });
     let of_workloads = case.workloads.iter().map(|(key, of)| DescribedPod {
         key,
@@ -58,11 +61,12 @@ pub(crate) fn described(case: &Case) -> Vec<DescribedPod<'_>> {
         spec: of.pod_spec(),
         plans: &of.target,
         later: false,
+        stays_pending: false,
     });
     own.chain(of_workloads).collect()
 }
 
-/// Where a pod or a workload stands in its file: beside its key, or alone.
+/// The place of a pod or a workload in its file: under its key, or alone.
 pub(crate) fn path(text: &str, key: &str, workload: bool) -> Vec<String> {
     let several = text.lines().any(|line| line.starts_with("pods:"));
     let path: &[&str] = match workload {
@@ -87,7 +91,7 @@ impl DescribedPod<'_> {
         of("initContainers").chain(of("containers")).collect()
     }
 
-    /// Where the object with its spec stands in the file.
+    /// The place of the object with its spec in the file.
     pub(crate) fn path(&self, text: &str) -> Vec<String> {
         let mut path = path(text, self.key, self.workload.is_some());
         if self.workload.is_some() {
@@ -103,7 +107,7 @@ impl DescribedContainer<'_> {
         ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(self.value, *kind)).collect()
     }
 
-    /// Where one of its fields stands in the file.
+    /// The place of one of its fields in the file.
     pub(crate) fn path(&self, text: &str, field: &[&str]) -> Vec<String> {
         let mut path = self.pod.path(text);
         let (list, at) = self.written;
@@ -146,7 +150,7 @@ fn exec_name(command: &[String]) -> Option<&str> {
     }
 }
 
-/// What a probe asks, in words.
+/// What a probe requests, in words.
 pub(crate) fn asks(handler: &Handler) -> String {
     let of = |host: &Option<String>| host.as_ref().map(|host| format!(" of host {host}")).unwrap_or_default();
     match handler {
@@ -187,14 +191,13 @@ fn unplanned(plan: &Plan, handler: &Handler) -> Option<String> {
     if let Handler::Exec { command } = handler {
         let Some(name) = exec_name(command) else {
             return Some(format!(
-                "the image has no program but {program}: write `[{program}, exec, NAME]`, and the answer of NAME \
-                 under `exec` in the plan",
+                "the image has only the program {program}: write `[{program}, exec, NAME]`, and the answer of NAME under `exec` in the plan",
                 program = probity_case::manifest::PROGRAM
             ));
         };
         let missing = !plan.exec.contains_key(name);
         return missing
-            .then(|| format!("the plan has no command `{name}` under `exec`, so it ends with 126"));
+            .then(|| format!("the plan has no command `{name}` under `exec`, so it exits with 126"));
     }
     let host = match handler {
         Handler::Http { host, .. } | Handler::Tcp { host, .. } => host.is_some(),

@@ -1,5 +1,5 @@
-//! Divides the cases of a run into shards: which shard runs a case follows from the names and the forecasts of the chosen
-//! cases alone, so every process that was started with the same flags comes to the same.
+//! Divides the cases of a run into shards: only the names and the forecasts of the selected cases determine the shard,
+//! so all processes with the same flags get the same result.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use probity_report::run_log::Shard;
 /// The most shards of a run: more would have nothing to do.
 const MOST: u32 = 1_000;
 
-/// The shard of each case: the longest first, each to the shard with the least to do. Cases that would disturb others, or
-/// must not be disturbed, stay together: alone is possible within one shard only.
+/// The shard of each case: the longest first, each to the shard with the least to do. Cases that would disturb others,
+/// or must not be disturbed, are in one shard: they can only run alone within a shard.
 pub(crate) fn divide<'c>(cases: impl Iterator<Item = &'c Case>, of: u32) -> BTreeMap<CaseName, u32> {
     let (together, mut groups): (Vec<&Case>, Vec<Vec<&Case>>) =
         cases.fold((Vec::new(), Vec::new()), |(mut together, mut groups), case| {
@@ -54,11 +54,11 @@ fn first_name<'c>(group: &[&'c Case]) -> &'c CaseName {
 
 /// Reads `I/N`, as a flag says it.
 pub(crate) fn read(text: &str) -> Result<Shard, String> {
-    let wrong = || "write it like 0/4: the first of four shards, which are 0/4 to 3/4".to_owned();
+    let wrong = || "write it as N/COUNT: four shards are 0/4 to 3/4".to_owned();
     let (index, of) = text.split_once('/').ok_or_else(wrong)?;
     let (index, of): (u32, u32) = (index.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
     match of {
-        0 => Err("there must be one shard at least".to_owned()),
+        0 => Err("there must be at least one shard".to_owned()),
         of if of > MOST => Err(format!("there are at most {MOST} shards")),
         of if index >= of => Err(format!("the {of} shards are 0/{of} to {}/{of}", of - 1)),
         of => Ok(Shard { index, of }),
@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(read("0/4"), Ok(Shard { index: 0, of: 4 }));
         for (text, why) in [
             ("4/4", "0/4 to 3/4"),
-            ("1", "like 0/4"),
-            ("a/4", "like 0/4"),
+            ("1", "0/4 to 3/4"),
+            ("a/4", "0/4 to 3/4"),
             ("0/0", "one shard"),
             ("0/9999", "most"),
         ] {

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BookArgs) -> Result<Exit, Failure> {
     output::out(&format!("{}: {} pages\n", args.folder.display(), pages.len()))
 }
 
-/// Refuses to overwrite files that somebody else wrote. Nothing is written then.
+/// Fails rather than overwriting files that it did not generate. Nothing is written then.
 fn spare(
     folder: &Path,
     pages: &BTreeMap<String, String>,

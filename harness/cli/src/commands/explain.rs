@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use probity_case::Case;
+use probity_case::{Case, Reported};
 use probity_model::Registry;
 
 use crate::arguments::ExplainArgs;
@@ -59,7 +59,7 @@ fn is_or_varies(name: &str, wanted: &str) -> bool {
 fn unknown(book: &Book, id: &str) -> Failure {
     let clauses = book.registry.catalogue.iter().map(|clause| clause.id.as_str());
     let hint = did_you_mean(id, clauses.chain(book.cases().map(|case| case.name.0.as_str())));
-    Failure::wrong_use(format!("there is neither a clause nor a case `{id}`{hint}"))
+    Failure::wrong_use(format!("no clause or case is called `{id}`{hint}"))
 }
 
 fn of_clause(facts: &ClauseFacts<'_>) -> String {
@@ -91,7 +91,7 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         part(if at == 0 { "allows" } else { "" }, &allowed);
     }
     if let Some(looks_at) = probity_suites::looks_at(clause.id.as_str()) {
-        part("looks at", &format!("cases that have: {looks_at}; it does not look at others"));
+        part("looks at", &format!("only cases that have: {looks_at}"));
     }
     match &clause.untestable {
         Some(why) => part("no judge", why),
@@ -102,7 +102,7 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     if cases.is_empty() {
         cases.push(match &clause.without_case {
             Some(why) => why,
-            None => "none of its own; it is judged in every case that it applies to",
+            None => "none of its own; it is judged on every case to which it applies",
         });
     }
     for (at, case) in cases.iter().enumerate() {
@@ -123,7 +123,22 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         part(if at == 0 { "upstream" } else { "" }, &said);
     }
     if facts.upstream.is_empty() && clause.untestable.is_none() {
-        part("upstream", "none of its own specs checks this");
+        part("upstream", "no upstream spec checks this");
+    }
+    text
+}
+
+/// The report of the bug that a case reproduces.
+fn of_report(reported: &Reported) -> String {
+    let mut text = "\nreported\n".to_owned();
+    let mut part = |name: &str, said: &str| text += &named(name, 8, said);
+    part("where", &reported.address());
+    part("title", &reported.title);
+    part("promised", &reported.promised);
+    part("shown by", &reported.shown);
+    part("fixed", reported.fixed.as_deref().unwrap_or("not yet, as far as its thread tells"));
+    if !reported.measured.is_empty() {
+        part("measured", &reported.measurements());
     }
     text
 }
@@ -138,12 +153,13 @@ fn of_case(registry: &Registry, source: Option<&str>, case: &Case) -> String {
         text += "  runs alone\n";
     }
     text += &case_text::of(case);
+    text += &case.reported.as_ref().map(of_report).unwrap_or_default();
     text += "\nmust give evidence for\n";
     for id in &case.judges {
         let says = registry.catalogue.get(id).map_or("", |clause| clause.says.as_str());
         text += &format!("  {id}\n{}", output::wrapped(says, "      ", 104));
         if let Some(why) = probity_suites::cannot_apply(id.as_str(), case) {
-            text += &output::wrapped(&format!("It cannot apply here, since {why}."), "      ", 104);
+            text += &output::wrapped(&format!("It cannot apply here because {why}."), "      ", 104);
         }
     }
     if case.judges.is_empty() {
@@ -153,7 +169,7 @@ fn of_case(registry: &Registry, source: Option<&str>, case: &Case) -> String {
         text += &format!("\nmeant ({}): {because}\n", kind.word());
     }
     if let Some(source) = source {
-        text += &format!("\nwritten in {source}\n");
+        text += &format!("\ndefined in {source}\n");
     }
     text
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use probity_cluster::stored_run::{self, StoredShard};
+use probity_cluster::stored_run::{self, JobState, StoredShard};
 use probity_cluster::{ClusterClient, connect};
 use probity_report::Report;
 use probity_report::run_log::Shard;
@@ -22,7 +22,7 @@ const SHARDS: &str = "shards";
 /// Fetches the results, and ends as the report says.
 pub(crate) fn run(args: &FetchArgs) -> Result<Exit, Failure> {
     if args.out.join(LOG).exists() {
-        return Err(Failure::wrong_file(&args.out, "there is a run in it already; choose another --out"));
+        return Err(Failure::wrong_file(&args.out, "it already contains a run; choose another --out"));
     }
     let runtime = pipeline::runtime()?;
     let (cluster, shards) = runtime.block_on(async {
@@ -38,36 +38,53 @@ pub(crate) fn run(args: &FetchArgs) -> Result<Exit, Failure> {
     Ok(report.exit(args.standard.standard()))
 }
 
-/// The whole shards, as soon as all are there or the time is over.
+/// The complete shards, as soon as all are stored, the time is over, or nothing more can come.
 async fn gather(cluster: &ClusterClient, args: &FetchArgs) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
     let began = Instant::now();
     let patience = Duration::from_micros(args.wait.micros());
     let mut told = String::new();
+    let mut before = JobState::Unknown;
     loop {
+        // First the Job: what a Job that has ended stored is there.
+        let job = stored_run::job_state(cluster, &args.namespace, &args.name).await;
         let stored = stored_run::stored(cluster, &args.namespace, &args.name).await?;
         let why = match missing(&stored) {
             None => return whole(&stored),
-            Some(why) => why,
+            Some(why) => format!("{why} in the namespace {}", args.namespace),
         };
-        if began.elapsed() >= patience {
+        let ended = over(before, job);
+        if ended.is_some() || began.elapsed() >= patience {
             let some = stored.iter().any(|shard| shard.bytes.is_ok());
             if args.allowed.incomplete && some {
                 return whole(&stored);
             }
-            return Err(Failure::wrong_use(format!(
-                "{why} in the namespace {}; see `kubectl --namespace {} get pods`, and wait for the run with --wait 30m",
-                args.namespace, args.namespace
-            )));
+            let look = format!("see `kubectl --namespace {} get pods` and their logs", args.namespace);
+            return Err(match ended {
+                Some(ended) => Failure::failed(format!("{why}, and {ended}; {look}")),
+                None => Failure::wrong_use(format!("{why}; {look}, or wait for the run with --wait 30m")),
+            });
         }
         if told != why {
             output::err(&format!("probity: {why}; waiting\n"));
             told = why;
         }
+        before = if job == JobState::Unknown { before } else { job };
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-/// What is missing of a run, in words; none if all is there.
+/// Why nothing more will be stored, by the Job as it was and as it is. Results may come from elsewhere, so a Job that
+/// never was there proves nothing.
+fn over(before: JobState, now: JobState) -> Option<&'static str> {
+    match (before, now) {
+        (_, JobState::Failed) => Some("the Job has failed"),
+        (_, JobState::Complete) => Some("the Job is complete"),
+        (JobState::Running, JobState::Absent) => Some("the Job was deleted"),
+        _ => None,
+    }
+}
+
+/// The missing parts of a run, in words; `None` if it is complete.
 fn missing(stored: &[StoredShard]) -> Option<String> {
     let Some(of) = stored.iter().map(|found| found.shard.of).max() else {
         return Some("no results are stored".to_owned());
@@ -93,7 +110,7 @@ fn whole(stored: &[StoredShard]) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
         let Ok(bytes) = &found.bytes else { continue };
         if run_folder::digest_of(bytes) != found.digest {
             let why = format!(
-                "the results of shard {} are not those that the run stored: their digest differs",
+                "the results of shard {} differ from those that the run stored: wrong digest",
                 found.shard
             );
             return Err(Failure::failed(why));
@@ -103,7 +120,7 @@ fn whole(stored: &[StoredShard]) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
     Ok(shards)
 }
 
-/// Unpacks the shards, and makes one run of them.
+/// Unpacks the shards and merges them into one run.
 fn unpack(args: &FetchArgs, shards: &[(Shard, Vec<u8>)]) -> Result<Report, Failure> {
     if let [(Shard { of: 1, .. }, bytes)] = shards {
         bundle::unpack(bytes, &args.out)?;
@@ -149,15 +166,26 @@ mod tests {
         let half = found(1, 3, Err(MissingPart { there: 1, of: 2 }));
         assert_eq!(
             missing(&[found(0, 3, Ok(Vec::new())), half]).unwrap(),
-            "of 3 shards, 1/3 (1 of its 2 parts are there), 2/3 are not stored"
+            "of 3 shards, 1/3 (1 of its 2 parts exist), 2/3 are not stored"
         );
         assert_eq!(missing(&[found(0, 1, Ok(Vec::new()))]), None);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_job_that_has_ended() {
+        use JobState::{Absent, Complete, Failed, Running, Unknown};
+        for (before, now) in [(Unknown, Unknown), (Absent, Absent), (Absent, Running), (Running, Unknown)] {
+            assert_eq!(over(before, now), None, "{before:?}, {now:?}");
+        }
+        assert_eq!(over(Running, Absent), Some("the Job was deleted"));
+        assert_eq!(over(Unknown, Failed), Some("the Job has failed"));
+        assert_eq!(over(Running, Complete), Some("the Job is complete"));
     }
 
     #[test]
     fn bytes_of_another_digest_are_refused() {
         let mut changed = found(0, 1, Ok(b"one".to_vec()));
         changed.bytes = Ok(b"two".to_vec());
-        assert!(whole(&[changed]).unwrap_err().to_string().contains("digest differs"));
+        assert!(whole(&[changed]).unwrap_err().to_string().contains("wrong digest"));
     }
 }

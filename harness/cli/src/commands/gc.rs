@@ -1,4 +1,4 @@
-//! `probity gc`: removes what a run left on a cluster when it could not clean up: it was killed, or the cluster went away.
+//! `probity gc`: removes the objects of a run that could not clean up because it was killed or lost the cluster.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::{output, pipeline};
 /// How long to wait until deleted objects are gone.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Removes what it finds, and names each object.
+/// Removes the objects that it finds, and prints the name of each.
 pub(crate) fn run(args: &GcArgs) -> Result<Exit, Failure> {
     pipeline::runtime()?.block_on(async {
         let ground = connect(&args.cluster.access()).await?;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use probity_image::{Archive, Facts, Image, Program, agnhost, harness};
+use probity_image::{Archive, Facts, Image, ImageName, Joined, Program, agnhost, harness, is_joined};
 
 use crate::arguments::image::{ArchiveArgs, ImageArgs, ImageVerb, LoadArgs};
 use crate::exit_status::{Exit, Failure};
@@ -26,11 +26,13 @@ pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
             carry_out(&[load(into, &path)], *print)
         }
         ImageVerb::Own { file, program } => own(file, program.as_deref()),
+        ImageVerb::Join { file, archives } => join(file, archives),
         ImageVerb::Push { repository, from, print } => {
             let path = find(from)?;
-            let (_, archive) = read(&path)?;
-            let names = archive.images().iter().flat_map(Image::names);
-            let commands: Vec<ToolCall> = names.map(|name| push(&path, name.tag(), repository)).collect();
+            let (_, content) = read(&path)?;
+            let all = matches!(content, Content::Several(_));
+            let commands: Vec<ToolCall> =
+                content.names().map(|name| push(&path, name.tag(), repository, all)).collect();
             carry_out(&commands, *print)
         }
     }
@@ -42,7 +44,8 @@ fn find(from: &ArchiveArgs) -> Result<PathBuf, Failure> {
         return Ok(path.clone());
     }
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("agnhost-rs.tar")));
-    let places: Vec<PathBuf> = [Some(PathBuf::from(BUILT)), beside].into_iter().flatten().collect();
+    // A release finds its own image even if it is started in a checkout of the project.
+    let places: Vec<PathBuf> = [beside, Some(PathBuf::from(BUILT))].into_iter().flatten().collect();
     places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
         let tried: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
         Failure::wrong_use(format!(
@@ -52,24 +55,56 @@ fn find(from: &ArchiveArgs) -> Result<PathBuf, Failure> {
     })
 }
 
+/// What a file can contain.
+enum Content {
+    One(Archive),
+    /// For several architectures.
+    Several(Joined),
+}
+
+impl Content {
+    fn names(&self) -> Box<dyn Iterator<Item = &ImageName> + '_> {
+        match self {
+            Self::One(archive) => Box::new(archive.images().iter().flat_map(Image::names)),
+            Self::Several(joined) => Box::new(joined.names().into_iter()),
+        }
+    }
+
+    /// A line for each image.
+    fn lines(&self) -> String {
+        let lines = |archive: &Archive, place: &str| -> String {
+            let line = |image: &Image| {
+                let names: Vec<String> = image.names().iter().map(ToString::to_string).collect();
+                format!("{}  {}{place}\n", names.join(", "), image.manifest().digest())
+            };
+            archive.images().iter().map(line).collect()
+        };
+        match self {
+            Self::One(archive) => lines(archive, ""),
+            Self::Several(joined) => {
+                joined.archives().map(|(arch, archive)| lines(archive, &format!("  {arch}"))).collect()
+            }
+        }
+    }
+}
+
 /// Reads an archive and checks every digest in it.
-fn read(path: &Path) -> Result<(Vec<u8>, Archive), Failure> {
+fn read(path: &Path) -> Result<(Vec<u8>, Content), Failure> {
     let bytes = std::fs::read(path).map_err(|error| Failure::wrong_file(path, error))?;
-    let archive = Archive::from_tar(&bytes).map_err(|error| Failure::wrong_file(path, error))?;
-    Ok((bytes, archive))
+    let content = match is_joined(&bytes) {
+        Ok(true) => Joined::from_tar(&bytes).map(Content::Several),
+        _ => Archive::from_tar(&bytes).map(Content::One),
+    };
+    Ok((bytes, content.map_err(|error| Failure::wrong_file(path, error))?))
 }
 
 fn save(file: &Path, from: &ArchiveArgs) -> Result<Exit, Failure> {
-    let (bytes, archive) = read(&find(from)?)?;
+    let (bytes, content) = read(&find(from)?)?;
     if file == Path::new("-") {
         return output::bytes(&bytes);
     }
     run_folder::store(file, &bytes).map_err(|error| Failure::file_failed(file, error))?;
-    let line = |image: &Image| {
-        let names: Vec<String> = image.names().iter().map(ToString::to_string).collect();
-        format!("{}  {}\n", names.join(", "), image.manifest().digest())
-    };
-    output::out(&archive.images().iter().map(line).collect::<String>())
+    output::out(&content.lines())
 }
 
 /// Writes the archive of an image of this program.
@@ -88,6 +123,23 @@ fn own(file: &Path, program: Option<&Path>) -> Result<Exit, Failure> {
         archive.and_then(|archive| archive.to_tar()).map_err(|error| Failure::failed(error.to_string()))?;
     run_folder::store(file, &bytes).map_err(|error| Failure::file_failed(file, error))?;
     output::out(&format!("{}:{}\n", harness::REPOSITORY, agnhost::TAG))
+}
+
+/// Writes one archive of several, and prints what it contains.
+fn join(file: &Path, archives: &[PathBuf]) -> Result<Exit, Failure> {
+    let mut each = Vec::new();
+    for path in archives {
+        match read(path)?.1 {
+            Content::One(archive) => each.push(archive),
+            Content::Several(_) => {
+                return Err(Failure::wrong_file(path, "it is already for several architectures"));
+            }
+        }
+    }
+    let joined = Joined::new(each).map_err(|error| Failure::wrong_use(error.to_string()))?;
+    let bytes = joined.to_tar().map_err(|error| Failure::failed(error.to_string()))?;
+    run_folder::store(file, &bytes).map_err(|error| Failure::file_failed(file, error))?;
+    output::out(&Content::Several(joined).lines())
 }
 
 /// A command of a tool, and the file that it reads.
@@ -150,9 +202,12 @@ fn load(into: &LoadArgs, path: &Path) -> ToolCall {
     }
 }
 
-fn push(path: &Path, tag: &str, repository: &str) -> ToolCall {
+/// Without `--all`, skopeo copies only the image for its own architecture.
+fn push(path: &Path, tag: &str, repository: &str, all: bool) -> ToolCall {
     let from = format!("oci-archive:{}:{tag}", path.display());
-    ToolCall::of(&["skopeo", "copy", &from, &format!("docker://{repository}:{tag}")])
+    let to = format!("docker://{repository}:{tag}");
+    let head: &[&str] = if all { &["skopeo", "copy", "--all"] } else { &["skopeo", "copy"] };
+    ToolCall::of(&[head, &[&from, &to]].concat())
 }
 
 fn carry_out(calls: &[ToolCall], only_print: bool) -> Result<Exit, Failure> {

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
     Ok(facts.status(args.standard.standard()))
 }
 
-/// The facts with those of each whole run among the folders: it ends as the run did.
+/// The facts, including those of each complete run in the folders, which determine the exit status.
 fn with_runs(args: &JudgeArgs, registry: &Registry, mut facts: ExitFacts) -> Result<ExitFacts, Failure> {
     for folder in args.histories.iter().filter(|path| path.join(LOG).exists()) {
         let (log, histories) = run_folder::load(folder)?;

@@ -1,4 +1,4 @@
-//! `probity lint`: errors of case files, and hints on what is probably not meant. It needs no cluster.
+//! `probity lint`: errors in case files, and hints about probable mistakes. It needs no cluster.
 
 use crate::arguments::LintArgs;
 use crate::cases::book::{self, UsedNames};

@@ -10,7 +10,7 @@ use crate::cases::book::Book;
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, word};
 
-/// Prints the list that was asked for.
+/// Prints the requested list.
 pub(crate) fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let book = Book::open(&args.suites)?;
     let cases: Vec<&Case> = book.cases().filter(|case| args.filter.lists(case)).collect();
@@ -31,12 +31,10 @@ pub(crate) fn run(args: &ListArgs) -> Result<Exit, Failure> {
 
 fn case_as_row(case: &Case) -> [String; 4] {
     let needs: Vec<String> = case.needs.iter().map(word).collect();
-    [
-        case.name.to_string(),
-        word(&case.profile),
-        case.forecast().to_string(),
-        if needs.is_empty() { String::new() } else { format!("needs {}", needs.join(", ")) },
-    ]
+    let reported = case.reported.as_ref().map(|reported| format!("{}: {}", reported.issue, reported.title));
+    let needs = (!needs.is_empty()).then(|| format!("needs {}", needs.join(", ")));
+    let more: Vec<String> = needs.into_iter().chain(reported).collect();
+    [case.name.to_string(), word(&case.profile), case.forecast().to_string(), more.join("; ")]
 }
 
 fn case_as_json(book: &Book, case: &Case) -> Value {
@@ -44,6 +42,7 @@ fn case_as_json(book: &Book, case: &Case) -> Value {
         "case": case.name,
         "source": book.file_of(&case.name).map(|file| &file.source),
         "story": case.story,
+        "reported": case.reported,
         "profile": case.profile,
         "needs": case.needs,
         "judges": case.judges,

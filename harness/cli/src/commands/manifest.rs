@@ -5,6 +5,7 @@ use probity_cluster::job::{self, JobOptions};
 
 use crate::arguments::in_cluster::{JobArgs, ManifestArgs, ManifestOf, RunInPodArgs, SonobuoyArgs};
 use crate::arguments::{CommandLine, Verb};
+use crate::cases::book::Book;
 use crate::exit_status::{Exit, Failure};
 use crate::output;
 
@@ -25,7 +26,7 @@ const TAKEN: [&str; 10] = [
     "--image",
 ];
 
-/// The flags of `probity run` that mean nothing in a pod.
+/// The flags of `probity run` that mean nothing in a pod: they name files or programs, or nothing would run.
 const WITHOUT_MEANING: [&str; 5] = ["--suite", "--only-suite", "--node-command", "--logfile", "--list"];
 
 /// Prints the manifest.
@@ -78,13 +79,13 @@ fn plugin_yaml(args: &SonobuoyArgs) -> Result<String, Failure> {
 fn run_flags(args: &RunInPodArgs) -> Result<Vec<String>, Failure> {
     let named = |flag: &&String, names: &[&str]| names.contains(&flag.split('=').next().unwrap_or_default());
     if let Some(flag) = args.run.iter().find(|flag| named(flag, &TAKEN)) {
-        let why = format!(
-            "`{flag}` is given by the manifest; `probity manifest --help` has the flags that change it"
-        );
+        let why =
+            format!("the manifest sets `{flag}`; `probity manifest --help` shows the flags that change it");
         return Err(Failure::wrong_use(why));
     }
     if let Some(flag) = args.run.iter().find(|flag| named(flag, &WITHOUT_MEANING)) {
-        let why = format!("`{flag}` names something of this machine, and the pod has no part of it");
+        let why =
+            format!("`{flag}` cannot be used in a pod, which cannot access this machine and must run cases");
         return Err(Failure::wrong_use(why));
     }
     let mut flags =
@@ -96,13 +97,23 @@ fn run_flags(args: &RunInPodArgs) -> Result<Vec<String>, Failure> {
     Ok(flags)
 }
 
-/// Checks that `probity run` takes these flags.
+/// Checks that `probity run` takes these flags, and that cases are left to run.
 fn accepted(flags: Vec<String>) -> Result<(), Failure> {
     let words = ["probity".to_owned(), "run".to_owned()].into_iter().chain(flags);
     match CommandLine::try_parse_from(words) {
-        Ok(CommandLine { verb: Verb::Run(_) }) => Ok(()),
+        Ok(CommandLine { verb: Verb::Run(args) }) => {
+            let book = Book::built_in()?;
+            let some = book.cases().any(|case| args.filter.runs(case));
+            if some { Ok(()) } else { Err(Failure::wrong_use(args.filter.nothing(book.cases()))) }
+        }
         Ok(_) => Err(Failure::wrong_use("these are not flags of `probity run`")),
-        Err(error) => Err(Failure::wrong_use(format!("`probity run` does not take these flags: {error}"))),
+        Err(error) => {
+            // What clap says below speaks of another command line than the user's.
+            let text = error.to_string();
+            let first = text.split("\n\n").next().unwrap_or_default();
+            let why = first.strip_prefix("error: ").unwrap_or(first).trim_end();
+            Err(Failure::wrong_use(format!("`probity run` does not take these flags: {why}")))
+        }
     }
 }
 
@@ -114,7 +125,7 @@ fn name(namespace: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let why =
-        "must be at most 58 lower case letters, digits and dashes, and begin and end with a letter or digit";
+        "must have at most 58 lowercase letters, digits and dashes, and start and end with a letter or digit";
     Err(Failure::wrong_use(format!("the name of a namespace {why}: `{namespace}`")))
 }
 
@@ -176,11 +187,13 @@ mod tests {
     #[test]
     fn flags_that_the_pod_would_refuse_are_refused_here() {
         for (words, why) in [
-            (vec!["job", "--", "--context", "x"], "given by the manifest"),
-            (vec!["job", "--", "--suite=mine.yaml"], "of this machine"),
+            (vec!["job", "--", "--context", "x"], "the manifest sets"),
+            (vec!["job", "--", "--suite=mine.yaml"], "this machine"),
+            (vec!["job", "--", "--list"], "must run cases"),
+            (vec!["job", "--", "--exact", "probe_tcp/conections"], "probe_tcp/connections"),
             (vec!["job", "--profile", "cores"], "core"),
             (vec!["job", "--", "--no-such-flag"], "--no-such-flag"),
-            (vec!["job", "--namespace", "Mine"], "lower case"),
+            (vec!["job", "--namespace", "Mine"], "lowercase"),
         ] {
             let said = printed(&words).unwrap_err();
             assert!(said.contains(why), "{said}");

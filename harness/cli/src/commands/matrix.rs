@@ -8,14 +8,14 @@ use crate::comparisons::{self, ComparedReport, links, markdown};
 use crate::exit_status::{Exit, Failure};
 use crate::report_files;
 
-/// Writes the matrix. What the reports say is no failure of this command.
+/// Writes the matrix. The content of the reports does not make this command fail.
 pub(crate) fn run(args: &MatrixArgs) -> Result<Exit, Failure> {
     comparisons::write(&args.output, &text(args)?)
 }
 
 fn text(args: &MatrixArgs) -> Result<String, Failure> {
     if args.reports.len() < 2 {
-        let why = "one report has nothing beside it; give at least two, or look at its report.html";
+        let why = "one report cannot be compared; give at least two, or open its report.html";
         return Err(Failure::wrong_use(why));
     }
     let read = args.reports.iter().map(|argument| ComparedReport::read_named(argument));

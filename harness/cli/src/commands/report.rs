@@ -45,11 +45,10 @@ fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> 
     let there = std::fs::read_to_string(&path).map_err(|error| Failure::wrong_file(&path, error))?;
     let again = report_files::json(report).map_err(|error| Failure::file_failed(&path, error))?;
     if there == again {
-        return Ok((Exit::Success, format!("{}: it is what the histories say\n", path.display())));
+        return Ok((Exit::Success, format!("{}: it matches the histories\n", path.display())));
     }
     let at = there.lines().zip(again.lines()).take_while(|(there, again)| there == again).count() + 1;
-    let why =
-        format!("it is not what the histories say, from line {at} on; `probity report` generates it again");
+    let why = format!("it differs from the histories from line {at} on; `probity report` generates it again");
     Err(Failure::file_failed(&path, why))
 }
 
@@ -91,7 +90,7 @@ mod tests {
         std::fs::write(&path, first.replacen("\"violated\"", "\"holds\"", 1)).unwrap();
         let trouble = made(folder.path(), true).unwrap_err();
         assert_eq!(trouble.exit, Exit::Error);
-        assert!(trouble.sentence.contains("not what the histories say"), "{trouble}");
+        assert!(trouble.sentence.contains("differs from the histories"), "{trouble}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `probity reproduce`: a pasted pod or workload becomes a case, runs, and what was seen becomes a text for an issue.
+//! `probity reproduce`: turns a pasted pod or workload into a case, runs it, and writes the result as the text of an
+//! issue.
 //!
 //! The case is guessed where a manifest says nothing, and says so. It runs as `probity run` would run its file.
 
@@ -17,12 +18,12 @@ use crate::pipeline::{AwaitedCase, RunPlan, prepare};
 use crate::reproductions::case_file::Reproduction;
 use crate::reproductions::issue::Issue;
 
-/// Makes the case, writes it, and runs it unless only a plan is asked for.
+/// Creates the case, writes it, and runs it unless only a plan is requested.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     let made = Reproduction::of(&args.file, args.workload.as_deref())?;
     if let Some(path) = &args.case_out {
         if path.exists() {
-            return Err(Failure::wrong_file(path, "it exists already, and is not overwritten".to_owned()));
+            return Err(Failure::wrong_file(path, "it already exists and is not overwritten".to_owned()));
         }
         std::fs::write(path, &made.text).map_err(|error| Failure::wrong_file(path, error.to_string()))?;
     }
@@ -42,7 +43,7 @@ fn explain(made: &Reproduction) {
         output::err(&format!("\nguessed\n  {}\n", made.guesses.join("\n  ")));
     }
     if !made.differs.is_empty() {
-        output::err(&format!("\ndifferent from the manifest\n  {}\n", made.differs.join("\n  ")));
+        output::err(&format!("\ndifferences from the manifest\n  {}\n", made.differs.join("\n  ")));
     }
 }
 

@@ -1,7 +1,6 @@
 //! `probity run`: cases on a cluster.
 //!
-//! Nothing is created before everything is known to be in order: the book, the context, the rights, and every pod by a dry
-//! run.
+//! Nothing is created before everything was checked: the book, the context, the rights, and every pod with a dry run.
 
 use probity_cluster::{RefusedPod, RunOptions};
 use probity_report::Word;
@@ -17,8 +16,7 @@ use crate::pipeline::selection::Selection;
 use crate::pipeline::{RunPlan, closing_summary, deliver, prepare};
 use crate::report_files::Github;
 
-const NO_NODES: &str = "--every-node found no node: no ready node has the labels of --node-selector and only taints that \
-                        --toleration tolerates, or you may not list nodes; nothing was created";
+const NO_NODES: &str = "--every-node found no node: no ready node matches --node-selector and --toleration, or you lack the right to list nodes; nothing was created";
 
 /// Runs the selected cases, and ends as the report says.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -30,14 +28,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         args.libtest.show(selection.lines, &Console::default());
         return Ok(Exit::Success);
     }
-    if selection.is_empty() {
-        let why = match args.shard.filter(|_| book.cases().any(|case| args.filter.runs(case))) {
-            Some(shard) => format!("shard {shard} has no cases: there are fewer than shards"),
-            None => args.filter.nothing(book.cases()),
-        };
-        return Err(Failure::wrong_use(why));
+    if selection.is_empty() && args.shard.is_none_or(|_| !book.cases().any(|case| args.filter.runs(case))) {
+        return Err(Failure::wrong_use(args.filter.nothing(book.cases())));
     }
-    if selection.cases.is_empty() {
+    if let Some(shard) = args.shard.filter(|_| selection.is_empty()) {
+        output::err(&format!("probity: shard {shard} has no cases: there are fewer cases than shards\n"));
+    }
+    // Whoever merges shards or gets the results of a Job waits for this run too, even if nothing runs in it.
+    if selection.cases.is_empty() && args.shard.is_none() && !args.delivery.delivers() {
         let lacks = selection.lines.iter().filter(|line| line.chosen).find_map(|line| line.lacks.clone());
         args.libtest.show(selection.lines, &Console::default());
         output::err(&format!("probity: nothing ran: {}\n", lacks.unwrap_or_default()));
@@ -53,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let explain = |rejected: &[RefusedPod]| rejections(rejected, &book, &selection);
     let mut prepared = prepare(&args.settings, options, &selection.cases, explain)?;
     for missing in prepared.rights.shortcomings() {
-        output::err(&format!("probity: you may not {missing}\n"));
+        output::err(&format!("probity: you lack the right to {missing}\n"));
     }
     for (case, why) in prepared.lacking(&selection.cases) {
         selection.leave_out(&case, &why);
@@ -81,16 +79,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console))?;
     output::out(&Github::of_environment().publish(&finished.report, standard)?)?;
     let delivered = deliver(&args.delivery, &args.settings.cluster.access(), args.shard, &finished.folder);
-    // The summary is the end of the log of a pod.
-    output::err(delivered.as_deref().unwrap_or_default());
+    // The end of the log of a pod: the summary, and where the results are when the pod is gone.
     output::err(&closing_summary::of(&finished.report, &finished.folder, shown(args)));
+    output::err(delivered.as_deref().unwrap_or_default());
     let facts = finished.report.exit_facts();
     let exit = finished.end(facts)?;
     delivered?;
     Ok(after_delivery(exit, args.delivery.delivers()))
 }
 
-/// Who gets the results judges them: that a clause is violated or undecided is no failure of what delivered them.
+/// The recipient judges the results: a violated or undecided clause is not a failure of the delivery.
 fn after_delivery(exit: Exit, delivered: bool) -> Exit {
     match exit {
         Exit::Violated | Exit::Inconclusive if delivered => Exit::Success,

@@ -15,7 +15,7 @@ use crate::verdicts::CaseVerdicts;
 /// A line of a history: the first is a header, all others are events.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "it is there for its schema; histories are read line by line")]
+#[expect(dead_code, reason = "only its schema is used; histories are read line by line")]
 enum HistoryLine {
     Header(Header),
     Event(Event),

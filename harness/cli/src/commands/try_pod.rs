@@ -1,8 +1,8 @@
 //! `probity try`: a user's own probe settings under a standard set of faults.
 //!
-//! The file is read and everything in it checked before a cluster is contacted, and the pod is tried by a dry run before
-//! anything is created. The faults run as cases of a run of their own, so their histories and verdicts lie where those of
-//! `probity run` would, and can be judged again.
+//! The file is read and checked completely before a cluster is contacted, and the pod is submitted as a dry run before
+//! anything is created. The faults run as cases of a separate run, so their histories and verdicts are in the same
+//! places as those of `probity run`, and can be judged again.
 
 use std::sync::mpsc::channel;
 
@@ -54,7 +54,7 @@ fn demand_service(rights: &Rights, trials: &[Trial]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::wrong_use(format!(
-        "clients call the pod through a Service, and you may not\n  {}\nnothing was created; `probity rbac` prints all \
+        "clients call the pod through a Service, and you lack the right to\n  {}\nnothing was created; `probity rbac` prints all \
          required rights, and --faults slow-start needs no Service",
         missing.join("\n  ")
     )))

@@ -6,8 +6,8 @@ use probity_page::Link;
 
 use super::ComparedReport;
 
-/// The link to the page of each report, if it lies beside the report. They are relative to the folder of `out`, or to the
-/// current folder. A path that is not text has no link.
+/// The link to the page of each report, if it is in the report's folder. They are relative to the folder of `out`, or
+/// to the current folder. A path that is not text has no link.
 pub(crate) fn to_pages(reports: &[ComparedReport], out: Option<&Path>) -> Vec<Option<Link>> {
     let base = base(out);
     let link = |one: &ComparedReport| {
@@ -17,7 +17,7 @@ pub(crate) fn to_pages(reports: &[ComparedReport], out: Option<&Path>) -> Vec<Op
     reports.iter().map(link).collect()
 }
 
-/// The folder that links are relative to. A folder that does not exist yet is below one that does.
+/// The folder that links are relative to. A folder that does not exist yet is inside one that does.
 fn base(out: Option<&Path>) -> Option<PathBuf> {
     let folder = match out.and_then(Path::parent) {
         Some(folder) if folder != Path::new("") => folder.to_owned(),
@@ -29,7 +29,7 @@ fn base(out: Option<&Path>) -> Option<PathBuf> {
     Some(existing.canonicalize().ok()?.join(rest))
 }
 
-/// A path as it is called from a folder, with slashes. Both must be absolute.
+/// A path relative to a folder, with slashes. Both must be absolute.
 fn relative(from: &Path, to: &Path) -> Option<String> {
     let (from, to): (Vec<Component<'_>>, Vec<Component<'_>>) =
         (from.components().collect(), to.components().collect());

@@ -86,7 +86,7 @@ fn table(matrix: &Matrix, rows: &[&MatrixRow]) -> String {
     text
 }
 
-/// A verdict with its sign, and in bold how it turned.
+/// A verdict with its symbol, and in bold how it changed.
 fn verdict(of: &MatrixCell) -> String {
     let Some(word) = of.verdict else { return "not in its book".to_owned() };
     let turn = match of.turn {
@@ -96,7 +96,7 @@ fn verdict(of: &MatrixCell) -> String {
     format!("{} {word}{turn}", word.sign())
 }
 
-/// What was seen where a clause turned for the worse.
+/// What happened where a clause turned for the worse.
 fn findings(matrix: &Matrix) -> String {
     let mut text = "\n".to_owned();
     for row in &matrix.clauses {
@@ -144,7 +144,7 @@ fn folded(diff: &Diff) -> String {
     let mut fold = |title: String, head: &str, rows: Vec<String>| {
         if !rows.is_empty() {
             let more = rows.len().saturating_sub(SHOWN);
-            let more = if more > 0 { format!("\n{more} more are cut here\n") } else { String::new() };
+            let more = if more > 0 { format!("\n{more} more are omitted here\n") } else { String::new() };
             let rows = rows[..rows.len().min(SHOWN)].concat();
             text += &format!("\n<details><summary>{title}</summary>\n\n{head}{rows}{more}\n</details>\n");
         }

@@ -28,7 +28,7 @@ pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {
     text + &format!("  report   {}\n", folder.display())
 }
 
-/// What a run took, and whether it kept its goal.
+/// The duration of a run, and whether it met its goal.
 pub(crate) fn took(usage: &Usage) -> String {
     let may = usage.longest_us + usage.longest_us / 2 + 20_000_000;
     let kept = if usage.wall_us <= may { "kept" } else { "missed" };
@@ -40,10 +40,14 @@ pub(crate) fn took(usage: &Usage) -> String {
     );
     let cases = usage.cases.max(1);
     let tenths = usage.requests * 10 / cases;
-    text +=
-        &format!("  requests {} to the API server, {}.{} a case\n", usage.requests, tenths / 10, tenths % 10);
+    text += &format!(
+        "  requests {} to the API server, {}.{} per case\n",
+        usage.requests,
+        tenths / 10,
+        tenths % 10
+    );
     text + &format!(
-        "  harness  {} MiB at most, {} of CPU time, stalled {} times, for {} in all\n",
+        "  harness  at most {} MiB, {} of CPU time, stalled {} times, for {} in total\n",
         usage.peak_memory >> 20,
         seconds(usage.cpu_us),
         usage.stalls,
@@ -61,7 +65,7 @@ mod tests {
             Usage { wall_us: 64_000_000, longest_us: 30_000_000, cases: 4, requests: 43, ..Usage::default() };
         let said = took(&usage);
         assert!(said.contains("(30.000 s) + 20 s = 65.000 s: kept"), "{said}");
-        assert!(said.contains("43 to the API server, 10.7 a case"), "{said}");
+        assert!(said.contains("43 to the API server, 10.7 per case"), "{said}");
         assert!(took(&Usage { wall_us: 66_000_000, ..usage }).contains(": missed"));
     }
 }

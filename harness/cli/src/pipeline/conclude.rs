@@ -1,4 +1,4 @@
-//! The end of a run: everything that follows is read back from its folder, so `probity report` comes to the same.
+//! The end of a run: the rest is read back from its folder, so `probity report` gets the same result.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::cases::book::Book;
 use crate::exit_status::{Exit, ExitFacts, Failure, Standard};
 use crate::{report_files, run_folder};
 
-/// A run that is over, and whose report is written.
+/// A finished run with a written report.
 pub(crate) struct FinishedRun {
     /// Its folder.
     pub(crate) folder: PathBuf,

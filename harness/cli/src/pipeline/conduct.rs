@@ -22,7 +22,7 @@ use crate::cases::book::Book;
 use crate::exit_status::Failure;
 use crate::{output, provenance, run_folder};
 
-/// What a run conducts.
+/// The input of a run.
 pub(crate) struct RunPlan<'p> {
     /// The book that judges it.
     pub(crate) book: &'p Book,
@@ -32,7 +32,7 @@ pub(crate) struct RunPlan<'p> {
     pub(crate) cases: Vec<Case>,
     /// The results that are awaited, by those names.
     pub(crate) awaited: BTreeMap<CaseName, AwaitedCase>,
-    /// What the log says first. The name, the time, the program and the book are filled in.
+    /// The first line of the log. The name, the time, the program and the book are filled in.
     pub(crate) facts: RunFacts,
     /// The cases that do not run.
     pub(crate) left_out: Vec<LogLine>,
@@ -43,8 +43,8 @@ pub(crate) struct RunPlan<'p> {
 }
 
 impl PreparedRun {
-    /// Conducts the cases and concludes. `show` runs meanwhile, on this thread.
-    /// Fails if the folder cannot be used, or the report cannot be written.
+    /// Conducts the cases and concludes. `show` runs at the same time, on this thread. Fails if the folder cannot be
+    /// used, or the report cannot be written.
     pub(crate) fn conduct(
         self,
         plan: RunPlan<'_>,
@@ -53,7 +53,7 @@ impl PreparedRun {
         let RunPlan { book, title, cases, awaited, facts, left_out, standard, retries } = plan;
         let signals = self.runtime.block_on(async { Signals::open() });
         let signals =
-            signals.map_err(|error| Failure::failed(format!("cannot listen to signals: {error}")))?;
+            signals.map_err(|error| Failure::failed(format!("failed to listen for signals: {error}")))?;
         let zero = RunClock::now();
         let forecast = schedule::forecast(&cases, self.options.starts).micros();
         let forecast_us = i64::try_from(forecast).unwrap_or(i64::MAX);
@@ -103,8 +103,7 @@ impl PreparedRun {
         .versioned()
     }
 
-    /// What happens when the user does not wait for the clean-up: the log names what may be left, and so does the returned
-    /// sentence.
+    /// If the user does not wait for the cleanup: the log and the returned sentence name the objects that may remain.
     fn abandon(&self) -> impl FnOnce() -> String + use<> {
         let (context, run, folder) =
             (self.cluster.context.clone(), self.options.run.clone(), self.folder.clone());
@@ -113,10 +112,11 @@ impl PreparedRun {
             None => (format!("with the namespace {run}"), String::new()),
         };
         move || {
-            let what = format!("objects labelled probity.dev/run={run} {place}");
-            let text =
-                format!("{what} may be left; this removes them:\n  probity gc --context {context}{flag}");
-            let why = "the run was ended before the clean-up".to_owned();
+            let what = format!("objects labeled probity.dev/run={run} {place}");
+            let text = format!(
+                "{what} may remain; this command removes them:\n  probity gc --context {context}{flag}"
+            );
+            let why = "the run ended before the cleanup".to_owned();
             let _ = run_folder::append(&folder, &LogLine::Leftover(Leftover { what, why }));
             text
         }

@@ -1,10 +1,11 @@
-//! Delivers the results of a run that nobody watches: to ConfigMaps of the cluster, or to Sonobuoy.
+//! Delivers the results of an unattended run: to ConfigMaps of the cluster, or to Sonobuoy.
 
 use std::fs;
 use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use probity_cluster::job::JOB;
 use probity_cluster::stored_run::{self, StoragePlace};
 use probity_cluster::{Access, connect};
 use probity_image::{Entry, Tree};
@@ -21,7 +22,7 @@ const FOR_SONOBUOY: [&str; 4] = ["junit.xml", "report.json", "report.html", "sum
 /// A run that is not divided is stored as the only shard of one.
 const WHOLE: Shard = Shard { index: 0, of: 1 };
 
-/// Delivers what is in the folder of a run, as the flags say. Returns what was done, in a line.
+/// Delivers what is in the folder of a run, as the flags say. Returns a line that describes what was done.
 /// Fails if the results could not be stored.
 pub(crate) fn deliver(
     args: &DeliveryArgs,
@@ -44,8 +45,9 @@ pub(crate) fn deliver(
             Failure::failed(format!("the results could not be stored in the namespace {namespace}: {error}"))
         })?;
         said += &format!(
-            "probity: stored the results in {} of the namespace {namespace}\n",
-            counted(parts, "ConfigMap")
+            "probity: stored the results in {} of the namespace {namespace}; `{}` gets them\n",
+            counted(parts, "ConfigMap"),
+            fetching(namespace, &args.store_name)
         );
     }
     if let Some(results) = &args.sonobuoy {
@@ -53,6 +55,12 @@ pub(crate) fn deliver(
         said += &format!("probity: wrote the results for Sonobuoy into {}\n", results.display());
     }
     Ok(said)
+}
+
+/// The command that gets what was stored, but for the way to the cluster.
+fn fetching(namespace: &str, name: &str) -> String {
+    let name = if name == JOB { String::new() } else { format!(" --name {name}") };
+    format!("probity fetch --namespace {namespace}{name} --out DIR")
 }
 
 /// Writes an archive of the results, and last the file that tells Sonobuoy where it is.
@@ -98,6 +106,12 @@ mod tests {
         assert_eq!(tree.file("junit.xml"), Some(b"junit.xml".as_slice()));
         let unpacked = tempfile::tempdir().unwrap();
         bundle::unpack(tree.file("run.tar.zst").unwrap(), unpacked.path()).unwrap();
+    }
+
+    #[test]
+    fn the_log_says_how_to_get_the_results() {
+        assert_eq!(fetching("mine", JOB), "probity fetch --namespace mine --out DIR");
+        assert_eq!(fetching("mine", "other"), "probity fetch --namespace mine --name other --out DIR");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) struct LibtestArgs {
     /// The format of the output
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<FormatSetting>,
-    /// When to use colours
+    /// When to use colors
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(crate) color: Option<ColorSetting>,
     /// Write the output to a file instead of standard output
@@ -129,7 +129,7 @@ impl LibtestArgs {
     }
 }
 
-/// The colours of a terminal.
+/// The colors of a terminal.
 fn colored(color: ColorSetting) -> ColorSetting {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     match color {

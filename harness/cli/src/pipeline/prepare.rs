@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::RunSettings;
 use crate::exit_status::Failure;
 
-/// A run for which everything is in order.
+/// A run that passed all checks.
 pub(crate) struct PreparedRun {
     pub(super) runtime: Runtime,
     pub(super) cluster: ClusterClient,
@@ -72,24 +72,31 @@ impl PreparedRun {
         for case in cases {
             let kinds = case.workloads.values().map(Workload::kind);
             if let Some(missing) = kinds.filter_map(|kind| self.rights.lacking_for(kind)).next() {
-                lacking
-                    .insert(case.name.clone(), format!("it creates a workload, and you may not {missing}"));
+                lacking.insert(
+                    case.name.clone(),
+                    format!("it creates a workload, and you lack the right to {missing}"),
+                );
             }
             let watched = case.watch.iter().find_map(|kind| self.rights.lacking_for(kind));
             if let Some(missing) = watched {
                 lacking.insert(
                     case.name.clone(),
-                    format!("it watches a kind of objects, and you may not {missing}"),
+                    format!("it watches a kind of object, and you lack the right to {missing}"),
                 );
             }
             let proxy = needs(case, Need::NodesProxy).then(|| self.rights.lacking("nodes/proxy")).flatten();
             if let Some(missing) = proxy {
-                lacking.insert(case.name.clone(), format!("it needs nodes-proxy, and you may not {missing}"));
+                lacking.insert(
+                    case.name.clone(),
+                    format!("it needs nodes-proxy, and you lack the right to {missing}"),
+                );
             }
             // Either of the two shows that a kubelet was restarted; without both nothing would.
             let proofs = ["events", "nodes/proxy"].map(|resource| self.rights.lacking(resource));
             if let (true, [Some(events), Some(_)]) = (needs(case, Need::NodeVerbs), proofs) {
-                let why = format!("it needs node-verbs, what they do must be seen, and you may not {events}");
+                let why = format!(
+                    "it needs node-verbs and must observe their effect, and you lack the right to {events}"
+                );
                 lacking.insert(case.name.clone(), why);
             }
         }
@@ -98,7 +105,7 @@ impl PreparedRun {
         let multi_node: Vec<CaseName> = multi_node.map(|case| case.name.clone()).collect();
         if !multi_node.is_empty() {
             let nodes = self.nodes().len();
-            let why = format!("it needs two nodes that take pods, and {nodes} can be seen");
+            let why = format!("it needs two schedulable nodes, and there are {nodes}");
             lacking.extend(multi_node.into_iter().filter(|_| nodes < 2).map(|name| (name, why.clone())));
         }
         lacking

@@ -108,10 +108,10 @@ impl ProgressBoard {
             (true, _, _) => "interrupted, cleaning up".to_owned(),
             (_, false, _) => "preparing".to_owned(),
             (_, true, 0) if self.waiting.is_empty() => "cleaning up".to_owned(),
-            (_, true, running) => format!("{running} running, {} waiting for room", self.waiting.len()),
+            (_, true, running) => format!("{running} running, {} waiting for capacity", self.waiting.len()),
         };
         let end = match self.remaining_us(now_us) / 1_000_000 {
-            0..=1 => "should end any moment".to_owned(),
+            0..=1 => "should end at any moment".to_owned(),
             seconds => format!("should end in about {}", clock(seconds)),
         };
         format!("{}  {} of {all} cases ended{failed}; {phase}; {end}", clock(now_us / 1_000_000), self.ended)
@@ -127,7 +127,7 @@ impl ProgressBoard {
         running.iter().take(most).map(line).collect()
     }
 
-    /// The line a minute where there is no screen: the headline, and what the cases wait for.
+    /// The line that is printed once a minute without a screen: the headline, and what the cases wait for.
     pub(crate) fn heartbeat(&self, now_us: i64) -> String {
         let mut lines = self.cases(now_us, 3);
         let more = self.running.len().saturating_sub(lines.len());

@@ -1,7 +1,7 @@
 //! The sink of a run's progress: it writes the log, judges and stores histories, and passes results on to the test output.
 //!
-//! It works on a thread of its own, so that judging and writing never delay what watches the cluster. If it cannot write, it
-//! says so and goes on: the cluster has to be cleaned up in any case.
+//! It works on a thread of its own, so that judging and writing never delay what watches the cluster. If it cannot
+//! write, it reports this and continues: the cluster must be cleaned up in any case.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -33,14 +33,14 @@ const SHOWN: usize = 6;
 pub(crate) struct AwaitedCase {
     /// Its name in the report.
     pub(crate) case: CaseName,
-    /// Which repetition it is, counted from 1; none if it is the only one.
+    /// The number of the repetition, counted from 1; `None` if it is the only one.
     pub(crate) repetition: Option<u32>,
     /// Where its result goes.
     pub(crate) result: Sender<TestResult>,
 }
 
 impl AwaitedCase {
-    /// Where a file of it lies below a folder.
+    /// The path of one of its files relative to a folder.
     fn file(&self, folder: &str, end: &str) -> String {
         let repetition = self.repetition.map(|nth| format!(".{nth}")).unwrap_or_default();
         format!("{folder}/{}{repetition}.{end}", self.case.file())
@@ -63,8 +63,8 @@ pub(crate) struct RunSink<'r> {
 }
 
 impl<'r> RunSink<'r> {
-    /// A sink whose files lie in this folder. The awaited cases have the names that they have in the cluster.
-    /// Fails if the folder or the log cannot be created, or a log exists already.
+    /// A sink that writes to this folder. The awaited cases have the names that they have in the cluster. Fails if the
+    /// folder or the log cannot be created, or a log exists already.
     pub(crate) fn open(
         folder: PathBuf,
         registry: &'r Registry,
@@ -129,7 +129,7 @@ impl<'r> RunSink<'r> {
         }
         let text = line.write().map_err(io::Error::other);
         if let Err(error) = text.and_then(|text| self.log.write_all(text.as_bytes())) {
-            let why = format!("a line of {LOG} could not be written: {error}");
+            let why = format!("failed to write a line of {LOG}: {error}");
             self.console.err(&format!("probity: {why}\n"));
             self.broken_log = Some(why);
         }
@@ -207,7 +207,7 @@ impl<'r> RunSink<'r> {
                 let (case, history) = (awaited.case.clone(), file.clone());
                 self.write(&LogLine::CaseEnded { case, history, sha256, began_us, us });
             }
-            Err(error) => return self.broken(&awaited, format!("its history could not be written: {error}")),
+            Err(error) => return self.broken(&awaited, format!("failed to write its history: {error}")),
         }
         let path = self.folder.join(file).display().to_string();
         let result = self.result(&found, &history, &path);
@@ -230,7 +230,7 @@ impl<'r> RunSink<'r> {
         }
         let cases: Vec<CaseName> = chosen.iter().map(|(_, awaited)| awaited.case.clone()).collect();
         let text =
-            format!("probity: {} left something undecided and run again\n", counted(cases.len(), "case"));
+            format!("probity: {} left something undecided; running again\n", counted(cases.len(), "case"));
         self.console.err(&text);
         self.write(&LogLine::TriedAgain { cases });
         let names = chosen.iter().map(|(name, _)| name.clone()).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_case::{Case, CaseName};
+use probity_case::{Case, CaseName, Profile};
 use probity_model::clause::Need;
 use probity_model::verdict::Skip;
 use probity_report::LogLine;
@@ -35,7 +35,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Selects the cases, each to run `repeat` times; of a divided run those of one shard.
+    /// Selects the cases, each to run `repeat` times; in a divided run, those of one shard.
     pub(crate) fn of(
         book: &Book,
         filter: &CaseFilter,
@@ -54,6 +54,10 @@ impl Selection {
         let mut selection = Self::default();
         for file in &book.files {
             for case in &file.cases {
+                // A known bug is no part of a run that does not ask for it.
+                if case.profile == Profile::Regressions && !filter.runs(case) {
+                    continue;
+                }
                 selection.planned.push(Planned::of(case, &file.source));
                 selection.add(case, filter.runs(case), lacking(case), elsewhere(case), repeat.max(1));
             }
@@ -71,7 +75,7 @@ impl Selection {
     ) {
         let skipped = match (chosen, &lacks, elsewhere) {
             (false, ..) => {
-                Some((Skip::Filtered, "the filters or the profile of the run leave it out".to_owned()))
+                Some((Skip::Filtered, "the filters or the profile of the run exclude it".to_owned()))
             }
             (true, Some(why), _) => Some((Skip::Precondition, why.clone())),
             (true, None, Some(shard)) => Some((Skip::OtherShard, format!("shard {shard} runs it"))),
@@ -95,8 +99,8 @@ impl Selection {
         }
     }
 
-    /// Lets each case run on each of these nodes, under a name of its own. What needs two nodes, or has no pods, runs once.
-    /// Returns the node of each case, by its name in the cluster.
+    /// Makes each case run on each of these nodes, under a separate name. A case that needs two nodes, or has no pods,
+    /// runs once. Returns the node of each case, by its name in the cluster.
     pub(crate) fn on_each(&mut self, nodes: &[String]) -> BTreeMap<CaseName, String> {
         let mut bound = BTreeMap::new();
         for case in std::mem::take(&mut self.cases) {
@@ -181,7 +185,7 @@ fn runs_on_a_node(case: &Case) -> bool {
     case.most_pods() > 0 && !case.needs.contains(&Need::MultiNode)
 }
 
-/// What a case needs that the flags do not give, in a sentence.
+/// A requirement of a case that the flags do not provide, in a sentence.
 fn lacks(needs: &BTreeSet<Need>, node_command: bool) -> Option<String> {
     let wanted = needs.iter().find(|need| matches!(need, Need::NodeVerbs | Need::KubeletConfig));
     let missing = wanted.filter(|_| !node_command)?;
@@ -208,6 +212,7 @@ mod tests {
             file("a/plain", ""),
             file("a/node", "needs: [node-verbs]\n"),
             file("b/slow", "profile: slow\n"),
+            file("c/known", "profile: regressions\n"),
         ];
         Book { registry: probity_suites::draft().unwrap(), files }
     }
@@ -225,6 +230,14 @@ mod tests {
             })
             .collect();
         assert_eq!(reasons, [Skip::Precondition, Skip::Filtered]);
+    }
+
+    #[test]
+    fn a_known_bug_is_there_only_if_it_is_asked_for() {
+        let asked = CaseFilter { filter: vec!["c/known".to_owned()], ..CaseFilter::default() };
+        let selection = Selection::of(&book(), &asked, false, 1, None);
+        assert_eq!((selection.planned.len(), selection.cases.len()), (4, 1));
+        assert_eq!(selection.cases[0].name.0, "c/known");
     }
 
     #[test]

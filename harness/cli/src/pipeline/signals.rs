@@ -16,7 +16,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on signals wait to be heard. To be opened before anything is made that would be left behind. Needs the
+    /// From now on, signals are queued. Open this before creating anything that could be left behind. Needs the
     /// surroundings of a runtime.
     pub(crate) fn open() -> io::Result<Signals> {
         Ok(Signals {

@@ -3,7 +3,7 @@
 use probity_report::{Exit, Report, Standard};
 use serde_json::json;
 
-/// The badge: the counts that matter, in the colour of the exit status.
+/// The badge: the counts that matter, in the color of the exit status.
 pub(super) fn json(report: &Report, standard: Standard) -> String {
     let exit = report.exit(standard);
     let color = match exit {

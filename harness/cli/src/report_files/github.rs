@@ -69,7 +69,7 @@ struct Note {
     file: Option<String>,
 }
 
-/// A note for each clause of this verdict, and for each case whose own expectations came to it.
+/// An annotation for each clause with this verdict, and for each case whose own expectations have it.
 fn notes(report: &Report, word: Word) -> Vec<Note> {
     let clauses = report.causes_of(word);
     let clauses = clauses.map(|clause| {

@@ -1,8 +1,8 @@
 //! `junit.xml`: one suite for each area, one test for each case.
 //!
-//! A violated case is a failure and a broken one an error, each as an element of its own. Undecided cases and those that did
-//! not run are skipped, with the word of the verdict first in the message; the user may want the undecided to fail.
-//! Measurements are properties. The time is that of the case, without the clean-up.
+//! A violated case is a failure and a broken one an error, each in a separate element. Undecided cases and those that
+//! did not run are skipped, with the word of the verdict first in the message; the user may want the undecided to fail.
+//! Measurements are properties. The time is the duration of the case, without the cleanup.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -89,7 +89,7 @@ fn head(report: &Report, standard: Standard) -> Value {
         nodes => counted(nodes, "node"),
     };
     let noise = report.usage.filter(|usage| usage.stalls > 0).map(|usage| {
-        format!("the harness was stalled {} times, for {} in all", usage.stalls, seconds(usage.stalled_us))
+        format!("the harness was stalled {} times, for {} in total", usage.stalls, seconds(usage.stalled_us))
     });
     let profiles = report.result.profiles.iter().map(|profile| {
         json!({
@@ -218,7 +218,7 @@ mod tests {
         report.cases = vec![report.cases[0].clone(); 5000];
         let text = markdown(&report, Standard::default()).unwrap();
         assert!(text.len() <= LONGEST, "{}", text.len());
-        assert!(text.contains("more findings are cut here"));
+        assert!(text.contains("more findings are omitted here"));
         assert_eq!(text.matches("<pre>").count(), text.matches("</pre>").count());
     }
 
@@ -227,7 +227,7 @@ mod tests {
         let mut report = sample::report();
         report.warnings = vec!["é".repeat(500); 100];
         let text = markdown_within(&report, Standard::default(), 10_000).unwrap();
-        assert!(text.len() <= 10_000 && text.ends_with("all is in `report.json`.\n"));
+        assert!(text.len() <= 10_000 && text.ends_with("`report.json` has everything.\n"));
     }
 
     #[test]

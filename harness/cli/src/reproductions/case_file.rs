@@ -1,6 +1,7 @@
-//! The case of a reproduction: made of a manifest, with a guessed plan that says so, or read from a case file.
+//! The case of a reproduction: written from a manifest, with a plan that is marked as a guess, or read from a
+//! case file.
 //!
-//! What runs is read from the text that is written: whoever runs the file again runs the same.
+//! The case is read from the written text, so running the file again runs the same case.
 
 use std::path::Path;
 
@@ -23,35 +24,35 @@ pub(crate) struct Reproduction {
     pub(crate) text: String,
     /// The cases in it.
     pub(crate) cases: Vec<Case>,
-    /// What was guessed, since no manifest says it.
+    /// The guesses, which no manifest describes.
     pub(crate) guesses: Vec<String>,
     /// What differs from the manifest.
     pub(crate) differs: Vec<String>,
-    /// The workload, if it was made of one.
+    /// The workload, if it was written from one.
     pub(crate) workload: Option<ChosenWorkload>,
 }
 
 impl Reproduction {
-    /// Makes a case of the manifest in a file, or takes the case file that it is.
-    /// Fails if it is neither, or no target can stand in for the pod.
+    /// Makes a case of the manifest in a file, or takes the case file that it is, or the known bug of this name.
+    /// Fails if it is none of them, or no target can stand in for the pod.
     pub(crate) fn of(file: &Path, workload: Option<&str>) -> Result<Self, Failure> {
+        let named = |case: &Case| file.to_str() == Some(case.name.0.as_str());
+        if let Some(known) =
+            probity_suites::regressions()?.into_iter().find(|known| known.cases.iter().any(named))
+        {
+            return Ok(Self::as_written(known.source, known.text.to_owned(), known.cases));
+        }
         if is_case(file) {
-            return Self::of_case(file);
+            let read = book::read(file, &book::registry()?.catalogue)?;
+            return Ok(Self::as_written(read.source, read.text, read.cases));
         }
         Self::of_workload(manifests::read(file)?.choose(workload)?)
     }
 
-    fn of_case(file: &Path) -> Result<Self, Failure> {
-        let registry = book::registry()?;
-        let read = book::read(file, &registry.catalogue)?;
-        Ok(Self {
-            source: read.source,
-            text: read.text,
-            cases: read.cases,
-            guesses: Vec::new(),
-            differs: Vec::new(),
-            workload: None,
-        })
+    /// A case that is run as it is written.
+    fn as_written(source: String, text: String, cases: Vec<Case>) -> Self {
+        let (guesses, differs) = (Vec::new(), Vec::new());
+        Self { source, text, cases, guesses, differs, workload: None }
     }
 
     fn of_workload(workload: ChosenWorkload) -> Result<Self, Failure> {
@@ -59,7 +60,9 @@ impl Reproduction {
         let (guesses, differs) = (guesses(&stand_in), differences(&stand_in));
         let text = written(&workload, &stand_in, &guesses, &differs);
         let failed = |problem: Box<Problem>| {
-            Failure::failed(format!("no case can be made of it; please report this with the file\n{problem}"))
+            Failure::failed(format!(
+                "failed to write a case for it; please report this with the file\n{problem}"
+            ))
         };
         let cases = Case::read("case", &text).map_err(failed)?;
         Ok(Self { source: workload.source.clone(), text, cases, guesses, differs, workload: Some(workload) })
@@ -72,7 +75,7 @@ fn is_case(file: &Path) -> bool {
     text.lines().any(|line| line.starts_with("case:"))
 }
 
-/// What the plan takes for granted, a line each.
+/// The assumptions of the plan, one per line.
 fn guesses(pod: &StandIn) -> Vec<String> {
     let mut all = Vec::new();
     for (container, plan) in &pod.pod.target {
@@ -81,7 +84,7 @@ fn guesses(pod: &StandIn) -> Vec<String> {
         }
     }
     all.push(
-        "every process starts at once, answers at once, and ends at once when it is told to stop".to_owned(),
+        "every process starts immediately, answers immediately, and exits immediately when it receives a stop signal".to_owned(),
     );
     all
 }
@@ -104,13 +107,13 @@ fn differences(pod: &StandIn) -> Vec<String> {
 fn written(workload: &ChosenWorkload, pod: &StandIn, guesses: &[String], differs: &[String]) -> String {
     let whose = workload.words();
     let mut text = format!("# Made by `probity reproduce` of {whose} in {}.\n", comment(&workload.source));
-    text += "# Guessed, since no manifest says it: how the application behaves. Write under `target` what it does.\n";
+    text += "# The behavior of the application is a guess, because no manifest describes it. Write under `target` what it does.\n";
     guesses.iter().for_each(|line| text += &format!("#   {}\n", comment(line)));
     if !differs.is_empty() {
         text += "# Different from the manifest:\n";
     }
     differs.iter().for_each(|line| text += &format!("#   {}\n", comment(line)));
-    let story = format!("This is {whose}, as it was pasted, with a target in the place of each image.");
+    let story = format!("This is {whose}, as it was pasted, with a target in place of each image.");
     let spec = json!({ "spec": pod.pod.pod["spec"] });
     let plans: Map<String, Value> =
         pod.pod.target.iter().map(|(name, plan)| (name.clone(), plain_plan::of(plan))).collect();
@@ -126,7 +129,7 @@ fn written(workload: &ChosenWorkload, pod: &StandIn, guesses: &[String], differs
     text
 }
 
-/// A name that can stand in that of a case.
+/// A name that is valid as part of a case name.
 fn name(workload: &str) -> String {
     let plain: String = workload.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let plain = plain.trim_matches('-');

@@ -1,4 +1,5 @@
-//! The text for an issue, in Markdown: what ran where, what was promised, what was seen, when, and how to see it again.
+//! The text of an issue, in Markdown: the environment, the promises, the observations with their times, and how to
+//! reproduce them.
 //!
 //! Texts of the cluster are escaped as in `summary.md`.
 
@@ -16,7 +17,7 @@ use crate::output::counted;
 /// How many promises that were kept are named.
 const NAMED: usize = 40;
 
-/// What a run of a reproduction showed.
+/// The result of a reproduction.
 pub(crate) struct Issue<'a> {
     /// The case.
     pub(crate) reproduction: &'a Reproduction,
@@ -32,13 +33,13 @@ impl Issue<'_> {
     /// The whole text.
     pub(crate) fn markdown(&self) -> String {
         let parts = [
-            ("What was seen", self.seen()),
+            ("What happened", self.seen()),
             ("Versions", self.versions()),
-            ("What is promised", self.promised()),
+            ("What the documentation promises", self.promised()),
             ("Timeline", self.timeline()),
-            ("Manifest as it was sent", self.manifest()),
+            ("Manifest as sent", self.manifest()),
             ("The case", self.case()),
-            ("How to see it again", self.again()),
+            ("How to reproduce it", self.again()),
         ];
         parts
             .iter()
@@ -70,13 +71,13 @@ impl Issue<'_> {
         let kept: Vec<&str> =
             self.report.causes_of(Word::Holds).chain(half).map(|clause| clause.id.as_str()).collect();
         if text.is_empty() {
-            text += "Nothing that contradicts the documentation.\n";
+            text += "Nothing contradicts the documentation.\n";
         }
         if !kept.is_empty() {
             let more = if kept.len() > NAMED { ", …" } else { "" };
             let named: Vec<&str> = kept.iter().take(NAMED).copied().collect();
             text += &format!(
-                "\n{} kept, as far as this pod shows them: {}{more}\n",
+                "\n{} kept, as far as this pod can show: {}{more}\n",
                 counted(kept.len(), "promise"),
                 named.join(", ")
             );
@@ -103,7 +104,7 @@ impl Issue<'_> {
         let violated = self.report.causes_of(Word::Violated);
         let mut text: String =
             violated.map(|clause| format!("- `{}`: {}\n", clause.id, cell(&clause.text))).collect();
-        text += "\nWhat follows from the settings by arithmetic:\n\n";
+        text += "\nCalculated from the settings:\n\n";
         self.reproduction.cases.iter().for_each(|case| text += &block("text", &case_text::of(case)));
         text
     }
@@ -113,7 +114,7 @@ impl Issue<'_> {
         self.histories.iter().map(of).collect()
     }
 
-    /// The pods as they were sent, from the histories.
+    /// The pods as sent, from the histories.
     fn manifest(&self) -> String {
         let mut text = String::new();
         for history in self.histories {
@@ -132,7 +133,7 @@ impl Issue<'_> {
         if self.reproduction.workload.is_some() {
             text += "The images were replaced by a target that answers as planned; the plan is a guess:\n\n";
             self.reproduction.guesses.iter().for_each(|line| text += &format!("- {}\n", cell(line)));
-            text += "\nDifferent from the manifest:\n\n";
+            text += "\nDifferences from the manifest:\n\n";
             self.reproduction.differs.iter().for_each(|line| text += &format!("- {}\n", cell(line)));
             text.push('\n');
         }
@@ -146,7 +147,7 @@ impl Issue<'_> {
         let judge: String =
             histories.map(|history| format!("probity judge {folder}/{}\n", history.file)).collect();
         block("console", &format!("{ran}\n{judge}"))
-            + "\nThe history that the last command judges needs no cluster; attach it.\n"
+            + "\nAttach the history: the last command judges it without a cluster.\n"
     }
 }
 

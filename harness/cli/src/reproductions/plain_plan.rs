@@ -1,4 +1,4 @@
-//! A plan as a person would write it: without what is so anyway.
+//! A plan as a person would write it: without defaults.
 
 use probity_script::{Plan, Process};
 use serde_json::{Map, Value, json};

@@ -1,5 +1,5 @@
-//! The folder of a run as one piece of bytes, to carry it out of a cluster: the log and the histories, from which everything
-//! else is made again.
+//! The folder of a run as one block of bytes, to transfer it out of a cluster: the log and the histories, from which
+//! everything else is generated again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn pack(folder: &Path) -> Result<Vec<u8>, Failure> {
     }
     let mut tree = Tree::new();
     let mut folders = BTreeSet::new();
-    let bug = |error: probity_image::Error| Failure::failed(format!("the run cannot be packed: {error}"));
+    let bug = |error: probity_image::Error| Failure::failed(format!("failed to pack the run: {error}"));
     for file in files {
         let bytes = std::fs::read(&file).map_err(|error| Failure::file_failed(&file, error))?;
         let name = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
@@ -45,7 +45,7 @@ pub(crate) fn unpack(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
     if let Some(cut) = cut {
         return Err(wrong(cut));
     }
-    debug_assert!((tar.len() as u64) < LARGEST, "the reader stops before");
+    debug_assert!((tar.len() as u64) < LARGEST, "the reader stopped early");
     let tree = Tree::from_tar(&tar, "run").map_err(|error| wrong(error.to_string()))?;
     for (name, entry) in tree.iter() {
         if let EntryKind::File(bytes) = &entry.kind {
@@ -53,7 +53,7 @@ pub(crate) fn unpack(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
             store(&path, bytes).map_err(|error| Failure::file_failed(&path, error))?;
         }
     }
-    if folder.join(LOG).exists() { Ok(()) } else { Err(wrong(format!("there is no {LOG} in it"))) }
+    if folder.join(LOG).exists() { Ok(()) } else { Err(wrong(format!("it has no {LOG}"))) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Merges the folders of runs into the folder of one.
 //!
-//! The histories are copied as they are. Which log belongs to them is decided by `merged_run` of the report.
+//! The histories are copied unchanged. Which log belongs to them is decided by `merged_run` of the report.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use super::{LOG, append, below, read_history, read_log, store};
 use crate::exit_status::Failure;
 use crate::verdicts::CaseVerdicts;
 
-/// The folders of runs among these: themselves, or those that lie in them.
-/// Fails if one neither is the folder of a run nor holds any.
+/// The run folders among these: the folders themselves, or their subfolders. Fails if one neither is the folder of
+/// a run nor holds any.
 pub(crate) fn runs_below(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut runs = Vec::new();
     for folder in folders {
@@ -28,7 +28,7 @@ pub(crate) fn runs_below(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             .filter(|path| path.join(LOG).exists())
             .collect();
         if inside.is_empty() {
-            let why = format!("this is not the folder of a run and holds none: there is no {LOG}");
+            let why = format!("this is not the folder of a run and contains none: there is no {LOG}");
             return Err(Failure::wrong_file(folder, why));
         }
         inside.sort();
@@ -48,7 +48,7 @@ pub(crate) fn merge_into(
 ) -> Result<(), Failure> {
     let path = out.join(LOG);
     if path.exists() {
-        return Err(Failure::wrong_file(&path, "it exists already; choose another --out"));
+        return Err(Failure::wrong_file(&path, "it already exists; choose another --out"));
     }
     let mut runs = Vec::new();
     for folder in folders {

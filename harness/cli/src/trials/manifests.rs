@@ -1,4 +1,4 @@
-//! Manifest files as users have them: one document or several, of which one workload is tried.
+//! Manifest files of users: one document or several, with one workload to test.
 //!
 //! Lines keep their numbers, whichever document they are in, so that every error has its place in the file.
 
@@ -45,8 +45,8 @@ pub(crate) fn read(path: &Path) -> Result<Manifests, Failure> {
     };
     let wrong = |why: String| Failure::wrong_use(Problem::whole(&source, why).to_string());
     let bytes = bytes.map_err(|error| wrong(format!("it cannot be read: {error}")))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| wrong("it is not text: a manifest is written in UTF-8".to_owned()))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| wrong("it is not text: a manifest must be UTF-8".to_owned()))?;
     of_text(&source, &text)
 }
 
@@ -163,7 +163,7 @@ impl Manifests {
                 Err(Failure::wrong_use(why))
             }
             _ => Err(Failure::wrong_use(format!(
-                "{source}: several workloads fit; choose one with --workload: {list}"
+                "{source}: several workloads match; choose one with --workload: {list}"
             ))),
         }
     }

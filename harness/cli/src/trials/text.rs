@@ -51,14 +51,14 @@ fn settings(pod: &StandIn) -> String {
     if pod.probes.is_empty() {
         text += "  no probe: a container counts as healthy and ready while it runs\n";
     }
-    text += &format!("  restartPolicy {}, {} s of grace\n", pod.policy, pod.grace / 1_000_000);
+    text += &format!("  restartPolicy {}, grace period {} s\n", pod.policy, pod.grace / 1_000_000);
     text
 }
 
 fn notes(report: &TrialReport<'_>) -> String {
     let pod = report.pod;
     let mut text = format!(
-        "  faults come to the container {}; clients call its port {} through a Service\n",
+        "  faults affect the container {}; clients call its port {} through a Service\n",
         pod.subject, pod.traffic.port
     );
     for (kind, word) in [(NoteKind::Replaced, "replaced"), (NoteKind::Added, "added")] {
@@ -130,14 +130,14 @@ fn remark(seen: &Observation) -> String {
         (None, _) => String::new(),
         (Some(Fit::Met), _) => "ok".to_owned(),
         (Some(Fit::Undecided), Err(why)) => format!("UNSURE, {why}"),
-        (Some(Fit::Undecided), Ok(_)) => "UNSURE, too close to an end of the promise".to_owned(),
+        (Some(Fit::Undecided), Ok(_)) => "UNSURE, too close to a limit of the promise".to_owned(),
         (Some(Fit::Missed), seen_span) => {
             format!("NOT AS PROMISED{}", missed_by(seen, seen_span.as_ref().ok()))
         }
     }
 }
 
-/// By how much a time lies beside its promise, if both are times.
+/// How far a time is from its promise, if both are times.
 fn missed_by(seen: &Observation, span: Option<&Interval>) -> String {
     let (promised, of) = (&seen.promised, seen.promised.promise.span);
     let Some(span) = span.filter(|span| **span != NEVER && of != NEVER) else { return String::new() };
@@ -147,18 +147,18 @@ fn missed_by(seen: &Observation, span: Option<&Interval>) -> String {
         Unit::Count => String::new(),
         Unit::Us if early > 0 => format!(", {} too early", seconds(early)),
         Unit::Us => format!(
-            ", {} too late ({} are allowed for the cluster's own work)",
+            ", {} too late (with {} allowed for the cluster's own work)",
             seconds(late),
             seconds(promised.late)
         ),
     }
 }
 
-/// What the run showed beside the faults, and the counts.
+/// The other results of the run, and the counts.
 fn after(report: &TrialReport<'_>, run: &TrialRun<'_>) -> String {
     let mut text = String::new();
     if !run.violations.is_empty() {
-        text += "\nthe kubelet violated clauses, whatever the settings are\n";
+        text += "\nthe kubelet violated clauses, regardless of the settings\n";
         for (_, finding) in &run.violations {
             text += &format!("\n{finding}");
         }

@@ -21,7 +21,7 @@ pub(crate) struct TrialReport<'a> {
     pub(crate) pod: &'a StandIn,
     /// The faults.
     pub(crate) trials: &'a [Trial],
-    /// What the documentation says of such settings.
+    /// What the documentation says about such settings.
     pub(crate) remarks: Vec<Remark>,
     /// The run of the faults, if there was one.
     pub(crate) run: Option<&'a TrialRun<'a>>,
@@ -79,7 +79,7 @@ impl<'a> TrialRun<'a> {
         self.folder.join("history/try")
     }
 
-    /// What followed from a fault; none if it did not run.
+    /// The result of a fault; `None` if it did not run.
     pub(super) fn result(&self, trial: &Trial) -> Option<&TrialResult> {
         self.results.iter().find(|result| result.fault == trial.fault)
     }

@@ -116,7 +116,7 @@ pub(crate) async fn in_time<T>(
     }
 }
 
-/// Connects, and asks for the version.
+/// Connects, and requests the version.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! When a node's kubelet was started: what shows that a restart took place.
 //!
-//! There are two signs, and each takes a right of its own. A kubelet records an event with the reason `Starting` for its
-//! node whenever it starts; and its metrics tell when its process began. What may not be read, or does not answer, is no
-//! sign.
+//! There are two signs, and each requires a separate right. A kubelet records an event with the reason `Starting` for
+//! its node whenever it starts, and its metrics show when its process started. If it cannot be read, or does not
+//! answer, there is no sign.
 
 use kube::api::ListParams;
 use kube::core::Request;

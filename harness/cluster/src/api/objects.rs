@@ -1,8 +1,8 @@
 //! Requests about objects: create, patch, delete, evict, read, list.
 //!
-//! Objects are raw: a manifest is sent as the case gives it, and an answer is returned as it came. The API server
-//! validates fields strictly. A request fails if the server refuses it or does not answer. Nothing here waits for an
-//! effect; the watches do.
+//! Objects are raw: a manifest is sent unchanged, and a response is returned unchanged. The API server validates
+//! fields strictly. A request fails if the server refuses it or does not answer. Nothing here waits for an effect;
+//! the watches do.
 
 use http::Uri;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
@@ -37,7 +37,7 @@ struct Page {
 }
 
 impl ClusterClient {
-    /// Creates an object; with `dry_run` the server only says what it would store.
+    /// Creates an object; with `dry_run` the server only returns what it would store.
     pub async fn create(
         &self,
         namespace: &str,
@@ -86,7 +86,7 @@ impl ClusterClient {
         self.request::<Value>(&format!("delete {kind} {name}"), request).await.map(drop)
     }
 
-    /// Evicts a pod. A refusal with 429 comes from a disruption budget.
+    /// Evicts a pod. A rejection with 429 comes from a disruption budget.
     pub async fn evict(&self, namespace: &str, pod: &str) -> Result<(), ClusterError> {
         // kube's own eviction sends a field that the API does not know.
         let eviction = json!({
@@ -99,7 +99,7 @@ impl ClusterClient {
         self.request::<Value>(&format!("evict Pod {pod}"), request).await.map(drop)
     }
 
-    /// Reads an object; none if it does not exist.
+    /// Reads an object; `None` if it does not exist.
     pub async fn get(&self, namespace: &str, kind: &str, name: &str) -> Result<Option<Value>, ClusterError> {
         let request = kinds::find(kind)?.requests(namespace).get(name, &Default::default());
         match self.request(&format!("read {kind} {name}"), request).await {

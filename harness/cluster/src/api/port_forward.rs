@@ -23,7 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::api::client::ClusterClient;
 use crate::error::{ClusterError, RequestFailure, with_causes};
 
-/// A request takes no longer, unless it asks the pod to wait.
+/// The maximum time of a request, unless it tells the pod to wait.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// Connecting takes no longer.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);

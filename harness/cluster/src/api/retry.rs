@@ -84,7 +84,7 @@ impl Policy<Request<Body>, Response<Body>, kube::Error> for RetryAsAsked {
     }
 }
 
-/// How long to wait before the request is repeated; none if it should not be.
+/// How long to wait before the request is repeated; `None` if it should not be.
 fn wait_before_retry(
     result: &Result<Response<Body>, kube::Error>,
     method: &Method,

@@ -16,19 +16,19 @@ pub enum Incoming {
         /// What.
         what: Happening,
     },
-    /// A source cannot be heard. Nothing is lost yet: it may come later.
+    /// A source is unreachable. Nothing is lost yet: it may come later.
     Away {
         /// Which.
         of: Source,
-        /// When it was heard last.
+        /// When it last sent something.
         since_us: i64,
     },
-    /// It is heard again, with everything that it had to report in between.
+    /// It is reachable again, with everything that it had to report in between.
     Back {
         /// Which.
         of: Source,
     },
-    /// The harness sends a change of its own, to see how long it takes to come back by the watch.
+    /// The harness sends its own change, to measure how long it takes to arrive on the watch.
     EchoSent {
         /// When.
         us: i64,
@@ -42,11 +42,11 @@ pub enum Incoming {
     },
 }
 
-/// Sends what is learned from one source, and keeps track of when it was heard.
+/// Forwards what one source reports, and keeps track of when it last did.
 pub(crate) struct Reporter {
     pub(crate) source: Source,
     pub(crate) clock: RunClock,
-    /// When the source was heard last.
+    /// When the source last sent something.
     pub(crate) heard_us: i64,
     out: UnboundedSender<Incoming>,
     away: bool,
@@ -62,7 +62,7 @@ impl Reporter {
         !self.out.is_closed()
     }
 
-    /// The source was heard now.
+    /// The source sent something now.
     pub(crate) fn heard(&mut self) {
         self.heard_us = self.clock.us();
     }
@@ -72,7 +72,7 @@ impl Reporter {
         let _ = self.out.send(Incoming::Happening { us: self.clock.us(), what });
     }
 
-    /// The source cannot be heard.
+    /// The source is unreachable.
     pub(crate) fn away(&mut self) {
         if !self.away {
             self.away = true;
@@ -80,7 +80,7 @@ impl Reporter {
         }
     }
 
-    /// The source is heard again.
+    /// The source is reachable again.
     pub(crate) fn back(&mut self) {
         if self.away {
             self.away = false;
@@ -88,7 +88,7 @@ impl Reporter {
         }
     }
 
-    /// Something may have been missed since the source was heard last.
+    /// Something may have been missed since the source last sent something.
     pub(crate) fn gap(&self, why: String) {
         self.gap_until(self.clock.us(), why);
     }

@@ -50,7 +50,7 @@ pub(crate) fn keep_reading(
     }))
 }
 
-/// The shortest of several round trips; none if one of them fails.
+/// The shortest of several round trips; `None` if one of them fails.
 async fn read(pod: &PortForwardClient, clock: RunClock, node: &str) -> Option<Reading> {
     // The first one opens the connection, and warms the way.
     let mut best = round_trip(pod, clock, node).await?;

@@ -20,9 +20,9 @@ const WAIT: Duration = Duration::from_secs(5);
 /// The pause between two portions, so that lines come in company.
 const GATHER: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-const RESTARTED: &str = "the recorder restarted, and forgot what it had";
+const RESTARTED: &str = "the recorder restarted and lost its memory";
 
-/// What a process says about itself, such as `POD_NAME`.
+/// The properties that a process reports about itself, such as `POD_NAME`.
 type ProcessIdentity = BTreeMap<String, String>;
 
 /// The targets that the recorder knows.
@@ -110,7 +110,7 @@ impl RecorderStream {
             match serde_json::from_slice::<Recorded>(line) {
                 Ok(recorded) => self.entry(recorded),
                 Err(error) => {
-                    self.reporter.gap(format!("an entry of the recorder could not be read: {error}"));
+                    self.reporter.gap(format!("failed to read an entry of the recorder: {error}"));
                 }
             }
         }
@@ -140,7 +140,7 @@ impl RecorderStream {
         };
         let known = self.by_boot.get(boot).or_else(|| self.by_peer.get(peer));
         if known.is_none() && self.strangers.insert(format!("{boot}{peer}")) {
-            let why = format!("the recorder heard a process that did not say who it is ({boot}{peer})");
+            let why = format!("a process connected to the recorder without its identity ({boot}{peer})");
             self.reporter.gap(why);
         }
         let name = |key: &str| known.and_then(|names| names.get(key)).cloned().unwrap_or_default();

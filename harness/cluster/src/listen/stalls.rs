@@ -1,6 +1,7 @@
 //! Notices when the harness itself was stalled, by a timer of 10 ms.
 //!
-//! What the harness stamps late because it did not get the processor must not be taken for lateness of the kubelet.
+//! If the harness stamps an event late because it was not scheduled, this must not count as lateness of the
+//! kubelet.
 
 use std::time::Duration;
 

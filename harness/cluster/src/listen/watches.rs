@@ -1,10 +1,10 @@
 //! Watches one kind of object: every revision, in order, from a known revision on.
 //!
-//! It lists the objects, and then watches from the revision of the list on. After a connection that ends, it continues
-//! from the last revision that came, so nothing is lost; if that took long, it reports noise, since what came later is
-//! stamped late. Only a revision that the server has forgotten (410) is a gap, and it is always reported: the list is read
-//! again, and what changed is reported from it. An object that is missing from the new list is reported as deleted, as it
-//! was seen last.
+//! It lists the objects, and then watches from the revision of the list on. After a connection ends, it continues from
+//! the last received revision, so nothing is lost; if that takes long, it reports noise, because later events are
+//! stamped late. Only a revision that the server has forgotten (410) is a gap, and it is always reported: the list is
+//! read again, and what changed is reported from it. An object that is missing from the new list is reported as
+//! deleted, in its last known state.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -34,13 +34,13 @@ use crate::run_clock::RunClock;
 const WATCH_S: u32 = 60;
 /// A watch that has not ended by then is dead.
 const LONGEST_SILENCE: Duration = Duration::from_secs(WATCH_S as u64 + 10);
-/// A server that ends every watch sooner than this is not asked without a pause.
+/// If a server ends every watch sooner than this, there is a pause before the next one.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A shorter interruption is not worth reporting.
 const SHORT_INTERRUPTION_US: i64 = 50_000;
-/// After this many errors in a row at the same revision, the revision is given up.
+/// After this many errors in a row at the same revision, the revision is abandoned.
 const MOST_ERRORS: u32 = 5;
 
 /// Watches the objects of a kind in a namespace (in all, if it is empty) until the handle is dropped.
@@ -77,17 +77,17 @@ struct Watch {
     reporter: Reporter,
     /// The last revision of each object, by its name.
     known: BTreeMap<String, Value>,
-    /// Since when the watch is interrupted.
+    /// When the watch was interrupted.
     broken_since_us: Option<i64>,
 }
 
 /// How a watch ended.
 enum WatchEnd {
-    /// In good order: it continues from the last revision.
+    /// It ended normally: it continues from the last revision.
     InOrder,
     /// The server cannot be reached, or has no time: it continues from the last revision, whenever that is.
     Unreachable,
-    /// It broke: it continues from the last revision, but not for ever if it always breaks there.
+    /// It failed: it continues from the last revision, but not forever if it always fails there.
     Broken,
     /// The server has forgotten the revision.
     Forgotten(String),
@@ -139,7 +139,7 @@ impl Watch {
         }
     }
 
-    /// Lists until it works, and reports what is new. None if the server will never allow it.
+    /// Repeats the list request until it succeeds, and reports what is new. `None` if the server will never allow it.
     async fn list(&mut self, lost: Option<String>) -> Option<String> {
         let mut tries = 0;
         let listing = loop {
@@ -256,7 +256,7 @@ impl Watch {
         None
     }
 
-    /// Reports what a list shows that was not known.
+    /// Reports what is new in a list.
     fn relist(&mut self, listing: Listing) {
         let mut before = std::mem::take(&mut self.known);
         for object in listing.items {

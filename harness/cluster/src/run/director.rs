@@ -1,6 +1,6 @@
 //! The director of one case: arranges what the case describes, does its steps, and returns the history.
 //!
-//! It asserts nothing. What it cannot do it writes into the history, continues as far as that makes sense, and cleans up
+//! It asserts nothing. It records in the history what it cannot do, continues as far as that makes sense, and cleans up
 //! in any case.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::run_clock::RunClock;
 
 /// A wait takes no longer, unless the case says so.
 const WAIT_WITHIN: Duration = Duration::from_secs(60);
-/// What is on its way when the last step is done may still come in.
+/// Events that are on their way when the last step completes can still arrive.
 const SETTLE: Duration = Duration::from_millis(400);
 const LOG_WITHIN: Duration = Duration::from_secs(5);
 
@@ -162,8 +162,8 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// A case without steps, such as a pod from a bug report: long enough for each of its probes to come to a
-    /// conclusion twice.
+    /// A case without steps, such as a pod from a bug report, lasts long enough for each of its probes to reach its
+    /// threshold twice.
     async fn watch_as_long_as_the_probes_need(&mut self) -> Result<(), EarlyEnd> {
         let span = self.history.look(|history| {
             let run = Timeline::of(history);

@@ -2,8 +2,8 @@
 //!
 //! All cases of a run share the watches, the stream of the recorder and the clocks. The writer finds the case of each
 //! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases. It
-//! learns about pods that the harness did not name from the watch, by the label of their case; what is heard about such
-//! a pod before that waits for it. Nothing is dropped in silence: what belongs to no open case is counted.
+//! recognizes pods that the harness did not name on the watch, by the label of their case; earlier events about such a
+//! pod are held until then. Nothing is dropped in silence: what belongs to no open case is counted.
 
 #[cfg(test)]
 mod tests;
@@ -38,9 +38,9 @@ pub(super) struct HistoryWriter {
 
 struct WriterState {
     open: HashMap<String, OpenHistory>,
-    /// Notices when a node is late for every pod.
+    /// Detects when a node is late for every pod.
     lateness: MetronomeReader,
-    /// Notices when the way to the watch is late for everything.
+    /// Detects when the path to the watch is late for everything.
     echoes: Echoes,
     /// The case of each pod, by the name of the pod.
     pods: HashMap<String, String>,
@@ -101,7 +101,7 @@ impl HistoryWriter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the history of a case. It begins with what is known about the clocks.
+    /// Opens the history of a case. It starts with the known clock offsets.
     pub(super) fn open(&self, slug: &str, header: Header) -> CaseHistory {
         let (sender, changed) = watch::channel(());
         let mut state = self.lock();
@@ -259,7 +259,7 @@ impl CaseHistory {
         self.writer.lock().expected.push((beginning.to_owned(), self.slug.clone()));
     }
 
-    /// Writes something that the harness did, which began at `began_us` and is done now.
+    /// Writes an action of the harness, which started at `began_us` and is complete now.
     pub(super) fn deed(&self, began_us: i64, did: Did) {
         self.write(Happening::Deed(Deed { began_us, did }));
     }
@@ -288,13 +288,13 @@ impl CaseHistory {
         }
     }
 
-    /// Writes a gap until now for sources that cannot be heard. All sources come through the API server, so where one
-    /// cannot be heard, the others may not be either.
+    /// Writes a gap until now for sources that cannot be heard. All sources use the API server, so if one is
+    /// unreachable, the others may be, too.
     pub(super) fn write_absences(&self) {
         let since_us = self.writer.lock().away.iter().map(|(_, since_us)| *since_us).min();
         let Some(from_us) = since_us else { return };
         for of in [Source::Recorder, Source::Watch("Pod".to_owned())] {
-            let (to_us, why) = (self.writer.clock.us(), "the cluster could not be heard any more".to_owned());
+            let (to_us, why) = (self.writer.clock.us(), "the cluster no longer sent anything".to_owned());
             self.write(Happening::Gap(Gap { of, from_us, to_us, why }));
         }
     }

@@ -1,4 +1,4 @@
-//! What the user chose for a run, and why a run may not take place.
+//! The user's choices for a run, and why a run may be impossible.
 
 use std::collections::BTreeMap;
 
@@ -65,6 +65,6 @@ pub enum RunError {
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// Some pods are refused; nothing was created.
-    #[error("the API server refuses {} of the pods; nothing was created", .0.len())]
+    #[error("the API server rejects {} of the pods; nothing was created", .0.len())]
     Refused(Vec<RefusedPod>),
 }

@@ -73,6 +73,9 @@ impl Director<'_> {
         let name = pod_name(self.case, key);
         self.history.own_pod(&name);
         self.create(manifest::pod(self.case, key, pod, &self.setting)).await?;
+        if pod.stays_pending {
+            return Ok(());
+        }
         self.report(format!("waits for pod {name} to start"));
         self.until(START_WITHIN, |history| started(history, &name)).await?;
         Ok(())
@@ -110,7 +113,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Creates an object and writes it into the history; returns the object as it was stored. Nothing is created after an
+    /// Creates an object and writes it to the history; returns the stored object. Nothing is created after an
     /// interruption, whatever waited for a slot.
     async fn create(&mut self, manifest: Value) -> Result<Value, EarlyEnd> {
         if self.run.stop.is_cancelled() {
@@ -119,8 +122,8 @@ impl Director<'_> {
         let began_us = self.run.clock.us();
         let (kind, name) = (manifest.text("/kind").to_owned(), manifest.name().to_owned());
         let stored = self.run.cluster.create(&self.setting.namespace, &manifest, false).await;
-        let stored = stored
-            .map_err(|error| EarlyEnd::Broken(format!("{kind} {name} could not be created: {error}")))?;
+        let stored =
+            stored.map_err(|error| EarlyEnd::Broken(format!("failed to create {kind} {name}: {error}")))?;
         self.history.deed(began_us, Did::Created { kind, name, manifest });
         Ok(stored)
     }
@@ -138,7 +141,8 @@ fn address(history: &History, pod: &str) -> Option<String> {
     newest(history, pod)?.pointer("/status/podIP")?.as_str().map(str::to_owned)
 }
 
-/// Whether the first container of a pod runs or ran: what comes then costs the node little. A pod behind a gate is not to start.
+/// Whether the first container of a pod is running or has run: the rest costs the node little. A pod behind a gate is
+/// not to start.
 fn started(history: &History, pod: &str) -> bool {
     let Some(pod) = newest(history, pod) else { return false };
     if pod.items("/spec/schedulingGates").next().is_some() {

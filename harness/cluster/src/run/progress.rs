@@ -9,7 +9,7 @@ use probity_model::verdict::Skip;
 use probity_report::run_log::Usage;
 use tokio::sync::oneshot;
 
-/// Something happened in a run. All times are microseconds since it began.
+/// Something happened in a run. All times are microseconds since its start.
 #[derive(Debug)]
 pub enum Progress {
     /// The cluster is prepared, and the cases begin.
@@ -45,7 +45,7 @@ pub enum Progress {
         /// When.
         us: i64,
     },
-    /// A case ended, and here is all that happened in it.
+    /// A case ended, with everything that happened in it.
     Ended {
         /// The case.
         case: CaseName,
@@ -74,7 +74,7 @@ pub enum Progress {
         /// What happened until then: evidence that is not judged.
         history: Box<History>,
     },
-    /// All cases have ended, and nothing is cleaned up yet: which of them are to run once more?
+    /// All cases have ended, and nothing is cleaned up yet: which of them should run again?
     AllEnded {
         /// Where the answer goes: their names. Without an answer the run ends.
         again: oneshot::Sender<Vec<CaseName>>,

@@ -1,9 +1,9 @@
-//! The order of a run: all cases at once, as far as the nodes have room, the longest first, each as a whole.
+//! The order of a run: all cases in parallel, as far as the nodes have capacity, the longest first, each as a whole.
 //!
-//! Cases wait most of their time, so their number does not limit a run. Two things do: how many pods the nodes take, and
-//! how many containers can start at the same time before they delay each other. Cases that must be alone run after all
-//! others, one by one. A case begins only while the nodes have processors left, for on a busy node nobody can be accused;
-//! but no run waits for that for long.
+//! Cases wait most of their time, so their number does not limit a run. Two things do: how many pods the nodes take,
+//! and how many containers can start at the same time before they delay each other. Cases that must be alone run after
+//! all others, one by one. A case starts only while the nodes have idle processors, because a busy node cannot be
+//! judged; but a run does not wait long for that.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Noise delays new pods if it is more recent than this.
 const RECENT_US: i64 = 400_000;
-/// A node tells once a second that it is busy; one that was so longer ago has a processor left.
+/// A busy node reports this once a second; without a recent report, it has an idle processor.
 const BUSY_US: i64 = 1_500_000;
 /// A busy node delays a case that has not begun by this much at most.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-/// In a whole run, so much is waited for busy nodes: who keeps them busy may be somebody else.
+/// The maximum time that a whole run waits for busy nodes: something else may keep them busy.
 const BUSY_BUDGET: Duration = Duration::from_secs(90);
 
 /// How many pods a run may have, and how many may start at the same time.

@@ -1,7 +1,7 @@
 //! Slots to start pods, handed out by priority.
 //!
 //! The pods of a case belong together: a client that times out before its server has started shows nothing. So a case
-//! that has begun comes before all that have not, and among those the longest comes first.
+//! that has started comes before all that have not, and among those the longest comes first.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ pub(super) struct StartSlots {
 struct SlotState {
     free: u32,
     requests: u64,
-    /// Those who wait; of equals, the first to ask comes first.
+    /// The waiting requests; among equals, the first one comes first.
     waiting: BTreeMap<(StartPriority, u64), WaitingForSlots>,
 }
 
@@ -51,7 +51,7 @@ impl StartSlots {
         Self { state: Arc::new(Mutex::new(SlotState { free: count, requests: 0, waiting: BTreeMap::new() })) }
     }
 
-    /// Waits until this many slots are free and nobody with a higher priority wants them.
+    /// Waits until this many slots are free and no request with a higher priority needs them.
     pub(super) async fn take(&self, wanted: u32, priority: StartPriority) -> Option<StartSlot> {
         let (give, given) = oneshot::channel();
         {
@@ -64,7 +64,7 @@ impl StartSlots {
         given.await.ok()
     }
 
-    /// Gives free slots to those who wait. The first is never overtaken by one that wants less.
+    /// Gives free slots to waiting requests. A smaller request never overtakes the first one.
     fn hand_out(&self) {
         while let Some(first) = self.next() {
             // If the receiver is gone, the slot is dropped here, outside the lock, and is free again.

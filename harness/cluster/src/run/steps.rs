@@ -39,9 +39,9 @@ enum StepError {
     NoWorkload(String),
     #[error("pod {0} is not on a node yet")]
     NoNode(String),
-    #[error("there is no command for verbs on nodes: give one by --node-command")]
+    #[error("there is no command that acts on nodes: give one with --node-command")]
     NoNodeCommand,
-    #[error("`{program}` cannot be run: {error}")]
+    #[error("failed to run `{program}`: {error}")]
     NodeCommand { program: String, error: std::io::Error },
 }
 

@@ -1,4 +1,5 @@
-//! Removes what a crashed run left: the namespaces that it created, and objects with its label in other namespaces.
+//! Removes what a crashed run left behind: the namespaces that it created, and objects with its label in other
+//! namespaces.
 
 use std::time::Duration;
 

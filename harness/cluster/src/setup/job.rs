@@ -1,7 +1,7 @@
 //! The manifests of a run inside the cluster: namespaces, accounts, the least rights, and a Job.
 //!
-//! The pods of the Job run in a namespace of their own and store their results there. Each shard has a second namespace for
-//! what it tests, so the account may create and delete nothing anywhere else, and shards do not meet.
+//! The pods of the Job run in a namespace of their own and store their results there. Each shard has a second namespace
+//! for its tests, so the account needs no right to create or delete anything elsewhere, and shards do not interfere.
 
 use std::fmt::Write as _;
 

@@ -56,7 +56,7 @@ impl Metronomes {
     ///
     /// # Errors
     ///
-    /// If none of them comes up: then no clock of a node can be read.
+    /// If none of them starts: then no clock of a node can be read.
     pub(crate) async fn deploy(
         cluster: &ClusterClient,
         setting: &Setting,
@@ -73,7 +73,7 @@ impl Metronomes {
                 Ok(pod) => placed.push(pod),
                 Err(error) => {
                     let node = node.unwrap_or("(any)");
-                    warnings.push(format!("the node {node} has no metronome, so its lateness cannot be told from a fault: {error}"));
+                    warnings.push(format!("the node {node} has no metronome, so its lateness cannot be distinguished from a fault: {error}"));
                     last_error = Some(error);
                 }
             }

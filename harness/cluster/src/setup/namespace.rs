@@ -132,7 +132,7 @@ impl Namespace {
                 Err(error) if error.refusal().is_none() => return Err(error),
                 _ if began.elapsed() > ACCOUNT_WITHIN => {
                     let why = format!(
-                        "it has no service account `default` after {} s, so pods are refused; is the controller manager running?",
+                        "it has no service account `default` after {} s, so pods are rejected; is the controller manager running?",
                         ACCOUNT_WITHIN.as_secs()
                     );
                     return Err(ClusterError::Namespace { name: self.name.clone(), why });
@@ -142,8 +142,8 @@ impl Namespace {
         }
     }
 
-    /// Deletes everything of the run, and the namespace too if the run created it, and waits at most this long until it is
-    /// gone. Returns what still exists.
+    /// Deletes everything of the run, and the namespace too if the run created it, and waits at most this long until it
+    /// has terminated. Returns what still exists.
     pub async fn remove(&self, cluster: &ClusterClient, patience: Duration) -> Vec<Leftover> {
         if self.created && !self.is_ours(cluster).await {
             return Vec::new();
@@ -181,7 +181,8 @@ impl Namespace {
         }
     }
 
-    /// Asks to delete all objects of a kind with these labels. What may not be listed cannot have been created by us.
+    /// Asks to delete all objects of a kind with these labels. Objects that we may not list cannot have been created by
+    /// us.
     async fn delete_all(
         &self,
         cluster: &ClusterClient,

@@ -110,7 +110,7 @@ fn problem(pod: &Value) -> Option<NotReady> {
     }
     if let Some(scheduled) = condition(pod, "PodScheduled", "False") {
         let message = scheduled.text("/message");
-        let why = format!("no node takes it: {message}; free some room, or name a node with --node");
+        let why = format!("no node accepts it: {message}; free some capacity, or choose a node with --node");
         return Some(NotReady::Yet(why));
     }
     let statuses = pod.items("/status/initContainerStatuses").chain(pod.items("/status/containerStatuses"));

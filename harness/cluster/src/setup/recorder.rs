@@ -51,7 +51,7 @@ impl Recorder {
             409 => ClusterError::Namespace {
                 name: namespace.to_owned(),
                 why: format!(
-                    "the recorder of another run is in it; wait for that run, or remove what it left: probity gc --namespace {namespace}"
+                    "it contains the recorder of another run; wait for that run, or remove its objects: probity gc --namespace {namespace}"
                 ),
             },
             _ => error,

@@ -72,19 +72,20 @@ const fn in_cluster(resource: &'static str, verbs: Verbs, need: Need, purpose: &
     Rule { group: "", resource, verbs, namespaced: false, need, purpose }
 }
 
-const OWN_PODS: &str = "to run the target, the recorder and the metronome, and to see what becomes of them";
+const OWN_PODS: &str = "to run the target, the recorder and the metronome, and to observe them";
 const STREAM: &str = "to read the recorder's stream and to change plans at run time";
 const TRAFFIC: &str = "to see whether a Service sends traffic to a pod";
 const COMMANDS: &str = "to run cases that run a command in a container";
 const EPHEMERAL: &str = "to run cases about ephemeral containers";
 const RESIZE: &str = "to run cases about in-place resize";
-const ACCOUNT: &str = "to see at once that a new namespace is ready for pods";
+const CONDITIONS: &str = "to run cases that set conditions of their own pods";
+const ACCOUNT: &str = "to detect when a new namespace is ready for pods";
 const ROLLOUTS: &str = "to run cases about rollouts";
 const SCALING: &str = "to run cases that scale";
 const BUDGETS: &str = "to run cases about disruption budgets";
 const POLICIES: &str = "to run cases about network policies";
 const OWN_NAMESPACE: &str =
-    "to make a namespace for the run and to remove it (else give one with --namespace)";
+    "to create a namespace for the run and to remove it (or give one with --namespace)";
 const NODES: &str = "to know the kubelets' versions and to run a metronome on each node";
 const STARTS: &str = "to prove that a kubelet was restarted, by the event that it records for its node";
 const COUNTERS: &str = "to run cases that read a kubelet's own counters of probes, and to prove that one was restarted (it \
@@ -94,7 +95,7 @@ const COUNTERS: &str = "to run cases that read a kubelet's own counters of probe
 pub const RULES: &[Rule] = &[
     always("pods", MANAGE, OWN_PODS),
     always("pods/portforward", CONNECT, STREAM),
-    always("pods/log", &["get"], "to fill holes in what the recorder heard"),
+    always("pods/log", &["get"], "to fill gaps in the recorder's stream"),
     always("events", READ, "to see what the kubelet tells about probes"),
     optional("", "services", MANAGE, "to run cases about readiness and Services"),
     optional("", "endpoints", READ, TRAFFIC),
@@ -103,6 +104,7 @@ pub const RULES: &[Rule] = &[
     optional("", "pods/eviction", &["create"], "to run cases about eviction"),
     optional("", "pods/ephemeralcontainers", &["patch"], EPHEMERAL),
     optional("", "pods/resize", &["patch"], RESIZE),
+    optional("", "pods/status", &["patch"], CONDITIONS),
     optional("", "configmaps", MANAGE, "to run cases that mount a ConfigMap"),
     optional("", "secrets", MANAGE, "to run cases that mount a Secret"),
     optional("", "resourcequotas", MANAGE, "to run cases about quotas"),

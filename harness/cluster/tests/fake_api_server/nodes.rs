@@ -1,4 +1,4 @@
-//! Which nodes a run uses, and how clusters are told apart.
+//! Which nodes a run uses, and how clusters are distinguished.
 
 use probity_case::Placement;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a run created is removed, and nothing else; what cannot be removed is named.
+//! A run removes what it created, and nothing else; it reports what cannot be removed.
 
 use std::time::Duration;
 

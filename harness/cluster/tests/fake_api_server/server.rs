@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
@@ -75,7 +75,7 @@ pub(crate) struct FakeApiServer {
 }
 
 impl FakeApiServer {
-    /// Starts it. What the script has no answer for is 404.
+    /// Starts it. Requests without an answer in the script get 404.
     pub(crate) async fn start(
         script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
     ) -> Self {
@@ -115,7 +115,7 @@ impl FakeApiServer {
             .unwrap()
     }
 
-    /// What was asked so far, apart from the version.
+    /// The requests so far, except for the version.
     pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         let asked = self.asked.lock().unwrap();
         asked.iter().filter(|asked| asked.path != "/version").cloned().collect()

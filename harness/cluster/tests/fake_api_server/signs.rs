@@ -1,4 +1,4 @@
-//! What shows that a kubelet was started anew, and what is not readable.
+//! The signs of a kubelet restart, and what is not readable.
 
 use probity_model::history::{KubeletSigns, NodeProof};
 use serde_json::{Value, json};

@@ -76,7 +76,7 @@ async fn a_part_that_is_gone_leaves_nothing_to_take() {
     store(&client, &place(), SHARD, "d", &bytes()).await.unwrap();
     kept.lock().unwrap().remove("probity-1-1");
     let found = stored(&client, "home", "probity").await.unwrap();
-    assert_eq!(found[0].bytes.as_ref().unwrap_err().to_string(), "2 of its 3 parts are there");
+    assert_eq!(found[0].bytes.as_ref().unwrap_err().to_string(), "2 of its 3 parts exist");
 }
 
 #[tokio::test]

@@ -116,11 +116,7 @@ fn read(args: &ReadArgs) -> Result<String, String> {
     let tar = load(&args.archive)?;
     let archive = Archive::from_tar(&tar).map_err(|error| format!("{}: {error}", args.archive.display()))?;
     if let Some(most) = args.max_size.filter(|most| tar.len() as u64 > *most) {
-        return Err(format!(
-            "{} has {} bytes, and {most} are the most it may have",
-            args.archive.display(),
-            tar.len()
-        ));
+        return Err(format!("{} has {} bytes; the maximum is {most}", args.archive.display(), tar.len()));
     }
     match args.print {
         Print::Summary => summary(&archive),

@@ -6,7 +6,7 @@ use crate::expectation::{DoneBy, Expectation, Occurrence, Only, Since};
 use crate::history::{Did, EventId};
 use crate::timeline::Timeline;
 
-/// An occurrence, with all that it can be told apart by.
+/// An occurrence, with all properties by which occurrences can be distinguished.
 pub(super) struct Hit<'p> {
     pub(super) id: EventId,
     pub(super) at: Stamp,
@@ -26,7 +26,8 @@ impl Hit<'_> {
 }
 
 impl Only {
-    /// Leaves out what does not count. What may have come before the step as well as after it is unclear.
+    /// Leaves out what does not count. If an event may have occurred before or after the step, it is
+    /// ambiguous.
     pub(super) fn narrow(&self, run: &Timeline<'_>, hits: Vec<Hit<'_>>) -> Found {
         let mut found = Found::default();
         let done = self.since.as_ref().map(|since| since.done(run).map(|id| run.heard(id)));
@@ -87,11 +88,11 @@ impl Since {
 }
 
 impl Occurrence {
-    /// Why nothing can be said of it: the step that it counts from was never done.
+    /// Why it cannot be decided: the step that it counts from never ran.
     pub(super) fn not_begun(&self, run: &Timeline<'_>) -> Option<String> {
         let Self::Only(only) = self else { return None };
         let since = only.since.as_ref().filter(|since| since.done(run).is_none())?;
-        Some(format!("what it counts from was never done ({})", since.in_words()))
+        Some(format!("the event that it counts from never occurred ({})", since.in_words()))
     }
 }
 

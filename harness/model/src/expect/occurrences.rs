@@ -13,7 +13,7 @@ use crate::timeline::{Attempt, ContainerSeen, PodLife, Probe, Revision, State, T
 pub(super) struct Found {
     /// What did occur, in the order of time on its own clock.
     pub(super) certain: Vec<(EventId, Stamp)>,
-    /// What can be read either way.
+    /// Ambiguous occurrences.
     pub(super) unclear: Vec<EventId>,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn found(run: &Timeline<'_>, pod: &PodLife<'_>, of: &Occurrence) -> F
     }
 }
 
-/// All that ends the state which an occurrence began; none for a moment.
+/// Everything that ends the state that an occurrence started; empty for an event without duration.
 pub(super) fn ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &Occurrence) -> Option<Found> {
     if let Occurrence::Only(only) = of {
         // What ends a state does so whenever it comes.
@@ -51,7 +51,7 @@ fn end(of: &Occurrence) -> Option<Occurrence> {
     }
 }
 
-/// Whether anything was heard from where such an occurrence would be told.
+/// Whether anything arrived from the source that would report such an occurrence.
 pub(super) fn listened(pod: &PodLife<'_>, of: &Occurrence) -> bool {
     if of.is_witnessed() { attempts(pod).next().is_some() } else { !pod.revisions.is_empty() }
 }
@@ -74,7 +74,7 @@ impl Found {
 }
 
 impl Occurrence {
-    /// Whether the target tells of it; otherwise the API server does.
+    /// Whether the target reports it; otherwise the API server does.
     pub(super) fn is_witnessed(&self) -> bool {
         matches!(self.what(), Self::ProbeOf(_) | Self::SuccessOf(_) | Self::FailureOf(_) | Self::Signal(_))
     }
@@ -94,7 +94,7 @@ impl Occurrence {
     }
 }
 
-/// All occurrences in a pod's life; `container` is the one whose readiness is meant, if not the pod's.
+/// All occurrences in a pod's lifetime; `container` selects whose readiness is meant, if not the pod's.
 fn hits<'p>(pod: &'p PodLife<'_>, of: &'p Occurrence, container: Option<&str>) -> Vec<Hit<'p>> {
     match of {
         Occurrence::ProbeOf(at) => {
@@ -208,7 +208,7 @@ fn restarts<'p>(pod: &'p PodLife<'_>) -> Vec<Hit<'p>> {
     of_statuses(pod, |last, now| now.restarts.saturating_sub(last.map_or(0, |last| last.restarts)))
 }
 
-/// The ends of containers: one that the current state tells of, or that came and went between two revisions.
+/// The ends of containers: shown by the current state, or by the last state if they occurred between two revisions.
 fn ended<'p>(pod: &'p PodLife<'_>) -> Vec<Hit<'p>> {
     let over = |state: &State<'_>| matches!(state, State::Terminated { .. });
     of_statuses(pod, |last, now| {

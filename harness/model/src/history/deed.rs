@@ -16,7 +16,7 @@ pub struct Deed {
     pub did: Did,
 }
 
-/// What can be done.
+/// The kinds of actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -30,7 +30,7 @@ pub enum Did {
         /// What was sent.
         manifest: Value,
     },
-    /// The API server was asked, by a dry run, what it makes of a manifest.
+    /// A manifest was submitted to the API server as a dry run.
     Tried(Tried),
     /// An object was patched.
     Patched {
@@ -44,17 +44,17 @@ pub enum Did {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         subresource: String,
     },
-    /// The API server was asked to delete an object.
+    /// The deletion of an object was requested.
     Deleted {
         /// The object's kind.
         kind: String,
         /// Its name.
         name: String,
-        /// The grace period that was asked for, in seconds.
+        /// The requested grace period, in seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grace: Option<u64>,
     },
-    /// The API server was asked to evict a pod.
+    /// The eviction of a pod was requested.
     Evicted {
         /// The pod.
         pod: String,
@@ -110,12 +110,12 @@ pub enum Did {
         verb: String,
         /// The command's exit status.
         exit: Option<i32>,
-        /// What the node showed of it. A command that ended with 0 proves nothing by itself.
+        /// What the node showed of it. The exit status 0 of a command is not proof.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<NodeProof>,
     },
-    /// A kubelet was asked what it has counted of the case's probes. It counted between the deed's beginning and its
-    /// end. What it no longer counts is not in the list.
+    /// The kubelet's counters of the case's probes were read. It counted between the deed's beginning and its end.
+    /// Counters that no longer exist are not in the list.
     Measured {
         /// The node.
         node: String,
@@ -136,17 +136,17 @@ pub enum Did {
         /// Why.
         why: String,
     },
-    /// The case's last step is done. What follows is clean-up, which no clause speaks of.
+    /// The case's last step is done. Everything after it is cleanup, which no clause covers.
     Over {
         /// Why: `done`, `interrupted`, `out of time`.
         why: String,
     },
 }
 
-/// The verb that starts a node's kubelet anew.
+/// The verb that restarts a node's kubelet.
 pub const RESTART_KUBELET: &str = "restart-kubelet";
 
-/// What a node showed before a verb was done to it, and after.
+/// What a node showed before and after an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeProof {
@@ -171,7 +171,7 @@ pub struct KubeletSigns {
 }
 
 impl NodeProof {
-    /// Whether the kubelet was started anew in between; none if nothing was readable both times.
+    /// Whether the kubelet restarted in between; `None` if nothing was readable both times.
     #[must_use]
     pub fn restarted(&self) -> Option<bool> {
         let (before, after) = (self.before, self.after);
@@ -186,11 +186,11 @@ impl NodeProof {
     }
 }
 
-/// Two times of a process's start that are further apart are those of two processes.
+/// Two start times that differ by more than this belong to two processes.
 const PROCESS_START_APART: i64 = 2 * SECOND;
 
 impl Did {
-    /// What is missing to take the deed for done, in words; none if nothing is.
+    /// What is missing to prove the action, in words; `None` if nothing is missing.
     #[must_use]
     pub fn unproven(&self) -> Option<String> {
         let Self::NodeVerb { node, verb, exit, proof } = self else { return None };
@@ -199,15 +199,14 @@ impl Did {
             Some(0) => match proof.as_ref().and_then(NodeProof::restarted) {
                 Some(true) => None,
                 Some(false) => {
-                    Some(format!("the command ended with 0, and {node} shows no new start of its kubelet"))
+                    Some(format!("the command exited with 0, but {node} shows no restart of its kubelet"))
                 }
                 None => Some(format!(
-                    "the command ended with 0, and nothing that can be read shows whether the kubelet of {node} was started \
-                     anew: that takes the right to list events of nodes, or to get nodes/proxy"
+                    "the command exited with 0, but nothing shows whether the kubelet of {node} restarted: this needs the right to list events of nodes, or to get nodes/proxy"
                 )),
             },
-            Some(status) => Some(format!("the command ended with {status}")),
-            None => Some("the command was ended by a signal".to_owned()),
+            Some(status) => Some(format!("the command exited with {status}")),
+            None => Some("the command was killed by a signal".to_owned()),
         }
     }
 }
@@ -230,7 +229,7 @@ pub struct ProbeCount {
     pub count: u64,
 }
 
-/// What the API server made of a manifest.
+/// The API server's response to a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tried {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A revision of an object, as it came (without `managedFields`, which no clause speaks of).
+/// A revision of an object, as received (without `managedFields`, which no clause covers).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sighting {
@@ -11,7 +11,7 @@ pub struct Sighting {
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// What became of it.
+    /// Its result.
     pub change: Change,
     /// Its resource version.
     pub revision: String,
@@ -19,12 +19,12 @@ pub struct Sighting {
     pub object: Value,
 }
 
-/// What a watch says became of an object.
+/// The kind of change that a watch reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// It is new, or was there when the watch began.
+    /// It is new, or existed when the watch started.
     Added,
     /// It changed.
     Modified,

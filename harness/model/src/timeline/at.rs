@@ -6,7 +6,7 @@ use super::{Asked, Connection, Executed, KubeEvent, Line, Probe, Revision, Slice
 use crate::EventId;
 use crate::clocks::Stamp;
 
-/// An event and its time. It can be used wherever a [`Stamp`] is asked for.
+/// An event and its time. It can be used wherever a [`Stamp`] is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At {
     /// The event.
@@ -37,12 +37,12 @@ impl Deref for At {
     }
 }
 
-/// The end of something, as the target wrote it down. It can be used wherever that record is asked for.
+/// The end of something, as the target wrote it down. It can be used wherever that record is expected.
 #[derive(Clone, Debug)]
 pub struct Completion<'h, T> {
     /// The event and its time.
     pub at: At,
-    /// What the target wrote down.
+    /// What the target recorded.
     pub record: &'h T,
 }
 

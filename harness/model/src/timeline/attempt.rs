@@ -16,7 +16,7 @@ pub struct Attempt<'h> {
     pub number: u64,
     /// The node whose clock its stamps are of.
     pub node: String,
-    /// When `main` began, and the first line.
+    /// When `main` started, and the first line.
     pub began: At,
     /// All its lines in the order of their numbers.
     pub lines: Vec<Line<'h>>,
@@ -26,10 +26,10 @@ pub struct Attempt<'h> {
     pub requests: Vec<Asked<'h>>,
     /// Its commands.
     pub commands: Vec<Executed<'h>>,
-    /// What came as a probe, in the order of arrival.
+    /// The probes, in the order of arrival.
     pub probes: Vec<Probe<'h>>,
-    /// The end of its connection to the recorder, and when that was heard: the process itself ended between its last
-    /// line and then.
+    /// The end of its connection to the recorder, and when that arrived: the process itself exited between its last
+    /// line and that time.
     pub ended: Option<At>,
     /// Numbers of lines that are missing: first and how many.
     pub holes: Vec<(u64, u64)>,
@@ -57,7 +57,7 @@ pub struct Connection<'h> {
     pub tls: Option<(EventId, &'h TlsSeen)>,
     /// Its end.
     pub closed: Option<Completion<'h, Closed>>,
-    /// How many requests came on it.
+    /// The number of requests on it.
     pub requests: usize,
 }
 
@@ -114,7 +114,7 @@ impl Asked<'_> {
         self.answer.as_ref().and_then(|answer| answer.answer.parse().ok())
     }
 
-    /// Whether it came over HTTP/1, where a connection can be closed or break off for one request.
+    /// Whether it used HTTP/1, where a connection can be closed or interrupted for one request.
     #[must_use]
     pub fn is_http1(&self) -> bool {
         self.request.protocol.starts_with("HTTP/1")
@@ -171,7 +171,7 @@ pub struct Probe<'h> {
     pub id: EventId,
     /// When it arrived.
     pub at: Stamp,
-    /// How it came: an index into the list that the variant names.
+    /// How it arrived: an index into the list that the variant names.
     pub through: Through,
     /// Whether it was answered with what the documentation calls success, as far as the answer alone tells: none for
     /// redirects, for bodies that broke off, and while no answer is known.
@@ -182,7 +182,7 @@ pub struct Probe<'h> {
     pub endpoint: Option<&'h probity_script::Endpoint>,
 }
 
-/// How a probe came.
+/// How a probe arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Through {
     /// As a request: [`Attempt::requests`].
@@ -259,7 +259,7 @@ impl<'h> Attempt<'h> {
         self.connections.get(asked.connection?)
     }
 
-    /// Its signals, those of children left out.
+    /// Its signals, without those of child processes.
     pub fn signals(&self) -> impl Iterator<Item = (EventId, &Stamp, &'h SignalSeen)> {
         self.lines.iter().filter_map(|line| match &line.line.fact {
             Fact::Signal(signal) if signal.child.is_none() => Some((line.id, &line.at, signal)),

@@ -87,15 +87,21 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
     timeline
 }
 
-/// For how long the node was held up in the second before each probe was settled.
+/// How long the node was stalled in the second before each probe was answered. If the target tells when it sent the answer,
+/// there is no need to guess.
 fn held_up(timeline: &Timeline<'_>) -> Vec<i64> {
     let lives = timeline.pods.iter().flat_map(|pod| pod.containers.iter().flat_map(|of| &of.attempts));
     let settled = lives.flat_map(|life| {
-        life.probes
-            .iter()
-            .map(move |probe| (life, probe.settled.as_ref().map_or(&probe.at, |settled| &settled.stamp)))
+        life.probes.iter().map(move |probe| {
+            let answer = life.request(probe).and_then(|asked| asked.answer.as_ref());
+            let told = answer.is_some_and(|answer| answer.last_send_us.is_some());
+            let at = probe.settled.as_ref().map_or(&probe.at, |settled| &settled.stamp);
+            (life, (!told).then_some(at))
+        })
     });
-    settled.map(|(life, at)| timeline.noise_between(&life.node, &at.earlier(SECOND), at)).collect()
+    settled
+        .map(|(life, at)| at.map_or(0, |at| timeline.noise_between(&life.node, &at.earlier(SECOND), at)))
+        .collect()
 }
 
 fn probes_of<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mut Probe<'h>> {
@@ -103,8 +109,8 @@ fn probes_of<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mu
     lives.flat_map(|life| &mut life.probes)
 }
 
-/// A target that is held up writes down late what was done at once: a connection is made by the kernel, which is all that
-/// a TCP probe asks for, and an answer is sent before its line is written.
+/// A stalled target records late: the kernel accepts a connection immediately, which is enough for a TCP probe, and an
+/// answer is sent before its line is written.
 fn back_date(probe: &mut Probe<'_>, held_up: i64) {
     if matches!(probe.through, Through::Connection(_)) {
         probe.at.at = Interval::new(probe.at.at.lo - held_up, probe.at.at.hi);
@@ -115,7 +121,7 @@ fn back_date(probe: &mut Probe<'_>, held_up: i64) {
     }
 }
 
-/// The watch may show a pod before the answer to its creation is there, so the deed may come second.
+/// The watch may show a pod before the response to its creation arrives, so the deed may come second.
 fn created<'h>(pods: &mut Vec<PodLife<'h>>, id: EventId, name: &str, manifest: &'h Value) {
     let seen =
         pods.iter_mut().rev().find(|pod| pod.name == name && pod.created.is_none() && pod.deleted.is_none());
@@ -209,7 +215,7 @@ fn service<'t, 'h>(timeline: &'t mut Timeline<'h>, name: &'h str) -> &'t mut Ser
     &mut timeline.services[at]
 }
 
-/// What was heard of one life of a process.
+/// The records of one instance of a process.
 struct TargetLines<'h> {
     pod: &'h str,
     uid: &'h str,
@@ -251,7 +257,7 @@ fn hear<'h>(
     }
 }
 
-/// Puts one life where it belongs and looks for holes in it.
+/// Adds one instance to its container and looks for gaps in its record.
 fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>) {
     let Some(first) = life.lines.values().next().copied() else { return };
     let holes = holes(&life);
@@ -262,7 +268,7 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>)
         let after = ends.iter().find(|(seq, ..)| seq > hole);
         let to_us = after.map_or(timeline.ended_us + 1, |(_, us, _)| *us);
         let of = Source::Witness { pod: life.pod.to_owned(), container: life.container.to_owned() };
-        let why = format!("{count} lines from {hole} on never came");
+        let why = format!("{count} lines from {hole} on never arrived");
         let id = after.map_or(first.0, |(.., id)| *id);
         timeline.gaps.push((id, Gap { of, from_us: before, to_us, why }));
     }
@@ -413,7 +419,7 @@ fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// An overloaded node goes on being late until it has caught up.
+/// An overloaded node stays late until it has caught up.
 fn with_backlog(noise: &Noise) -> Noise {
     let lasted = noise.to_us.saturating_sub(noise.from_us);
     let backlog = if noise.by == Listener::Overload { CATCH_UP.of(lasted) } else { 0 };

@@ -13,7 +13,7 @@ use crate::history::{Did, Source};
 use crate::mechanisms::LATE_SIGHT;
 
 impl<'h> Timeline<'h> {
-    /// Whether the harness did something to a node: a kubelet that starts afresh looks at everything anew.
+    /// Whether the harness acted on a node: a restarted kubelet syncs everything again.
     #[must_use]
     pub fn node_was_touched(&self) -> bool {
         self.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
@@ -49,7 +49,7 @@ impl<'h> Timeline<'h> {
         touched || pod.deleted.is_some() || pod.revisions.iter().any(goes)
     }
 
-    /// When the pod's deletion began at the earliest, as far as that was seen.
+    /// The earliest time at which the pod's deletion can have started, if it was recorded.
     #[must_use]
     pub fn deletion(&self, pod: &PodLife<'_>) -> Option<Stamp> {
         let asked = pod.deleted.and_then(|id| self.deeds.iter().find(|(deed, _)| *deed == id));
@@ -76,7 +76,7 @@ impl<'h> Timeline<'h> {
         self.clocks.between(from, &end).is_some_and(|watched| watched.lo > span + noise)
     }
 
-    /// From when on, after an instant, the pod's targets were not heard for a while.
+    /// The time after an instant at which the record of the pod's targets paused.
     fn deaf_from(&self, pod: &PodLife<'_>, since: i64) -> Option<i64> {
         let about = |of: &Source| match of {
             Source::Recorder => true,
@@ -87,7 +87,7 @@ impl<'h> Timeline<'h> {
         gaps.filter(|gap| about(&gap.of) && gap.to_us >= since).map(|gap| gap.from_us.max(since)).min()
     }
 
-    /// The last event before the end of the case: what never came did not come until then.
+    /// The last event before the end of the case: something that never arrived had not arrived by then.
     #[must_use]
     pub fn last_event(&self) -> Option<EventId> {
         self.history.events().filter(|(_, event)| event.us <= self.ended_us).map(|(id, _)| id).next_back()
@@ -136,7 +136,7 @@ impl<'h> PodLife<'h> {
         over.is_some_and(|status| status.get("reason").is_some())
     }
 
-    /// Whether a sidecar may have been told to stop since there was no work left: every main container was seen ended.
+    /// Whether a sidecar may have received a stop signal because all main containers had terminated.
     #[must_use]
     pub fn work_is_done(&self, container: &ContainerLife<'_>) -> bool {
         let ended = |shown: &Revision<'_>| {
@@ -172,7 +172,7 @@ impl<'h> PodLife<'h> {
 }
 
 impl Handler {
-    /// The host that it asks in place of the pod.
+    /// The host that it uses instead of the pod.
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         match self {

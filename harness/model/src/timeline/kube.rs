@@ -1,4 +1,4 @@
-//! Objects beside the pods: recorded events, services and their endpoints.
+//! Other objects: recorded events, Services and their endpoints.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::stamp::{EventId, Stamp};
 pub struct KubeEvent<'h> {
     /// Our event.
     pub id: EventId,
-    /// When it was heard.
+    /// When it arrived.
     pub at: Stamp,
     /// `reason`
     pub reason: &'h str,
@@ -55,7 +55,7 @@ pub struct ServiceSeen<'h> {
 pub struct SliceSeen<'h> {
     /// Our event.
     pub id: EventId,
-    /// When it was heard.
+    /// When it arrived.
     pub at: Stamp,
     /// The slice's name.
     pub name: &'h str,

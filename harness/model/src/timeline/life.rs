@@ -1,4 +1,4 @@
-//! The lives of containers, each with its pod: the unit that judges walk over, and what they ask of one.
+//! The instances of containers, each with its pod: the unit that judges iterate over, and its queries.
 //!
 //! ```text
 //! run.lives().of(ProbeKind::Liveness).whole().undisturbed()
@@ -19,7 +19,7 @@ use crate::measure::{Bound, Fit};
 use crate::mechanisms::UNKNOWN_LIFE;
 use crate::verdict::Seen;
 
-/// One life of a container, and where it stands. It can be used wherever its [`Attempt`] is asked for.
+/// One life of a container, and where it stands. It can be used wherever its [`Attempt`] is expected.
 #[derive(Clone, Copy)]
 pub struct Life<'t, 'h> {
     /// The history that it is of.
@@ -28,7 +28,7 @@ pub struct Life<'t, 'h> {
     pub pod: &'t PodLife<'h>,
     /// The container.
     pub container: &'t ContainerLife<'h>,
-    /// What the target saw in this life.
+    /// What the target recorded in this instance.
     pub attempt: &'t Attempt<'h>,
 }
 
@@ -40,7 +40,7 @@ impl<'h> Deref for Life<'_, 'h> {
     }
 }
 
-/// A life of a container, and one of its probes in it. It can be used wherever its [`Life`] is asked for.
+/// An instance of a container, with one of its probes. It can be used wherever its [`Life`] is expected.
 #[derive(Clone)]
 pub struct ProbedLife<'t, 'h> {
     /// The life.
@@ -117,13 +117,13 @@ impl<L> Lives<L> {
 macro_rules! filters {
     ($($of:ident),+) => {
         $(impl<'t, 'h> Lives<$of<'t, 'h>> {
-            /// Those of which no line of the target is missing.
+            /// Only those with a complete record of the target.
             #[must_use]
             pub fn whole(self) -> Self {
                 self.only(|life| life.holes.is_empty())
             }
 
-            /// Those in histories in which no node was touched: a kubelet that starts afresh looks at everything anew.
+            /// Only those in histories without node actions: a restarted kubelet syncs everything again.
             #[must_use]
             pub fn undisturbed(self) -> Self {
                 self.only(|life| !life.run.node_was_touched())
@@ -277,7 +277,7 @@ impl<'t, 'h> Life<'t, 'h> {
         self.run.before_deletion(self.pod, at)
     }
 
-    /// The stop signal, if it came before any deletion of the pod.
+    /// The stop signal, if it arrived before any deletion of the pod.
     #[must_use]
     pub fn stopped_undeleted(&self) -> Option<&'t Line<'h>> {
         self.attempt.stop().filter(|stop| self.before_deletion(&stop.at))
@@ -289,13 +289,13 @@ impl<'t, 'h> Life<'t, 'h> {
         self.run.watched_for(self.pod, from, span)
     }
 
-    /// How much of the time between two stamps the node or the harness was held up.
+    /// How much of the time between two stamps the node or the harness was stalled.
     #[must_use]
     pub fn noise(&self, from: &Stamp, to: &Stamp) -> i64 {
         self.run.noise_between(&self.node, from, to)
     }
 
-    /// Tells what the time from here to there was, and whether that is within a bound; see [`Seen::within`].
+    /// Measures the time between two events and compares it with a bound; see [`Seen::within`].
     pub fn within(
         &self,
         seen: &mut Seen,
@@ -359,7 +359,7 @@ impl<'t, 'h> ProbedLife<'t, 'h> {
 }
 
 impl ContainerLife<'_> {
-    /// Whether it is meant to run as long as its pod: it is no init container, or a sidecar.
+    /// Whether it should run as long as its pod: it is a main container or a sidecar.
     #[must_use]
     pub fn stays(&self) -> bool {
         self.kind != ContainerKind::Init
@@ -373,8 +373,8 @@ impl ContainerLife<'_> {
 }
 
 impl<'h> Attempt<'h> {
-    /// The line by which the process says that it ends by its own will, with its exit status, unless it was told to stop
-    /// before.
+    /// The line in which the process records that it exits by itself, with its exit status, unless it received a stop
+    /// signal before.
     #[must_use]
     pub fn exited_by_itself(&self) -> Option<(&Line<'h>, u8)> {
         self.lines.iter().find_map(|line| match &line.line.fact {
@@ -383,7 +383,7 @@ impl<'h> Attempt<'h> {
         })
     }
 
-    /// The line by which the process says that it ends, by itself or as it was told.
+    /// The line in which the process records that it exits, by itself or after a stop signal.
     #[must_use]
     pub fn exiting(&self) -> Option<&Line<'h>> {
         self.lines.iter().find(|line| matches!(line.line.fact, Fact::Exiting(_)))
@@ -395,7 +395,7 @@ impl<'h> Attempt<'h> {
         self.exiting().or_else(|| self.ended.as_ref().and(self.last_line()))
     }
 
-    /// Whether the process was not told to stop and did not end.
+    /// Whether the process received no stop signal and did not exit.
     #[must_use]
     pub fn lives_on(&self) -> bool {
         self.ended.is_none() && self.stop().is_none()

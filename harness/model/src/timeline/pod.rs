@@ -19,9 +19,9 @@ pub struct PodLife<'h> {
     pub uid: String,
     /// The node that it was bound to; empty until then.
     pub node: String,
-    /// The deed of its creation, with the manifest as it was sent.
+    /// The action that created it, with the manifest as sent.
     pub created: Option<(EventId, &'h Value)>,
-    /// Its spec: as the API server showed it first, or as it was sent.
+    /// Its spec: as the API server first showed it, or as sent.
     pub spec: &'h Value,
     /// Its revisions, in the order of their coming.
     pub revisions: Vec<Revision<'h>>,
@@ -104,7 +104,7 @@ impl<'h> PodLife<'h> {
 pub struct Revision<'h> {
     /// Its event.
     pub id: EventId,
-    /// When it was heard, on the harness's clock: the change itself is not later.
+    /// When it arrived, on the harness's clock: the change itself is not later.
     pub at: Stamp,
     /// The object.
     pub object: &'h Value,
@@ -151,7 +151,7 @@ impl<'h> Revision<'h> {
         Some(self.condition(condition)?.get("status")?.as_str()? == "True")
     }
 
-    /// The second in which a condition became what it is, by the clock of whoever wrote it.
+    /// The second of a condition's last transition, by the clock of the component that wrote it.
     #[must_use]
     pub fn turned(&self, condition: &str) -> Option<i64> {
         let at = self.condition(condition)?.get("lastTransitionTime")?.as_str()?;
@@ -275,18 +275,18 @@ impl<'h> State<'h> {
 pub struct ContainerLife<'h> {
     /// Its name.
     pub name: String,
-    /// Which list it stands in.
+    /// The list that contains it.
     pub kind: ContainerKind,
     /// Its spec.
     pub spec: &'h Value,
     /// Its probes.
     pub probes: Vec<ProbeSpec>,
-    /// Its lives, as far as its target was heard. Empty for a container that is no target of ours.
+    /// Its instances, as far as its target recorded them. Empty for a container that is not a target.
     pub attempts: Vec<Attempt<'h>>,
 }
 
 impl ContainerLife<'_> {
-    /// What its target was told before it started; none for a container that is no target of ours.
+    /// The configuration of its target; `None` for a container that is not a target.
     #[must_use]
     pub fn plan(&self) -> Option<Plan> {
         let env = self.spec.get("env")?.as_array()?;

@@ -1,10 +1,12 @@
-//! What of all that a target saw were probes, and what the answers to them mean.
+//! Which of the target's records are probes, and what their answers mean.
 
 use probity_script::Plan;
 use probity_script::wire::{HttpRequestFacts, WireAction, compose_http};
 use probity_script::witness::Answered;
 
-use super::at::At;
+use crate::measure::Interval;
+
+use super::at::{At, Completion};
 use super::attempt::{Asked, Attempt, Connection, Probe, Through};
 use super::result::ProbeOutcome;
 use super::spec::{Handler, ProbeKind, ProbeSpec};
@@ -30,7 +32,7 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
             _ => false,
         });
         let grpc = asked.request.service.is_some();
-        let settled = asked.answer.as_ref().map(At::of);
+        let settled = asked.answer.as_ref().map(answered_at);
         let (passed, endpoint) = (passed(asked, grpc, plan), asked.request.endpoint.as_ref());
         let (id, when) = (asked.id, asked.at.clone());
         push(
@@ -92,6 +94,15 @@ fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
 /// A path in a spec may lack its slash and may have a query.
 fn same_path(spec: &str, target: &str) -> bool {
     spec.trim_start_matches('/') == target.trim_start_matches('/')
+}
+
+/// When a request was answered: between the last bytes, if it is known when they were sent, and the line that says so.
+fn answered_at(answer: &Completion<'_, Answered>) -> At {
+    let mut at = At::of(answer);
+    if let Some(sent) = answer.last_send_us.and_then(|us| i64::try_from(us).ok()) {
+        at.stamp.at = Interval::new(sent.min(at.at.lo), at.at.hi);
+    }
+    at
 }
 
 /// What the answer alone tells.

@@ -1,12 +1,13 @@
-//! What a kubelet makes of one probe: the one place in which this is worked out.
+//! How a kubelet counts one probe: the only place that determines this.
 //!
-//! The witness sees a probe arrive and be answered; the kubelet's own clock for it runs a little longer at both ends. So
-//! an answer near the timeout can be read either way. Judges ask in one of two ways, by what a wrong reading would cost:
+//! The witness sees a probe arrive and be answered; the kubelet's own clock for it runs a little longer at both ends.
+//! So an answer near the timeout can be read either way. Judges use one of two queries, depending on the cost of a
+//! wrong result:
 //!
 //! - [`ProbeResult::outcome`] counts as the kubelet counts, with [`NEAR`] around the timeout. It is for runs of probes, in
 //!   which one success or failure more or less is a finding.
 //! - [`ProbeResult::surely`] says only what holds however long the way between kubelet and target was: a success came
-//!   within half of the timeout, and a failure was complete before anyone gave up. It is for what the API must show.
+//!   within half of the timeout, and a failure was complete before anyone gave up. Use it for what the API must show.
 
 mod answer;
 
@@ -17,7 +18,7 @@ use crate::mechanisms::{NEAR, PROMPT, START_OF_A_COMMAND, TIMED_OUT};
 
 pub use answer::ProbeAnswer;
 
-/// What a kubelet makes of a probe.
+/// How a kubelet counts a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeOutcome {
     /// A success.
@@ -44,7 +45,7 @@ impl ProbeOutcome {
     }
 }
 
-/// A probe of one kind, with all that its result follows from.
+/// A probe of one kind, with everything that determines its result.
 #[derive(Clone, Copy)]
 pub struct ProbeResult<'t, 'h> {
     attempt: &'t Attempt<'h>,
@@ -68,7 +69,7 @@ impl<'t> ProbeResult<'t, '_> {
         Self { answered, ..self }
     }
 
-    /// How long it took from its arrival to its answer; none if no answer was seen.
+    /// The time from its arrival to its answer; `None` if no answer was recorded.
     #[must_use]
     pub fn took(&self) -> Option<Interval> {
         self.answered.map(|answered| answered.at.minus(self.probe.at.at))
@@ -86,7 +87,7 @@ impl<'t> ProbeResult<'t, '_> {
         }
     }
 
-    /// What it was beyond doubt, whatever the way between kubelet and target took.
+    /// Its certain result, however long the path between kubelet and target took.
     #[must_use]
     pub fn surely(&self) -> ProbeOutcome {
         let Some(took) = self.took() else { return ProbeOutcome::Unclear };
@@ -123,13 +124,13 @@ impl<'t> ProbeResult<'t, '_> {
         self.took().is_some_and(|took| took.hi <= PROMPT.of(self.spec.timeout))
     }
 
-    /// Whether it took so much of the timeout that the kubelet may have given it up before its answer.
+    /// Whether it took so much of the timeout that the kubelet may have closed it before its answer.
     #[must_use]
     pub fn may_be_late(&self) -> bool {
         self.took().is_some() && !self.is_prompt()
     }
 
-    /// Whether it ended by the timeout: nothing came, or nothing came in time.
+    /// Whether it ended with the timeout: no answer came, or none in time.
     #[must_use]
     pub fn timed_out(&self) -> bool {
         match self.took() {

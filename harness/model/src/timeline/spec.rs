@@ -41,7 +41,7 @@ impl ProbeKind {
     }
 }
 
-/// Which list a container stands in, and whether it stays.
+/// The list that contains a container, and whether the container keeps running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerKind {
     /// In `containers`.
@@ -115,7 +115,7 @@ pub enum Handler {
 pub struct Port {
     /// As it is written.
     pub written: String,
-    /// Its number; none if it is a name that the container does not declare.
+    /// Its number; `None` if it is a name that the container does not declare.
     pub number: Option<u16>,
 }
 

@@ -24,9 +24,9 @@ pub(super) struct ChangeGroup<'p> {
 #[derive(Clone, Copy)]
 pub(super) struct ChangeRow<'p> {
     either: &'p ClauseReport,
-    /// What the older report says.
+    /// The older report's entry.
     pub(super) older: Option<&'p ClauseReport>,
-    /// What the newer report says.
+    /// The newer report's entry.
     pub(super) newer: Option<&'p ClauseReport>,
     measured: Option<&'p MovedMeasurement>,
     /// The facets that were seen otherwise.

@@ -1,4 +1,4 @@
-//! The lanes of what is not a container: pods, endpoints, the node, and the harness.
+//! The lanes of everything except containers: pods, endpoints, the node, and the harness.
 
 use std::collections::BTreeMap;
 

@@ -27,7 +27,7 @@ fn name(kinds: &[ProbeKind]) -> String {
     format!("{} probes", words.join(" or "))
 }
 
-/// A probe: its lane and its item. A lifecycle hook that asks the same endpoint is named as such.
+/// A probe: its lane and its item. A lifecycle hook that requests the same endpoint is marked as a hook.
 fn of_probe(
     run: &Timeline<'_>,
     container: &ContainerLife<'_>,
@@ -49,7 +49,7 @@ fn of_probe(
     (lane, Item::span(at, settled, look, in_words(attempt, probe), probe.events()))
 }
 
-/// What was asked, and what was answered.
+/// The request and the answer.
 fn in_words(attempt: &Attempt<'_>, probe: &Probe<'_>) -> String {
     if let Some(asked) = attempt.request(probe) {
         let what = match (&asked.request.service, probe.endpoint) {

@@ -1,4 +1,4 @@
-//! What a hostile cluster says must stay text, wherever it stands in the page.
+//! Text from a hostile cluster must stay text everywhere in the page.
 
 use probity_sample::MARKUP;
 

@@ -1,4 +1,4 @@
-//! Measured numbers of two reports beside each other.
+//! Measured numbers of two reports, side by side.
 //!
 //! A number is compared with the same number of the same case: other cases have other probe settings. No two runs measure the
 //! same to the millisecond, so what moved by less than a tenth of its bound, or less than two runs of the same kubelet
@@ -15,7 +15,7 @@ use crate::quantity::likened;
 /// How much a time must move to be listed, in parts of a hundred of its bound.
 const NOTABLE_PERCENT: i64 = 10;
 
-/// How much a time must move to be listed, in microseconds: below it lies what scheduling alone makes of any time.
+/// How much a time must change to be listed, in microseconds: scheduling alone causes smaller changes.
 const NOTABLE_US: i64 = 50_000;
 
 /// A measured number that moved.
@@ -46,7 +46,7 @@ fn is_zero(number: &usize) -> bool {
 
 /// What a comparison of a clause's measurements shows.
 pub(super) enum Compared {
-    /// At least one moved; the one that moved most.
+    /// At least one changed; the one that changed most.
     Moved(Box<MovedMeasurement>),
     /// All stayed about where they were.
     Steady,

@@ -1,4 +1,4 @@
-//! A difference in words, for a terminal: a line for each change, what is worst first, the sum last.
+//! A difference in words, for a terminal: a line for each change, the worst first, the totals last.
 
 use probity_model::facets::Sight;
 
@@ -70,7 +70,7 @@ fn changed_line(Moved { id, from, to, turn, finding }: &Moved) -> String {
 
 fn measured_line(moved: &MovedMeasurement) -> String {
     let MovedMeasurement { id, case, quantity, from, to, more, .. } = moved;
-    let more = if *more > 0 { format!("; {more} more moved") } else { String::new() };
+    let more = if *more > 0 { format!("; {more} more changed") } else { String::new() };
     let (from, to, bound) = (from.observed_in_words(), to.observed_in_words(), moved.bounds_in_words());
     let bound = if bound.is_empty() { String::new() } else { format!(", {bound}") };
     line("measured", &format!("{id}: {quantity}: {from} -> {to}{bound}, in {case}{more}"))

@@ -47,11 +47,10 @@ impl Matrix {
             words += &self.regression(row);
         }
         words += &self.tables();
-        words
-            + "\n▼ for the worse, ▲ for the better, each against the reports before it; · not in the report's book\n"
+        words + "\n▼ worse, ▲ better, each compared with the previous reports; · not in the report's book\n"
     }
 
-    /// Where a clause turned for the worse, with what was seen.
+    /// Where a verdict got worse, with the finding.
     fn regression(&self, row: &MatrixRow) -> String {
         let mut words = String::new();
         for (report, cell) in self.reports.iter().zip(&row.cells) {
@@ -100,7 +99,7 @@ impl Matrix {
     }
 }
 
-/// A number of things; `no` stands for none.
+/// A number of things; `no` means none.
 fn number_of(number: usize, one: &str, several: &str) -> String {
     if number == 0 { format!("no {one}") } else { counted(number, one, several) }
 }

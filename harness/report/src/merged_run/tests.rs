@@ -93,7 +93,7 @@ fn merged(runs: &[RunToMerge]) -> MergedRun {
     merge(runs, &["probity".to_owned(), "merge".to_owned()], Allowed::default()).unwrap()
 }
 
-/// What became of each case, a line each.
+/// The result of each case, one line each.
 fn fates(merged: &MergedRun) -> Vec<String> {
     let fate = |line: &LogLine| match line {
         LogLine::CaseEnded { case, history, us, .. } => Some(format!("{case} ended at {us} in {history}")),

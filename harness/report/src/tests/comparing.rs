@@ -1,4 +1,4 @@
-//! Reports beside each other: two as a difference, many as a matrix.
+//! Comparisons of reports: two as a difference, many as a matrix.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ fn a_clause_that_a_book_does_not_have_is_missing_there_and_no_regression() {
 }
 
 #[test]
-fn clauses_keep_their_place_beside_their_neighbours() {
+fn clauses_keep_their_place_beside_their_neighbors() {
     let newer = report_of("v1.36.3", &[]);
     let mut older = report_of("v1.35.1", &[]);
     older.clauses[1].id = "demo.retired".parse().unwrap();

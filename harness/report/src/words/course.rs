@@ -1,5 +1,5 @@
-//! The course of a case as text: what was done, what the API server showed, and how probes were answered, in the order in
-//! which it was heard. For people who have no browser at hand, such as readers of an issue.
+//! The course of a case as text: what was done, what the API server showed, and how probes were answered, in the order
+//! in which it was heard. For people without a browser, such as readers of an issue.
 
 use probity_model::history::{Did, EventId, Happening, History};
 use probity_model::measure::seconds;
@@ -61,12 +61,12 @@ impl Entry {
 
 fn of_attempt(attempt: &Attempt<'_>, container: &str, entries: &mut Vec<Entry>) {
     let number = attempt.number;
-    entries.push(Entry::Line(attempt.began.id, format!("{container} began (attempt {number})")));
+    entries.push(Entry::Line(attempt.began.id, format!("{container} started (attempt {number})")));
     for (id, _, seen) in attempt.signals() {
         entries.push(Entry::Line(id, format!("{container} got {} (attempt {number})", seen.signal)));
     }
     if let Some(ended) = &attempt.ended {
-        entries.push(Entry::Line(ended.id, format!("{container} ended (attempt {number})")));
+        entries.push(Entry::Line(ended.id, format!("{container} terminated (attempt {number})")));
     }
     let answers = attempt.probes.iter().map(|probe| {
         let id = probe.settled.as_ref().map_or(probe.id, |settled| settled.id);
@@ -126,7 +126,7 @@ fn lines(run: &Timeline<'_>, entries: Vec<Entry>) -> Vec<String> {
         |(_, event)| matches!(&event.what, Happening::Deed(deed) if matches!(deed.did, Did::Over { .. })),
     );
     if let Some((id, _)) = ended {
-        lines.push(format!("{}  the case was over", at(id)));
+        lines.push(format!("{}  the case ended", at(id)));
     }
     if lines.len() > LONGEST {
         let left = lines.len() - LONGEST;

@@ -7,7 +7,7 @@ use probity_model::history::{Change, Did, EventId, Happening, Heard, History, Si
 use probity_model::measure::seconds;
 use probity_model::timeline::ContainerSeen;
 
-/// An event as a fragment of a sentence, with the time at which the harness learned of it.
+/// An event as a fragment of a sentence, with the time at which the harness received it.
 #[must_use]
 pub fn event_in_words(history: &History, id: EventId) -> String {
     let Some(event) = history.get(id) else { return "not in this history".to_owned() };
@@ -20,9 +20,9 @@ pub fn event_in_words(history: &History, id: EventId) -> String {
         }
         Happening::Noise(noise) => {
             let by = format!("{:?}", noise.by).to_lowercase();
-            format!("the {by} was held up for {}", seconds(noise.to_us - noise.from_us))
+            format!("the {by} was stalled for {}", seconds(noise.to_us - noise.from_us))
         }
-        Happening::Reading(reading) => format!("the clocks of {} were read", reading.node),
+        Happening::Reading(reading) => format!("the harness read the clocks of {}", reading.node),
     };
     format!("+{} {what}", seconds(event.us))
 }
@@ -31,40 +31,40 @@ fn deed_in_words(did: &Did) -> String {
     let ended =
         |exit: &Option<i32>| exit.map_or("without a status".to_owned(), |exit| format!("with {exit}"));
     match did {
-        Did::Created { kind, name, .. } => format!("we created {kind} {name}"),
+        Did::Created { kind, name, .. } => format!("the harness created {kind} {name}"),
         Did::Tried(tried) if tried.message.is_empty() => {
-            format!("we tried {} by a dry run: {}", tried.name, tried.code)
+            format!("the harness tried {} with a dry run: {}", tried.name, tried.code)
         }
         Did::Tried(tried) => {
-            format!("we tried {} by a dry run: {} {}", tried.name, tried.code, tried.message)
+            format!("the harness tried {} with a dry run: {} {}", tried.name, tried.code, tried.message)
         }
-        Did::Patched { kind, name, .. } => format!("we patched {kind} {name}"),
+        Did::Patched { kind, name, .. } => format!("the harness patched {kind} {name}"),
         Did::Deleted { kind, name, grace: Some(grace) } => {
-            format!("we deleted {kind} {name} with {grace} s of grace")
+            format!("the harness deleted {kind} {name} with a grace period of {grace} s")
         }
-        Did::Deleted { kind, name, grace: None } => format!("we deleted {kind} {name}"),
-        Did::Evicted { pod, refused: None } => format!("we evicted {pod}"),
-        Did::Evicted { pod, refused: Some(why) } => format!("the eviction of {pod} was refused: {why}"),
+        Did::Deleted { kind, name, grace: None } => format!("the harness deleted {kind} {name}"),
+        Did::Evicted { pod, refused: None } => format!("the harness evicted {pod}"),
+        Did::Evicted { pod, refused: Some(why) } => format!("the eviction of {pod} was rejected: {why}"),
         Did::Changed { pod, container, endpoints, .. } => {
             let endpoints: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
-            format!("we changed the plan of {pod}/{container}: {}", endpoints.join(", "))
+            format!("the harness changed the plan of {pod}/{container}: {}", endpoints.join(", "))
         }
-        Did::Called { pod, container, call } => format!("we called `{call}` of {pod}/{container}"),
+        Did::Called { pod, container, call } => format!("the harness called `{call}` of {pod}/{container}"),
         Did::Executed { pod, container, command, exit } => {
-            format!("`{}` in {pod}/{container} ended {}", command.join(" "), ended(exit))
+            format!("`{}` in {pod}/{container} exited {}", command.join(" "), ended(exit))
         }
-        Did::Scaled { kind, name, replicas } => format!("we scaled {kind} {name} to {replicas}"),
+        Did::Scaled { kind, name, replicas } => format!("the harness scaled {kind} {name} to {replicas}"),
         Did::NodeVerb { node, verb, exit, .. } => match did.unproven() {
             Some(why) => format!("{verb} of {node}: {why}"),
             None => format!("{verb} of {node} ended {}", ended(exit)),
         },
         Did::Measured { node, probes } => {
-            format!("the kubelet of {node} had {} counters of probes of the case", probes.len())
+            format!("the kubelet of {node} had {} probe counters of the case", probes.len())
         }
         Did::Waited { what, came: true } => format!("{what} came"),
-        Did::Waited { what, came: false } => format!("{what} did not come"),
-        Did::Failed { what, why } => format!("{what} could not be done: {why}"),
-        Did::Over { why } => format!("the case was over: {why}"),
+        Did::Waited { what, came: false } => format!("{what} did not occur"),
+        Did::Failed { what, why } => format!("{what} failed: {why}"),
+        Did::Over { why } => format!("the case ended: {why}"),
     }
 }
 
@@ -73,7 +73,7 @@ fn sighting_in_words(sighting: &Sighting) -> String {
     let text = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     if kind == "Event" {
         let of = object.get("involvedObject").map(|of| text(of, "name")).unwrap_or_default();
-        return format!("event {} of {of}: {}", text(object, "reason"), text(object, "message"));
+        return format!("event {} about {of}: {}", text(object, "reason"), text(object, "message"));
     }
     let change = match change {
         Change::Added => "appeared",
@@ -106,19 +106,19 @@ pub(super) fn revision_in_words(object: &Value) -> String {
     let leaving = object.get("metadata").is_some_and(|of| of.get("deletionTimestamp").is_some());
     let status = object.get("status").map(pod_in_words).unwrap_or_default();
     let state = status.trim_start_matches(": ");
-    if leaving { format!("is to go; {state}") } else { state.to_owned() }
+    if leaving { format!("is terminating; {state}") } else { state.to_owned() }
 }
 
 fn witness_in_words(heard: &Heard) -> String {
     let what = match &heard.entry {
-        Entry::Joined { .. } => "it began to talk".to_owned(),
-        Entry::Left { how, .. } => format!("its connection ended ({how})"),
-        Entry::Missing { lines, .. } => format!("{lines} of its lines never came"),
-        Entry::Silent { .. } => "it fell silent".to_owned(),
+        Entry::Joined { .. } => "its record started".to_owned(),
+        Entry::Left { how, .. } => format!("its connection closed ({how})"),
+        Entry::Missing { lines, .. } => format!("{lines} of its lines never arrived"),
+        Entry::Silent { .. } => "its record stopped".to_owned(),
         Entry::Resumed { silent_us, .. } => {
-            format!("it was heard again after {}", seconds(i64::try_from(*silent_us).unwrap_or(i64::MAX)))
+            format!("its record resumed after {}", seconds(i64::try_from(*silent_us).unwrap_or(i64::MAX)))
         }
-        Entry::Nonsense { bytes, .. } => format!("{bytes} bytes were no line of ours"),
+        Entry::Nonsense { bytes, .. } => format!("{bytes} bytes were not a line of the target"),
         Entry::Line(line) => {
             format!("{} (attempt {}, line {})", fact_in_words(&line.fact), line.attempt, line.seq)
         }
@@ -131,7 +131,7 @@ fn fact_in_words(fact: &Fact) -> String {
         Fact::Started(_) => "started".to_owned(),
         Fact::Accepted(accepted) => format!("{} connected to {}", accepted.peer, accepted.listener),
         Fact::Request(request) => match (&request.endpoint, &request.service) {
-            (_, Some(service)) => format!("asked for the health of `{service}`"),
+            (_, Some(service)) => format!("checked the health of `{service}`"),
             (Some(endpoint), None) => format!("{} of {endpoint}", request.method),
             (None, None) => format!("{} {}", request.method, request.target),
         },
@@ -140,10 +140,10 @@ fn fact_in_words(fact: &Fact) -> String {
             let broke = answer.error.as_ref().map(|error| format!(" ({error})")).unwrap_or_default();
             format!("{at}answered {}{broke}", answer.answer)
         }
-        Fact::Closed(closed) => format!("connection ended, {}", kebab(&closed.how)),
-        Fact::Exec(exec) => format!("{} began, to answer {}", exec.endpoint, exec.answer),
+        Fact::Closed(closed) => format!("connection closed, {}", kebab(&closed.how)),
+        Fact::Exec(exec) => format!("{} started, will answer {}", exec.endpoint, exec.answer),
         Fact::ExecEnded(ended) => {
-            ended.exit.map_or("command cut off".to_owned(), |exit| format!("command ended with {exit}"))
+            ended.exit.map_or("command killed".to_owned(), |exit| format!("command exited with {exit}"))
         }
         Fact::Signal(signal) => format!("got {}", signal.signal),
         Fact::Tls(tls) => match &tls.error {

@@ -1,24 +1,24 @@
-//! What happens to a connection before anything is said on it.
+//! What happens to a connection before any data is exchanged.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Span;
 use crate::words::word_or_settings;
 
-/// What is done with an accepted connection.
+/// What the target does with an accepted connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConnectionAnswer {
     /// Hand it to the listener's protocol. On a plain TCP listener: read until the peer closes.
     Serve,
-    /// Keep it open, read what comes and never say a word. On a TLS listener this stalls the handshake.
+    /// Keep it open, read everything and never send anything. On a TLS listener this stalls the handshake.
     Hold,
-    /// Close it at once, in good order (FIN).
+    /// Close it immediately and gracefully (FIN).
     Close,
-    /// Abort it at once (RST).
+    /// Abort it immediately (RST).
     Reset,
     /// Send bytes that belong to no protocol, then close.
     Garbage,
-    /// Send back what comes.
+    /// Send back everything that is received.
     Echo,
     /// One of the above after a pause or a banner.
     With(ConnectionSettings),
@@ -36,7 +36,7 @@ pub struct ConnectionSettings {
     /// Text that is sent first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<String>,
-    /// What is done afterwards.
+    /// What happens afterwards.
     pub then: Then,
     /// How long after that the connection is closed by us; left open if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub enum Then {
     Close,
     /// Abort it (RST).
     Reset,
-    /// Send back what comes.
+    /// Send back everything that is received.
     Echo,
 }
 

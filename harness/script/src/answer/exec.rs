@@ -10,9 +10,9 @@ use crate::{Size, Span};
 /// How a command that was started by a probe or a hook behaves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExecAnswer {
-    /// Exit with status 0 at once.
+    /// Exit immediately with status 0.
     Succeed,
-    /// Exit with status 1 at once.
+    /// Exit immediately with status 1.
     Fail,
     /// Never end.
     Hang,
@@ -36,7 +36,7 @@ pub struct ExecSettings {
     /// So many bytes that the command prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub print_bytes: Option<Size>,
-    /// A child process is left behind that lives so long after the command has ended.
+    /// Leave a child process behind that runs for this long after the command has exited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fork: Option<Span>,
     /// SIGTERM does not end the command.

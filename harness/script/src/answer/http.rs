@@ -1,4 +1,4 @@
-//! What an HTTP path answers, in good order or not.
+//! The answer of an HTTP path, correct or not.
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ impl HttpAnswer {
 pub struct HttpReply {
     /// The status code, 200 to 599.
     pub status: Status,
-    /// Header lines as they go on the wire, in this order, duplicates and all: `X-A: 1`. In a value, `{ip}` and
-    /// `{port}` stand for the address that the client connected to, `{host}` for its Host header.
+    /// Header lines as sent, in this order, including duplicates: `X-A: 1`. In a value, `{ip}` and `{port}` are
+    /// replaced with the address that the client connected to, and `{host}` with its Host header.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<HeaderLine>,
     /// Many more header lines, to make the head large.
@@ -61,7 +61,7 @@ pub struct HttpReply {
     /// The body; `ok` if absent, nothing for statuses that have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
-    /// How the end of the body is told.
+    /// How the end of the body is signaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub framing: Option<Framing>,
     /// Pause before the head.
@@ -73,13 +73,13 @@ pub struct HttpReply {
     /// Send the body in small pieces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drip: Option<Drip>,
-    /// Send so many bytes of the body, then nothing more, with the connection open.
+    /// Send this many bytes of the body, then nothing more, with the connection open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall_after: Option<Size>,
-    /// Send so many bytes of the body, then close in good order (FIN).
+    /// Send this many bytes of the body, then close gracefully (FIN).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_after: Option<Size>,
-    /// Send so many bytes of the body, then abort (RST).
+    /// Send this many bytes of the body, then abort (RST).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset_after: Option<Size>,
     /// Redirect this request before it is answered as above.
@@ -284,7 +284,7 @@ impl schemars::JsonSchema for Body {
     }
 }
 
-/// How the end of a body is told to the client (HTTP/1.1; HTTP/2 frames its own way).
+/// How the end of a body is signaled to the client (HTTP/1.1; HTTP/2 has its own frames).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// By a Content-Length that is true. The default for bodies that end.

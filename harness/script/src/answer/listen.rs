@@ -12,7 +12,7 @@ pub enum ListenState {
     Open,
     /// The port is not bound: a connect is refused.
     Closed,
-    /// The port is bound but its queue is full and nobody takes from it: a connect gets no answer at all.
+    /// The port is bound but its queue is full and not emptied: a connection attempt gets no answer at all.
     Full,
 }
 

@@ -1,4 +1,4 @@
-//! What the process does when it is told to stop.
+//! What the process does when it receives a stop signal.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use crate::words::word_or_settings;
 /// The answer to a stop signal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TerminationAnswer {
-    /// Exit with status 0 at once.
+    /// Exit immediately with status 0.
     Exit,
-    /// Note the signal and go on as if nothing had happened.
+    /// Record the signal and continue unchanged.
     Ignore,
     /// Take no new connections, let open requests finish, then exit with status 0.
     Drain,
@@ -39,7 +39,7 @@ pub struct TerminationSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Serving {
-    /// They go on as before; paths may change by `since: { sigterm: ... }`.
+    /// They continue as before; paths may change with `since: { sigterm: ... }`.
     #[default]
     Keep,
     /// They close; open connections are aborted.

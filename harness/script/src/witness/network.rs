@@ -109,6 +109,10 @@ pub struct Answered {
     pub written: u64,
     /// From the arrival of the request to the end of its answer, in microseconds.
     pub took_us: u64,
+    /// When the last bytes of it were given to the system, on the monotonic clock: the peer cannot have had all of it before,
+    /// and a process that is held up writes this line long after. None if none were given before the line was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_send_us: Option<u64>,
     /// The first error on writing, or why the answer broke off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

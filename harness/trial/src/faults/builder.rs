@@ -12,7 +12,7 @@ use crate::promise::{self, Promise, SECOND};
 
 /// The client calls for this long before a fault comes.
 const BEFORE: i64 = 3 * SECOND;
-/// What a cluster may need beyond the promise before a trial goes on.
+/// The time that a cluster may need in addition to the promise before a trial continues.
 pub(super) const SPARE: i64 = 5 * SECOND;
 /// The number of requests that wait at most.
 pub(super) const WAITING: i64 = 20;
@@ -20,18 +20,19 @@ pub(super) const WAITING: i64 = 20;
 const LATE_STATUS: i64 = 4 * SECOND;
 /// The kubelet kills by the runtime.
 const LATE_KILL: i64 = 3 * SECOND;
-/// A container is started anew, and the Service hears of it.
+/// A container restarts, and the Service is updated.
 const LATE_SERVICE: i64 = 8 * SECOND;
 /// A kubelet counts from the start that the runtime reports, cut to seconds.
 const EARLY_START: i64 = SECOND;
 /// Where both ends are of one clock.
 const EARLY: i64 = 200_000;
-/// What clients ask for, if no probe and no hook asks the same: what is slow or ill for them is not so for those.
+/// The path that clients request, if no probe and no hook uses it: what is slow or broken for clients is not slow or
+/// broken for probes.
 const CALLED_PATH: &str = "/try";
 /// Longer than steps may take: a trial that takes longer is refused by its sum, so a step need not say it.
 const LONGEST: i64 = 10 * 365 * 24 * 3600 * SECOND;
 /// Why a kill leaves the readiness open.
-pub(super) const UNSEEN_KILL: &str = "without a readiness probe a kill and a new start may go by unseen";
+pub(super) const UNSEEN_KILL: &str = "without a readiness probe a restart may go unnoticed";
 
 /// A trial in the making.
 pub(super) struct TrialBuilder<'s> {
@@ -41,7 +42,7 @@ pub(super) struct TrialBuilder<'s> {
     replicas: Map<String, Value>,
     steps: Vec<Value>,
     pub(super) promised: Vec<Promised>,
-    /// What the trial takes, part by part.
+    /// The parts of the trial's duration.
     parts: Vec<(String, i64)>,
     /// How long the client waits for an answer.
     pub(super) client_timeout: &'static str,
@@ -220,8 +221,7 @@ impl<'s> TrialBuilder<'s> {
             self.parts.iter().map(|(why, us)| format!("{why} {} s", (us + SECOND / 2) / SECOND)).collect();
         Ok(Trial {
             fault: self.fault,
-            case: case
-                .map_err(|why| format!("the trial `{}` cannot be arranged: {why}", self.fault.word()))?,
+            case: case.map_err(|why| format!("the trial `{}` cannot be set up: {why}", self.fault.word()))?,
             promised: self.promised,
             subject: self.pod.subject.clone(),
             takes: Promise::exactly(total, formula.join(" + ")),

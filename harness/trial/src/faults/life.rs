@@ -18,7 +18,7 @@ impl TrialBuilder<'_> {
         self.watch("each probe twice", (2 * self.longest_probe()).max(6 * SECOND));
         self.expect(Quantity::Ready, self.ready(0));
         for quantity in [Quantity::Unready, Quantity::Killed] {
-            self.expect(quantity, Promise::never("all answers are good"));
+            self.expect(quantity, Promise::never("all answers are successes"));
         }
         self.expect(Quantity::Restarts, Promise::exactly(0, "nothing fails"));
         self.expect(Quantity::Downtime, Promise::never("nothing fails"));
@@ -52,10 +52,10 @@ impl TrialBuilder<'_> {
         }
     }
 
-    /// Its postStart hook asks while the ports are closed: that kills it, whatever its probes say.
+    /// Its postStart hook runs while the ports are closed: this kills the container, whatever its probes
+    /// report.
     fn greeted_too_early(&mut self, boot: i64) {
-        let why =
-            "the postStart hook asks a port that is still closed, and when it fails the container is killed";
+        let why = "the postStart hook requests a port that is still closed; when the hook fails, the container is killed";
         for quantity in [Quantity::Ready, Quantity::Killed, Quantity::Restarts] {
             self.expect(quantity, Promise::open(why));
         }
@@ -81,7 +81,7 @@ impl TrialBuilder<'_> {
     /// It takes about as long as its probe has patience.
     fn perhaps_up(&mut self, boot: i64, patience: &Promise) {
         let why = format!(
-            "its start of {} lies within the patience of {}: the phase of the probe decides",
+            "its start of {} is close to the limit of {}: the phase of the probe decides",
             spoken(boot),
             patience.in_words()
         );
@@ -109,7 +109,7 @@ impl TrialBuilder<'_> {
             self.watch("its start, and each probe once", boot + self.longest_probe());
         }
         self.expect(Quantity::Ready, ready);
-        self.expect(Quantity::Restarts, Promise::exactly(0, "nothing kills it"));
+        self.expect(Quantity::Restarts, Promise::exactly(0, "no probe kills it"));
     }
 
     /// The longest that any probe takes to ask once.
@@ -126,20 +126,20 @@ impl TrialBuilder<'_> {
         self.step(json!({ "delete": { "pod": "app" } }));
         let (hook, grace) = (self.pod.pre_stop.unwrap_or(0), self.pod.grace);
         let stopped = if hook + STOPPING <= grace {
-            Promise::exactly(hook + STOPPING, "the preStop hook, and the application's own time")
+            Promise::exactly(hook + STOPPING, "the preStop hook and the application's own shutdown time")
         } else {
-            Promise::exactly(grace, "terminationGracePeriodSeconds: it is killed before it is done")
+            Promise::exactly(grace, "terminationGracePeriodSeconds: it is killed before it finishes")
         };
-        self.wait("until it is gone", json!({ "gone": true }), stopped.span.hi, 30 * SECOND);
+        self.wait("until it has terminated", json!({ "gone": true }), stopped.span.hi, 30 * SECOND);
         self.watch("afterwards", 2 * SECOND);
         self.expect(Quantity::Stopped, stopped);
         // A hook that the grace period cuts off does not keep it serving.
         let (downtime, lost) = if self.pod.pre_stop_within(grace) >= 3 * SECOND {
-            let why = "the preStop hook keeps it serving while the Service forgets it";
+            let why = "the preStop hook keeps it serving until the Service no longer sends requests";
             (Promise::never(why), Promise::exactly(0, why))
         } else {
             let why =
-                "without a preStop hook that waits, SIGTERM comes while the Service still sends requests";
+                "without a preStop hook that waits, SIGTERM arrives while the Service still sends requests";
             (Promise::open(why), Promise::open(why))
         };
         self.expect(Quantity::Downtime, downtime);

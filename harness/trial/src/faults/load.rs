@@ -7,7 +7,7 @@ use super::Quantity;
 use super::builder::{SPARE, TrialBuilder, UNSEEN_KILL, WAITING, span};
 use crate::promise::{self, Failing, Promise, SECOND};
 
-/// What an overloaded application needs for one request; it serves one at a time.
+/// The time that an overloaded application needs for one request; it serves one at a time.
 const SERVICE: i64 = 400_000;
 /// How long it takes until that many requests wait.
 const RAMP: i64 = 3 * SECOND;
@@ -18,7 +18,7 @@ impl TrialBuilder<'_> {
         let waits = matches!(self.probe(kind)?.handler, Handler::Http { .. })
             && self.probe(kind)?.handler.port() == Some(self.pod.traffic.port)
             && self.probe(kind)?.timeout < WAITING * SERVICE * 3 / 4;
-        let later = format!(" ({}), {} s later at most while the queue grows", kind.word(), RAMP / SECOND);
+        let later = format!("({}), at most {} s later while the queue grows", kind.word(), RAMP / SECOND);
         waits.then_some(promise::failures(self.probe(kind)?, Failing::ByTimeout).or_later(RAMP, later))
     }
 
@@ -27,7 +27,10 @@ impl TrialBuilder<'_> {
         Promise::never(match self.probe(kind) {
             None => self.blind(kind),
             Some(_) => {
-                format!("the {} probe does not wait behind the requests, or waits long enough", kind.word())
+                format!(
+                    "the {} probe does not queue behind the requests, or its timeout is long enough",
+                    kind.word()
+                )
             }
         })
     }
@@ -51,15 +54,21 @@ impl TrialBuilder<'_> {
             (None, None) => self.spared(ProbeKind::Readiness),
         };
         self.expect(Quantity::Unready, out);
-        let relieved = || Promise::open("the readiness probe may take the load away first");
+        let relieved = || Promise::open("the readiness probe may stop the traffic first");
         let (killed, restarts) = match (&killed, &unready) {
-            (None, _) => (self.spared(ProbeKind::Liveness), Promise::exactly(0, "nothing kills it")),
+            (None, _) => (self.spared(ProbeKind::Liveness), Promise::exactly(0, "no probe kills it")),
             (Some(killed), Some(unready)) if unready.span.lo < killed.span.hi => (relieved(), relieved()),
-            (Some(killed), _) => (killed.then(&hook), Promise::open("a restart cures no overload")),
+            (Some(killed), _) => (killed.then(&hook), Promise::open("a restart does not end an overload")),
         };
         self.expect(Quantity::Killed, killed);
         self.expect(Quantity::Restarts, restarts);
-        self.expect(Quantity::Downtime, Promise::open("slow answers are no downtime, refused ones are"));
-        self.expect(Quantity::Lost, Promise::open("two to three of ten a second can be answered"));
+        self.expect(
+            Quantity::Downtime,
+            Promise::open("slow answers do not count as downtime; refused connections do"),
+        );
+        self.expect(
+            Quantity::Lost,
+            Promise::open("two to three of the ten requests per second can be answered"),
+        );
     }
 }

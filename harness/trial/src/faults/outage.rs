@@ -9,11 +9,11 @@ use super::{Fault, Quantity};
 use crate::pod::{listener_at, plain_path};
 use crate::promise::{self, Failing, NEVER, Promise, SECOND, tenths};
 
-/// What is lost in an outage.
-const LOST: &str = "about ten for each second of it";
+/// The requests that an outage loses.
+const LOST: &str = "about ten for each second of downtime";
 
 impl TrialBuilder<'_> {
-    /// How a probe notices the fault, if it does.
+    /// How a probe detects the fault, if it does.
     fn notices(&self, kind: ProbeKind) -> Option<Failing> {
         let probe = self.probe(kind)?;
         if matches!(probe.handler, Handler::Tcp { .. }) {
@@ -35,17 +35,17 @@ impl TrialBuilder<'_> {
         Some(promise.or_later(0, format!(" ({})", kind.word())))
     }
 
-    /// Why a probe does not notice.
+    /// Why a probe does not detect it.
     pub(super) fn blind(&self, kind: ProbeKind) -> String {
         let word = kind.word();
         match self.probe(kind).map(|probe| &probe.handler) {
             None => format!("there is no {word} probe"),
             Some(Handler::Tcp { .. }) => format!("the {word} probe only connects, and the port is open"),
-            Some(_) => format!("the {word} probe asks something else, which answers well"),
+            Some(_) => format!("the {word} probe requests another endpoint, which stays healthy"),
         }
     }
 
-    /// A fault that lasts until a restart cures it, or until it ends by itself.
+    /// A fault that lasts until a restart ends the fault, or until it ends by itself.
     pub(super) fn outage(&mut self) {
         self.begin();
         self.call();
@@ -55,7 +55,7 @@ impl TrialBuilder<'_> {
         let restarts = killed.is_some() && self.pod.policy != "Never";
         self.change(self.ill());
         let seen = [&unready, &killed].into_iter().flatten().map(|promise| promise.span.hi).max();
-        self.watch("until every probe has noticed", seen.unwrap_or(8 * SECOND) + SPARE);
+        self.watch("until every probe has detected it", seen.unwrap_or(8 * SECOND) + SPARE);
         let out = match (&unready, &killed) {
             (None, None) => Promise::never(self.blind(ProbeKind::Readiness)),
             _ if !self.shows_kills() => Promise::open(UNSEEN_KILL),
@@ -66,9 +66,9 @@ impl TrialBuilder<'_> {
         let spared = || Promise::never(self.blind(ProbeKind::Liveness));
         self.expect(Quantity::Killed, killed.clone().unwrap_or_else(spared));
         let why = match (restarts, &killed) {
-            (true, _) => "a restart cures it",
+            (true, _) => "a restart ends the fault",
             (false, Some(_)) => "restartPolicy is Never",
-            (false, None) => "nothing kills it",
+            (false, None) => "no probe kills it",
         };
         self.expect(Quantity::Restarts, Promise::exactly(i64::from(restarts), why));
         let again = self.recovery(unready.is_some(), killed.is_some(), restarts);
@@ -78,7 +78,7 @@ impl TrialBuilder<'_> {
                 killed.span.lo,
                 killed.span.hi + again.span.hi,
                 format!(
-                    "until it is told to stop ({}), and {} until it is ready again",
+                    "until its stop signal ({}), and {} until it is ready again",
                     killed.in_words(),
                     again.in_words()
                 ),
@@ -89,7 +89,7 @@ impl TrialBuilder<'_> {
         self.expect(Quantity::Lost, Promise::open(LOST));
     }
 
-    /// How the pod becomes ready again: by a restart, or once the fault is over. Returns what a restart takes.
+    /// How the pod becomes ready again: by a restart, or once the fault is over. Returns the duration of a restart.
     fn recovery(&mut self, unready: bool, killed: bool, restarts: bool) -> Promise {
         let again = self.ready(0);
         if restarts {
@@ -100,7 +100,7 @@ impl TrialBuilder<'_> {
             };
             self.expect(Quantity::ReadyAgain, ready);
         } else if killed {
-            self.expect(Quantity::ReadyAgain, Promise::never("nobody starts it again"));
+            self.expect(Quantity::ReadyAgain, Promise::never("it is not restarted"));
         } else {
             self.reset();
             let recovery = self.probe(ProbeKind::Readiness).filter(|_| unready).map(promise::successes);
@@ -140,8 +140,8 @@ impl TrialBuilder<'_> {
         to
     }
 
-    /// The change of the plan for a dependency that is away: readiness reports it, and the application's own requests
-    /// fail for want of it.
+    /// The change of the plan for a dependency that is down: readiness reports it, and the application's own requests
+    /// fail.
     fn ill_by_dependency(&self) -> Value {
         let mut to = json!({ "listeners": { &self.pod.traffic.listener: { "paths": { "*": 503 } } } });
         let Some(probe) = self.probe(ProbeKind::Readiness) else { return to };
@@ -176,7 +176,7 @@ impl TrialBuilder<'_> {
         let lasts = tenths(Interval::point(outage));
         let expected = kinds.map(|kind| {
             if fragile(kind) || fragile(ProbeKind::Liveness) {
-                let why = "failureThreshold is 1, so one bad answer is enough; an outage lasts";
+                let why = "failureThreshold is 1, so one failure is enough; an outage lasts";
                 Promise::open(format!("{why} {lasts}"))
             } else if self.notices(kind).is_none() {
                 Promise::never(self.blind(kind))
@@ -191,14 +191,14 @@ impl TrialBuilder<'_> {
             self.watch("a pause", pause);
         }
         let restarts = match expected.iter().all(|promise| promise.span == NEVER) {
-            true => Promise::exactly(0, "nothing kills it"),
+            true => Promise::exactly(0, "no probe kills it"),
             false => Promise::open("one for each kill"),
         };
         let [unready, killed] = expected;
         self.expect(Quantity::Unready, unready);
         self.expect(Quantity::Killed, killed);
         self.expect(Quantity::Restarts, restarts);
-        let downtime = format!("two outages of {lasts}: nothing takes it out of service");
+        let downtime = format!("two outages of {lasts}: it stays ready");
         self.expect(Quantity::Downtime, Promise::open(downtime));
         self.expect(Quantity::Lost, Promise::open(LOST));
     }

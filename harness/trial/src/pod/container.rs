@@ -25,7 +25,7 @@ pub(super) struct ContainerDraft {
     /// The protocol that probes and hooks speak at a port.
     pub(super) spoken: BTreeMap<u16, &'static str>,
     pub(super) commands: BTreeMap<String, Value>,
-    /// The name in the plan of each command as it was written.
+    /// The name in the plan of each original command.
     pub(super) named: BTreeMap<String, String>,
     pub(super) hooks: Vec<(&'static str, Handler)>,
     pub(super) pre_stop: Option<i64>,
@@ -41,10 +41,10 @@ impl ContainerDraft {
             plan["process"] = json!({ "exit": [{ "after": "100ms", "code": 0 }] });
         }
         serde_json::from_value(plan)
-            .map_err(|error| format!("no plan can be made for `{}`: {error}", self.name))
+            .map_err(|error| format!("failed to write a plan for `{}`: {error}", self.name))
     }
 
-    /// Answers everything at a port by HTTP, until a probe says otherwise.
+    /// Answers all requests at a port with HTTP, unless a probe needs something else.
     pub(super) fn answer_all(&mut self, port: u16) {
         self.listeners.insert(port, json!({ "port": port, "paths": { "*": 200 } }));
     }
@@ -87,7 +87,7 @@ impl PodDraft {
             } else if REPLACED_OF_CONTAINER.contains(&word) {
                 replaced.push(word);
             } else {
-                let why = "it says nothing about probes, and the target has no use for it";
+                let why = "it does not affect probes, and the target does not use it";
                 self.note(NoteKind::Dropped, format!("containers[{name}].{word}"), why);
             }
         }
@@ -108,7 +108,7 @@ impl PodDraft {
             for field in ["hostPort", "hostIP"] {
                 if port.as_object_mut().is_some_and(|fields| fields.remove(field).is_some()) {
                     let field = format!("containers[{}].ports[{at}].{field}", container.name);
-                    self.note(NoteKind::Dropped, field, "the node's ports are not ours to take");
+                    self.note(NoteKind::Dropped, field, "the trial must not use ports of the node");
                 }
             }
             listens.extend(tcp_port(port).map(|number| (at.to_string(), number)));

@@ -1,4 +1,4 @@
-//! The draft of a pod: its own fields, its ports, and what is noted while its containers are made.
+//! The draft of a pod: its own fields, its ports, and notes from the creation of its containers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use super::{LISTS, Note, NoteKind, Traffic, listener_at};
 /// The port at which a target is called if the pod has none that a client can use.
 const CALLED: u16 = 7000;
 
-/// What is gathered while a pod is made.
+/// The data that is collected while a pod is created.
 #[derive(Default)]
 pub(super) struct PodDraft {
-    /// Where the pod's spec stands in the document.
+    /// The place of the pod's spec in the document.
     base: Vec<String>,
     /// Where the part stands that is read now.
     here: Vec<String>,
@@ -61,7 +61,7 @@ impl PodDraft {
         }
     }
 
-    /// Looks which container declares which ports, before any of them is made.
+    /// Determines which container declares which ports, before creating any of them.
     pub(super) fn declare(&mut self, spec: &Map<String, Value>) {
         for container in LISTS.iter().filter_map(|list| spec.get(*list)?.as_array()).flatten() {
             let name = container["name"].as_str().unwrap_or_default();
@@ -71,7 +71,7 @@ impl PodDraft {
         }
     }
 
-    /// What is kept of the pod's spec besides its containers.
+    /// The fields of the pod's spec that are kept, besides its containers.
     pub(super) fn spec(&mut self, spec: &Map<String, Value>) -> Map<String, Value> {
         let mut made = Map::new();
         for (field, value) in spec {
@@ -80,8 +80,8 @@ impl PodDraft {
                 made.insert(field.clone(), value.clone());
             } else if !LISTS.contains(&word) {
                 let why = match word {
-                    "readinessGates" => "nobody would set their conditions",
-                    _ => "it says nothing about probes, and the cluster may lack it",
+                    "readinessGates" => "nothing would set their conditions",
+                    _ => "it does not affect probes, and the cluster may not have it",
                 };
                 self.note(NoteKind::Dropped, word, why);
             }
@@ -120,12 +120,12 @@ impl PodDraft {
         }
         if (CONTROL_PORT..CONTROL_PORT + 64).contains(&port) {
             let why = format!(
-                "port {port} is one of those by which targets are controlled; choose another for the trial"
+                "port {port} is reserved for the control of targets; choose another one for the trial"
             );
             return self.refuse(why, path);
         }
         if !self.taken.insert(port) {
-            return self.refuse(format!("port {port} is taken by another container of the pod"), path);
+            return self.refuse(format!("another container of the pod uses port {port}"), path);
         }
         container.answer_all(port);
         Ok(())
@@ -141,7 +141,7 @@ impl PodDraft {
         let port = known.unwrap_or_else(|| {
             let port = (CALLED..).find(|port| !self.taken.contains(port)).unwrap_or(CALLED);
             let field = format!("containers[{}]: a listener at port {port}", subject.name);
-            self.note(NoteKind::Added, field, "clients need a port that speaks plain HTTP");
+            self.note(NoteKind::Added, field, "clients need a port with plain HTTP");
             port
         });
         if !subject.listeners.contains_key(&port) {

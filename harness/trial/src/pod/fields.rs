@@ -1,14 +1,14 @@
 //! Which fields of a pod are kept and which are replaced. All others are left out; which fields there are at all is the
 //! business of `probity_case::pod_rules`, which every pod has passed before it comes here.
 
-/// What is kept of a pod's spec besides its containers.
+/// The fields of a pod's spec that are kept, besides its containers.
 pub(super) const KEPT: [&str; 2] = ["restartPolicy", "terminationGracePeriodSeconds"];
 
-/// What is kept of a container.
+/// The fields of a container that are kept.
 pub(super) const KEPT_OF_CONTAINER: [&str; 7] =
     ["name", "ports", "startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "restartPolicy"];
 
-/// What the target's own replaces.
+/// The fields that the target replaces.
 pub(super) const REPLACED_OF_CONTAINER: [&str; 3] = ["image", "command", "args"];
 
 /// The handlers of a probe.

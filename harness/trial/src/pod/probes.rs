@@ -1,4 +1,4 @@
-//! Whoever asks a container something: probes and hooks, and what the plan answers them.
+//! Everything that sends requests to a container: probes and hooks, and the plan's answers to them.
 
 use probity_case::manifest::PROGRAM;
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
@@ -31,7 +31,7 @@ impl PodDraft {
         self.answer(container, &spec.handler, &[of, handler, "port"])
     }
 
-    /// Gives the plan an answer for what a probe or a hook asks.
+    /// Adds an answer for a probe or a hook to the plan.
     fn answer(
         &mut self,
         container: &mut ContainerDraft,
@@ -79,13 +79,12 @@ impl PodDraft {
         Ok(())
     }
 
-    /// Refuses to ask a port that another container declares: nobody would listen for this one.
+    /// Rejects a port that another container declares: this container would not listen there.
     fn own_port(&self, container: &ContainerDraft, port: u16, path: &[&str]) -> Result<(), String> {
         match self.declared.get(&port) {
             Some(owner) if *owner != container.name && !container.listeners.contains_key(&port) => {
                 let why = format!(
-                    "port {port} is one of container `{owner}`; what container `{}` asks at another container's port \
-                     cannot be tried here: leave it out of the file for the trial",
+                    "port {port} belongs to container `{owner}`; a trial cannot include a probe of container `{}` that uses another container's port: remove it from the file for the trial",
                     container.name
                 );
                 self.refuse(why, path)
@@ -94,7 +93,7 @@ impl PodDraft {
         }
     }
 
-    /// Refuses two protocols at one port: the target speaks one of them.
+    /// Rejects two protocols at one port: the target supports one.
     fn one_protocol(
         &self,
         container: &mut ContainerDraft,
@@ -107,8 +106,7 @@ impl PodDraft {
             return Ok(());
         }
         let why = format!(
-            "port {port} is asked by {first} and by {protocol}, and the target speaks one protocol at a port; give one \
-             of them another port for the trial"
+            "probes use port {port} with {first} and with {protocol}, but the target supports one protocol per port; give one of them another port for the trial"
         );
         self.refuse(why, path)
     }
@@ -117,7 +115,7 @@ impl PodDraft {
         let Some(hooks) = container.made.get("lifecycle").cloned() else { return Ok(()) };
         if container.remove(&["lifecycle"], "stopSignal").is_some() {
             let field = format!("containers[{}].lifecycle.stopSignal", container.name);
-            self.note(NoteKind::Dropped, field, "the target notes SIGTERM");
+            self.note(NoteKind::Dropped, field, "the target records SIGTERM");
         }
         if let Some(written) = hooks.get("postStart") {
             container.post_start = self.hook(container, "postStart", written)?;
@@ -128,7 +126,7 @@ impl PodDraft {
         Ok(())
     }
 
-    /// Makes a hook one of the target, and says how long it takes in microseconds.
+    /// Replaces a hook with one of the target, and returns its duration in microseconds.
     fn hook(
         &mut self,
         container: &mut ContainerDraft,
@@ -143,8 +141,8 @@ impl PodDraft {
             container.commands.insert(name.clone(), json!({ "exit": 0, "sleep": format!("{takes}s") }));
             container.made["lifecycle"][hook]["exec"]["command"] = json!([PROGRAM, "exec", name]);
             let why = match takes {
-                0 => "by one of the target that succeeds at once".to_owned(),
-                _ => format!("by one of the target that takes {takes} s"),
+                0 => "with a command of the target that succeeds immediately".to_owned(),
+                _ => format!("with a command of the target that takes {takes} s"),
             };
             let field = format!("containers[{}].lifecycle.{hook}.exec", container.name);
             self.note(NoteKind::Replaced, field, why);
@@ -169,12 +167,16 @@ impl PodDraft {
             let host = container.remove(&[path, &[handler]].concat(), "host");
             if let Some(host) = host.filter(|host| host.as_str() != Some("")) {
                 let field = format!("containers[{}].{}.{handler}.host", container.name, path.join("."));
-                self.note(NoteKind::Dropped, field, format!("so the target is asked and not {host}"));
+                self.note(
+                    NoteKind::Dropped,
+                    field,
+                    format!("so the probe reaches the target instead of {host}"),
+                );
             }
         }
     }
 
-    /// A command becomes one of the target; two probes with the same command keep sharing it.
+    /// Replaces a command with one of the target; two probes with the same command still share it.
     fn name_command(&mut self, container: &mut ContainerDraft, probe: &str, name: &str) {
         let Some(written) = container.made[probe]["exec"].get("command").cloned() else { return };
         let name = container.named.entry(written.to_string()).or_insert_with(|| name.to_owned()).clone();

@@ -1,4 +1,4 @@
-//! What is promised of each fault, where settings bear on each other.
+//! What the documentation promises of each fault, where settings bear on each other.
 
 use super::*;
 use probity_model::Interval;
@@ -17,9 +17,9 @@ fn open(promise: &Promise) -> &str {
 fn without_a_readiness_probe_nothing_is_said_of_a_kill_that_may_go_by_unseen() {
     let stand = stand(&only_live());
     for fault in [Fault::Hang, Fault::Errors, Fault::Overload] {
-        assert!(open(&expected(&stand, fault, Quantity::Unready)).contains("unseen"), "{fault:?}");
+        assert!(open(&expected(&stand, fault, Quantity::Unready)).contains("unnoticed"), "{fault:?}");
     }
-    assert!(open(&expected(&stand, Fault::Hang, Quantity::ReadyAgain)).contains("unseen"));
+    assert!(open(&expected(&stand, Fault::Hang, Quantity::ReadyAgain)).contains("unnoticed"));
     assert_eq!(expected(&stand, Fault::DependencyLoss, Quantity::Unready).span, NEVER);
     let ends = workload(&json!({ "restartPolicy": "Never", "containers": [only_live()] }));
     let ends = StandIn::of(&ends).unwrap();

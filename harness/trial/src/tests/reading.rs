@@ -13,9 +13,9 @@ fn http_and_grpc_at_one_port_are_refused_whichever_comes_first() {
         refusal(&json!({ "containers": [{ "name": "c", "livenessProbe": first, "readinessProbe": second }] }))
     };
     let said = both(&http, &grpc);
-    assert!(said.contains("port 80 is asked by HTTP and by gRPC"), "{said}");
+    assert!(said.contains("port 80 with HTTP and with gRPC"), "{said}");
     assert!(said.ends_with("(at /spec/containers/0/readinessProbe/grpc/port)"), "{said}");
-    assert!(both(&grpc, &http).contains("by gRPC and by HTTP"));
+    assert!(both(&grpc, &http).contains("with gRPC and with HTTP"));
     let hooked = json!({ "name": "c", "livenessProbe": grpc, "lifecycle": { "preStop": http } });
     let said = refusal(&json!({ "containers": [hooked] }));
     assert!(said.ends_with("(at /spec/containers/0/lifecycle/preStop/httpGet/port)"), "{said}");
@@ -69,7 +69,7 @@ fn numbers_are_as_large_as_kubernetes_takes_them_and_no_sum_overflows() {
     };
     for field in ["periodSeconds", "initialDelaySeconds", "terminationGracePeriodSeconds"] {
         let said = refusal(&json!({ "containers": [probe(&[(field, most + 1)])] }));
-        assert!(said.contains(&format!("`{field}` is 2147483648; it is 2147483647 at most")), "{said}");
+        assert!(said.contains(&format!("`{field}` is 2147483648; it is at most 2147483647")), "{said}");
         assert!(said.ends_with(&format!("(at /spec/containers/0/livenessProbe/{field})")), "{said}");
     }
     let said =
@@ -111,7 +111,7 @@ fn a_probe_at_another_containers_port_is_refused_by_that_reason() {
     let declares = json!({ "name": "b", "ports": [{ "containerPort": 9090 }] });
     for (containers, at) in [([&probes, &declares], 0), ([&declares, &probes], 1)] {
         let said = refusal(&json!({ "containers": containers }));
-        assert!(said.contains("port 9090 is one of container `b`"), "{said}");
+        assert!(said.contains("port 9090 belongs to container `b`"), "{said}");
         assert!(said.ends_with(&format!("(at /spec/containers/{at}/livenessProbe/httpGet/port)")), "{said}");
     }
 }

@@ -15,7 +15,7 @@ fn unseen(result: &TrialResult, why: &str) {
 #[test]
 fn a_trial_that_was_cut_short_breaks_no_promise() {
     for (over, why) in
-        [("interrupted", "the run was interrupted"), ("a door is shut", "cut short: a door is shut")]
+        [("interrupted", "the run was interrupted"), ("a door is shut", "ended early: a door is shut")]
     {
         // The kubelet had not killed it by then, and had no more time to.
         let (trial, mut history) = hang(&stand(&web()), 500.0);

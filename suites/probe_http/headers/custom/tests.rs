@@ -14,7 +14,7 @@ fn pod(headers: &[(&str, &str)]) -> Value {
     json!({ "kind": "Pod", "spec": { "containers": [{ "name": "target", "readinessProbe": { "httpGet": get } }] } })
 }
 
-/// A probe that is written with some headers, and one request that came with others.
+/// A probe with some headers in its spec, and one request with other headers.
 fn sent(clause: &str, written: &[(&str, &str)], sent: &[(&str, &str)]) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &pod(written)["spec"]).start(1.0, 0);

@@ -20,7 +20,7 @@ fn told(run: &mut Composer, written: &[(&str, &str)], headers: &[(&str, &str)]) 
     run.http(2.0, &Told { headers, ..Told::get("/ready", 200) });
 }
 
-/// A probe that is written with some headers, and one request that came with these and no others.
+/// A probe with some headers in its spec, and one request with exactly these headers.
 fn sent(clause: &str, written: &[(&str, &str)], headers: &[(&str, &str)]) -> &'static str {
     let mut run = Composer::new(&[clause]);
     told(&mut run, written, headers);

@@ -65,7 +65,7 @@ mod gates_liveness {
     }
 
     #[test]
-    fn started_inherited_from_a_killed_container_is_the_catalogued_behaviour() {
+    fn started_inherited_from_a_killed_container_is_the_catalogued_behavior() {
         let mut run = restarted(CLAUSE, true);
         run.probe(7.5, "/live", 200);
         run.probe(9.0, "/start", 200);
@@ -111,7 +111,7 @@ mod gates_readiness {
     }
 
     #[test]
-    fn a_readiness_probe_inherited_from_a_killed_container_is_the_catalogued_behaviour() {
+    fn a_readiness_probe_inherited_from_a_killed_container_is_the_catalogued_behavior() {
         let mut run = restarted(CLAUSE, true);
         run.probe(7.5, "/ready", 200);
         run.probe(9.0, "/start", 200);
@@ -146,7 +146,7 @@ mod reruns_on_restart {
     }
 
     #[test]
-    fn an_open_gate_after_a_kill_is_the_catalogued_behaviour() {
+    fn an_open_gate_after_a_kill_is_the_catalogued_behavior() {
         let mut run = restarted(CLAUSE, true);
         run.probe(7.5, "/ready", 200);
         run.probe(9.0, "/start", 200);

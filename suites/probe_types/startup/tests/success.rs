@@ -194,7 +194,7 @@ mod started_field {
     }
 
     #[test]
-    fn started_inherited_from_a_killed_container_is_the_catalogued_behaviour() {
+    fn started_inherited_from_a_killed_container_is_the_catalogued_behavior() {
         let mut run = restarted(CLAUSE, true);
         run.running(7.5, false, true, 1).running(8.5, false, false, 1).probe(9.0, "/start", 200);
         run.running(9.2, false, true, 1);

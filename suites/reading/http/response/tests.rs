@@ -8,8 +8,17 @@ use crate::reading::http::response::*;
 fn said(told: serde_json::Value) -> ResponseSeen {
     let told: HttpAnswer = serde_json::from_value(told).unwrap();
     let answer = compose_http(&told, &HttpRequestFacts::default()).word;
-    let answered =
-        Answered { conn: 0, nth: 1, endpoint: None, step: 0, answer, written: 0, took_us: 0, error: None };
+    let answered = Answered {
+        conn: 0,
+        nth: 1,
+        endpoint: None,
+        step: 0,
+        answer,
+        written: 0,
+        took_us: 0,
+        last_send_us: None,
+        error: None,
+    };
     ResponseSeen::of(&answered, Some(&told), 0, true, 1_000_000)
 }
 

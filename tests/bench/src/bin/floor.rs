@@ -1,7 +1,8 @@
-//! The floor: the least that an HTTP server on this stack can do. It says `ok` to everything and sees nothing.
+//! The floor: the least that an HTTP server on this stack can do. It answers `ok` to every request and records
+//! nothing.
 //!
 //! hyper on a tokio runtime with as many workers as the target has, and otherwise nothing: no routing, no plan, no
-//! witness. What the target takes longer than this is the price of what it does.
+//! witness. The additional time of the target is the cost of its features.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! What the witness adds to the time of an answer at a modest rate.
+//! How much time the witness adds to an answer at a moderate rate.
 
 use super::{Bench, Measured, columns};
 use crate::contestant::Who;

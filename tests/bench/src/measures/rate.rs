@@ -1,7 +1,7 @@
 //! Requests per second, and the processor time that one takes.
 //!
 //! Load and program share the machine. Where processors are few, the load's own cost hides much of the difference
-//! between the programs, and neighbours hide more; the processor time of the program itself suffers from neither.
+//! between the programs, and neighbors hide more; the processor time of the program itself suffers from neither.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::stats::{self, Series};
 
 const WHO: [Who; 4] = [Who::Target, Who::Quiet, Who::Agnhost, Who::Floor];
 
-/// What one program did, round by round.
+/// The results of one program, round by round.
 #[derive(Default)]
 struct Run {
     rate: Vec<f64>,

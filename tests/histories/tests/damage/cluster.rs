@@ -137,7 +137,7 @@ fn of_pod(
         .done()
 }
 
-/// The body is the one that the plan of the container answers with.
+/// The body is from the plan of the container.
 fn body_told(run: &Timeline<'_>) -> Option<History> {
     let (event, body) = run.containers().find_map(|(pod, container)| {
         let plan = container.plan()?;

@@ -1,6 +1,6 @@
 //! A copy of a history that is damaged: events dropped, changed, moved in time, or doubled.
 //!
-//! What is done to a target's lines leaves no hole in their numbers: a kubelet that did otherwise would have left none
+//! Changes to a target's lines leave no gap in their numbers: a kubelet that behaved differently would leave none
 //! either. (Lost lines are another matter, see the simulator's `losses.rs`.)
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub(crate) struct Copy {
     header: Header,
     events: Vec<Option<Event>>,
     added: Vec<Event>,
-    /// The lives whose lines are numbered anew.
+    /// The instances whose lines are renumbered.
     touched: BTreeSet<String>,
     doubles: u64,
 }
@@ -61,7 +61,7 @@ impl Copy {
         self
     }
 
-    /// Lets the events of one exchange happen once more, at another time.
+    /// Repeats the events of one exchange at another time.
     pub(crate) fn doubled(mut self, ids: impl IntoIterator<Item = EventId>, by_us: i64) -> Self {
         self.doubles += 1;
         for id in ids {
@@ -149,7 +149,7 @@ impl Copy {
     }
 }
 
-/// Numbers the lines of one life anew, in the order of their times.
+/// Renumbers the lines of one instance, in the order of their times.
 fn renumber(events: &mut [Event], boot: &str) {
     let of =
         |event: &Event| line(event).filter(|line| line.boot == boot).map(|line| (line.mono_us, line.seq));

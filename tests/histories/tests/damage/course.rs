@@ -13,7 +13,7 @@ pub(crate) const SECOND: i64 = 1_000_000;
 /// Noise so long before a probe may have held it up.
 const BEFORE: i64 = 2 * SECOND;
 
-/// A life of a container whose lines are all there, and one of its probes in it.
+/// A container instance with a complete record, and one of its probes.
 pub(crate) struct Course<'t, 'h> {
     pub(crate) pod: &'t PodLife<'h>,
     pub(crate) container: &'t ContainerLife<'h>,
@@ -85,7 +85,7 @@ impl<'t, 'h> Course<'t, 'h> {
         next.at.at.lo - one.at.at.lo
     }
 
-    /// For how long somebody was held up from shortly before one probe to another.
+    /// How long something was stalled between shortly before one probe and another.
     pub(crate) fn noise(&self, run: &Timeline<'_>, one: &Probe<'_>, next: &Probe<'_>) -> i64 {
         let from = one.at.at.minus(Interval::point(BEFORE));
         let from = Stamp { clock: one.at.clock.clone(), at: from };

@@ -1,6 +1,6 @@
-//! Places where a damage goes unnoticed, each with the reason: what the judges lack there, or why they are right to be silent.
+//! Places where a damage is not detected, each with the reason: what the judges lack, or why they are right.
 
-/// A damage, the case, and why nobody notices it there.
+/// A damage, the case, and why it is not detected there.
 pub(crate) const ALL: &[(&str, &str, &str)] = &[
     (
         "the endpoint of a deleted pod is removed at once",
@@ -99,7 +99,7 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A case in which some damages go unnoticed whatever they are, and why.
+/// A case in which no damage of some kind is detected, and why.
 const CASES: &[(&str, &str)] = &[
     (
         "prober/restart-in-every-state",
@@ -111,7 +111,7 @@ const CASES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Why a damage may go unnoticed in a case.
+/// Why a damage may not be detected in a case.
 pub(crate) fn why(what: &str, case: &str) -> Option<&'static str> {
     let of = |(damage, place, _): &&(&str, &str, &str)| *damage == what && *place == case;
     let whole = || CASES.iter().find(|(place, _)| *place == case).map(|(_, why)| *why);

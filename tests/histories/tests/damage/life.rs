@@ -1,4 +1,5 @@
-//! A pod's life beside its probes: states, phases and restarts that are other than what the targets tell.
+//! The lifecycle of a pod apart from its probes: states, phases and restarts that contradict the targets'
+//! records.
 
 use probity_model::timeline::{PodLife, Revision, State};
 use probity_model::{EventId, History, Timeline};

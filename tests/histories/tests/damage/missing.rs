@@ -110,7 +110,7 @@ fn late_statuses(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(revisions, 3 * SECOND).done()
 }
 
-/// A process that ignored its stop signal ends at another time: too late by as much more as somebody was held up meanwhile.
+/// A process that ignored its stop signal ends at another time: later than allowed by the length of any stall.
 fn forced_end(run: &Timeline<'_>, by: i64) -> Option<History> {
     let ignored = |course: &Course<'_, '_>| {
         let waited = course.attempt.stop().zip(course.attempt.ended.as_ref());

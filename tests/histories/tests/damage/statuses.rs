@@ -1,4 +1,4 @@
-//! Statuses of pods that say something else than what the targets saw.
+//! Statuses of pods that contradict the targets' records.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{ContainerKind, ContainerSeen, Probe, ProbeKind, Revision, State};

@@ -5,14 +5,6 @@ use std::collections::BTreeSet;
 /// A clause, and why nothing in the tables breaks it.
 const KNOWN: &[(&str, &str)] = &[
     (
-        "container.state.poststart-failure-kills",
-        "no damage is written yet: the clause is new, and so are the cases with hooks that fail",
-    ),
-    (
-        "restart.policy.onfailure",
-        "no damage is written yet: the clause is new, and the cases with both ends under OnFailure are not recorded yet",
-    ),
-    (
         "restart.backoff.cap",
         "no damage is written yet: the clause is new, and no recorded container has crashed often enough yet",
     ),
@@ -37,56 +29,12 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and no recorded pod goes with several main containers yet",
     ),
     (
-        "termination.default-grace-30",
-        "no damage is written yet: the clause is new, and no recorded pod without a grace period of its own ignores its stop signal yet",
-    ),
-    (
-        "termination.grace-override",
-        "no damage is written yet: the clause is new, and no recorded deletion has a grace period of its own yet",
-    ),
-    (
-        "termination.minimum-2s",
-        "no damage is written yet: the clause is new, and no recorded deletion has a grace period of its own yet",
-    ),
-    (
-        "termination.term-to-pid1",
-        "no damage is written yet: the clause is new, and a stop signal that is taken away leaves an end without a kill",
-    ),
-    (
-        "termination.prestop-runs-first",
-        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
-    ),
-    (
-        "termination.prestop-counts-in-grace",
-        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
-    ),
-    (
-        "termination.prestop-2s-extension",
-        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
-    ),
-    (
-        "termination.prestop-needs-longer-grace",
-        "no damage is written yet: the clause is new, and no recorded pod with a hook is deleted by a step yet",
-    ),
-    (
         "termination.prestop-not-with-zero-grace",
         "no damage is written yet: the clause is new, and no recorded pod has a grace period of zero yet",
     ),
     (
-        "termination.prestop-on-liveness-kill",
-        "no damage is written yet: the clause is new, and the only recorded hook before a probe's kill is noticed by the clauses of liveness probes",
-    ),
-    (
         "termination.prestop-not-on-self-exit",
         "no damage is written yet: the clause is new, and no recorded hook asks another container yet",
-    ),
-    (
-        "termination.sidecar.reverse-order",
-        "no damage is written yet: the clause is new, and no recorded pod has two sidecars and is deleted by a step yet",
-    ),
-    (
-        "termination.sidecar.grace-expiry-simultaneous",
-        "no damage is written yet: the clause is new, and no recorded pod with sidecars uses up its grace period yet",
     ),
     (
         "termination.sidecar.prestop-overrun",
@@ -101,16 +49,8 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and no recorded Service loses its last pod under traffic yet",
     ),
     (
-        "termination.open-connections-finish",
-        "no damage is written yet: the clause is new, and no recorded request of a client is open at a stop signal yet",
-    ),
-    (
         "termination.controllers-stop-counting",
         "no damage is written yet: the clause is new, and no recorded workload is scaled yet",
-    ),
-    (
-        "termination.exit-early-ends-early",
-        "no damage is written yet: the clause is new, and no recorded pod leaves so much of its grace period yet",
     ),
     (
         "termination.unscheduled-immediate",
@@ -122,10 +62,6 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "termination.forced.name-reusable",
-        "no damage is written yet: the clause is new, and no recorded pod is deleted by force yet",
-    ),
-    (
-        "termination.forced.small-grace-on-node",
         "no damage is written yet: the clause is new, and no recorded pod is deleted by force yet",
     ),
     (
@@ -177,41 +113,9 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the requests of a client would have to be changed together with the readiness of a pod",
     ),
     (
-        "init.run-to-completion",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    ("init.sequential", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
-    (
-        "init.after-network-and-volumes",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "init.retry-until-success",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "init.always-means-onfailure",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "init.never-fails-pod",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "init.start-error-retried",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    ("init.pod-not-ready", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
-    ("init.pending-phase", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
-    (
-        "init.initialized-condition-false",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
         "init.ports-not-in-services",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
-    ("init.status-array", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
     (
         "init.all-fields-except",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
@@ -221,15 +125,7 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
-        "init.separate-image-and-fs",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
         "init.container-restart-no-rerun",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "init.image-change-no-restart",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
@@ -238,14 +134,6 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "init.idempotent-advice",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "init.activedeadline-includes-init",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "init.activedeadline-kills-running",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     ("init.names-unique", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
@@ -267,23 +155,56 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     ("sidecar.definition", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
     (
-        "sidecar.order-and-started",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "sidecar.started-with-startup-probe",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
         "sidecar.always-restarted",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
-        "sidecar.job-completes",
+        "sidecar.policy-values",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
-        "sidecar.policy-values",
+        "pod.condition.custom-preserved",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "readinessgate.missing-is-false",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "readinessgate.ready-needs-both",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "readinessgate.containersready-shown",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "readinessgate.name-format",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "readinessgate.set-by-patch",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "ptsc.false-before-sandbox",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "ptsc.initialized-order-no-init",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "ptsc.initialized-order-init",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "podgc.failed-pods-kept",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("podgc.orphaned", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "podgc.orphaned-condition",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
 ];

@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 
 use super::fault::{Alter, Change, Condition};
 
-/// The value at `path` (`state/running/startedAt`), if it is there.
+/// The value at `path` (`state/running/startedAt`), if it exists.
 #[must_use]
 pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').try_fold(object, |object, name| object.get(name))
 }
 
-/// The object that holds the last name of `path`, and that name. None if a parent is absent.
+/// The object that holds the last name of `path`, and that name. `None` if a parent is absent.
 fn parent<'a, 'p>(object: &'a mut Value, path: &'p str) -> Option<(&'a mut Map<String, Value>, &'p str)> {
     let (parents, name) = path.rsplit_once('/').map_or((None, path), |(parents, name)| (Some(parents), name));
     let mut holder = object;
@@ -61,7 +61,7 @@ impl Change {
     }
 }
 
-/// A time of the API (`2026-01-31T23:59:59Z`), moved by so many seconds.
+/// A time of the API (`2026-01-31T23:59:59Z`), moved by this many seconds.
 fn shifted(time: &str, seconds: i64) -> Option<String> {
     let timestamp: jiff::Timestamp = time.parse().ok()?;
     let moved = timestamp.checked_add(jiff::SignedDuration::from_secs(seconds)).ok()?;

@@ -1,5 +1,5 @@
-//! An event that a kubelet writes: which defects strike it, and what is sent then. A later change of an event (its count)
-//! names only the event and repeats its message, so the fate of each is remembered by name.
+//! An event that a kubelet writes: which defects affect it, and what is sent instead. A later change of an event (its
+//! count) names only the event and repeats its message, so the fate of each is remembered by name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use super::fault::{ApiFault, EventDoes, EventFault};
 use crate::board::Board;
 use crate::defect::{Fault, Target};
 
-/// What became of events, by name: which were never written, and how the others were changed.
+/// The results for events, by name: which were never written, and how the others were changed.
 #[derive(Clone, Default)]
 pub(super) struct Fates(Arc<Mutex<HashMap<String, Vec<EventDoes>>>>);
 
@@ -55,7 +55,7 @@ fn reword(event: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// What becomes of an event.
+/// The result for an event.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Decision {
     /// What is sent.
@@ -92,7 +92,7 @@ pub(super) fn target(board: &Board, event: &Value) -> Option<Target> {
     Some(target)
 }
 
-/// What becomes of an event by the defects in force.
+/// The effect of the active defects on an event.
 #[must_use]
 pub(super) fn decide(board: &Board, event: Value) -> Decision {
     let mut decision = Decision { events: vec![event], ..Decision::default() };

@@ -1,5 +1,5 @@
-//! What can go wrong between a kubelet and the API server: the words of a defect. What they change is said in
-//! the modules beside this one.
+//! Faults between a kubelet and the API server: the vocabulary of defects. What they change is said in the modules
+//! beside this one.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use probity_script::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A fault of what the kubelet says to the API server, or hears from it.
+/// A fault in what the kubelet sends to the API server, or receives from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ApiFault {
@@ -15,7 +15,7 @@ pub enum ApiFault {
     Status(StatusFault),
     /// The events that it writes.
     Event(EventFault),
-    /// What it hears of pods: lists and watches.
+    /// What it receives about pods: lists and watches.
     Heard(HeardFault),
     /// The pods that it removes from the API in the end.
     Delete(Fate),
@@ -43,7 +43,7 @@ pub enum StatusDoes {
     Late {
         /// The least delay.
         by: Span,
-        /// At most so much more, at random.
+        /// A random additional delay of at most this.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
     },
@@ -52,22 +52,22 @@ pub enum StatusDoes {
     /// Held until another one follows, at most so long, and then written as one: what was between is never seen. As long as
     /// others follow in time, none is written.
     Merged {
-        /// At most so long.
+        /// The maximum time.
         within: Span,
     },
-    /// Written after the one that follows it, or after so long if none follows.
+    /// Written after the next one, or after this time if there is none.
     Reordered {
-        /// At most so long.
+        /// The maximum time.
         within: Span,
     },
-    /// Written twice, the second time so long after the first.
+    /// Written twice, the second time this long after the first.
     Doubled {
         /// The time between.
         after: Span,
     },
     /// Written with other values.
     Alter(Alter),
-    /// Written with other values first, and rightly so long after.
+    /// Written with wrong values first, and with the right ones this long after.
     Glitch {
         /// The other values.
         alter: Alter,
@@ -124,13 +124,13 @@ pub struct Change {
     /// Only where all these fields have these values; `null` is absent.
     #[serde(rename = "if", skip_serializing_if = "BTreeMap::is_empty")]
     pub only_if: BTreeMap<String, Value>,
-    /// Fields that get this value; they are made where they are absent.
+    /// Fields that get this value; they are created if they are absent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, Value>,
-    /// Numbers that grow by so much (or less, if negative), and never fall below zero.
+    /// Numbers that change by this amount, and never fall below zero.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub add: BTreeMap<String, i64>,
-    /// Times that are moved by so many seconds.
+    /// Times that are moved by this many seconds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub shift: BTreeMap<String, i64>,
     /// Fields that are left out.
@@ -190,11 +190,11 @@ pub enum EventDoes {
     },
 }
 
-/// What happens to what the kubelet hears of a pod.
+/// The fault in what the kubelet receives about a pod.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HeardFault {
-    /// Only news of these kinds; all if none is said.
+    /// Only changes of these kinds; all by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub news: Vec<News>,
     /// What happens to them.
@@ -219,7 +219,7 @@ pub enum News {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Fate {
-    /// Late by so much.
+    /// The delay.
     Late {
         /// By so much.
         by: Span,

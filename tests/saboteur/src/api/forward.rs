@@ -1,5 +1,5 @@
-//! Passes the kubelet's requests on, and gives those that a defect may strike to the module that decides. What none
-//! strikes passes as it came, streams and all.
+//! Passes the kubelet's requests on, and gives those that a defect may strike to the module that decides. Requests
+//! without a defect pass unchanged, including streams.
 
 use std::io;
 
@@ -22,16 +22,16 @@ use super::writer::{self, Deed, Write};
 use crate::board::Board;
 use crate::defect::{Fault, Target};
 
-/// What all connections share.
+/// The shared state of all connections.
 #[derive(Clone)]
 pub(super) struct Proxy {
     /// The defects.
     pub(super) board: Board,
     /// What the proxy itself has to say to the API server.
     pub(super) upstream: Upstream,
-    /// What the kubelet hears.
+    /// What the kubelet receives.
     pub(super) ear: Ear,
-    /// What became of events.
+    /// The results for events.
     pub(super) fates: Fates,
 }
 

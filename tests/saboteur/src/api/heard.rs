@@ -1,5 +1,5 @@
-//! What a kubelet hears of pods: a stream of changes, one JSON object a line. A line that no defect strikes passes byte
-//! for byte; news of one pod that come late hold back all later news of it, so that their order stays.
+//! What a kubelet receives about pods: a stream of changes, one JSON object per line. A line that no defect strikes
+//! passes byte for byte; news of one pod that come late hold back all later news of it, so that their order stays.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) struct Ear {
 /// A pod by namespace and name.
 type Pod = (String, String);
 
-/// What becomes of a line.
+/// The result for a line.
 #[derive(Debug, PartialEq)]
 pub(super) struct HeardLine {
     /// The pod that it is about.
@@ -95,7 +95,7 @@ impl Ear {
         self.board.strikes(pick, &Target::pod(namespace, pod))
     }
 
-    /// Decides about a whole list: pods that are never heard of are left out. None if nothing is different.
+    /// Decides about a whole list: pods that are never heard of are left out. `None` if nothing changes.
     #[must_use]
     pub(super) fn hear_list(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut list = serde_json::from_slice::<Value>(bytes).ok()?;

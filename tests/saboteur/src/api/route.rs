@@ -1,4 +1,4 @@
-//! What a request to the API server is about: method, path and query, and nothing else.
+//! The subject of a request to the API server: only its method, path and query.
 
 /// What a request asks for, as far as the path says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) struct Asked {
     pub(super) name: Option<String>,
     /// A part of the object: `status`, `token`.
     pub(super) part: Option<String>,
-    /// Whether a stream of changes is asked for.
+    /// Whether it requests a stream of changes.
     pub(super) watch: bool,
 }
 

@@ -1,4 +1,5 @@
-//! A status that a kubelet writes: which defects strike it, and what is written then and when. Decides; the writer does.
+//! A status that a kubelet writes: which defects affect it, and what is written instead, and when. Decides; the writer
+//! does.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ fn is_of_containers(scope: &Scope) -> bool {
     scope.container.is_some() || scope.kind.is_some() || scope.restarted
 }
 
-/// What becomes of a status.
+/// The result for a status.
 #[derive(Debug, PartialEq)]
 pub(super) struct Decision {
     /// What is written.
@@ -81,7 +82,7 @@ impl Case<'_> {
         targets.find(|target| scope.covers(target)).map(|target| Target { attempt: None, ..target })
     }
 
-    /// What becomes of the status by these faults.
+    /// The effect of these faults on the status.
     #[must_use]
     pub(super) fn decide(&self, faults: Vec<(Active, StatusFault)>) -> Decision {
         let mut decision = Decision { status: self.status.clone(), timing: Timing::Now };

@@ -1,5 +1,5 @@
-//! The program `noticed`: tries the rows of the table of defects on a cluster, and compares what was violated with what
-//! the table says. `ci/saboteur` calls it.
+//! The program `noticed`: runs the rows of the table of defects on a cluster, and compares the violated clauses with
+//! the table. `ci/saboteur` calls it.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,7 @@ use probity_saboteur::{
     table::{self, Row},
 };
 
-/// Tries defective kubelets, and says which the book does not notice.
+/// Runs defective kubelets, and reports which ones the book does not detect.
 #[derive(Parser)]
 struct Arguments {
     /// Only rows whose name contains one of these texts.
@@ -23,7 +23,7 @@ struct Arguments {
     /// The folder of the table.
     #[arg(long, default_value = "tests/saboteur/defects")]
     table: PathBuf,
-    /// The file of what was noticed.
+    /// The file with the detected defects.
     #[arg(long, default_value = "suites/real-defects.txt")]
     noticed: PathBuf,
     /// Only a third of the rows that were tried before: another one each day.

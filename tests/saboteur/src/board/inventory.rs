@@ -1,4 +1,4 @@
-//! Who is who on this node: pods by sandbox and address, container instances by id. Learnt by looking on.
+//! The identities on this node: pods by sandbox and address, container instances by id. Learnt by looking on.
 
 use std::{collections::HashMap, net::IpAddr};
 

@@ -1,4 +1,4 @@
-//! What can go wrong between kubelet and container runtime, in the words of the table of defects.
+//! Faults between a kubelet and the container runtime: the vocabulary of defects.
 
 use probity_script::Span;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum CriFault {
     },
     /// How long a container gets to stop.
     Grace(GraceEffect),
-    /// How a container is made.
+    /// How a container is created.
     Create(CreateEffect),
     /// How a container is shown to the kubelet, whichever way it asks.
     Shown(ShownEffect),
@@ -69,13 +69,13 @@ pub enum Method {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum CallEffect {
-    /// The runtime gets it so much later.
+    /// The runtime receives it this much later.
     Late(Span),
-    /// The kubelet gets the answer so much later.
+    /// The kubelet receives the answer this much later.
     AnsweredLate(Span),
     /// The runtime never gets it, and the kubelet gets an error of this gRPC code.
     Refused(u32),
-    /// The runtime never gets it, and the kubelet is told that it was done.
+    /// The runtime never receives it, but the kubelet gets a success.
     Pretended,
     /// The runtime gets it a second time after it answered the first.
     Twice,
@@ -85,7 +85,7 @@ pub enum CallEffect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ExecEffect {
-    /// Its timeout becomes so many seconds; 0 removes it.
+    /// Its timeout in seconds; 0 removes it.
     Timeout(i64),
     /// Its timeout is multiplied, and rounded up.
     TimeoutTimes(f64),
@@ -124,7 +124,7 @@ pub enum ExitCodes {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum GraceEffect {
-    /// It becomes so many seconds.
+    /// The new value in seconds.
     Seconds(i64),
     /// It is multiplied.
     Times(f64),
@@ -166,9 +166,9 @@ pub enum CreateEffect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ShownEffect {
-    /// Its end shows so long after it was seen.
+    /// Its end is shown this long after it was observed.
     ExitedLate(Span),
-    /// Its start shows so long after it was seen.
+    /// Its start is shown this long after it was observed.
     RunningLate(Span),
     /// Its exit code is another one.
     ExitCode {
@@ -179,9 +179,9 @@ pub enum ShownEffect {
     },
     /// The reason of its end is this text.
     Reason(String),
-    /// Its start time is moved by so many seconds, back if negative.
+    /// Its start time is moved by this many seconds, back if negative.
     StartedMoved(f64),
-    /// Its end time is moved by so many seconds, back if negative.
+    /// Its end time is moved by this many seconds, back if negative.
     FinishedMoved(f64),
     /// The number of restarts that the kubelet wrote down at the container is changed by this.
     RestartsMoved(i64),

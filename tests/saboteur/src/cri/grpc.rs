@@ -53,7 +53,7 @@ impl CallAnswer {
         self.trailers.as_ref().and_then(status).or_else(|| status(&self.parts.headers)).unwrap_or(UNAVAILABLE)
     }
 
-    /// The message of a call that succeeded.
+    /// The message of a successful call.
     pub(super) fn message(&self) -> Option<Bytes> {
         if self.code() == OK { unframe(&self.framed) } else { None }
     }

@@ -1,5 +1,5 @@
-//! What the defects in force make of one call. Pure: the request in, a [`Plan`] out, and later the answer in, the
-//! altered answer out.
+//! The effect of the active defects on one call. Pure: the request in, a [`Plan`] out, and later the answer in,
+//! the altered answer out.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ use crate::{
 /// The connection to the container runtime.
 pub(super) type Upstream = SendRequest<ProxyBody>;
 
-/// What all connections of the kubelet share.
+/// The shared state of all connections of the kubelet.
 #[derive(Debug, Default)]
 pub(super) struct Proxy {
     pub(super) board: Board,
@@ -96,7 +96,7 @@ impl Proxy {
         Ok(answer.into_response())
     }
 
-    /// What the defects in force make of a call, on this occasion.
+    /// The effect of the active defects on this call.
     fn plan(&self, call: Call, request: &Message, target: Option<&Target>) -> Plan {
         let (Call::Of(method), Some(target)) = (call, target) else { return Plan::default() };
         Plan::of(self.strikes(method, request, target), request)

@@ -1,5 +1,5 @@
-//! Protobuf as it is on the wire: fields by number, in their order, with all that nobody here knows. Enough to read
-//! and change single fields of a message without its definition, so that any release of the runtime's API will do.
+//! Protobuf in its wire format: fields by number, in their order, including unknown ones. Enough to read and change
+//! single fields of a message without its definition, so that any release of the runtime's API will do.
 
 use bytes::Bytes;
 

@@ -14,13 +14,13 @@ pub(super) struct Effects {
     pub(super) drop: bool,
     /// It is refused.
     pub(super) refuse: bool,
-    /// It comes so much later.
+    /// The delay of the probe.
     pub(super) delay: Duration,
-    /// It comes so often again, each time so much later.
+    /// The probe is repeated this many times, each with this delay.
     pub(super) double: Option<(u32, Duration)>,
     /// Only one in so many comes; what stands for the answer of the others.
     pub(super) skip: Option<(u32, Instead)>,
-    /// The pod is probed at a pace of its own.
+    /// The pod is probed at a different pace.
     pub(super) pace: Option<Pace>,
     /// Another address.
     pub(super) address: Option<std::net::Ipv4Addr>,
@@ -32,15 +32,15 @@ pub(super) struct Effects {
     pub(super) tls: Option<Tls>,
     /// Other rules for redirects.
     pub(super) redirects: Option<Redirects>,
-    /// So many bytes of the body are read; whether a short one will do.
+    /// The number of bytes of the body that are read; whether a shorter body is accepted.
     pub(super) body: Option<(u64, bool)>,
     /// One connection for all.
     pub(super) keep_alive: bool,
-    /// The connection stays open for so long.
+    /// How long the connection stays open.
     pub(super) linger: Option<Duration>,
-    /// The answer comes so much later.
+    /// The delay of the answer.
     pub(super) late: Duration,
-    /// After so long it ends so.
+    /// The time after which it ends, and how.
     pub(super) slow: Option<(Duration, Outcome)>,
     /// Other judgements.
     pub(super) judge: Judge,
@@ -48,18 +48,18 @@ pub(super) struct Effects {
     pub(super) grpc: Option<GrpcChange>,
     /// Other TCP probes.
     pub(super) tcp: Vec<TcpChange>,
-    /// It comes from inside the pod.
+    /// The probe comes from inside the pod.
     pub(super) from_inside: bool,
 }
 
-/// A pace of its own.
+/// A different pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     /// From one probe to the next.
     pub(super) period: Duration,
-    /// At most so much more.
+    /// The maximum additional value.
     pub(super) spread: Duration,
-    /// How many at once.
+    /// The number of simultaneous probes.
     pub(super) burst: u32,
 }
 

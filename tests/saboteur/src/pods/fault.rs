@@ -1,5 +1,5 @@
-//! What can go wrong between a kubelet and its pods: the words of a defect. Which bytes they change is said in
-//! the modules beside this one; when they strike, by the board.
+//! Faults between a kubelet and its pods: the vocabulary of defects. Which bytes they change is said in the modules
+//! beside this one; when they strike, by the board.
 
 use std::net::Ipv4Addr;
 
@@ -12,14 +12,14 @@ use super::probes::{Mechanism, ProbeKind};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PodsFault {
-    /// Which of the pod's probes; all if nothing is said.
+    /// Which of the pod's probes; all by default.
     #[serde(default, skip_serializing_if = "Of::is_all")]
     pub of: Of,
     /// What happens to them.
     pub does: Does,
 }
 
-/// A choice among the probes of a pod. Everything that is said must agree.
+/// A choice among the probes of a pod. All given conditions must match.
 ///
 /// `probe` and `by` are known from the pod's specification. Two probes that ask for the same at the same port can't be
 /// told apart on the wire: what strikes one of them strikes both.
@@ -61,13 +61,13 @@ pub enum Does {
     Delay {
         /// The least delay.
         by: Span,
-        /// At most so much more, at random.
+        /// A random additional delay of at most this.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
     },
     /// The connection is refused, whatever the pod does.
     Refuse,
-    /// The pod gets each probe again, so many times more.
+    /// The pod receives each probe this many additional times.
     Double {
         /// How often again.
         #[serde(default = "one")]
@@ -78,20 +78,20 @@ pub enum Does {
     },
     /// Only one probe in `pass` reaches the pod (none with 0); the others are answered in its place.
     Skip {
-        /// One in so many reaches the pod.
+        /// Only one in this many reaches the pod.
         #[serde(default)]
         pass: u32,
-        /// What the kubelet gets instead.
+        /// What the kubelet receives instead.
         answer: Instead,
     },
     /// The pod is probed at a pace of its own: the kubelet's probes are answered with the last answer.
     Pace {
         /// From one probe to the next.
         period: Span,
-        /// At most so much more, at random.
+        /// A random additional delay of at most this.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
-        /// How many at once.
+        /// The number of simultaneous probes.
         #[serde(default = "one")]
         burst: u32,
     },
@@ -120,7 +120,7 @@ pub enum Does {
     },
     /// One connection is kept and used for all probes.
     KeepAlive,
-    /// The connection to the pod stays open for so long after the probe.
+    /// How long the connection to the pod stays open after the probe.
     Linger {
         /// How long.
         r#for: Span,
@@ -129,7 +129,7 @@ pub enum Does {
     Late {
         /// The least delay.
         by: Span,
-        /// At most so much more, at random.
+        /// A random additional delay of at most this.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
     },
@@ -138,7 +138,7 @@ pub enum Does {
     Slow {
         /// The time that the pod has.
         after: Span,
-        /// What the kubelet gets then.
+        /// What the kubelet receives then.
         r#as: Outcome,
     },
     /// Answers are judged otherwise.
@@ -260,7 +260,7 @@ pub struct Redirects {
     /// Other ports of the same host are not followed to.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_port: bool,
-    /// At most so many.
+    /// The maximum number.
     #[serde(default = "ten")]
     pub limit: u32,
     /// How the probe ends with a redirect that is not followed.
@@ -297,7 +297,7 @@ pub struct StatusRule {
     /// The highest; only one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<u16>,
-    /// What the kubelet gets.
+    /// What the kubelet receives.
     pub to: u16,
 }
 
@@ -308,7 +308,7 @@ pub struct HealthRule {
     /// The number; every number if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
-    /// What the kubelet gets.
+    /// What the kubelet receives.
     pub to: u64,
 }
 
@@ -327,13 +327,13 @@ pub struct ErrorRule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct GrpcChange {
-    /// Another service is asked for.
+    /// Another service is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// Another method is called, such as `/grpc.health.v1.Health/List`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Another user agent; none if empty.
+    /// Another user agent; none if it is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
     /// TLS is tried.

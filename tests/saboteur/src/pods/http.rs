@@ -9,7 +9,7 @@ use super::fault::{Judge, Outcome, Request};
 pub(super) struct Head {
     /// The first line.
     pub(super) start: String,
-    /// The header fields as they came, in their order.
+    /// The header fields as received, in their order.
     pub(super) fields: Vec<(String, String)>,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn end_of_head(bytes: &[u8]) -> Option<usize> {
 }
 
 impl Head {
-    /// Reads a head. None for what is no HTTP.
+    /// Reads a head. `None` if it is not HTTP.
     #[must_use]
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
@@ -168,9 +168,9 @@ pub(super) fn is_whole(head: &Head, body: &[u8]) -> bool {
 pub(super) struct Place {
     /// With TLS.
     pub(super) secure: bool,
-    /// The host; none if it is not said.
+    /// The host; `None` if it is not given.
     pub(super) host: Option<String>,
-    /// The port; none if it is not said.
+    /// The port; `None` if it is not given.
     pub(super) port: Option<u16>,
     /// Path and query.
     pub(super) target: String,

@@ -234,7 +234,7 @@ impl Probe {
         send(&sender, request).await
     }
 
-    /// Asks on a connection of its own.
+    /// Sends the request on a separate connection.
     async fn ask_anew(&self, effects: &Effects, request: Request<Bytes>) -> io::Result<Answer> {
         let sender = self.dial(effects).await?;
         tokio::time::timeout(UNATTENDED, send(&sender, request)).await?

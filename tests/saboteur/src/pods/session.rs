@@ -24,7 +24,7 @@ use crate::board::KnownPod;
 
 /// What was decided when the first packet waited.
 pub(super) struct Session {
-    /// What all connections share.
+    /// The shared state of all connections.
     pub(super) shared: Arc<Shared>,
     /// The pod.
     pub(super) pod: KnownPod,

@@ -17,7 +17,7 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector, server};
 use super::Stream;
 use super::fault::Tls;
 
-/// What both sides need, made once.
+/// Objects that both sides need, created once.
 pub(super) struct Identity {
     certificate: CertificateDer<'static>,
     key: PrivatePkcs8KeyDer<'static>,
@@ -29,7 +29,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// When they can't be made.
+    /// If they can't be created.
     pub(super) fn make() -> io::Result<Self> {
         let key = KeyPair::generate().map_err(io::Error::other)?;
         let params = CertificateParams::new(vec!["saboteur".to_owned()]).map_err(io::Error::other)?;
@@ -49,7 +49,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// When it is no TLS.
+    /// If it is not TLS.
     pub(super) async fn hello(&self, kubelet: Stream) -> io::Result<Hello> {
         let start = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), kubelet).await?;
         let protocols = start.client_hello().alpn().into_iter().flatten().map(<[u8]>::to_vec).collect();

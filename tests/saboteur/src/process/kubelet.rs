@@ -1,4 +1,4 @@
-//! The kubelet of this node as a process: found by its name, signalled, and put into a cgroup with little CPU time.
+//! The kubelet of this node as a process: found by its name, signaled, and put into a cgroup with little CPU time.
 
 use std::{
     fs, io,
@@ -39,7 +39,7 @@ impl Kubelet {
         kill(self.0, Signal::SIGTERM).ok()
     }
 
-    /// Moves it into a new cgroup beside its own, which gets so many per cent of one core.
+    /// Moves it to a new cgroup next to its own, which gets this percentage of one core.
     pub(super) fn starve(self, percent: u32) -> io::Result<Starved> {
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", self.0))?;
         let (hierarchy, home) =

@@ -71,8 +71,8 @@ impl Commands {
         Ok(counts.into_iter().map(|count| (count.name, count.strikes)).collect())
     }
 
-    /// Runs copies of cases in a namespace, and gives back the report. What the harness says goes to a log, and its progress
-    /// to people.
+    /// Runs copies of cases in a namespace, and gives back the report. The output of the harness goes to a log, and its
+    /// progress to the terminal.
     pub(super) async fn probity(
         &self,
         name: &str,
@@ -113,7 +113,7 @@ impl Commands {
     }
 }
 
-/// The report of an earlier run, judged once more.
+/// The report of an earlier run, judged again.
 pub(super) async fn judge_again(options: &RunnerOptions, name: &str) -> io::Result<Value> {
     let out = options.out.join(name);
     let status =

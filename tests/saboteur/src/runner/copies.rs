@@ -1,4 +1,4 @@
-//! Copies of cases of the book under other names, so that a row has pods of its own.
+//! Copies of cases of the book under other names, so that each row has its own pods.
 
 use std::{fs, io, path::Path};
 

@@ -1,4 +1,4 @@
-//! What came of a trial, and whether it is as the table has it.
+//! The result of a trial, and whether it matches the table.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::Job;
 
-/// What one run of the harness said.
+/// The result of one run of the harness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOutcome {
-    /// The clauses that were violated, with what was found.
+    /// The violated clauses, with the findings.
     pub violated: BTreeMap<String, String>,
     /// The clauses that could not be decided.
     pub undecided: BTreeSet<String>,
@@ -21,7 +21,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Reads what a report says of these cases, which are named without the numbers of their rows.
+    /// Reads the report entries of these cases, which are named without the numbers of their rows.
     #[must_use]
     pub fn of(report: &Value, names: &BTreeSet<String>) -> Self {
         let mut outcome = Self::default();
@@ -55,19 +55,19 @@ pub(super) fn without_number(name: &str) -> &str {
     name.strip_prefix("row/").and_then(|name| name.split_once('-')).map_or(name, |(_, name)| name)
 }
 
-/// One job and what came of it.
+/// A job and its result.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// What was tried.
     pub job: Job,
-    /// What the harness said.
+    /// The result from the harness.
     pub outcome: RunOutcome,
     /// How often each defect struck.
     pub strikes: Vec<u32>,
 }
 
 impl Trial {
-    /// What is not as the table has it; nothing if all is well.
+    /// The differences from the table; empty if there are none.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         let names =
@@ -130,7 +130,7 @@ impl fmt::Display for Trial {
     }
 }
 
-/// The head of the file of what was noticed.
+/// The head of the file with the detected defects.
 const HEAD: &str = "\
 # Each defect of a real kubelet that tests/saboteur makes, and the clauses that call it a violation. Written by ci/saboteur.
 ";

@@ -1,4 +1,5 @@
-//! The defects of how init containers and sidecars are run, shown and accepted. They follow the others in the one list.
+//! The defects of how init containers and sidecars are run, shown and accepted. They follow the others in the same
+//! list.
 
 /// Hands the list of the other defects on, with these behind it, to whoever adds the next.
 macro_rules! with_init {

@@ -1,4 +1,5 @@
-//! The defects of what a kubelet does and shows in a pod's life beside its probes. They follow the others in the one list.
+//! The defects of what a kubelet does and shows in a pod's life beside its probes. They follow the others in the same
+//! list.
 
 /// Hands the list of the other defects on, with these behind it.
 macro_rules! with_life {
@@ -41,7 +42,7 @@ macro_rules! with_life {
     SuccessesFail,
     /// A pod that is over is Running again two seconds later (`pod.phase.terminal-sticky`).
     LeavesTerminalPhase,
-    /// A deleted pod stays Running until it is gone (`pod.phase.terminal-before-removal`).
+    /// A deleted pod stays Running until it has terminated (`pod.phase.terminal-before-removal`).
     RemovedWhileRunning,
     /// A pod that takes the name of another has its UID (`pod.lifecycle.unique-uid`).
     UidGoesWithName,

@@ -1,5 +1,5 @@
-//! The defects of how a pod ends: requests to delete it, hooks, signals, grace periods, the order of sidecars, its endpoints. They
-//! follow the others in the one list.
+//! The defects of how a pod ends: requests to delete it, hooks, signals, grace periods, the order of sidecars, its
+//! endpoints. They follow the others in the same list.
 
 /// Makes the list of the other defects, with these behind it.
 macro_rules! with_termination {

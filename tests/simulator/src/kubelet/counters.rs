@@ -1,5 +1,5 @@
-//! What a kubelet counts of its probes: each that came to a success or a failure, by its worker, for as long as the
-//! worker exists. What erred to the end is no result and is not counted.
+//! A kubelet's counters of its probes: each success or failure, by worker, as long as the worker exists. What erred
+//! to the end is no result and is not counted.
 
 use probity_composer::NODE;
 use probity_model::history::{Did, ProbeCount};
@@ -21,7 +21,7 @@ impl World<'_> {
         *counter += times;
     }
 
-    /// The kubelet is asked for its counters of the case's pods.
+    /// A client reads the kubelet's counters of the case's pods.
     pub(crate) fn measure(&mut self) {
         let keeps = self.has(Defect::CountersOutliveTheirPod);
         let probes = self.pods.iter().flat_map(|pod| counters(pod, keeps)).collect();

@@ -13,11 +13,11 @@ use crate::Defect;
 use crate::pod::micros;
 use crate::world::{At, LifeAt, MS, SECOND, World};
 
-/// How long a command takes to begin.
+/// How long a command takes to start.
 const BEGINS: i64 = 40 * MS;
 
 impl World<'_> {
-    /// Runs a command in a container: when it is over, and how.
+    /// Runs a command in a container: returns when it ends, and how.
     pub(super) fn execute(&mut self, at: At, command: &[String], deadline: i64) -> (i64, Back) {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
         let began = self.now + BEGINS;
@@ -84,7 +84,7 @@ impl World<'_> {
             }
         }
     }
-    /// What became of a command.
+    /// The result of a command.
     pub(super) fn judge_command(&self, back: Back) -> Outcome {
         match back {
             Back::Command(Some(0), _) => Outcome::Passed,

@@ -1,4 +1,4 @@
-//! Variables in the command of an exec probe: what the kubelet itself replaces before the command runs.
+//! Variables in the command of an exec probe: what the kubelet replaces before it runs the command.
 //!
 //! It knows the container's `env` as it is written and nothing else: a variable whose value comes from elsewhere is an
 //! empty text to it, a name that `env` does not have stays as it is. No shell has a part in it.
@@ -9,7 +9,7 @@ use crate::Defect;
 use crate::world::{At, World};
 
 impl World<'_> {
-    /// The command of an exec probe as it is run.
+    /// The command of an exec probe, as executed.
     pub(super) fn expanded(&self, at: At, command: Vec<String>) -> Vec<String> {
         if self.has(Defect::ExecCommandNotExpanded) {
             return command;

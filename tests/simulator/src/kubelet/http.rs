@@ -1,4 +1,4 @@
-//! The HTTP prober: the request that it makes of `httpGet`, the redirects that it follows, and what it makes of answers.
+//! The HTTP prober: the request for an `httpGet`, the redirects that it follows, and how it counts answers.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ impl World<'_> {
         }
     }
 
-    /// The request that `httpGet` asks for.
+    /// The request for an `httpGet`.
     fn first_leg(&self, run: &Run, settings: &Value) -> Result<Leg, String> {
         let of = &self.pods[run.at.pod];
         let text = |field: &str| settings[field].as_str().filter(|text| !text.is_empty());
@@ -192,7 +192,7 @@ impl World<'_> {
         }
     }
 
-    /// The headers as they go over the wire.
+    /// The headers as sent.
     fn wire(&self, leg: &Leg) -> Vec<(String, String)> {
         let own = if self.has(Defect::HostHeaderLacksPort) { leg.url.host.clone() } else { leg.url.place() };
         let mut wire = vec![("Host".to_owned(), leg.host.clone().unwrap_or(own))];
@@ -210,7 +210,7 @@ impl World<'_> {
         wire
     }
 
-    /// What an answer means.
+    /// The result of an answer.
     pub(super) fn judge_http(&self, run: &mut Run, answer: CallResult) -> Outcome {
         let url = run.leg.url.text();
         let failed = |why: &str| Outcome::Failed(format!("Get \"{url}\": {why}"));

@@ -6,7 +6,7 @@ use crate::Defect;
 use crate::pod::{Container, Ended, Kind, State};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// How much later a defective kubelet notices a success.
+/// How much later a defective kubelet detects a success.
 const LATE: i64 = 8 * SECOND;
 /// The exit status of a container whose command is not there, as runtimes report it.
 const NOT_STARTED: i64 = 128;
@@ -44,7 +44,7 @@ impl World<'_> {
         self.has(Defect::SidecarsStartLast) && all[container].kind == Kind::Sidecar && mains
     }
 
-    /// Whether a defect decides that a container comes back, or does not.
+    /// Whether a defect decides that a container restarts, or does not.
     pub(super) fn wrongly_back(&self, at: At, code: i64) -> Option<bool> {
         let of = &self.pods[at.pod];
         let container = &of.containers[at.container];
@@ -63,7 +63,7 @@ impl World<'_> {
         self.has(Defect::InitRetriedUnderNever) || self.has(Defect::InitFailureKeepsPending)
     }
 
-    /// A container that cannot be started ends at once; whether it is one.
+    /// A container that cannot start terminates immediately; returns whether it is one.
     pub(super) fn failed_to_start(&mut self, at: At) -> bool {
         let (now, uid) = (self.now, self.pods[at.pod].uid.clone());
         let container = &mut self.pods[at.pod].containers[at.container];
@@ -77,7 +77,7 @@ impl World<'_> {
         true
     }
 
-    /// What a defective kubelet does when a main container has started again.
+    /// The action of a defective kubelet when a main container has restarted.
     pub(super) fn started_again(&mut self, at: At) {
         let container = &self.pods[at.pod].containers[at.container];
         if container.kind == Kind::Main && container.starts > 1 && self.has(Defect::RestartRunsInitsAgain) {
@@ -85,7 +85,7 @@ impl World<'_> {
         }
     }
 
-    /// The init containers of a pod are started once more.
+    /// The init containers of a pod start again.
     pub(crate) fn run_inits_again(&mut self, pod: usize) {
         for container in 0..self.pods[pod].containers.len() {
             let of = &self.pods[pod].containers[container];
@@ -95,7 +95,7 @@ impl World<'_> {
         }
     }
 
-    /// Sidecars are told to stop as soon as all main containers run.
+    /// Sidecars receive a stop signal as soon as all main containers are running.
     pub(super) fn end_with_init(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let mut mains = of.containers.iter().filter(|container| container.kind == Kind::Main);
@@ -127,7 +127,7 @@ impl World<'_> {
         self.at(self.pods[pod].started + span + late, Act::Expire(pod));
     }
 
-    /// A pod is beyond its deadline: all of it is stopped, and nothing is started any more.
+    /// A pod exceeded its deadline: all containers are stopped, and nothing else is started.
     pub(crate) fn expire(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);

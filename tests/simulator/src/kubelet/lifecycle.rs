@@ -10,11 +10,11 @@ use crate::world::{Act, At, MS, SECOND, World};
 const FIRST_WAIT: i64 = 10 * SECOND;
 /// The longest wait.
 const LONGEST_WAIT: i64 = 300 * SECOND;
-/// A container that ran for so long waits for nothing.
+/// A container that ran for this long does not wait.
 const GOOD_RUN: i64 = 600 * SECOND;
 
 impl World<'_> {
-    /// Kills what its probes condemn, starts again what ended, and creates what is next.
+    /// Kills containers because of their probes, restarts terminated containers, and creates the next ones.
     pub(super) fn act(&mut self, pod: usize) {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
@@ -37,7 +37,7 @@ impl World<'_> {
         self.look_again(pod);
     }
 
-    /// The probe whose result asks for a container's end.
+    /// The probe whose result requires a kill.
     fn condemned(&self, at: At) -> Option<ProbeKind> {
         let container = &self.pods[at.pod].containers[at.container];
         let spared = self.has(Defect::KillsAskTheBudget) && self.forbidding(at.pod).is_some();
@@ -71,12 +71,15 @@ impl World<'_> {
         if self.pods[pod].deleted.is_some() || self.pods[pod].terminal || self.waits_for_namesake(pod) {
             return;
         }
+        if !self.make_sandbox(pod) {
+            return;
+        }
         let mut delay = 0;
         for container in 0..self.pods[pod].containers.len() {
             let of = &self.pods[pod].containers[container];
             let fresh = of.starts == 0 && !of.restarting && !self.is_put_off(pod, container);
             let done = self.is_passed(pod, container);
-            if fresh {
+            if fresh && !self.waits_for_image(pod, container) {
                 delay += self.between(60 * MS, 220 * MS);
                 self.pods[pod].containers[container].restarting = true;
                 self.later(delay, Act::Start(At { pod, container }));
@@ -123,7 +126,7 @@ impl World<'_> {
         self.later(delay, Act::Sync(at.pod));
     }
 
-    /// Starts a container again that ended by itself, if its policy says so and its back-off lets it.
+    /// Restarts a container that exited by itself, if its policy and its back-off allow it.
     fn revive(&mut self, at: At) {
         let container = &self.pods[at.pod].containers[at.container];
         let State::Ended(ended) = container.state.clone() else { return };
@@ -144,7 +147,8 @@ impl World<'_> {
         self.wait_to_start(at, ended, due);
     }
 
-    /// How long a container has to wait that ended by itself. One that ran for long enough begins anew.
+    /// How long a container that exited by itself must wait. The back-off of a container that ran for long
+    /// enough is reset.
     fn wait_after(&self, container: &Container, ended: &Ended) -> i64 {
         let BackOff { wait, since } = container.back_off;
         let good = wait > 0 && ended.finished - since > GOOD_RUN && !self.has(Defect::BackOffNeverReset);

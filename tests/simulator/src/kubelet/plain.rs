@@ -1,4 +1,4 @@
-//! The TCP and gRPC probers: bare connections and health checks, and what is made of them.
+//! The TCP and gRPC probers: bare connections and health checks, and their results.
 
 use probity_script::wire::HealthReply;
 use serde_json::Value;
@@ -128,7 +128,7 @@ impl World<'_> {
         metadata.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
-    /// The service that is asked for.
+    /// The requested service.
     fn service(&self, run: &Run, settings: &Value) -> String {
         let spec = &self.pods[run.at.pod].containers[run.at.container].spec;
         let of_readiness = &spec["readinessProbe"]["grpc"];
@@ -144,7 +144,7 @@ impl World<'_> {
         }
     }
 
-    /// What became of a bare connection.
+    /// The result of a bare connection.
     pub(super) fn judge_tcp(&self, run: &Run, settings: &Value, answer: CallResult) -> Outcome {
         let failed = |why: &str| Outcome::Failed(format!("dial tcp {}: {why}", self.place(run, settings)));
         match answer {
@@ -185,7 +185,7 @@ impl World<'_> {
         format!("{host}:{}", port.unwrap_or(0))
     }
 
-    /// What became of a health check.
+    /// The result of a health check.
     pub(super) fn judge_grpc(&self, run: &Run, settings: &Value, answer: CallResult) -> Outcome {
         let refused = format!("dial tcp {}: connect: connection refused", self.place(run, settings));
         match answer {

@@ -1,4 +1,4 @@
-//! One run of a probe: it is sent by its handler, tried again if it erred, and told of by an event.
+//! One run of a probe: its handler sends it, it is repeated after an error, and an event reports it.
 
 use probity_model::timeline::ProbeKind;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::world::{Act, At, LifeAt, MS, World};
 
 /// How often a probe is tried that errs.
 const TRIES: u32 = 3;
-/// The address that the kubelet's connections come from.
+/// The source address of the kubelet's connections.
 pub(super) const KUBELET: &str = "10.244.1.1";
 
 /// A run of a probe.
@@ -26,7 +26,7 @@ pub(crate) struct Run {
     pub(crate) leg: Leg,
 }
 
-/// A probe that is under way, with what will come back, and from where.
+/// A probe in progress, with its future result and its source.
 pub(crate) struct Flight {
     run: Run,
     back: Back,
@@ -43,7 +43,7 @@ pub(crate) enum Back {
     Unsent(String),
 }
 
-/// What a run came to.
+/// The result of a run.
 pub(super) enum Outcome {
     Passed,
     /// It passed, and people should know.
@@ -51,7 +51,7 @@ pub(super) enum Outcome {
     Failed(String),
     /// It erred: the word for its state, and why.
     Erred(&'static str, String),
-    /// It goes on with another request.
+    /// It continues with another request.
     Led(Box<Leg>),
 }
 
@@ -85,7 +85,7 @@ impl World<'_> {
         self.at(when, Act::Settled(number));
     }
 
-    /// A probe comes back.
+    /// A probe completes.
     pub(crate) fn lands(&mut self, number: u64) {
         if let Some(flight) = self.flights.remove(&number) {
             self.settled(flight.run, flight.back);
@@ -116,7 +116,7 @@ impl World<'_> {
         if host.starts_with("127.") { "127.0.0.1".to_owned() } else { KUBELET.to_owned() }
     }
 
-    /// What comes back is looked at.
+    /// The result is evaluated.
     fn settled(&mut self, mut run: Run, back: Back) {
         let (handler, settings) = self.handler(run.at, run.kind);
         let outcome = match back {
@@ -154,7 +154,7 @@ impl World<'_> {
         }
     }
 
-    /// Tells what a run came to, and hands it to the worker.
+    /// Reports the result of a run, and passes it to the worker.
     fn finish(&mut self, run: &Run, outcome: Outcome) {
         let word = match run.kind {
             ProbeKind::Startup => "Startup",

@@ -1,4 +1,4 @@
-//! The kubelet is started again: what it knew of probes is lost, and what it takes from the API's last word instead.
+//! A kubelet restart: the state of its probes is lost, and the kubelet uses the last status in the API instead.
 //!
 //! Containers run on. One that had run for longer than a grace period is taken for started and ready if it was so, until
 //! its probes say otherwise; a younger one is taken for a new one. Each worker waits for a random part of its period.
@@ -11,7 +11,7 @@ use crate::Defect;
 use crate::pod::{Container, State, Worker};
 use crate::world::{Act, At, MS, SECOND, World};
 
-/// A container that had run for so long is no new one.
+/// A container that has run for this long is not new.
 const OLD: i64 = 10 * SECOND;
 
 impl World<'_> {

@@ -1,4 +1,4 @@
-//! What a defective kubelet shows of a pod and its containers: other phases, states, times and statuses than there are.
+//! What a defective kubelet shows about a pod and its containers: wrong phases, states, times and statuses.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::Defect;
 use crate::pod::{Container, Kind, State};
 use crate::world::{Act, MS, SECOND, World};
 
-/// How much later a defective kubelet shows what it shows late.
+/// The delay with which a defective kubelet shows something late.
 const LATE: i64 = 10 * SECOND;
 /// How much later a container seems to have started.
 const STARTED_LATE: i64 = 5 * SECOND;

@@ -59,18 +59,18 @@ impl World<'_> {
             return;
         }
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
-        let signalled_first = self.has(Defect::PreStopAfterSignal);
-        if signalled_first {
+        let signaled_first = self.has(Defect::PreStopAfterSignal);
+        if signaled_first {
             self.terminate(life, self.now + grace);
         }
         let (ended, _) = self.run_hook(at, &hook, self.hook_deadline(grace));
-        if !signalled_first {
+        if !signaled_first {
             let (stop, left) = (ended.max(begins), self.left_of(grace, ended - self.now));
             self.at(stop, Act::Terminate(life, stop + left));
         }
     }
 
-    /// Runs a hook: when it is over, and whether it failed.
+    /// Runs a hook: returns when it finishes, and whether it failed.
     pub(super) fn run_hook(&mut self, at: At, hook: &Value, deadline: i64) -> (i64, bool) {
         let now = self.now;
         if let Some(seconds) = hook["sleep"]["seconds"].as_i64() {
@@ -132,7 +132,7 @@ impl World<'_> {
         }
     }
 
-    /// A process ends by itself.
+    /// A process exits by itself.
     pub(crate) fn exit(&mut self, life: LifeAt, code: u8, why: &str) {
         if self.life(life).is_some() {
             self.note(life, Fact::Exiting(Exiting { code, why: why.to_owned() }));
@@ -171,7 +171,7 @@ impl World<'_> {
         }
     }
 
-    /// The kubelet learns that a pod is to go.
+    /// The kubelet is notified of a pod's deletion.
     pub(crate) fn stop_pod(&mut self, pod: usize) {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
@@ -196,7 +196,7 @@ impl World<'_> {
         self.go_if_all_ended(pod);
     }
 
-    /// Sidecars go when no main container runs any more and none comes back.
+    /// Sidecars stop when no main container is running and none will restart.
     pub(super) fn stop_helpers(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let leaving = of.deleted.is_some() || of.terminal;
@@ -210,7 +210,7 @@ impl World<'_> {
         self.give_turns(pod);
     }
 
-    /// A pod that is to go is gone when nothing of it runs.
+    /// A terminating pod is removed when none of its containers is running.
     fn go_if_all_ended(&mut self, pod: usize) {
         let running = |at: usize| self.pods[pod].containers[at].is_running();
         if (0..self.pods[pod].containers.len()).any(running) {

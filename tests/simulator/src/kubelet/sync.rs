@@ -1,5 +1,5 @@
-//! What the kubelet makes of a pod whenever it looks at it: its containers' states, whether they have started and are
-//! ready, and the pod's phase.
+//! The result of the kubelet's sync of a pod: its containers' states, whether they have started and are ready, and
+//! the pod's phase.
 
 use probity_model::timeline::ProbeKind;
 
@@ -8,7 +8,7 @@ use crate::pod::{Container, Kind, State, View};
 use crate::world::{Act, At, MS, SECOND, World};
 
 impl World<'_> {
-    /// The kubelet looks at a pod, one time after the other: what comes meanwhile waits, and counts once.
+    /// The kubelet syncs a pod, one sync at a time: requests that arrive in between wait, and count once.
     pub(crate) fn sync(&mut self, pod: usize) {
         let next = self.pods[pod].next_sync;
         if self.now < next {
@@ -22,7 +22,7 @@ impl World<'_> {
         self.sync_now(pod);
     }
 
-    /// The kubelet looks at a pod and does what is to be done.
+    /// The kubelet syncs a pod and carries out the necessary actions.
     pub(super) fn sync_now(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let stopping = of.containers.iter().any(|container| container.killing.is_some() || container.failing);

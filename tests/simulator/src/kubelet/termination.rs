@@ -1,7 +1,9 @@
-//! How a pod goes: whose hook runs when, which container is told to stop when, and what is left of the grace period then.
+//! How a pod terminates: when each hook runs, when each container receives its stop signal, and how much of the grace
+//! period is left then.
 //!
-//! Main containers stop at once, each after its own hook. The hooks of sidecars run at once, too, but each sidecar is told to stop
-//! only after the main containers and the sidecars behind it have ended, or when the grace period is over.
+//! Main containers stop at the same time, each after its own hook. The hooks of sidecars run at once, too, but each
+//! sidecar is told to stop only after the main containers and the sidecars behind it have ended, or when the grace
+//! period is over.
 
 use probity_script::Fact;
 use probity_script::witness::{ChildSeen, SignalSeen};
@@ -10,7 +12,7 @@ use crate::Defect;
 use crate::pod::{Kind, Turn};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// What a container has at least between its stop signal and its end.
+/// The minimum time between a container's stop signal and its kill.
 const LEAST: i64 = 2 * SECOND;
 /// How much later a defective kubelet does what it does late.
 const LATE: i64 = 4 * SECOND;
@@ -42,7 +44,7 @@ impl World<'_> {
         grace.max(SECOND)
     }
 
-    /// When the stop signal of a container leaves that has no hook.
+    /// When a container without a hook receives its stop signal.
     pub(super) fn begins_to_stop(&mut self, pod: usize) -> i64 {
         let late = self.pods[pod].deleted.is_some() && self.has(Defect::DeletionSignalsLate);
         self.now + self.between(10 * MS, 40 * MS) + if late { LATE } else { 0 }
@@ -74,7 +76,7 @@ impl World<'_> {
         (grace - taken).max(self.least_grace())
     }
 
-    /// The main containers of a pod that goes are told to stop.
+    /// The main containers of a terminating pod receive a stop signal.
     pub(super) fn stop_mains(&mut self, pod: usize) {
         let grace = self.grace_in_force(pod);
         let forced = self.pods[pod].deleted.is_some_and(|(_, asked)| asked == 0);
@@ -212,7 +214,7 @@ impl World<'_> {
         }
     }
 
-    /// The children of a process begin with it.
+    /// The child processes of a process start with it.
     pub(crate) fn begin_children(&mut self, life: LifeAt) {
         for (name, pid) in self.children(life).into_iter().zip(10..) {
             self.note(life, Fact::Child(ChildSeen { name, pid, event: "started".to_owned(), status: None }));

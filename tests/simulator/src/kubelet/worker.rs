@@ -1,4 +1,4 @@
-//! The worker of one probe: its ticker, what must hold before it probes, and the thresholds.
+//! The worker of one probe: its ticker, its preconditions, and the thresholds.
 
 use probity_model::timeline::ProbeKind;
 use serde_json::Value;
@@ -8,11 +8,11 @@ use crate::Defect;
 use crate::pod::{Kind, State, Worker};
 use crate::world::{Act, At, MS, SECOND, World};
 
-/// As long as nobody waits.
+/// As long as nothing is waiting.
 const FOR_EVER: i64 = 3600 * SECOND;
 
 impl World<'_> {
-    /// The pod is known: each of its probes gets a worker, whose ticker begins now.
+    /// The pod is known: each of its probes gets a worker, whose ticker starts now.
     pub(crate) fn add_workers(&mut self, pod: usize) {
         for container in 0..self.pods[pod].containers.len() {
             let kinds: Vec<_> =
@@ -64,7 +64,7 @@ impl World<'_> {
         }
     }
 
-    /// A run out of turn; the ticker begins anew.
+    /// An extra run; the ticker is reset.
     pub(crate) fn poke(&mut self, at: At, kind: ProbeKind) {
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
         let keeps_beat = self.has(Defect::TriggerKeepsTheBeat);
@@ -81,7 +81,7 @@ impl World<'_> {
         self.do_probe(at, kind);
     }
 
-    /// Probes, if everything is as it must be.
+    /// Probes, if all preconditions are met.
     fn do_probe(&mut self, at: At, kind: ProbeKind) {
         let view = self.pods[at.pod].containers[at.container].view.clone();
         if self.pods[at.pod].terminal {
@@ -202,7 +202,7 @@ impl World<'_> {
         if endless { FOR_EVER } else { self.timeout(at, kind) }
     }
 
-    /// A verdict of one probe is there: nothing if it is thrown away. Then the worker's next turn.
+    /// The result of one probe; nothing if it is discarded. Then the worker's next turn.
     pub(super) fn conclude(&mut self, at: At, kind: ProbeKind, id: &str, passed: Option<bool>) {
         if let Some(passed) = passed {
             self.count_result(at, kind, passed);

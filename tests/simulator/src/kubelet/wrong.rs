@@ -18,7 +18,7 @@ impl World<'_> {
         })
     }
 
-    /// What a result is taken for.
+    /// How a result counts.
     pub(super) fn taken_for(&self, at: At, kind: ProbeKind, passed: bool) -> bool {
         passed
             && !(kind == ProbeKind::Readiness

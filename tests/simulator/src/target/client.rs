@@ -7,7 +7,7 @@ use crate::call::{Call, CallResult, Request};
 use crate::pod::micros;
 use crate::world::{Act, LifeAt, MS, World};
 
-/// A request of a process that is under way, with what will be written down of it, and whom it reached.
+/// A request of a process in progress, with its future record and its destination.
 pub(crate) struct Errand {
     of: LifeAt,
     call: witness::Call,

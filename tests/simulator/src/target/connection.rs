@@ -10,7 +10,7 @@ use crate::call::{Call, CallResult};
 use crate::pod::micros;
 use crate::world::{At, LifeAt, MS, World};
 
-/// What comes over a connection with a request, roughly.
+/// The approximate data of a connection with a request.
 const REQUEST: u64 = 150;
 
 /// Where a connection ended up.
@@ -53,7 +53,8 @@ impl World<'_> {
         }
     }
 
-    /// Finds who listens at an address. On the loopback interface a pod finds itself, and the kubelet what is on the host.
+    /// Finds the listener at an address. On the loopback interface a pod finds itself, and the kubelet what is on the
+    /// host.
     fn dial(&mut self, call: &Call) -> Result<Door, End> {
         let refused = (self.now + MS / 2, CallResult::Refused);
         let silent = (call.deadline, CallResult::TimedOut { connected: false });
@@ -92,7 +93,7 @@ impl World<'_> {
         Err(end)
     }
 
-    /// Takes a connection as far as its plan and TLS let it come.
+    /// Handles a connection as far as its plan and TLS allow.
     fn connect(&mut self, call: &Call, door: Door) -> Result<Line, End> {
         let (life, now) = (door.life, self.now);
         self.reached = Some(life);
@@ -165,7 +166,7 @@ impl World<'_> {
         Some((how, REQUEST, (at, result)))
     }
 
-    /// The handshake of TLS, or what comes of its absence.
+    /// The TLS handshake, or the result of its absence.
     fn shake_hands(&mut self, call: &Call, mut line: Line) -> Result<Line, End> {
         let (at, life, listener) = (line.from + MS, line.door.life, &line.door.listener);
         let mut seen = TlsSeen {

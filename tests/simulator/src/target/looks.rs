@@ -1,4 +1,4 @@
-//! What a process sees of its container from inside: addresses, mounts, and the files of the downward API.
+//! A process's view of its container from inside: addresses, mounts, and the files of the downward API.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::pod::Kind;
 use crate::world::{At, World};
 
 impl World<'_> {
-    /// What a process writes down when it begins.
+    /// What a process records at its start.
     pub(super) fn look(&self, at: At) -> Dump {
         let pod = &self.pods[at.pod];
         let container = &pod.containers[at.container];

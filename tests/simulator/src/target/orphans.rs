@@ -27,7 +27,7 @@ impl World<'_> {
         }
     }
 
-    /// Writes down what the container looks like from inside at this moment.
+    /// Records the container's current view from inside.
     pub(super) fn dump(&mut self, life: LifeAt, at: i64) {
         let host = self.pods[life.at.pod].name.clone();
         let stays = !self.has(Defect::RuntimeReapsOrphans);

@@ -1,4 +1,4 @@
-//! A response on its way to the caller: when either side leaves, and what the target notes of it.
+//! A response on its way to the caller: when either side closes, and what the target records.
 
 use probity_script::wire::{BodyContent, BodyCut, BodyEnd, ConnectionEnd, PlannedResponse};
 use probity_script::witness::Ending;

@@ -1,4 +1,4 @@
-//! Requests at the target: which answer is due, and what of it is written down.
+//! Requests at the target: which answer is due, and what is recorded.
 
 use std::net::Ipv4Addr;
 
@@ -112,7 +112,7 @@ impl World<'_> {
         }
     }
 
-    /// Writes a request down and chooses its answer; none if the plan has nothing for it.
+    /// Records a request and selects its answer; `None` if the plan has none.
     fn arrive<A: Clone>(
         &mut self,
         request: &Request,
@@ -212,6 +212,7 @@ impl World<'_> {
             answer: word.to_owned(),
             written,
             took_us: u64::try_from(at - line.came.unwrap_or(line.from)).unwrap_or(0),
+            last_send_us: None,
             error: error.map(str::to_owned),
         };
         self.note_at(at, line.door.life, Fact::Answer(fact));

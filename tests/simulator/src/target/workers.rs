@@ -1,4 +1,4 @@
-//! The bounded workers of a listener: who gets one, who waits for one, and who is sent away.
+//! The limited workers of a listener: which requests get one, wait for one, or are rejected.
 //!
 //! A request waits even when its sender has given up, and then takes its worker for no time at all.
 
@@ -7,7 +7,7 @@ use crate::pod::Pool;
 use crate::world::World;
 
 impl World<'_> {
-    /// A request takes a worker, as soon as one is free. Returns whether it may be served at all: not if all workers are busy
+    /// A request gets a worker when one is free. Returns whether it may be served at all: not if all workers are busy
     /// and the queue is full.
     pub(super) fn take_worker(&mut self, line: &mut Line) -> bool {
         let Some(workers) = line.door.listener.workers else { return true };

@@ -2,8 +2,8 @@
 //! `Content-Length` up to 2048 bytes and chunks beyond, path cleaning by redirect.
 //!
 //! The transport is hyper. A framework's router would answer 404 and 405 in its own words, so each command routes by a
-//! `match` on the path. Like Go, the server refuses a target with a broken `%` escape and an HTTP/1.1 request without
-//! Host; it takes everything else that hyper takes.
+//! `match` on the path. Like Go, the server rejects a target with a broken `%` escape and an HTTP/1.1 request without
+//! Host; it accepts everything else that hyper accepts.
 
 mod path;
 mod redirect;

@@ -67,12 +67,12 @@ pub(crate) fn clean_redirect(request: &HttpRequest) -> Option<HttpResult> {
     Some(redirect(request, target.as_bytes(), i64::from(StatusCode::TEMPORARY_REDIRECT.as_u16())))
 }
 
-/// Escapes what may not stand in a path.
+/// Escapes characters that are not allowed in a path.
 pub(crate) fn escape_path(path: &[u8]) -> String {
     percent_encode(path, ESCAPED).to_string()
 }
 
-/// Undoes percent escapes, and `+` for a space where it stands for one. Returns nothing if an escape is broken.
+/// Decodes percent escapes, and `+` where it means a space. Returns nothing if an escape is broken.
 pub(crate) fn unescape(text: &str, plus_is_space: bool) -> Option<Vec<u8>> {
     let is_whole = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
     if !text.split('%').skip(1).all(is_whole) {

@@ -24,7 +24,7 @@ pub(crate) fn redirect(request: &HttpRequest, target: &[u8], code: i64) -> HttpR
     Ok(response)
 }
 
-/// Whether Go's URL parser finds neither scheme nor host; what it can't parse is left alone as well.
+/// Whether Go's URL parser finds neither scheme nor host; a URL that it can't parse is also left unchanged.
 fn is_relative(target: &[u8]) -> bool {
     let target = target.split(|byte| *byte == b'#').next().unwrap_or_default();
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();

@@ -17,7 +17,7 @@ const FORM_LIMIT: usize = 10 << 20;
 pub(crate) struct HttpRequest {
     parts: Parts,
     body: Option<Incoming>,
-    /// Who asks; nobody for a request that was made up.
+    /// The peer; `None` for a synthetic request.
     peer: Option<SocketAddr>,
 }
 
@@ -44,7 +44,7 @@ impl HttpRequest {
         &self.parts.headers
     }
 
-    /// The path as it came.
+    /// The path as received.
     pub(crate) fn escaped_path(&self) -> &str {
         self.parts.uri.path()
     }
@@ -54,12 +54,12 @@ impl HttpRequest {
         unescape(self.parts.uri.path(), false).unwrap_or_default()
     }
 
-    /// The query as it came.
+    /// The query as received.
     pub(crate) fn query(&self) -> Option<&str> {
         self.parts.uri.query()
     }
 
-    /// The peer as `address:port`, empty for a request that was made up.
+    /// The peer as `address:port`, empty for a synthetic request.
     pub(crate) fn peer(&self) -> String {
         self.peer.map(|peer| peer.to_string()).unwrap_or_default()
     }

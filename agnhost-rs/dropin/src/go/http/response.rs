@@ -1,4 +1,4 @@
-//! What a command answers, and what Go's server adds to it.
+//! The response of a command, and what Go's server adds to it.
 
 use std::convert::Infallible;
 use std::io;
@@ -79,8 +79,8 @@ impl http_body::Body for Body {
     }
 }
 
-/// The status for a code that a request asked for. Go panics outside 100 to 999. An interim status can't end an
-/// exchange: after it Go sends 200, and so that is what is left.
+/// The status for a requested code. Go panics outside 100 to 999. An interim status can't end an exchange:
+/// after it Go sends 200, and so that is what is left.
 pub(crate) fn status(code: i64) -> Result<StatusCode, Abort> {
     let invalid = || Abort(format!("invalid WriteHeader code {code}"));
     let code = u16::try_from(code).ok().filter(|code| (100..1000).contains(code)).ok_or_else(invalid)?;

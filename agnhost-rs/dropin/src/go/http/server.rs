@@ -151,8 +151,8 @@ async fn answer(handler: impl Handler, request: Request<Incoming>, peer: SocketA
     }
 }
 
-/// Whether the first bytes of a connection are an HTTP request rather than a TLS record. A peer that stalls within
-/// them, or leaves, is not waited for: TLS finds out what becomes of it.
+/// Whether the first bytes of a connection are an HTTP request rather than a TLS record. It does not wait for a
+/// peer that stalls or leaves during them: TLS reports the result.
 async fn is_plain_http(stream: &TcpStream) -> bool {
     const LOOKS: u32 = 1000;
     const BEGINNINGS: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];

@@ -1,5 +1,5 @@
-//! The content type that Go's server finds by looking at the first bytes: the algorithm of the WHATWG's
-//! "MIME Sniffing" standard as far as Go follows it.
+//! The content type that Go's server detects from the first bytes: the algorithm of the WHATWG's "MIME
+//! Sniffing" standard, as implemented in Go.
 
 /// Go looks at this many bytes.
 const LOOKED_AT: usize = 512;

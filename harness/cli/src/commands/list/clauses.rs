@@ -26,9 +26,7 @@ pub(super) fn run(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit,
     };
     let meant: Vec<&ClauseFacts<'_>> = all.iter().filter(meant).collect();
     if meant.is_empty() {
-        return Err(Failure::wrong_use(
-            "no clause has such a name (`probity list --clauses` shows all names)",
-        ));
+        return Err(Failure::wrong_use("no clause has this name (`probity list --clauses` shows all names)"));
     }
     match args.format {
         Format::Json => super::print(&Value::Array(meant.iter().map(|facts| as_json(facts)).collect())),

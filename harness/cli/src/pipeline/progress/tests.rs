@@ -42,7 +42,7 @@ fn until_the_run_is_ready_the_forecast_of_the_whole_counts() {
 fn the_longest_case_decides_when_it_should_end() {
     let board = begun();
     let said = board.headline(15_000_000);
-    assert_eq!(said, "0:15  0 of 2 cases ended; 2 running, 0 waiting for room; should end in about 0:23");
+    assert_eq!(said, "0:15  0 of 2 cases ended; 2 running, 0 waiting for capacity; should end in about 0:23");
 }
 
 #[test]

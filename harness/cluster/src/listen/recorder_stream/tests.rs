@@ -88,7 +88,7 @@ fn a_restarted_recorder_is_a_gap_and_is_read_from_its_beginning() {
     stream.portion(&portion("y", 0, &[joined("b", "two")]));
     assert_eq!(
         lines(reported),
-        ["one/target", "gap: the recorder restarted, and forgot what it had", "two/target"]
+        ["one/target", "gap: the recorder restarted and lost its memory", "two/target"]
     );
 }
 

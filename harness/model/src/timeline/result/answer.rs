@@ -8,10 +8,10 @@ const UNCLEAR: [&str; 4] = ["", "hang", "half-frame", "code 0"];
 /// What a target writes down when it ends the connection of a health check on purpose.
 const BROKEN_OFF: [&str; 2] = ["close", "reset"];
 
-/// The answer to a probe that is no HTTP request.
+/// The answer to a probe other than an HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeAnswer<'h> {
-    /// A command ended by itself with this status, well within the timeout.
+    /// A command exited by itself with this status, well within the timeout.
     Exited(u8),
     /// A connection was accepted, and the target did this with it.
     Connected(&'h str),
@@ -22,7 +22,7 @@ pub enum ProbeAnswer<'h> {
         /// Whether it is SERVING.
         serving: bool,
     },
-    /// Nothing came within the timeout.
+    /// No answer came within the timeout.
     TooLate,
 }
 

@@ -1,0 +1,60 @@
+//! The conditions in a pod's status: which there are, what each says and since when, what readiness gates add, and what
+//! stays of the conditions that others set.
+
+mod fields;
+mod gates;
+mod initialized;
+mod patches;
+mod readiness;
+mod sandbox;
+mod scheduled;
+mod transitions;
+
+use probity_model::Judge;
+use probity_model::timeline::{PodLife, Revision};
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "pod.condition.set-of-five", judge: fields::set_of_five },
+        Judge { clause: "pod.condition.fields", judge: fields::well_formed },
+        Judge { clause: "pod.condition.transition-time", judge: transitions::tells_of_changes },
+        Judge { clause: "pod.condition.podscheduled", judge: scheduled::by_node },
+        Judge { clause: "pod.condition.containersready", judge: readiness::of_all_containers },
+        Judge { clause: "pod.condition.initialized", judge: initialized::by_helpers },
+        Judge { clause: "pod.condition.ready", judge: readiness::in_services },
+        Judge { clause: "pod.condition.terminal-not-ready", judge: readiness::of_the_dead },
+        Judge { clause: "pod.condition.custom-preserved", judge: patches::kept },
+        Judge { clause: "readinessgate.missing-is-false", judge: gates::missing_is_false },
+        Judge { clause: "readinessgate.ready-needs-both", judge: gates::both_are_needed },
+        Judge { clause: "readinessgate.containersready-shown", judge: gates::containers_shown },
+        Judge { clause: "readinessgate.set-by-patch", judge: patches::set_by_patch },
+        Judge { clause: "ptsc.present", judge: fields::network_told },
+        Judge { clause: "ptsc.false-before-sandbox", judge: sandbox::false_before },
+        Judge { clause: "ptsc.true-after-sandbox", judge: sandbox::true_after },
+        Judge { clause: "ptsc.false-after-sandbox-loss", judge: sandbox::false_at_the_end },
+        Judge { clause: "ptsc.initialized-order-no-init", judge: initialized::before_the_sandbox },
+        Judge { clause: "ptsc.initialized-order-init", judge: initialized::after_the_sandbox },
+    ]
+}
+
+/// The condition of a pod's network.
+const NETWORK: &str = "PodReadyToStartContainers";
+
+/// The conditions that a kubelet manages, by the Kubernetes documentation.
+const KUBELETS: [&str; 5] = ["PodScheduled", NETWORK, "Initialized", "ContainersReady", "Ready"];
+
+/// The revisions of a pod whose status its kubelet wrote: such a status tells when the kubelet took the pod over. A pod that
+/// was ended from outside is left out, for its kubelet may have refused it.
+fn of_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
+    let refused = pod.was_ended_from_outside();
+    pod.revisions.iter().filter(move |shown| !refused && !shown.gone && shown.start_second().is_some())
+}
+
+/// A text of a condition.
+fn text<'h>(shown: &Revision<'h>, condition: &str, field: &str) -> Option<&'h str> {
+    shown.condition(condition)?.get(field)?.as_str()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Which conditions a kubelet shows, and the form of each.
+
+use std::collections::BTreeSet;
+
+use probity_model::timeline::{ContainerKind, PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::{KUBELETS, NETWORK, of_kubelet, text};
+
+/// The statuses of a condition, by the Kubernetes documentation.
+const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+
+/// Every status that a kubelet writes has the five conditions, and a pod that is ready has each of them True.
+pub(super) fn set_of_five(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut shown_true = BTreeSet::new();
+        for shown in of_kubelet(pod) {
+            let missing: Vec<&str> =
+                KUBELETS.into_iter().filter(|kind| shown.condition(kind).is_none()).collect();
+            if !missing.is_empty() {
+                let finding = format!("the status of {} lacks {}", pod.key, missing.join(" and "));
+                seen.violated(finding, [shown.id]);
+            } else if all_ready(pod, shown) {
+                for kind in KUBELETS.into_iter().filter(|kind| shown.is(kind) == Some(true)) {
+                    if shown_true.insert(kind) {
+                        seen.fine([shown.id]);
+                        seen.facet("condition", kind);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a revision shows every container that stays as ready.
+pub(super) fn all_ready(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
+    let mut stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+    stays.all(|of| shown.container(&of.name).is_some_and(|status| status.ready))
+}
+
+/// Each condition that a kubelet writes has one of the three statuses and a time, and its reason is a word for machines.
+pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut kinds = BTreeSet::new();
+        for shown in of_kubelet(pod) {
+            for kind in KUBELETS.into_iter().filter(|kind| shown.condition(kind).is_some()) {
+                let status = text(shown, kind, "status").unwrap_or_default();
+                if let Some(wrong) = wrong(shown, kind) {
+                    seen.violated(format!("{kind} of {} {wrong}", pod.key), [shown.id]);
+                } else if kinds.insert((kind, status)) {
+                    seen.fine([shown.id]);
+                    seen.facet("value", status);
+                    if text(shown, kind, "reason").is_some() {
+                        seen.facet("reason", "given");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong with the form of a condition.
+fn wrong(shown: &Revision<'_>, kind: &str) -> Option<String> {
+    let status = text(shown, kind, "status").unwrap_or_default();
+    let reason = shown.condition(kind)?.get("reason").and_then(Value::as_str).filter(|of| !of.is_empty());
+    match reason {
+        _ if !STATUSES.contains(&status) => Some(format!("has the status {status:?}")),
+        Some(reason) if !is_camel_case(reason) => Some(format!("has the reason {reason:?}")),
+        _ if shown.turned(kind).is_none() => Some("does not say since when it is so".to_owned()),
+        _ => None,
+    }
+}
+
+fn is_camel_case(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_uppercase()) && word.bytes().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// The condition of the network is in every status that a kubelet writes.
+pub(super) fn network_told(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut phases = BTreeSet::new();
+        for shown in of_kubelet(pod) {
+            if shown.condition(NETWORK).is_none() {
+                seen.violated(format!("the status of {} lacks {NETWORK}", pod.key), [shown.id]);
+            } else if phases.insert(shown.phase()) {
+                seen.fine([shown.id]);
+                seen.facet("phase", shown.phase());
+            }
+        }
+    }
+}

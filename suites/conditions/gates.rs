@@ -1,0 +1,162 @@
+//! Readiness gates: conditions of others that a pod waits for before it is ready.
+
+use std::collections::BTreeSet;
+
+use probity_model::measure::Fit;
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::fields::all_ready;
+use super::{of_kubelet, text};
+
+const CONTAINERS: &str = "ContainersReady";
+const READY: &str = "Ready";
+
+/// The conditions that a pod waits for.
+fn gates<'h>(pod: &PodLife<'h>) -> Vec<&'h str> {
+    let gates = pod.spec.get("readinessGates").and_then(Value::as_array).into_iter().flatten();
+    gates.filter_map(|gate| gate.get("conditionType")?.as_str()).collect()
+}
+
+fn gated<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, Vec<&'h str>)> {
+    run.pods.iter().map(|pod| (pod, gates(pod))).filter(|(_, gates)| !gates.is_empty())
+}
+
+/// The revisions of a pod that lives and is not being deleted.
+fn of_living<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
+    of_kubelet(pod).filter(|shown| !shown.terminating() && shown.phase() == "Running")
+}
+
+/// A gate whose condition is missing keeps its pod from being ready.
+pub(super) fn missing_is_false(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (pod, gates) in gated(run) {
+        let mut said = false;
+        for shown in of_living(pod).filter(|shown| shown.is(CONTAINERS) == Some(true)) {
+            let Some(missing) = gates.iter().find(|gate| shown.condition(gate).is_none()) else { continue };
+            if shown.is(READY) == Some(true) {
+                let finding = format!("{} is ready, and it has no condition {missing}", pod.key);
+                seen.violated(finding, [shown.id]);
+            } else if !std::mem::replace(&mut said, true) {
+                seen.fine([shown.id]);
+            }
+        }
+    }
+}
+
+/// Whether a pod is to be ready by a revision, and why not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Ready,
+    /// Its containers are not ready.
+    Containers,
+    /// Its containers are ready, and some of its gates are not True.
+    Gates {
+        some_open: bool,
+    },
+}
+
+fn due(shown: &Revision<'_>, gates: &[&str]) -> Due {
+    let open = gates.iter().filter(|gate| shown.is(gate) == Some(true)).count();
+    match shown.is(CONTAINERS) {
+        Some(true) if open == gates.len() => Due::Ready,
+        Some(true) => Due::Gates { some_open: open > 0 },
+        _ => Due::Containers,
+    }
+}
+
+/// A pod is ready if and only if its containers are ready and all of its gates are True.
+pub(super) fn both_are_needed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, gates) in gated(run) {
+        let shown: Vec<&Revision<'_>> = of_living(pod).collect();
+        let mut rest = shown.as_slice();
+        let mut before = None;
+        while let Some(first) = rest.first() {
+            let of = due(first, &gates);
+            let length = rest.iter().take_while(|shown| due(shown, &gates) == of).count();
+            let (stretch, later) = rest.split_at(length);
+            judge_stretch(run, clause, pod, (before, of), (stretch, later.first().copied()), seen);
+            (before, rest) = (Some(of), later);
+        }
+    }
+}
+
+/// Revisions that follow one another and in which the same is due.
+fn judge_stretch(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    (before, due): (Option<Due>, Due),
+    (stretch, next): (&[&Revision<'_>], Option<&Revision<'_>>),
+    seen: &mut Seen,
+) {
+    let Some(first) = stretch.first() else { return };
+    let wanted = due == Due::Ready;
+    let follows = stretch.iter().position(|shown| shown.is(READY) == Some(wanted));
+    let Some(follows) = follows else {
+        // The kubelet has to hear of a gate and to look at the pod.
+        let over = next.is_none_or(|next| run.at_least(&first.at, &next.at) > clause.slack_us());
+        if over && run.watched_for(pod, &first.at, clause.slack_us()) {
+            let word = if wanted {
+                "not ready, and all that it needs is True"
+            } else {
+                "ready, and something is missing"
+            };
+            let cited = [Some(first.id), next.map(|next| next.id).or_else(|| run.last_event())];
+            seen.violated(format!("{} is {word}", pod.key), cited.into_iter().flatten());
+        }
+        return;
+    };
+    let (lag, settled) = stretch.split_at(follows);
+    let Some(answer) = settled.first() else { return };
+    if lag.is_empty() {
+        seen.fine([first.id]);
+        note(before, due, seen);
+    } else {
+        let quantity = format!("from the last that Ready of {} depends on to Ready", pod.key);
+        let fit = seen.within(run, &pod.node, quantity, (*first, *answer), clause.in_time());
+        if fit == Some(Fit::Met) {
+            note(before, due, seen);
+        }
+    }
+    let turned = settled.windows(2).find(|pair| pair.iter().any(|shown| shown.is(READY) != Some(wanted)));
+    if let Some([one, other]) = turned {
+        let finding = format!("Ready of {} changed, and nothing that it depends on did", pod.key);
+        seen.violated(finding, [one.id, other.id]);
+    }
+}
+
+fn note(before: Option<Due>, due: Due, seen: &mut Seen) {
+    match (before, due) {
+        (Some(Due::Gates { .. }), Due::Ready) => seen.facet("made-ready-by", "gate"),
+        (Some(Due::Containers), Due::Ready) => seen.facet("made-ready-by", "container"),
+        (Some(Due::Ready), Due::Gates { .. }) => seen.facet("made-unready-by", "gate"),
+        (Some(Due::Ready), Due::Containers) => seen.facet("made-unready-by", "container"),
+        _ => {}
+    }
+    if due == (Due::Gates { some_open: true }) {
+        seen.facet("gates", "one of two");
+    }
+}
+
+/// Containers that are ready are shown as ready while a gate keeps the pod from being so.
+pub(super) fn containers_shown(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (pod, gates) in gated(run) {
+        let mut said = BTreeSet::new();
+        for shown in of_living(pod).filter(|shown| all_ready(pod, shown)) {
+            let closed = gates.iter().find(|gate| shown.is(gate) != Some(true));
+            let Some(gate) = closed else { continue };
+            if shown.is(CONTAINERS) != Some(true) {
+                let finding =
+                    format!("all containers of {} are ready, and {CONTAINERS} is not True", pod.key);
+                seen.violated(finding, [shown.id]);
+            } else if shown.is(READY) == Some(false) {
+                let word = text(shown, gate, "status").unwrap_or("missing");
+                if said.insert(word) {
+                    seen.fine([shown.id]);
+                    seen.facet("gate", word);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `Initialized`: False until the init containers are done and the sidecars have started, True from then on, and its order
+//! beside the pod's network.
+
+use std::collections::BTreeSet;
+
+use probity_model::measure::Fit;
+use probity_model::timeline::{ContainerKind, PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::sandbox::{has_inits, lacks_volume};
+use super::{NETWORK, of_kubelet, text};
+use crate::reading::inits::{initializing, plain_pods};
+use crate::reading::mains::mains;
+
+const INITIALIZED: &str = "Initialized";
+
+/// True once the init containers have succeeded and the sidecars have started, and for good.
+pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in plain_pods(run) {
+        judge_sidecars(pod, seen);
+        judge_return(pod, seen);
+        let Some(phase) = initializing(run, pod) else { continue };
+        let mut said = false;
+        for shown in of_kubelet(pod).filter(|shown| phase.covers(run, shown)) {
+            let events = [phase.began.id, shown.id];
+            match (shown.is(INITIALIZED), text(shown, INITIALIZED, "reason")) {
+                (Some(true), _) => {
+                    seen.violated(format!("{} is initializing, and {INITIALIZED} is True", pod.key), events);
+                }
+                (Some(false), Some("ContainersNotInitialized")) if !said => {
+                    said = true;
+                    seen.fine(events);
+                    seen.facet("initialized", "False");
+                }
+                (Some(false), Some("ContainersNotInitialized")) | (None, _) => {}
+                // A pod whose init container failed for good tells of that.
+                (Some(false), Some(_)) if shown.phase() == "Failed" => {}
+                (Some(false), reason) => {
+                    let reason = reason.unwrap_or("no reason");
+                    let finding =
+                        format!("{} is initializing, and {INITIALIZED} is False for {reason}", pod.key);
+                    seen.violated(finding, events);
+                }
+            }
+        }
+        if !pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar)
+            && let Some(done) = phase.done
+        {
+            let first = pod.revisions.iter().find(|shown| shown.is(INITIALIZED) == Some(true));
+            match first {
+                Some(shown) => {
+                    let quantity =
+                        format!("from the last success of an init container of {} to {INITIALIZED}", pod.key);
+                    let fit = seen.within(run, &pod.node, quantity, (done, shown), clause.in_time());
+                    if fit == Some(Fit::Met) {
+                        seen.facet("initialized", "True");
+                        seen.facet("helper", "init");
+                    }
+                }
+                None if run.watched_for(pod, &done.at, clause.slack_us()) => {
+                    let finding = format!(
+                        "all init containers of {} succeeded, and {INITIALIZED} is not True",
+                        pod.key
+                    );
+                    seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// A sidecar that has not started keeps its pod from being initialized, as long as no main container ran.
+fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
+    let sidecars = || pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+    if sidecars().next().is_none() {
+        return;
+    }
+    let mut said = BTreeSet::new();
+    for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
+        let waits = mains(pod).all(|of| shown.container(&of.name).is_none_or(|status| status.id.is_empty()));
+        let started =
+            sidecars().all(|of| shown.container(&of.name).and_then(|status| status.started) == Some(true));
+        match (shown.is(INITIALIZED), waits && !started) {
+            (Some(true), true) => {
+                let finding =
+                    format!("{INITIALIZED} of {} is True before its sidecars have started", pod.key);
+                seen.violated(finding, [shown.id]);
+            }
+            (Some(false), true) if said.insert("False") => seen.fine([shown.id]),
+            (Some(true), false) if started && said.insert("True") => {
+                seen.fine([shown.id]);
+                seen.facet("helper", "sidecar");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What was initialized stays so.
+fn judge_return(pod: &PodLife<'_>, seen: &mut Seen) {
+    let first = of_kubelet(pod).find(|shown| shown.is(INITIALIZED) == Some(true));
+    let Some(first) = first else { return };
+    let back = of_kubelet(pod).find(|shown| shown.id > first.id && shown.is(INITIALIZED) != Some(true));
+    if let Some(back) = back {
+        let finding = format!("{} was initialized, and {INITIALIZED} is no longer True", pod.key);
+        seen.violated(finding, [first.id, back.id]);
+    }
+}
+
+/// Without init containers a pod is initialized before it has its network.
+pub(super) fn before_the_sandbox(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| lacks_volume(run, pod) && !has_inits(pod)) {
+        let mut said = false;
+        for shown in of_kubelet(pod).filter(|shown| shown.is(NETWORK) != Some(true)) {
+            if shown.is(INITIALIZED) != Some(true) {
+                let finding = format!(
+                    "{} has no init containers and no network, and {INITIALIZED} is not True",
+                    pod.key
+                );
+                seen.violated(finding, [shown.id]);
+            } else if !std::mem::replace(&mut said, true) {
+                seen.fine([shown.id]);
+            }
+        }
+    }
+}
+
+/// With init containers a pod is initialized after it has its network, and its containers are ready after that.
+pub(super) fn after_the_sandbox(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| has_inits(pod)) {
+        let mut networked = false;
+        for shown in of_kubelet(pod) {
+            networked |= shown.is(NETWORK) == Some(true);
+            if shown.is(INITIALIZED) == Some(true) && !networked && shown.condition(NETWORK).is_some() {
+                seen.violated(format!("{} is initialized, and it has no network yet", pod.key), [shown.id]);
+            } else if lacks_volume(run, pod) && shown.is(INITIALIZED) == Some(false) {
+                seen.fine([shown.id]);
+                seen.facet("volume", "missing");
+            }
+        }
+        if !run.node_was_touched() {
+            judge_times(pod, seen);
+        }
+    }
+}
+
+/// The times of the three conditions when each became True for the first time.
+fn judge_times(pod: &PodLife<'_>, seen: &mut Seen) {
+    let first = |kind: &str| of_kubelet(pod).find(|shown| shown.is(kind) == Some(true));
+    for (earlier, later) in [(NETWORK, INITIALIZED), (INITIALIZED, "ContainersReady")] {
+        let (Some(one), Some(other)) = (first(earlier), first(later)) else { continue };
+        let (Some(from), Some(to)) = (one.turned(earlier), other.turned(later)) else { continue };
+        if from > to || is_before(other, one) {
+            let finding = format!("{later} of {} became True before {earlier}", pod.key);
+            seen.violated(finding, [one.id, other.id]);
+        } else {
+            seen.fine([one.id, other.id]);
+            seen.facet("volume", "there");
+        }
+    }
+}
+
+fn is_before(one: &Revision<'_>, other: &Revision<'_>) -> bool {
+    one.id < other.id
+}

@@ -1,0 +1,132 @@
+//! The conditions that others than the kubelet set: by a patch of the pod's status, and kept by the kubelet.
+
+use probity_model::clocks::Stamp;
+use probity_model::history::Did;
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use super::{KUBELETS, of_kubelet, text};
+
+/// A condition that the harness patched into a pod.
+struct Set<'h> {
+    id: EventId,
+    began: Stamp,
+    done: Stamp,
+    pod: &'h str,
+    /// Whether the patch went to the status, and not to the pod itself.
+    to_status: bool,
+    kind: &'h str,
+    status: &'h str,
+}
+
+impl Set<'_> {
+    /// Whether a revision shows the condition as it was set.
+    fn is_shown(&self, shown: &Revision<'_>) -> bool {
+        text(shown, self.kind, "status") == Some(self.status)
+    }
+
+    /// Whether a revision came after the patch began and before the condition was set anew.
+    fn covers(&self, run: &Timeline<'_>, shown: &Revision<'_>, until: Option<&Stamp>) -> bool {
+        !run.before(&shown.at, &self.began) && until.is_none_or(|until| run.before(&shown.at, until))
+    }
+}
+
+/// All conditions that were set, in order.
+fn sets<'h>(run: &Timeline<'h>) -> Vec<Set<'h>> {
+    let mut all = Vec::new();
+    for (id, deed) in &run.deeds {
+        let Did::Patched { kind, name, patch, subresource } = &deed.did else { continue };
+        if kind != "Pod" || !matches!(subresource.as_str(), "" | "status") {
+            continue;
+        }
+        let conditions = patch.get("status").and_then(|status| status.get("conditions")?.as_array());
+        for condition in conditions.into_iter().flatten() {
+            let field = |name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default();
+            let (began, done) = (Stamp::harness(deed.began_us), run.heard(*id));
+            let to_status = subresource == "status";
+            let (kind, status) = (field("type"), field("status"));
+            all.push(Set { id: *id, began, done, pod: name, to_status, kind, status });
+        }
+    }
+    all
+}
+
+/// When a condition was set anew after one of these.
+fn until<'s>(sets: &'s [Set<'_>], at: usize) -> Option<&'s Stamp> {
+    let set = sets.get(at)?;
+    let anew = |later: &&Set<'_>| later.to_status && later.pod == set.pod && later.kind == set.kind;
+    sets.get(at..)?.iter().filter(anew).find(|later| later.id != set.id).map(|later| &later.began)
+}
+
+fn pod_of<'p, 'h>(run: &'p Timeline<'h>, set: &Set<'_>) -> Option<&'p PodLife<'h>> {
+    run.pods.iter().find(|pod| pod.name == set.pod)
+}
+
+/// A condition of somebody else survives the status updates of the kubelet.
+pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let sets = sets(run);
+    for (at, set) in sets.iter().enumerate().filter(|(_, set)| set.to_status && !KUBELETS.contains(&set.kind))
+    {
+        let (Some(pod), until) = (pod_of(run, set), until(&sets, at)) else { continue };
+        let mut shown = of_kubelet(pod).filter(|shown| set.covers(run, shown, until));
+        let Some(first) = shown.find(|shown| set.is_shown(shown)) else { continue };
+        seen.applies();
+        let (mut last, mut updates) = (first, usize::default());
+        for next in shown {
+            if !set.is_shown(next) {
+                let finding = format!(
+                    "{} of {} was {}, and a later status does not say so",
+                    set.kind, pod.key, set.status
+                );
+                seen.violated(finding, [set.id, last.id, next.id]);
+                return;
+            }
+            updates += usize::from(is_update(last, next));
+            last = next;
+        }
+        if updates >= clause.tolerance_times("updates") {
+            seen.fine([set.id, first.id, last.id]);
+            seen.facet("value", set.status);
+        }
+    }
+}
+
+/// Whether the kubelet said something new between two revisions.
+fn is_update(before: &Revision<'_>, after: &Revision<'_>) -> bool {
+    let conditions = KUBELETS.into_iter().any(|kind| before.condition(kind) != after.condition(kind));
+    let lists = ["containerStatuses", "initContainerStatuses"];
+    conditions || lists.into_iter().any(|list| before.object["status"][list] != after.object["status"][list])
+}
+
+/// A patch of the status sets a condition, and the same in a patch of the pod itself changes nothing.
+pub(super) fn set_by_patch(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let sets = sets(run);
+    for (at, set) in sets.iter().enumerate() {
+        let (Some(pod), until) = (pod_of(run, set), until(&sets, at)) else { continue };
+        let mut shown = pod.revisions.iter().filter(|shown| set.covers(run, shown, until));
+        let found = shown.find(|shown| set.is_shown(shown));
+        let before = pod.revisions.iter().rev().find(|shown| run.before(&shown.at, &set.began));
+        let was = before.is_some_and(|before| set.is_shown(before));
+        match (set.to_status, found) {
+            (true, Some(found)) => {
+                seen.fine([set.id, found.id]);
+                seen.facet("patched", "status");
+            }
+            (true, None) if run.watched_for(pod, &set.done, clause.slack_us()) => {
+                let finding =
+                    format!("{} of {} was set to {}, and no status says so", set.kind, pod.key, set.status);
+                seen.violated(finding, [Some(set.id), run.last_event()].into_iter().flatten());
+            }
+            (false, Some(found)) if !was => {
+                let finding = format!("a patch of {} itself set its condition {}", pod.key, set.kind);
+                seen.violated(finding, [set.id, found.id]);
+            }
+            (false, None) if run.watched_for(pod, &set.done, clause.slack_us()) => {
+                seen.fine([Some(set.id), run.last_event()].into_iter().flatten());
+                seen.facet("patched", "pod");
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! `ContainersReady` and `Ready`: of containers, of pods that are over, and in the endpoints of services.
+
+use std::collections::BTreeSet;
+
+use probity_model::clocks::{Order, Stamp};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::{of_kubelet, text};
+use crate::reading::services::{Entry, Service, services};
+
+const CONTAINERS: &str = "ContainersReady";
+const READY: &str = "Ready";
+
+/// `ContainersReady` is True if and only if all containers that stay are ready, and says which are not.
+pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let deadline = |pod: &PodLife<'_>| pod.spec.get("activeDeadlineSeconds").is_some();
+    for pod in run.pods.iter().filter(|pod| !deadline(pod)) {
+        let mut said = BTreeSet::new();
+        for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
+            let unready: Vec<&ContainerLife<'_>> = unready(pod, shown).collect();
+            let names = || unready.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join(", ");
+            match (shown.is(CONTAINERS), unready.is_empty()) {
+                (Some(true), false) => {
+                    let finding =
+                        format!("{CONTAINERS} of {} is True, and {} is not ready", pod.key, names());
+                    seen.violated(finding, [shown.id]);
+                }
+                (Some(false), true) if !shown.terminating() => {
+                    let finding = format!("{CONTAINERS} of {} is False, and all are ready", pod.key);
+                    seen.violated(finding, [shown.id]);
+                }
+                (Some(true), true) if said.insert("all") => {
+                    seen.fine([shown.id]);
+                    seen.facet("ready", "True");
+                }
+                (Some(false), false) => judge_names(pod, shown, &unready, &mut said, seen),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn unready<'p, 'h>(
+    pod: &'p PodLife<'h>,
+    shown: &Revision<'_>,
+) -> impl Iterator<Item = &'p ContainerLife<'h>> {
+    let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
+    stays.filter(move |of| !shown.container(&of.name).is_some_and(|status| status.ready))
+}
+
+/// The message names each container that is not ready. Of a pod that ends nothing is asked: all of it is not ready for that.
+fn judge_names(
+    pod: &PodLife<'_>,
+    shown: &Revision<'_>,
+    unready: &[&ContainerLife<'_>],
+    said: &mut BTreeSet<&'static str>,
+    seen: &mut Seen,
+) {
+    let message = text(shown, CONTAINERS, "message").unwrap_or_default();
+    let words: BTreeSet<&str> = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+    match text(shown, CONTAINERS, "reason") {
+        Some("ContainersNotReady") => {}
+        None => {
+            seen.violated(format!("{CONTAINERS} of {} is False without a reason", pod.key), [shown.id]);
+            return;
+        }
+        Some(_) => return,
+    }
+    if let Some(other) = unready.iter().find(|of| !words.contains(of.name.as_str())) {
+        let finding = format!("{CONTAINERS} of {} does not name {}: {message:?}", pod.key, other.name);
+        seen.violated(finding, [shown.id]);
+        return;
+    }
+    let [one] = unready else { return };
+    let kind = if one.kind == ContainerKind::Sidecar { "sidecar" } else { "main" };
+    if said.insert(kind) {
+        seen.fine([shown.id]);
+        seen.facet("ready", "False");
+        seen.facet("unready", kind);
+    }
+}
+
+/// A pod that has ended by itself is not ready, and says that this is why. A pod that was deleted before all of its containers
+/// had started is shown as Failed in the end, for the reason that it had before.
+pub(super) fn of_the_dead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut phases = BTreeSet::new();
+        for shown in of_kubelet(pod).filter(|shown| !shown.terminating()) {
+            let wanted = match shown.phase() {
+                "Succeeded" => "PodCompleted",
+                "Failed" => "PodFailed",
+                _ => continue,
+            };
+            for kind in [READY, CONTAINERS] {
+                let says = (shown.is(kind), text(shown, kind, "reason"));
+                if says != (Some(false), Some(wanted)) {
+                    let status = text(shown, kind, "status").unwrap_or("missing");
+                    let reason = says.1.unwrap_or("no reason");
+                    let finding =
+                        format!("{} is {}, and {kind} is {status} for {reason}", pod.key, shown.phase());
+                    seen.violated(finding, [shown.id]);
+                } else if phases.insert((shown.phase(), kind)) {
+                    seen.fine([shown.id]);
+                    seen.facet("phase", shown.phase());
+                }
+            }
+        }
+    }
+}
+
+/// A pod is ready in the endpoints of each service that selects it if and only if its condition says so.
+pub(super) fn in_services(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for service in services(run).iter().filter(|service| !service.publishes) {
+        for pod in run.pods.iter().filter(|pod| service.selects(pod)) {
+            let changes: Vec<(&Revision<'_>, bool)> = pod
+                .changes_of_condition(READY)
+                .filter(|(shown, _)| !shown.terminating() && !shown.gone)
+                .collect();
+            let entries = service.entries(pod);
+            for (at, (shown, ready)) in changes.iter().enumerate() {
+                let next = changes.get(at + 1).map(|(shown, _)| &shown.at);
+                let of = Change { service, pod, shown, ready: *ready, next };
+                of.judge(run, clause, &entries, seen);
+            }
+            judge_early(run, clause, (pod, &changes), &entries, seen);
+        }
+    }
+}
+
+/// A change of `Ready`, until the next one.
+struct Change<'c, 'h> {
+    service: &'c Service<'c, 'h>,
+    pod: &'c PodLife<'h>,
+    shown: &'c Revision<'h>,
+    ready: bool,
+    next: Option<&'c Stamp>,
+}
+
+impl Change<'_, '_> {
+    /// The endpoint follows within the slack, if the condition stays for so long.
+    fn judge(&self, run: &Timeline<'_>, clause: &Clause, entries: &[Entry<'_, '_>], seen: &mut Seen) {
+        let (shown, wanted) = (self.shown, self.ready);
+        let before =
+            entries.iter().rev().find(|entry| run.clocks.order(entry.at, &shown.at) == Order::Before);
+        let is = before.is_some_and(Entry::ready);
+        let quantity = format!("from Ready of {} to its endpoint in {}", self.pod.key, self.service.name);
+        let follows = entries.iter().find(|entry| {
+            run.clocks.order(&shown.at, entry.at) != Order::After
+                && entry.ready() == wanted
+                && self.next.is_none_or(|next| run.before(entry.at, next))
+        });
+        if is == wanted {
+            self.note_fine([Some(shown.id), before.map(|entry| entry.id)], seen);
+        } else if let Some(entry) = follows {
+            let fit = seen.within(run, &self.pod.node, quantity, (shown, entry), clause.in_time());
+            if fit.is_some() {
+                self.note_facets(seen);
+            }
+        } else if run.watched_for(self.pod, &shown.at, clause.slack_us())
+            && self.next.is_none_or(|next| run.at_least(&shown.at, next) > clause.slack_us())
+        {
+            let word = if wanted { "ready" } else { "not ready" };
+            let finding = format!(
+                "{} is {word}, and its endpoint in {} is not shown so",
+                self.pod.key, self.service.name
+            );
+            seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
+        }
+    }
+
+    fn note_fine(&self, events: [Option<EventId>; 2], seen: &mut Seen) {
+        seen.fine(events.into_iter().flatten());
+        self.note_facets(seen);
+    }
+
+    fn note_facets(&self, seen: &mut Seen) {
+        seen.facet("ready", if self.ready { "True" } else { "False" });
+        let gated = self.pod.spec.get("readinessGates").is_some();
+        if gated && !self.ready && self.shown.is(CONTAINERS) == Some(true) {
+            seen.facet("by", "gate");
+        }
+    }
+}
+
+/// An endpoint that becomes ready has a pod that is, or just was.
+fn judge_early(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, changes): (&PodLife<'_>, &[(&Revision<'_>, bool)]),
+    entries: &[Entry<'_, '_>],
+    seen: &mut Seen,
+) {
+    for pair in entries.windows(2) {
+        let [before, entry] = pair else { continue };
+        if before.ready() || !entry.ready() {
+            continue;
+        }
+        let near = |(shown, ready): &&(&Revision<'_>, bool)| {
+            *ready
+                && match run.clocks.order(&shown.at, entry.at) {
+                    // The controller may hear of the condition first.
+                    Order::After => run.at_least(entry.at, &shown.at) <= clause.slack_us(),
+                    Order::Before | Order::TooClose => true,
+                }
+        };
+        let last = changes.iter().rev().find(|(shown, _)| run.before(&shown.at, entry.at));
+        let stale = last
+            .is_some_and(|(shown, ready)| !ready && run.at_least(&shown.at, entry.at) > clause.slack_us());
+        let soon = changes.iter().any(|(shown, ready)| {
+            *ready
+                && run.before(entry.at, &shown.at)
+                && run.at_least(entry.at, &shown.at) <= clause.slack_us()
+        });
+        if (stale && !soon) || !changes.iter().any(|change| near(&change)) {
+            let finding = format!("an endpoint of {} became ready, and the pod was not", pod.key);
+            let cited = last.map(|(shown, _)| shown.id);
+            seen.violated(finding, [cited, Some(entry.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `PodReadyToStartContainers`: False until the pod's sandbox and network exist, True from then on, and False again once
+//! they are gone.
+
+use std::collections::BTreeSet;
+
+use probity_model::history::Did;
+use probity_model::timeline::{ContainerKind, PodLife, Revision, State};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::{NETWORK, of_kubelet};
+
+/// What a container waits for whose image cannot be pulled, by the Kubernetes documentation.
+const NO_IMAGE: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
+
+/// Whether a pod has init containers that must end.
+pub(super) fn has_inits(pod: &PodLife<'_>) -> bool {
+    pod.containers.iter().any(|of| of.kind == ContainerKind::Init)
+}
+
+/// Whether a volume of a pod cannot be mounted: nobody ever made what is in it.
+pub(super) fn lacks_volume(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let volumes = pod.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
+    let mut wanted = volumes.filter_map(|volume| {
+        let of = |kind: &'static str, field: &str, name: &str| {
+            let source = volume.get(field)?;
+            let optional = source.get("optional").and_then(Value::as_bool) == Some(true);
+            Some((kind, source.get(name)?.as_str()?)).filter(|_| !optional)
+        };
+        of("ConfigMap", "configMap", "name").or_else(|| of("Secret", "secret", "secretName"))
+    });
+    // Each namespace has one of these by itself.
+    wanted.any(|(kind, name)| name != "kube-root-ca.crt" && !was_made(run, kind, name))
+}
+
+fn was_made(run: &Timeline<'_>, wanted: &str, named: &str) -> bool {
+    let makes = |did: &Did| matches!(did, Did::Created { kind, name, .. } if kind == wanted && name == named);
+    run.deeds.iter().any(|(_, deed)| makes(&deed.did))
+}
+
+/// Without its volumes a pod gets no sandbox, and so no network.
+pub(super) fn false_before(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| lacks_volume(run, pod)) {
+        let mut said = false;
+        for shown in of_kubelet(pod) {
+            if shown.is(NETWORK) == Some(true) {
+                let finding =
+                    format!("{} waits for a volume that does not exist, and {NETWORK} is True", pod.key);
+                seen.violated(finding, [shown.id]);
+            } else if shown.is(NETWORK) == Some(false) && !std::mem::replace(&mut said, true) {
+                seen.fine([shown.id]);
+                seen.facet("init", if has_inits(pod) { "with" } else { "without" });
+            }
+        }
+    }
+}
+
+/// What of a revision shows that its pod has its network.
+fn sign(pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<(&'static str, String)> {
+    pod.containers.iter().find_map(|of| match shown.container(&of.name)?.state {
+        State::Running { .. } => Some(("there", format!("{} runs", of.name))),
+        State::Waiting { reason } if NO_IMAGE.contains(&reason) => {
+            Some(("missing", format!("the image of {} was asked for", of.name)))
+        }
+        _ => None,
+    })
+}
+
+/// Where a container runs, or its image was asked for, the network is there.
+pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        let lives =
+            |shown: &&Revision<'_>| !shown.terminating() && matches!(shown.phase(), "Pending" | "Running");
+        for shown in of_kubelet(pod).filter(lives) {
+            let Some((image, why)) = sign(pod, shown) else { continue };
+            if shown.is(NETWORK) != Some(true) {
+                seen.violated(format!("{why} in {}, and {NETWORK} is not True", pod.key), [shown.id]);
+            } else if said.insert(image) {
+                seen.fine([shown.id]);
+                seen.facet("image", image);
+            }
+        }
+    }
+}
+
+/// A pod that is over has no sandbox any more.
+pub(super) fn false_at_the_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let Some(over) = of_kubelet(pod).find(|shown| matches!(shown.phase(), "Succeeded" | "Failed")) else {
+            continue;
+        };
+        let lost = of_kubelet(pod).find(|shown| shown.id >= over.id && shown.is(NETWORK) == Some(false));
+        match lost {
+            Some(lost) => {
+                let quantity = format!("from the end of {} to {NETWORK} being False", pod.key);
+                seen.within(run, &pod.node, quantity, (over, lost), clause.in_time());
+                seen.facet("phase", over.phase());
+            }
+            None if run.watched_for(pod, &over.at, clause.slack_us()) => {
+                let finding = format!("{} is {}, and {NETWORK} is not False", pod.key, over.phase());
+                seen.violated(finding, [Some(over.id), run.last_event()].into_iter().flatten());
+            }
+            None => {}
+        }
+    }
+}

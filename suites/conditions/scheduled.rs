@@ -1,0 +1,49 @@
+//! `PodScheduled`: True once the pod has a node, and False with a reason as long as it has none.
+
+use std::collections::BTreeSet;
+
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::text;
+
+const SCHEDULED: &str = "PodScheduled";
+
+fn has_node(shown: &Revision<'_>) -> bool {
+    shown.object["spec"]["nodeName"].is_string()
+}
+
+/// A pod is scheduled if and only if it has a node.
+pub(super) fn by_node(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| !pod.was_ended_from_outside()) {
+        let mut said = BTreeSet::new();
+        for shown in pod.revisions.iter().filter(|shown| !shown.gone) {
+            let is = shown.is(SCHEDULED);
+            let bound = has_node(shown);
+            // A pod that is created with a node has no status until its kubelet writes one.
+            if bound && is != Some(true) && shown.start_second().is_some() {
+                seen.violated(format!("{} has a node, and {SCHEDULED} is not True", pod.key), [shown.id]);
+            } else if !bound && is == Some(true) {
+                seen.violated(format!("{} has no node, and {SCHEDULED} is True", pod.key), [shown.id]);
+            } else if is == Some(bound) {
+                let reason = text(shown, SCHEDULED, "reason").unwrap_or_default();
+                if said.insert((bound, reason)) {
+                    seen.fine([shown.id]);
+                    seen.facet("node", if bound { "yes" } else { "no" });
+                    seen.facet("reason", reason);
+                }
+            }
+        }
+        judge_silence(run, clause, pod, seen);
+    }
+}
+
+/// A pod without a node says so before long.
+fn judge_silence(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let (Some(first), Some(last)) = (pod.revisions.first(), pod.last()) else { return };
+    let silent = |shown: &Revision<'_>| !has_node(shown) && shown.condition(SCHEDULED).is_none();
+    if pod.revisions.iter().all(silent) && run.watched_for(pod, &first.at, clause.slack_us()) {
+        let finding = format!("{} has no node, and nothing is said of {SCHEDULED}", pod.key);
+        seen.violated(finding, [Some(first.id), Some(last.id), run.last_event()].into_iter().flatten());
+    }
+}

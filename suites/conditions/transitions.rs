@@ -1,0 +1,72 @@
+//! Since when a condition is what it is: its time changes when its status does, and only then.
+
+use probity_model::clocks::Stamp;
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::{KUBELETS, of_kubelet, text};
+
+/// The time of each condition that a kubelet manages is that of its last change of status.
+pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        for kind in KUBELETS {
+            let told: Vec<&Revision<'_>> =
+                of_kubelet(pod).filter(|shown| shown.turned(kind).is_some()).collect();
+            for (at, pair) in told.windows(2).enumerate() {
+                let &[before, after] = pair else { continue };
+                match text(before, kind, "status") == text(after, kind, "status") {
+                    true => judge_kept(pod, kind, &told[..=at], after, seen),
+                    false => judge_change(run, clause, (pod, kind), (before, after), seen),
+                }
+            }
+        }
+    }
+}
+
+/// Another reason or message is no change of status. What was ready once may have been otherwise between two revisions,
+/// unseen: only of conditions that never turned back is it known.
+fn judge_kept(
+    pod: &PodLife<'_>,
+    kind: &str,
+    so_far: &[&Revision<'_>],
+    after: &Revision<'_>,
+    seen: &mut Seen,
+) {
+    let Some(before) = so_far.last() else { return };
+    let status = text(after, kind, "status");
+    let steady = so_far.iter().all(|shown| text(shown, kind, "status") == status);
+    let same = before.turned(kind) == after.turned(kind);
+    let said_otherwise =
+        ["reason", "message"].iter().any(|field| text(before, kind, field) != text(after, kind, field));
+    if !same && steady {
+        let finding = format!(
+            "{kind} of {} was {} before and after, and its time moved",
+            pod.key,
+            status.unwrap_or_default()
+        );
+        seen.violated(finding, [before.id, after.id]);
+    } else if same && said_otherwise {
+        seen.fine([before.id, after.id]);
+        seen.facet("kept", "reason or message");
+    }
+}
+
+/// A new status comes with its own time: that of the change, and so not long before the revision that shows it.
+fn judge_change(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, kind): (&PodLife<'_>, &str),
+    (before, after): (&Revision<'_>, &Revision<'_>),
+    seen: &mut Seen,
+) {
+    let Some(second) = after.turned(kind) else { return };
+    let told = At::new(after.id, Stamp::wall_second(&pod.node, second));
+    let quantity = format!("from the time that {kind} of {} gives to the revision with it", pod.key);
+    let Some(mut measured) = run.measure(quantity, &pod.node, &told, after, clause.in_time()) else { return };
+    measured.events = vec![before.id, after.id];
+    if measured.fit() == Fit::Met {
+        seen.facet("change", if after.is(kind) == Some(true) { "to True" } else { "from True" });
+    }
+    seen.measure(measured);
+}

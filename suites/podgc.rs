@@ -1,0 +1,17 @@
+//! The collection of pods: those that nobody needs any more, and those that stay.
+
+mod collected;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "podgc.failed-pods-kept", judge: collected::failed_stay },
+        Judge { clause: "podgc.orphaned", judge: collected::orphans_go },
+        Judge { clause: "podgc.orphaned-condition", judge: collected::orphans_are_explained },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

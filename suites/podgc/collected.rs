@@ -1,0 +1,82 @@
+//! Pods that failed and stay, and pods on nodes that do not exist, which go.
+
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+/// A pod that failed stays until somebody deletes it.
+pub(super) fn failed_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| !is_owned(pod) && !is_orphan(run, pod)) {
+        let Some(over) = pod.over().filter(|over| over.phase() == "Failed") else { continue };
+        let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone;
+        match pod.revisions.iter().find(goes) {
+            Some(gone) if pod.deleted.is_none() && !run.before(&gone.at, &over.at) => {
+                let finding = format!("{} failed, and it was removed though nobody deleted it", pod.key);
+                seen.violated(finding, [over.id, gone.id]);
+            }
+            _ if run.watched_for(pod, &over.at, clause.tolerance_us("watched")) => {
+                seen.fine([Some(over.id), run.last_event()].into_iter().flatten());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a controller made the pod, which may remove it.
+fn is_owned(pod: &PodLife<'_>) -> bool {
+    let owners = |shown: &Revision<'_>| shown.object["metadata"].get("ownerReferences").is_some();
+    pod.revisions.first().is_some_and(owners)
+}
+
+/// Whether a pod was created on a node that the cluster does not have.
+fn is_orphan(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let wanted = pod.created.and_then(|(_, manifest)| manifest.get("spec")?.get("nodeName")?.as_str());
+    let nodes = &run.history.header.nodes;
+    !nodes.is_empty() && wanted.is_some_and(|node| !nodes.contains_key(node))
+}
+
+fn orphans<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
+    run.pods.iter().filter(|pod| is_orphan(run, pod) && pod.deleted.is_none())
+}
+
+/// A pod on a node that does not exist is removed.
+pub(super) fn orphans_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in orphans(run) {
+        let Some(first) = pod.revisions.first() else { continue };
+        match pod.revisions.iter().find(|shown| shown.gone) {
+            Some(gone) => {
+                let quantity =
+                    format!("from the creation of {} on a node that does not exist to its removal", pod.key);
+                seen.within(run, &pod.node, quantity, (first, gone), clause.in_time());
+            }
+            None if run.watched_for(pod, &first.at, clause.slack_us()) => {
+                let finding = format!("{} is on a node that does not exist, and it is still there", pod.key);
+                seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+            }
+            None => {}
+        }
+    }
+}
+
+/// Before it is removed it has failed, with a condition that says why.
+pub(super) fn orphans_are_explained(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in orphans(run) {
+        let Some(gone) = pod.revisions.iter().find(|shown| shown.gone) else { continue };
+        let target = gone.condition("DisruptionTarget");
+        let says = |field: &str| target.and_then(|of| of.get(field)).and_then(Value::as_str);
+        let finding = match (gone.phase(), says("status"), says("reason")) {
+            ("Failed", Some("True"), Some("DeletionByPodGC")) => {
+                seen.fine([gone.id]);
+                continue;
+            }
+            ("Failed", status, reason) => format!(
+                "{} was removed from a node that does not exist, and DisruptionTarget is {} for {}",
+                pod.key,
+                status.unwrap_or("missing"),
+                reason.unwrap_or("no reason")
+            ),
+            (phase, ..) => format!("{} was removed from a node that does not exist while {phase}", pod.key),
+        };
+        seen.violated(finding, [gone.id]);
+    }
+}

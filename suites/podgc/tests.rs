@@ -1,0 +1,70 @@
+//! Hand-written histories for the judges of pods that are collected, and of those that stay.
+
+use probity_composer::{Composer, NODE};
+use probity_model::history::{Change, Did};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+fn failed() -> Value {
+    json!({ "phase": "Failed" })
+}
+
+#[test]
+fn a_pod_that_failed_stays_until_it_is_deleted() {
+    let clause = "podgc.failed-pods-kept";
+    let judged = |removed: Option<f64>, asked: bool, until: f64| {
+        let mut run = Composer::new(&[clause]);
+        let spec = json!({ "nodeName": NODE, "containers": [{ "name": "target" }] });
+        run.create(0.0, &spec).status(2.0, &failed());
+        if asked {
+            run.deed(5.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+        }
+        if let Some(at) = removed {
+            run.pod_seen(at, &spec, &failed(), Change::Deleted);
+        }
+        run.reading(until);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(None, false, 60.0), "holds");
+    assert_eq!(judged(Some(9.0), false, 60.0), "violated");
+    assert_eq!(judged(Some(9.0), true, 60.0), "inconclusive", "somebody deleted it");
+    assert_eq!(judged(None, false, 9.0), "inconclusive", "nobody looked for long enough");
+}
+
+/// A pod on a node that the cluster does not have: when it is removed, and with which status.
+fn orphan(clause: &str, removed: Option<f64>, status: &Value) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let spec = json!({ "nodeName": "none", "containers": [{ "name": "target" }] });
+    let manifest = json!({ "metadata": { "name": "pod" }, "spec": spec });
+    run.deed(0.0, Did::Created { kind: "Pod".to_owned(), name: "pod".to_owned(), manifest });
+    run.pod_seen(0.1, &spec, &json!({ "phase": "Pending" }), Change::Added);
+    if let Some(at) = removed {
+        run.pod_seen(at, &spec, status, Change::Deleted);
+    }
+    run.reading(300.0);
+    verdict(&run.done(), clause)
+}
+
+fn explained(phase: &str, reason: &str) -> Value {
+    json!({ "phase": phase, "conditions": [{ "type": "DisruptionTarget", "status": "True", "reason": reason }] })
+}
+
+#[test]
+fn a_pod_on_a_node_that_does_not_exist_is_removed() {
+    let clause = "podgc.orphaned";
+    assert_eq!(orphan(clause, Some(62.0), &failed()), "holds");
+    assert_eq!(orphan(clause, Some(200.0), &failed()), "violated");
+    assert_eq!(orphan(clause, None, &failed()), "violated");
+    assert_eq!(verdict(&Composer::new(&[clause]).done(), clause), "inconclusive");
+}
+
+#[test]
+fn it_has_failed_by_then_and_says_why() {
+    let clause = "podgc.orphaned-condition";
+    assert_eq!(orphan(clause, Some(62.0), &explained("Failed", "DeletionByPodGC")), "holds");
+    assert_eq!(orphan(clause, Some(62.0), &explained("Pending", "DeletionByPodGC")), "violated");
+    assert_eq!(orphan(clause, Some(62.0), &explained("Failed", "DeletionByTaintManager")), "violated");
+    assert_eq!(orphan(clause, Some(62.0), &failed()), "violated");
+    assert_eq!(orphan(clause, None, &failed()), "inconclusive");
+}

@@ -1,0 +1,175 @@
+//! What others than the kubelet say of pods: the scheduler, clients that set conditions, and the collector of pods.
+
+use probity_case::manifest::pod_name;
+use probity_case::{ONLY, PatchStep};
+use probity_composer::NODE;
+use probity_model::history::Did;
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::world::{Act, MS, SECOND, World};
+
+/// How long a pod is on a node that does not exist before it is collected: the node is in quarantine, and the collector
+/// looks now and then.
+const COLLECTED: (i64, i64) = (40 * SECOND, 80 * SECOND);
+/// How soon a defective collector removes pods that have failed.
+const REMOVED: i64 = 5 * SECOND;
+
+/// The entry of a list of conditions with this type; it is added if there is none.
+fn entry<'v>(conditions: &'v mut Value, kind: &str) -> Option<&'v mut Value> {
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    let list = conditions.as_array_mut()?;
+    let at = list.iter().position(|condition| condition["type"] == kind).unwrap_or_else(|| {
+        list.push(json!({ "type": kind }));
+        list.len() - 1
+    });
+    list.get_mut(at)
+}
+
+impl World<'_> {
+    /// Who cares first for a new pod: nobody while it is gated, the collector if its node does not exist, and otherwise
+    /// the scheduler.
+    pub(crate) fn schedule(&mut self, pod: usize) {
+        let spec = &self.pods[pod].object["spec"];
+        let gated = spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+        let lost = spec["nodeName"].as_str().is_some_and(|node| node != NODE);
+        let picky = spec["nodeSelector"].is_object();
+        match () {
+            () if gated => {}
+            () if lost => {
+                let delay = self.between(COLLECTED.0, COLLECTED.1);
+                self.later(delay, Act::Collect(pod));
+            }
+            () if picky => {
+                let delay = self.between(20 * MS, 120 * MS);
+                self.later(delay, Act::Unschedulable(pod));
+            }
+            () => {
+                let delay = self.between(20 * MS, 120 * MS);
+                self.later(delay, Act::Bind(pod));
+            }
+        }
+    }
+
+    /// The conditions of a pod that was just created.
+    pub(crate) fn conditions_of_new(&self, spec: &Value) -> Value {
+        let gated = spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+        let bound = spec["nodeName"].is_string();
+        match () {
+            () if self.has(Defect::ScheduledBeforeBinding) && !bound => {
+                json!([{ "type": "PodScheduled", "status": "True", "lastTransitionTime": self.timestamp(self.now) }])
+            }
+            () if gated && !self.has(Defect::UnscheduledUnsaid) => json!([{
+                "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+                "lastProbeTime": null, "lastTransitionTime": self.timestamp(self.now),
+            }]),
+            () => Value::Null,
+        }
+    }
+
+    /// The scheduler finds no node for a pod.
+    pub(crate) fn find_no_node(&mut self, pod: usize) {
+        if self.pods[pod].gone || self.has(Defect::UnscheduledUnsaid) {
+            return;
+        }
+        let scheduled = if self.has(Defect::ScheduledBeforeBinding) { "True" } else { "False" };
+        self.pods[pod].object["status"]["conditions"] = json!([{
+            "type": "PodScheduled", "status": scheduled, "reason": "Unschedulable",
+            "lastProbeTime": null, "lastTransitionTime": self.timestamp(self.now),
+        }]);
+        self.show_again(pod);
+    }
+
+    /// A client patches a pod with a status: it counts only where it goes to the subresource.
+    pub(crate) fn patch_status(&mut self, of: &PatchStep) {
+        let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
+        let subresource = of.subresource.clone().unwrap_or_default();
+        let counts = match subresource.as_str() {
+            "status" => !self.has(Defect::ApiStatusPatchIgnored),
+            _ => self.has(Defect::ApiPatchSetsStatus),
+        };
+        let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
+        self.did(Did::Patched { kind, name: name.clone(), patch, subresource });
+        let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) else { return };
+        if !counts {
+            return;
+        }
+        for wanted in of.patch["status"]["conditions"].as_array().into_iter().flatten() {
+            let kind = wanted["type"].as_str().unwrap_or_default();
+            let Some(condition) = entry(&mut self.pods[pod].object["status"]["conditions"], kind) else {
+                continue;
+            };
+            for (field, value) in wanted.as_object().into_iter().flatten() {
+                condition[field] = value.clone();
+            }
+        }
+        self.show_again(pod);
+        if !self.has(Defect::GateChangeUnnoticed) {
+            self.touch(pod);
+        }
+    }
+
+    /// The collector removes a pod whose node does not exist.
+    pub(crate) fn collect(&mut self, pod: usize) {
+        if self.pods[pod].gone || self.has(Defect::OrphansKept) {
+            return;
+        }
+        if !self.has(Defect::OrphansUnexplained) {
+            self.pods[pod].object["status"]["conditions"] = json!([{
+                "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
+                "message": "PodGC: node no longer exists", "lastProbeTime": null,
+                "lastTransitionTime": self.timestamp(self.now),
+            }]);
+        }
+        if !self.has(Defect::OrphansStayPending) {
+            self.pods[pod].object["status"]["phase"] = json!("Failed");
+        }
+        self.show_again(pod);
+        self.ask_to_go(pod, 0);
+    }
+
+    /// A defective collector removes each pod that has failed.
+    pub(crate) fn remove_failed(&mut self, pod: usize) {
+        let failed = self.pods[pod].object["status"]["phase"] == "Failed";
+        if failed && self.pods[pod].deleted.is_none() && self.has(Defect::FailedPodsRemoved) {
+            self.later(REMOVED, Act::Drop(pod));
+        }
+    }
+}
+
+impl World<'_> {
+    /// What is wrong with the readiness gates of a pod's spec.
+    pub(crate) fn gate_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
+        for (at, gate) in spec["readinessGates"].as_array().into_iter().flatten().enumerate() {
+            let name = gate["conditionType"].as_str().unwrap_or_default();
+            let plain = !name.contains('/');
+            let refused = match is_label_key(name) {
+                true => plain && self.has(Defect::ApiRefusesPlainGate),
+                false => !self.has(Defect::ApiAcceptsAnyGate),
+            };
+            if refused {
+                problems.push(format!(
+                    "{of}.readinessGates[{at}].conditionType: Invalid value: \"{name}\": name part must consist of \
+                     alphanumeric characters"
+                ));
+            }
+        }
+    }
+}
+
+/// Whether a text has the format of a label's key.
+fn is_label_key(text: &str) -> bool {
+    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
+    let ends_well = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.ends_with(|c: char| c.is_ascii_alphanumeric())
+    };
+    let of_domain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || b"-.".contains(&c);
+    let named = name.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c));
+    prefix.is_none_or(|prefix| ends_well(prefix) && prefix.bytes().all(of_domain))
+        && ends_well(name)
+        && named
+        && name.len() <= 63
+}

@@ -1,0 +1,225 @@
+//! The conditions of pods: what the kubelet says of them, and what it keeps of those that others set.
+
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::pod::{Container, Kind, Pod, State};
+use crate::world::{Act, MS, World};
+
+/// The conditions that the kubelet owns, in the order in which it writes them.
+const OWNED: [&str; 5] =
+    ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
+/// The registry of images that cannot be pulled: nothing listens there.
+const NOWHERE: &str = "localhost:9/";
+/// How soon the kubelet shows that a pod has its sandbox: it does not wait for anything else.
+const SHOWN: i64 = 20 * MS;
+/// How soon the kubelet looks again at a container whose image cannot be pulled.
+const LOOKS_AGAIN: i64 = 50 * MS;
+
+/// What a condition is to say.
+struct Says<'s> {
+    kind: &'s str,
+    holds: bool,
+    reason: &'s str,
+    message: &'s str,
+}
+
+fn is_true(conditions: &Value, kind: &str) -> bool {
+    find(conditions, kind).is_some_and(|condition| condition["status"] == "True")
+}
+
+fn find<'v>(conditions: &'v Value, kind: &str) -> Option<&'v Value> {
+    conditions.as_array().into_iter().flatten().find(|condition| condition["type"] == kind)
+}
+
+impl World<'_> {
+    /// The conditions that the kubelet writes, behind those that it does not own.
+    pub(crate) fn conditions(&self, pod: usize, phase: &str, old: &Value) -> Value {
+        let foreign = |condition: &&Value| {
+            let owned = OWNED.iter().any(|kind| condition["type"] == *kind);
+            !owned && !self.has(Defect::CustomConditionsDropped)
+        };
+        let mut all: Vec<Value> = old.as_array().into_iter().flatten().filter(foreign).cloned().collect();
+        let (of_containers, of_pod) = self.readiness(pod, phase, old);
+        let (reason, message) = self.why_unready(pod, phase);
+        let (gate_reason, gate_message) = match of_containers {
+            true => ("ReadinessGatesNotReady", "a readiness gate is not True".to_owned()),
+            false => (reason, message.clone()),
+        };
+        let initialized = self.is_initialized(pod);
+        let uninitialized =
+            if self.has(Defect::UninitializedWithoutReason) { "" } else { "ContainersNotInitialized" };
+        let says = |kind, holds, reason, message| Says { kind, holds, reason, message };
+        let owned = [
+            says(OWNED[0], self.shown_sandbox(pod, phase), "", ""),
+            says(OWNED[1], initialized, uninitialized, ""),
+            says(OWNED[2], of_pod, gate_reason, &gate_message),
+            says(OWNED[3], of_containers, reason, &message),
+            says(OWNED[4], true, "", ""),
+        ];
+        for says in owned {
+            let left_out = match says.kind {
+                "PodReadyToStartContainers" => self.has(Defect::ReadyToStartUnsaid),
+                "PodScheduled" => self.has(Defect::ScheduledLeftOut),
+                _ => false,
+            };
+            if !left_out {
+                all.push(self.condition(&says, old));
+            }
+        }
+        Value::Array(all)
+    }
+
+    fn condition(&self, says: &Says<'_>, old: &Value) -> Value {
+        let word = if says.holds { "True" } else { "False" };
+        let was = find(old, says.kind);
+        let kept = match self.has(Defect::TransitionTimeOfFirst) {
+            true => was,
+            false => was.filter(|was| was["status"] == word && !self.has(Defect::TransitionTimeOfEachWrite)),
+        };
+        let since =
+            kept.map_or_else(|| json!(self.timestamp(self.now)), |was| was["lastTransitionTime"].clone());
+        let mut condition =
+            json!({ "type": says.kind, "status": word, "lastProbeTime": null, "lastTransitionTime": since });
+        if self.has(Defect::ConditionWithoutTime) {
+            condition["lastTransitionTime"] = Value::Null;
+        }
+        if !says.holds && !says.reason.is_empty() {
+            let spoken = self.has(Defect::ConditionReasonIsSentence);
+            condition["reason"] = json!(if spoken { "not all is ready yet" } else { says.reason });
+        }
+        if !says.holds && !says.message.is_empty() {
+            condition["message"] = json!(says.message);
+        }
+        condition
+    }
+
+    /// Whether the containers of a pod are shown as ready, and whether the pod is.
+    fn readiness(&self, pod: usize, phase: &str, old: &Value) -> (bool, bool) {
+        let of = &self.pods[pod];
+        let unready = self.unready(of).len();
+        let counted = of.containers.iter().filter(|container| container.kind != Kind::Init).count();
+        let ready =
+            if self.has(Defect::OneReadyContainerIsEnough) { unready < counted } else { unready == 0 };
+        let finished = matches!(phase, "Succeeded" | "Failed");
+        let ready = (ready || self.is_ready_early(pod)) && !finished;
+        let gated = self.passes_gates(of, old);
+        let mut of_containers = ready && (gated || !self.has(Defect::GatesCountForContainers));
+        let mut of_pod = ready && gated;
+        if self.has(Defect::PodStaysReady) {
+            let was = is_true(old, "Ready");
+            of_containers |= was && !finished;
+            of_pod |= was && !finished;
+        }
+        if self.has(Defect::TerminalStaysReady) && finished {
+            (of_containers, of_pod) = (is_true(old, "ContainersReady"), true);
+        }
+        if self.has(Defect::PodNeverReady) && counted > 1 {
+            (of_containers, of_pod) = (false, false);
+        }
+        if let Some((since, _)) = of.deleted.filter(|_| self.has(Defect::ReadyAgainOnDelete)) {
+            of_pod &= self.now - since > 2_000 * MS;
+        }
+        (of_containers, of_pod)
+    }
+
+    /// Whether the readiness gates of a pod let it be ready.
+    fn passes_gates(&self, of: &Pod, conditions: &Value) -> bool {
+        let gates = of.object["spec"]["readinessGates"].as_array();
+        let mut gates = gates.into_iter().flatten().filter_map(|gate| gate["conditionType"].as_str());
+        let passes = |gate: &str| match find(conditions, gate) {
+            Some(condition) => condition["status"] == "True",
+            None => self.has(Defect::MissingGateIsTrue),
+        };
+        match () {
+            () if self.has(Defect::GatesIgnored) => true,
+            () if self.has(Defect::OneGateIsEnough) => {
+                let all: Vec<&str> = gates.collect();
+                all.is_empty() || all.into_iter().any(passes)
+            }
+            () => gates.all(passes),
+        }
+    }
+
+    fn unready<'p>(&self, of: &'p Pod) -> Vec<&'p str> {
+        let counts = |container: &&Container| self.counts_for_readiness(container) && !container.view.ready;
+        of.containers.iter().filter(counts).map(|container| container.name.as_str()).collect()
+    }
+
+    fn why_unready(&self, pod: usize, phase: &str) -> (&'static str, String) {
+        let unready = self.unready(&self.pods[pod]).join(" ");
+        let named = format!("containers with unready status: [{unready}]");
+        match phase {
+            "Succeeded" if !self.has(Defect::TerminalWithoutReason) => ("PodCompleted", String::new()),
+            "Failed" if !self.has(Defect::TerminalWithoutReason) => ("PodFailed", String::new()),
+            _ if self.has(Defect::UnreadyNotNamed) => ("ContainersNotReady", String::new()),
+            _ => ("ContainersNotReady", named),
+        }
+    }
+
+    fn is_initialized(&self, pod: usize) -> bool {
+        let of = &self.pods[pod];
+        let done = |container: &Container| {
+            container.view.started && container.kind == Kind::Sidecar
+                || matches!(&container.view.state, State::Ended(ended) if ended.code == 0)
+        };
+        let mains_began =
+            of.containers.iter().any(|container| container.kind == Kind::Main && container.starts > 0);
+        let helped = of.containers.iter().filter(|container| container.kind != Kind::Main).all(done);
+        let shown = self.shown_initialized(mains_began || helped);
+        shown && (of.sandbox || !self.has(Defect::InitializedAfterSandbox))
+    }
+
+    /// Whether the pod is shown to have its network.
+    fn shown_sandbox(&self, pod: usize, phase: &str) -> bool {
+        let of = &self.pods[pod];
+        let finished = matches!(phase, "Succeeded" | "Failed");
+        let begun = of.containers.iter().any(|container| container.starts > 0);
+        match () {
+            () if self.has(Defect::ReadyToStartWhenBound) => !finished,
+            () if self.has(Defect::ReadyToStartAfterStart) => begun && !finished,
+            () if self.has(Defect::ReadyToStartForEver) => of.sandbox,
+            () => of.sandbox && !finished,
+        }
+    }
+
+    /// The kubelet makes the pod's sandbox with its network, once its volumes are there; whether it exists.
+    pub(super) fn make_sandbox(&mut self, pod: usize) -> bool {
+        if !self.pods[pod].sandbox && !self.lacks_volume(pod) {
+            self.pods[pod].sandbox = true;
+            self.later(SHOWN, Act::Publish(pod));
+        }
+        self.pods[pod].sandbox
+    }
+
+    /// Whether a volume of a pod cannot be mounted: what is in it does not exist.
+    fn lacks_volume(&self, pod: usize) -> bool {
+        let volumes = self.pods[pod].object["spec"]["volumes"].as_array().into_iter().flatten();
+        let mut wanted = volumes.filter_map(|volume| {
+            let (map, secret) = (&volume["configMap"], &volume["secret"]);
+            let optional = map["optional"] == true || secret["optional"] == true;
+            let name = map["name"].as_str().map(|name| ("ConfigMap", name));
+            name.or(secret["secretName"].as_str().map(|name| ("Secret", name))).filter(|_| !optional)
+        });
+        wanted.any(|(kind, name)| {
+            let is = |object: &Value| {
+                let made = object["metadata"]["name"].as_str().unwrap_or_default();
+                object["kind"] == kind && probity_case::manifest::object_name(self.case, made) == name
+            };
+            !self.case.objects.iter().any(is)
+        })
+    }
+
+    /// A container whose image cannot be pulled waits instead of starting; whether it does.
+    pub(super) fn waits_for_image(&mut self, pod: usize, container: usize) -> bool {
+        let of = &mut self.pods[pod].containers[container];
+        let image = of.spec["image"].as_str().unwrap_or_default();
+        if of.plan.is_some() || !image.starts_with(NOWHERE) {
+            return false;
+        }
+        of.state = State::Waiting("ErrImagePull");
+        of.restarting = true;
+        self.later(LOOKS_AGAIN, Act::Sync(pod));
+        true
+    }
+}
