@@ -97,11 +97,17 @@ fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// What was initialized stays so.
+/// What was initialized stays so. A sidecar that ends before any main container has run, such as one of a pod that is
+/// deleted early, may take the condition back: Kubernetes keeps it in this case only since 1.36.
 fn judge_return(pod: &PodLife<'_>, seen: &mut Seen) {
     let first = of_kubelet(pod).find(|shown| shown.is(INITIALIZED) == Some(true));
     let Some(first) = first else { return };
-    let back = of_kubelet(pod).find(|shown| shown.id > first.id && shown.is(INITIALIZED) != Some(true));
+    let ran = |shown: &Revision<'_>| {
+        mains(pod).any(|of| shown.container(&of.name).is_some_and(|status| !status.id.is_empty()))
+    };
+    let has_sidecars = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
+    let mut later = of_kubelet(pod).filter(|shown| shown.id > first.id && (!has_sidecars || ran(shown)));
+    let back = later.find(|shown| shown.is(INITIALIZED) != Some(true));
     if let Some(back) = back {
         let finding = format!("{} was initialized, and {INITIALIZED} is no longer True", pod.key);
         seen.violated(finding, [first.id, back.id]);

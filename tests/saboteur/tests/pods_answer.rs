@@ -54,6 +54,8 @@ fn an_answer_comes_late() {
     let began = Instant::now();
     assert_eq!(http(8080, "/ok"), Got::Status(200));
     assert!(began.elapsed() >= Duration::from_millis(700));
+    // So late that a client which the machine holds up before it reads does not find the answer either.
+    scene.fault("{ does: { late: { by: 60s } } }");
     assert_eq!(http_in(8080, "/ok", Duration::from_millis(300)), Got::Timeout);
 }
 
