@@ -27,6 +27,8 @@ const GATHER: Duration = Duration::from_millis(1);
 pub struct Outlet {
     name: &'static str,
     most: usize,
+    /// It began unconnected, so somebody may still connect it.
+    linked: bool,
     state: Mutex<OutletState>,
     filled: Condvar,
 }
@@ -52,6 +54,7 @@ enum Destination {
 
 impl Outlet {
     fn start(name: &'static str, most: usize, destination: Destination) -> Arc<Self> {
+        let linked = matches!(destination, Destination::None);
         let state = OutletState {
             destination,
             waiting: Vec::new(),
@@ -60,7 +63,7 @@ impl Outlet {
             unsaid: None,
             idle: true,
         };
-        let outlet = Arc::new(Self { name, most, state: Mutex::new(state), filled: Condvar::new() });
+        let outlet = Arc::new(Self { name, most, linked, state: Mutex::new(state), filled: Condvar::new() });
         let worker = Arc::clone(&outlet);
         // Without its thread an outlet fills up and counts what it loses, which is the honest outcome.
         let _ =
@@ -183,15 +186,15 @@ impl Outlet {
         state.waiting = since.concat();
     }
 
-    /// Waits until nothing waits any more, or the deadline has passed.
+    /// Waits until nothing waits any more, or the deadline has passed. An outlet that may still be connected is waited for
+    /// too: a process that ends as soon as it has begun has much to say and nobody to tell it yet.
     pub(super) fn drain_until(&self, deadline: Instant) {
         loop {
             {
                 let mut state = lock(&self.state);
                 state.write_promptly();
-                if (state.waiting.is_empty() && !state.writing)
-                    || matches!(state.destination, Destination::None)
-                {
+                let is_lost = matches!(state.destination, Destination::None) && !self.linked;
+                if is_lost || (state.waiting.is_empty() && !state.writing) {
                     return;
                 }
             }

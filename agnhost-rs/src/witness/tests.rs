@@ -96,6 +96,26 @@ fn a_reader_waits_for_the_next_line() {
 }
 
 #[test]
+fn the_last_lines_wait_for_a_reader_who_is_still_to_come() {
+    let (witness, outlet) = (witness(), Outlet::unconnected("recorder", 1 << 16));
+    witness.add(Arc::clone(&outlet));
+    witness.record(&mark("last"));
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    nix::fcntl::fcntl(writer.as_fd(), nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
+    let coming = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        outlet.connect(writer.into());
+    });
+    witness.flush(Duration::from_secs(20));
+    // Nobody writes any more: what is not in the pipe by now would have died with the process.
+    coming.join().unwrap();
+    nix::fcntl::fcntl(reader.as_fd(), nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
+    let mut bytes = [0; 4096];
+    let count = reader.read(&mut bytes).unwrap();
+    assert!(String::from_utf8_lossy(&bytes[..count]).contains("last"));
+}
+
+#[test]
 fn a_dead_reader_is_counted() {
     let witness = witness();
     let (outlet, reader) = piped(1024);

@@ -149,8 +149,9 @@ pub(crate) struct ListArgs {
 /// Explains
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// A clause such as probe.startup.gates-liveness, a case such as probe_types/startup-gates-others, or a case file
-    pub(crate) id: String,
+    /// A clause such as probe.startup.gates-liveness, a case such as probe_types/startup-gates-others, or a case file; may be repeated
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
     #[command(flatten)]
     pub(crate) suites: SuiteArgs,
 }

@@ -41,7 +41,8 @@ pub fn undecided(registry: &Registry, planned: &[Planned], judged: &[JudgedCase]
 }
 
 /// The cases that may show what is left open of a clause: those that were undecided about it, or else those that were written
-/// for it, if none was left out of the run.
+/// for it. If one of these was left out of the run, it may be the one that shows the rest; then only those count that a
+/// busy machine may have kept from it.
 fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase]) -> Vec<&'j CaseName> {
     let on = |one: &'j JudgedCase| one.judgements.iter().find(|judgement| judgement.clause == clause.id);
     let asked: Vec<_> = judged.iter().filter_map(|one| Some((&one.case, on(one)?))).collect();
@@ -59,9 +60,73 @@ fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase])
     let open = |judgement: &Judgement| Word::of(&judgement.verdict) == Word::Inconclusive;
     let undecided: Vec<_> =
         asked.iter().filter(|(_, judgement)| open(judgement)).map(|(case, _)| *case).collect();
-    let mut written = planned.iter().filter(|planned| planned.judges.contains(&clause.id));
-    if !undecided.is_empty() || !written.all(|planned| judged.iter().any(|one| one.case == planned.case)) {
+    if !undecided.is_empty() {
         return undecided;
     }
-    asked.into_iter().filter(|(_, judgement)| judgement.intended).map(|(case, _)| case).collect()
+    let mut written = planned.iter().filter(|planned| planned.judges.contains(&clause.id));
+    let all_ran = written.all(|planned| judged.iter().any(|one| one.case == planned.case));
+    let disturbed = |judgement: &Judgement| judgement.measurements.iter().any(|measured| measured.noise > 0);
+    let again = asked.into_iter().filter(|(_, of)| of.intended && (all_ran || disturbed(of)));
+    again.map(|(case, _)| case).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use probity_case::Profile;
+    use probity_model::facets::{FacetSeen, Sight};
+    use probity_model::measure::Measurement;
+    use probity_model::verdict::Evidence;
+    use probity_model::{Bound, Catalogue, ClauseId, EventId, Judge, Verdict};
+
+    use super::*;
+
+    const CLAUSE: &str = r"
+- id: demo.halves
+  level: must
+  says: Both halves MUST be kept.
+  facets: { trouble: [status, hang] }
+  source: { document: Demo, edition: '1' }
+  tested: by looking
+";
+
+    fn planned(case: &str) -> Planned {
+        let judges = vec![ClauseId::try_from("demo.halves".to_owned()).unwrap()];
+        let (source, story) = (String::new(), String::new());
+        Planned { case: CaseName(case.to_owned()), source, profile: Profile::Core, judges, story }
+    }
+
+    /// A case that has seen one half, with this much noise at the time.
+    fn half_seen(case: &str, noise: i64) -> JudgedCase {
+        let mut measured = Measurement::count("of things", 1, Bound::at_most(1, "one"), Vec::new());
+        measured.noise = noise;
+        let facet = FacetSeen { of: "trouble".to_owned(), value: "status".to_owned(), seen: Sight::Kept };
+        let judgement = Judgement {
+            clause: ClauseId::try_from("demo.halves".to_owned()).unwrap(),
+            intended: true,
+            verdict: Verdict::Holds { evidence: Evidence::from_events([EventId(1)]).unwrap() },
+            measurements: vec![measured],
+            facets: vec![facet],
+        };
+        let (judgements, expected) = (vec![judgement], Vec::new());
+        JudgedCase { case: CaseName(case.to_owned()), verdict: Word::Holds, judgements, expected }
+    }
+
+    #[test]
+    fn a_half_that_noise_may_have_hidden_is_worth_another_try_also_where_a_case_was_left_out() {
+        let mut catalogue = Catalogue::default();
+        catalogue.add_chapter("demo", CLAUSE).unwrap();
+        let judge = Judge { clause: "demo.halves", judge: |_, _, _| {} };
+        let registry = Registry::new(catalogue, [judge]).unwrap();
+        let chosen = |planned: &[Planned], noise: i64| {
+            let chosen = undecided(&registry, planned, &[half_seen("demo/quick", noise)]);
+            chosen.into_iter().map(|case| case.0).collect::<Vec<_>>()
+        };
+        let alone = [planned("demo/quick")];
+        let both = [planned("demo/quick"), planned("demo/slow")];
+        assert_eq!(chosen(&alone, 0), ["demo/quick"], "nobody else can show it");
+        assert!(chosen(&both, 0).is_empty(), "the case that was left out shows the other half");
+        assert_eq!(chosen(&both, 5), ["demo/quick"], "it was disturbed");
+    }
 }

@@ -1,4 +1,4 @@
-//! `probity explain`: a clause with everything that is known about it, a case as text, or all cases of a file.
+//! `probity explain`: clauses with everything that is known about them, cases as text, or all cases of files.
 
 use std::path::Path;
 
@@ -12,26 +12,31 @@ use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, did_you_mean, named, word};
 
-/// Explains the clause or the case of this name.
+/// Explains each clause and case of these names, and all cases of each file.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
-    if is_file(&args.id) {
-        return of_file(Path::new(&args.id));
+    let (book, index) = (Book::open(&args.suites)?, ClauseIndex::open()?);
+    let texts = args.ids.iter().map(|id| explained(&book, &index, id)).collect::<Result<Vec<_>, _>>()?;
+    output::out(&texts.join("\n"))
+}
+
+fn explained(book: &Book, index: &ClauseIndex, id: &str) -> Result<String, Failure> {
+    if is_file(id) {
+        return of_file(&book.registry, Path::new(id));
     }
-    let book = Book::open(&args.suites)?;
-    if let Some(clause) = book.registry.catalogue.iter().find(|clause| clause.id.as_str() == args.id) {
-        return output::out(&of_clause(&ClauseIndex::open()?.facts(&book, clause)));
+    if let Some(clause) = book.registry.catalogue.iter().find(|clause| clause.id.as_str() == id) {
+        return Ok(of_clause(&index.facts(book, clause)));
     }
-    let variants: Vec<&Case> = book.cases().filter(|case| is_or_varies(&case.name.0, &args.id)).collect();
+    let variants: Vec<&Case> = book.cases().filter(|case| is_or_varies(&case.name.0, id)).collect();
     let of_book = |case: &Case| {
         let source = book.file_of(&case.name).map(|file| file.source.as_str());
         of_case(&book.registry, source, case)
     };
     match variants.as_slice() {
-        [] => Err(unknown(&book, &args.id)),
-        [only] => output::out(&of_book(only)),
+        [] => Err(unknown(book, id)),
+        [only] => Ok(of_book(only)),
         [first, rest @ ..] => {
             let others: String = rest.iter().map(|case| format!("  {}\n", case.name)).collect();
-            output::out(&format!("{}\nand its other variants\n{others}", of_book(first)))
+            Ok(format!("{}\nand its other variants\n{others}", of_book(first)))
         }
     }
 }
@@ -42,12 +47,11 @@ fn is_file(id: &str) -> bool {
 }
 
 /// Explains all cases of a file.
-fn of_file(path: &Path) -> Result<Exit, Failure> {
-    let registry = book::registry()?;
+fn of_file(registry: &Registry, path: &Path) -> Result<String, Failure> {
     let file = book::read(path, &registry.catalogue)?;
     let cases: Vec<String> =
-        file.cases.iter().map(|case| of_case(&registry, Some(&file.source), case)).collect();
-    output::out(&cases.join("\n"))
+        file.cases.iter().map(|case| of_case(registry, Some(&file.source), case)).collect();
+    Ok(cases.join("\n"))
 }
 
 /// Whether a case has this name, or is a variant of the case of this name.
