@@ -42,7 +42,7 @@ pub use applies::{cannot_apply, looks_at};
 pub use defects::{defects, real_defects};
 pub use regressions::regressions;
 pub use sources::{Sources, sources};
-pub use upstream::{Check, Upstream, upstream};
+pub use upstream::{Area, Check, Upstream, upstream};
 
 /// A chapter: its name, its folder, and its judges.
 pub struct Chapter {

@@ -1,7 +1,8 @@
-//! What the end-to-end suite of Kubernetes checks about probes, and which clauses check it here, from `upstream.yaml`.
+//! What the end-to-end suite of Kubernetes checks about probes and the lifecycle of pods, and which clauses check it
+//! here, from the files in `upstream`, one for each area.
 //!
-//! The file is checked against the book: every clause that it names must exist, every spec must be covered by one, and
-//! no spec may be listed twice.
+//! The files are checked against the book: every clause that they name must exist, specs that no clause covers must
+//! have the reason, and no spec may be listed twice.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +11,40 @@ use probity_model::{Catalogue, ClauseId};
 use probity_script::problem::{Problem, pin};
 use serde::Deserialize;
 
-const SOURCE: &str = "suites/upstream.yaml";
-static WRITTEN: &str = include_str!("upstream.yaml");
+/// The tag that the line numbers are of.
+const RELEASE: &str = "v1.36.3";
 
-/// The probe specs of one release of Kubernetes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The files, in the order in which specs are numbered.
+static WRITTEN: [(&str, &str); 11] = [
+    ("suites/upstream/probes.yaml", include_str!("upstream/probes.yaml")),
+    ("suites/upstream/restarts.yaml", include_str!("upstream/restarts.yaml")),
+    ("suites/upstream/restart_rules.yaml", include_str!("upstream/restart_rules.yaml")),
+    ("suites/upstream/hooks.yaml", include_str!("upstream/hooks.yaml")),
+    ("suites/upstream/termination.yaml", include_str!("upstream/termination.yaml")),
+    ("suites/upstream/init.yaml", include_str!("upstream/init.yaml")),
+    ("suites/upstream/sidecars.yaml", include_str!("upstream/sidecars.yaml")),
+    ("suites/upstream/conditions.yaml", include_str!("upstream/conditions.yaml")),
+    ("suites/upstream/phases.yaml", include_str!("upstream/phases.yaml")),
+    ("suites/upstream/podgc.yaml", include_str!("upstream/podgc.yaml")),
+    ("suites/upstream/endpoints.yaml", include_str!("upstream/endpoints.yaml")),
+];
+
+/// The specs of one release of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
     /// The tag that the line numbers are of.
-    pub release: String,
-    /// What they check, in the order in which specs are numbered.
+    pub release: &'static str,
+    /// What the specs are about, in the order in which they are numbered.
+    pub areas: Vec<Area>,
+}
+
+/// The specs on one subject.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Area {
+    /// The subject.
+    pub title: String,
+    /// What they check.
     pub checks: Vec<Check>,
 }
 
@@ -29,7 +54,7 @@ pub struct Upstream {
 pub struct Check {
     /// The file in the Kubernetes repository.
     pub file: String,
-    /// The line at which each spec begins.
+    /// The line at which each spec begins; for specs that are made from a table, the line of the row.
     pub lines: Vec<u32>,
     /// What they arrange.
     pub arranges: String,
@@ -38,7 +63,8 @@ pub struct Check {
     /// The clauses that check it here.
     pub clauses: Vec<ClauseId>,
     /// What those clauses add to it.
-    pub adds: String,
+    #[serde(default)]
+    pub adds: Option<String>,
     /// What of it no clause covers, and why.
     #[serde(default)]
     pub beyond: Option<String>,
@@ -48,12 +74,12 @@ impl Upstream {
     /// How many specs there are.
     #[must_use]
     pub fn specs(&self) -> usize {
-        self.checks.iter().map(|check| check.lines.len()).sum()
+        self.areas.iter().map(Area::specs).sum()
     }
 
     /// The checks with the numbers of their specs, counted from one: the first and the last.
     pub fn numbered(&self) -> impl Iterator<Item = (usize, usize, &Check)> {
-        self.checks.iter().scan(0, |before, check| {
+        self.areas.iter().flat_map(|area| &area.checks).scan(0, |before, check| {
             let first = *before + 1;
             *before += check.lines.len();
             Some((first, *before, check))
@@ -61,37 +87,71 @@ impl Upstream {
     }
 }
 
-/// The table of upstream's specs.
+impl Area {
+    /// How many specs there are.
+    #[must_use]
+    pub fn specs(&self) -> usize {
+        self.checks.iter().map(|check| check.lines.len()).sum()
+    }
+
+    /// How many of them no clause covers.
+    #[must_use]
+    pub fn uncovered(&self) -> usize {
+        let uncovered = self.checks.iter().filter(|check| check.clauses.is_empty());
+        uncovered.map(|check| check.lines.len()).sum()
+    }
+}
+
+/// The tables of upstream's specs.
 ///
 /// # Errors
 ///
-/// If it is not well written: a build that passes its tests never says so.
+/// If one is not well written: a build that passes its tests never says so.
 pub fn upstream() -> Result<Upstream, Box<Problem>> {
-    read(WRITTEN, &crate::catalogue()?)
+    read(&WRITTEN, &crate::catalogue()?)
 }
 
-fn read(text: &str, catalogue: &Catalogue) -> Result<Upstream, Box<Problem>> {
-    let upstream: Upstream = document::read(SOURCE, "table of upstream's specs", text)?;
+fn read(written: &[(&str, &str)], catalogue: &Catalogue) -> Result<Upstream, Box<Problem>> {
+    let mut areas = Vec::new();
     let mut specs = BTreeSet::new();
-    for (at, check) in upstream.checks.iter().enumerate() {
-        let refuse = |field: &str, why: String| {
-            let path = ["checks".to_owned(), at.to_string(), field.to_owned()];
-            Err(Box::new(document::misfit(SOURCE, text, &pin(&why, &path))))
-        };
-        if check.lines.is_empty() {
-            return refuse("lines", "a check belongs to at least one spec".to_owned());
+    for (source, text) in written {
+        let area: Area = document::read(source, "table of upstream's specs", text)?;
+        for (at, check) in area.checks.iter().enumerate() {
+            if let Err((field, why)) = validate(check, catalogue, &mut specs) {
+                let path = ["checks".to_owned(), at.to_string(), field.to_owned()];
+                return Err(Box::new(document::misfit(source, text, &pin(&why, &path))));
+            }
         }
-        if check.clauses.is_empty() {
-            return refuse("clauses", "no clause covers these specs".to_owned());
-        }
-        if let Some(unknown) = check.clauses.iter().find(|clause| catalogue.get(clause).is_none()) {
-            return refuse("clauses", format!("there is no clause `{unknown}`"));
-        }
-        if let Some(line) = check.lines.iter().find(|line| !specs.insert((&check.file, **line))) {
-            return refuse("lines", format!("the spec at line {line} is listed twice"));
-        }
+        areas.push(area);
     }
-    Ok(upstream)
+    Ok(Upstream { release: RELEASE, areas })
+}
+
+/// Fails with the wrong field and the reason.
+fn validate(
+    check: &Check,
+    catalogue: &Catalogue,
+    specs: &mut BTreeSet<(String, u32)>,
+) -> Result<(), (&'static str, String)> {
+    if check.lines.is_empty() {
+        return Err(("lines", "a check belongs to at least one spec".to_owned()));
+    }
+    if check.clauses.is_empty() && check.beyond.is_none() {
+        return Err(("clauses", "no clause covers these specs, and `beyond` does not say why".to_owned()));
+    }
+    if check.clauses.is_empty() && check.adds.is_some() {
+        return Err(("adds", "no clause covers these specs, so none adds anything".to_owned()));
+    }
+    if !check.clauses.is_empty() && check.adds.is_none() {
+        return Err(("clauses", "`adds` does not say what these clauses add".to_owned()));
+    }
+    if let Some(unknown) = check.clauses.iter().find(|clause| catalogue.get(clause).is_none()) {
+        return Err(("clauses", format!("there is no clause `{unknown}`")));
+    }
+    if let Some(line) = check.lines.iter().find(|line| !specs.insert((check.file.clone(), **line))) {
+        return Err(("lines", format!("the spec at line {line} is listed twice")));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -100,47 +160,81 @@ mod tests {
 
     use super::*;
 
+    const GOOD: &str =
+        "{ file: f, lines: [7], arranges: x, asserts: y, clauses: [probe.exec.exit-zero], adds: z }";
+
+    fn table(checks: &[&str]) -> String {
+        let row = |check: &&str| format!("  - {check}\n");
+        format!("title: t\nchecks:\n{}", checks.iter().map(row).collect::<String>())
+    }
+
+    /// The problem of a check after a good one.
     fn refused(check: &str) -> String {
-        let more = "arranges: x, asserts: y, adds: z";
-        let good = "{ file: f, lines: [7], clauses: [probe.exec.exit-zero], ";
-        let text = format!("release: v1\nchecks:\n  - {good}{more} }}\n  - {check}{more} }}\n");
-        read(&text, &crate::catalogue().unwrap()).unwrap_err().to_string()
+        let check = format!("{{ arranges: x, asserts: y, {check} }}");
+        let text = table(&[GOOD, &check]);
+        read(&[("a.yaml", text.as_str())], &crate::catalogue().unwrap()).unwrap_err().to_string()
     }
 
     #[test]
-    fn each_of_the_71_specs_is_there_once_and_covered() {
+    fn no_spec_of_an_area_is_missing() {
         let upstream = upstream().unwrap_or_else(|problem| panic!("{problem}"));
-        let of = |file: &str| -> usize {
-            upstream
-                .checks
-                .iter()
-                .filter(|check| check.file.ends_with(file))
-                .map(|check| check.lines.len())
-                .sum()
-        };
-        assert_eq!((of("container_probe.go"), upstream.specs()), (46, 71));
-        assert_eq!(upstream.numbered().last().map(|(first, last, _)| (first, last)), Some((70, 71)));
+        let specs: Vec<(&str, usize)> =
+            upstream.areas.iter().map(|area| (area.title.as_str(), area.specs())).collect();
+        let expected = [
+            ("Probes", 71),
+            ("Restart policy, back-off and exit status", 37),
+            ("Restart policies and rules of containers", 14),
+            ("Lifecycle hooks", 23),
+            ("Termination and grace periods", 28),
+            ("Init containers", 21),
+            ("Sidecars", 103),
+            ("Conditions, readiness gates and generation", 21),
+            ("Phases, admission and events", 14),
+            ("Collection of pods and containers", 4),
+            ("Endpoint conditions", 20),
+        ];
+        assert_eq!(specs, expected);
+        assert_eq!(upstream.numbered().last().map(|(_, last, _)| last), Some(upstream.specs()));
     }
 
     #[test]
-    fn a_spec_that_nothing_covers_is_refused() {
-        assert!(refused("{ file: f, lines: [8], clauses: [], ").contains("no clause covers"));
-        assert!(
-            refused("{ file: f, lines: [], clauses: [probe.exec.exit-zero], ").contains("at least one spec")
-        );
+    fn every_probe_spec_is_covered() {
+        let upstream = upstream().unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(upstream.areas.first().map(Area::uncovered), Some(0));
+    }
+
+    #[test]
+    fn specs_that_no_clause_covers_must_have_the_reason() {
+        assert!(refused("file: f, lines: [8], clauses: []").contains("`beyond` does not say why"));
+        assert!(refused("file: f, lines: [8], clauses: [], adds: z, beyond: b").contains("none adds"));
+        let uncovered = "{ file: f, lines: [8], arranges: x, asserts: y, clauses: [], beyond: because }";
+        let text = table(&[GOOD, uncovered]);
+        let good = read(&[("a.yaml", text.as_str())], &crate::catalogue().unwrap()).unwrap();
+        assert_eq!(good.areas.iter().map(Area::uncovered).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_check_without_specs_and_one_whose_clauses_add_nothing_are_refused() {
+        let clauses = "clauses: [probe.exec.exit-zero]";
+        assert!(refused(&format!("file: f, lines: [], {clauses}, adds: z")).contains("at least one spec"));
+        assert!(refused(&format!("file: f, lines: [8], {clauses}")).contains("what these clauses add"));
     }
 
     #[test]
     fn a_clause_that_does_not_exist_and_a_spec_that_is_there_twice_are_refused() {
-        let unknown = refused("{ file: f, lines: [8], clauses: [probe.exec.exit-one], ");
+        let unknown = refused("file: f, lines: [8], clauses: [probe.exec.exit-one], adds: z");
         assert!(unknown.contains("no clause `probe.exec.exit-one`"), "{unknown}");
-        let twice = refused("{ file: f, lines: [7], clauses: [probe.exec.exit-zero], ");
+        let twice = refused("file: f, lines: [7], clauses: [probe.exec.exit-zero], adds: z");
         assert!(twice.contains("line 7 is listed twice"), "{twice}");
+        let text = table(&[GOOD]);
+        let both = [("a.yaml", text.as_str()), ("b.yaml", text.as_str())];
+        let twice = read(&both, &crate::catalogue().unwrap()).unwrap_err().to_string();
+        assert!(twice.contains("b.yaml") && twice.contains("line 7 is listed twice"), "{twice}");
     }
 
     #[test]
     fn a_word_that_means_nothing_is_refused() {
-        let wrong = refused("{ file: f, lines: [8], clauses: [probe.exec.exit-zero], specs: 2, ");
+        let wrong = refused("file: f, lines: [8], clauses: [probe.exec.exit-zero], adds: z, specs: 2");
         assert!(wrong.contains("specs"), "{wrong}");
     }
 }

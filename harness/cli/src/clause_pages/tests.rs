@@ -25,6 +25,17 @@ fn there_is_a_page_for_each_chapter_and_it_has_all_of_its_clauses() {
 }
 
 #[test]
+fn specs_of_upstream_without_a_clause_have_the_reason_beside_them() {
+    let index = ClauseIndex::open().unwrap();
+    let pages = pages();
+    for (first, _, check) in index.upstream.numbered() {
+        let begin = format!("| <a id=\"{first}\"></a>");
+        let row = pages["upstream.md"].lines().find(|line| line.starts_with(&begin)).unwrap();
+        assert_eq!(row.contains("| None. "), check.clauses.is_empty(), "{row}");
+    }
+}
+
+#[test]
 fn every_link_between_pages_leads_to_an_anchor_that_exists() {
     let pages = pages();
     let mut followed = 0;
