@@ -142,6 +142,11 @@ fn the_time_of_a_condition_is_that_of_its_change() {
         "violated",
         "it kept the old time"
     );
+    assert_eq!(
+        judged(clause, &plain(), &[low(), other(), high(40.0), fell()]),
+        "violated",
+        "a time that is still to come"
+    );
     let moved = at(ready_as("True", "False", &[]), 3.0);
     assert_eq!(judged(clause, &plain(), &[low(), moved]), "violated", "its status is the same");
     assert_eq!(judged(clause, &plain(), &[low()]), "inconclusive");

@@ -52,7 +52,8 @@ fn judge_kept(
     }
 }
 
-/// A new status comes with its own time: that of the change, and so not long before the revision that shows it.
+/// A new status comes with its own time: that of the change, and so not long before the revision that shows it,
+/// nor after it.
 fn judge_change(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -65,6 +66,11 @@ fn judge_change(
     let quantity = format!("from the time that {kind} of {} gives to the revision with it", pod.key);
     let Some(mut measured) = run.measure(quantity, &pod.node, &told, after, clause.in_time()) else { return };
     measured.events = vec![before.id, after.id];
+    // No stall makes a kubelet write down a time that is still to come.
+    if measured.observed.hi < -clause.tolerance_us("rounding") {
+        let finding = format!("the time that {kind} of {} gives lies after the revision with it", pod.key);
+        return seen.violated(finding, [before.id, after.id]);
+    }
     if measured.fit() == Fit::Met {
         seen.facet("change", if after.is(kind) == Some(true) { "to True" } else { "from True" });
     }
