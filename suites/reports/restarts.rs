@@ -4,6 +4,7 @@ use probity_model::timeline::{ContainerLife, Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::by_kubelet;
+use crate::reading::ends::is_undivided;
 
 /// The count is that of the restarts: it never falls, grows with each, and with nothing else.
 pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -71,13 +72,14 @@ fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
         shown.container(&life.container.name).is_some_and(|status| status.restarts >= life.number)
     });
     match counted {
-        Some(shown) if life.number > 0 => {
+        // A hook, or a container that is slow to stop, holds up what the kubelet shows of the whole pod.
+        Some(shown) if life.number > 0 && is_undivided(life) => {
             let quantity = format!("from the restart {} of {name} to its being counted", life.number);
             let bound = clause.in_time();
             life.within(seen, quantity, (&life.began, shown), bound);
         }
         Some(shown) => seen.fine([life.began.id, shown.id]),
-        None if life.watched_for(&life.began, clause.slack_us()) && life.before_deletion(&life.began) => {
+        None if is_undivided(life) && life.watched_for(&life.began, clause.slack_us()) => {
             let finding = format!("{name} was restarted {} times, and is not shown so", life.number);
             seen.violated(finding, [Some(life.began.id), life.run.last_event()].into_iter().flatten());
         }
