@@ -97,11 +97,20 @@ fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// What was initialized stays so.
+/// What was initialized stays so. The sidecars of a deleted pod stop, and if no main container was ever created, nothing shows
+/// that they had started.
 fn judge_return(pod: &PodLife<'_>, seen: &mut Seen) {
     let first = of_kubelet(pod).find(|shown| shown.is(INITIALIZED) == Some(true));
     let Some(first) = first else { return };
-    let back = of_kubelet(pod).find(|shown| shown.id > first.id && shown.is(INITIALIZED) != Some(true));
+    let mut mains = pod.containers.iter().filter(|of| of.kind == ContainerKind::Main);
+    let created = |name: &str| {
+        let mut statuses = pod.revisions.iter().filter_map(|shown| shown.container(name));
+        statuses.any(|status| !status.id.is_empty())
+    };
+    let begun = mains.any(|of| created(&of.name));
+    let back = of_kubelet(pod)
+        .filter(|shown| begun || !shown.terminating())
+        .find(|shown| shown.id > first.id && shown.is(INITIALIZED) != Some(true));
     if let Some(back) = back {
         let finding = format!("{} was initialized, and {INITIALIZED} is no longer True", pod.key);
         seen.violated(finding, [first.id, back.id]);

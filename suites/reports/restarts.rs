@@ -11,7 +11,7 @@ pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     if run.node_was_touched() {
         return;
     }
-    for pod in &run.pods {
+    for pod in run.pods.iter().filter(|pod| !pod.was_ended_from_outside()) {
         for container in &pod.containers {
             judge_fall(pod, container, seen);
             let lives: Vec<Life<'_, '_>> =

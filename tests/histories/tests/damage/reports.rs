@@ -1,7 +1,9 @@
 //! Events that are missing or say something else, and statuses that take one pod, container or instance for another.
 
-use probity_model::timeline::{ContainerKind, KubeEvent, PodLife, ProbeKind, Revision, State};
-use probity_model::{EventId, History, Timeline};
+use probity_model::timeline::{
+    ContainerKind, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeOutcome, Revision, State,
+};
+use probity_model::{EventId, History, Stamp, Timeline};
 use serde_json::{Value, json};
 
 use super::copy::Copy;
@@ -29,7 +31,9 @@ pub(crate) const ALL: &[Damage] = &[
     violated("an event occurs again, and its count stays", &["report.event.count"], |run| {
         change(run, |_, event| event.count == 2, "/count", json!(1))
     }),
-    violated("no failed probe is reported", &["report.event.unhealthy"], |run| without(run, "Unhealthy")),
+    violated("no failed probe is reported", &["report.event.unhealthy"], |run| {
+        has_failed(run).then(|| without(run, "Unhealthy"))?
+    }),
     violated(
         "a failed probe is reported as one of another kind",
         &["report.event.unhealthy-names-probe"],
@@ -42,15 +46,7 @@ pub(crate) const ALL: &[Damage] = &[
             change(run, lacks, "/message", json!("Startup probe failed: HTTP probe failed"))
         },
     ),
-    violated("a kill by a probe is reported as any stop", &["report.event.killing-cause"], |run| {
-        let by_probe = |event: &&KubeEvent<'_>| event.reason == "Killing" && event.message.contains("probe");
-        let all: Vec<EventId> = events(run).filter(by_probe).map(|event| event.id).collect();
-        all.first()?;
-        let reworded = |copy: Copy, id: &EventId| {
-            copy.object(*id, |object| object["message"] = json!("Stopping container"))
-        };
-        all.iter().fold(Copy::of(run), reworded).done()
-    }),
+    violated("a kill by a probe is reported as any stop", &["report.event.killing-cause"], unexplained),
     violated(
         "a container that exits is reported as stopped",
         &["report.event.killing-only-stopped"],
@@ -59,16 +55,25 @@ pub(crate) const ALL: &[Damage] = &[
                 let container = event.container.and_then(|name| pod.container(name));
                 let ends = container
                     .is_some_and(|of| of.attempts.iter().any(|life| life.exited_by_itself().is_some()));
-                event.reason == "Pulled" && ends && run.deletion(pod).is_none()
+                event.reason == "Pulled" && ends && run.deletion(pod).is_none() && !has_fatal_probe(container)
             };
             change(run, exited, "/reason", json!("Killing"))
         },
     ),
-    violated("no start is reported", &["report.event.started-each-time"], |run| without(run, "Started")),
+    violated("no start is reported", &["report.event.started-each-time"], |run| {
+        let began = run.lives().iter().any(|life| is_early(run, &life.began));
+        began.then(|| without(run, "Started"))?
+    }),
     violated("no creation is reported", &["report.event.created-before-started"], |run| {
         without(run, "Created")
     }),
-    violated("no back-off is reported", &["report.event.back-off"], |run| without(run, "BackOff")),
+    violated("no back-off is reported", &["report.event.back-off"], |run| {
+        let calm = run.containers().filter(|(pod, _)| is_calm(pod, "Warning"));
+        let mut shown = calm.flat_map(|(pod, of)| pod.changes_of(&of.name));
+        let waits = State::Waiting { reason: "CrashLoopBackOff" };
+        let waited = shown.any(|(shown, status)| status.state == waits && is_early(run, &shown.at));
+        waited.then(|| without(run, "BackOff"))?
+    }),
     violated("a hook fails that a container does not have", &["report.event.failed-hook"], |run| {
         change(run, |_, event| event.reason == "Unhealthy", "/reason", json!("FailedPostStartHook"))
     }),
@@ -122,6 +127,58 @@ pub(crate) const ALL: &[Damage] = &[
         set(run, shown, "/status/observedGeneration", json!(9))
     }),
 ];
+
+/// The time by which an event about something must have come, and more.
+const LONG: i64 = 7_000_000;
+
+/// About so many events of one type about a pod say that others were dropped.
+const MANY: usize = 20;
+
+/// Whether few events of a type were recorded for a pod.
+fn is_calm(pod: &PodLife<'_>, kind: &str) -> bool {
+    pod.events.iter().filter(|event| event.kind == kind).count() < MANY
+}
+
+/// Whether something happened long before the case ended.
+fn is_early(run: &Timeline<'_>, at: &Stamp) -> bool {
+    run.at_least(at, &run.end()) > LONG
+}
+
+/// Whether a container has a probe that stops it.
+fn has_fatal_probe(container: Option<&ContainerLife<'_>>) -> bool {
+    let has = |kind| container.is_some_and(|of| of.probe(kind).is_some());
+    has(ProbeKind::Startup) || has(ProbeKind::Liveness)
+}
+
+/// Whether a probe surely failed, long before the end.
+fn has_failed(run: &Timeline<'_>) -> bool {
+    let lives = run.lives().of_each(&ProbeKind::ALL).asked_alone();
+    lives.iter().filter(|life| life.is_unmistaken()).any(|life| {
+        life.probes.iter().any(|probe| {
+            let early = is_early(run, &probe.at) && life.before_deletion(&probe.at);
+            early && life.surely(probe) == ProbeOutcome::Failure
+        })
+    })
+}
+
+/// The events about kills by a liveness probe name no probe.
+fn unexplained(run: &Timeline<'_>) -> Option<History> {
+    let killed = run.lives().of(ProbeKind::Liveness).undisturbed().whole().only(|life| {
+        let plain = life.container.lifecycle("postStart").is_none() && !life.pod.work_is_done(life.container);
+        let enough = usize::try_from(life.spec.failures).unwrap_or(usize::MAX);
+        let last = life.probes.iter().rev().take(enough);
+        let failed = last.filter(|probe| life.surely(probe) == ProbeOutcome::Failure).count() == enough;
+        let stop = life.stopped_undeleted().filter(|_| life.only_probes_stop_it());
+        let calm = is_calm(life.pod, "Normal") && life.is_unmistaken();
+        let reported = calm && life.event("Killing", "failed liveness probe").is_some();
+        plain && failed && reported && stop.is_some_and(|stop| is_early(run, &stop.at))
+    });
+    killed.first()?;
+    let by_probe = |event: &&KubeEvent<'_>| event.reason == "Killing" && event.message.contains("probe");
+    let all = events(run).filter(by_probe).map(|event| event.id);
+    let reworded = |copy: Copy, id| copy.object(id, |object| object["message"] = json!("Stopping container"));
+    all.fold(Copy::of(run), reworded).done()
+}
 
 /// The events about all pods, in the order of the pods.
 fn events<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t KubeEvent<'h>> {
