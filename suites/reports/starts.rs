@@ -68,30 +68,30 @@ pub(super) fn in_order(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 fn judge_order(tally: &Tally<'_, '_>, (pod, container): (&PodLife<'_>, &ContainerLife<'_>), seen: &mut Seen) {
-    let (mut created, mut started, mut last) = (0, 0, None);
-    let ours = tally.iter().filter(|(event, _)| event.container == Some(container.name.as_str()));
-    for (event, times) in ours {
-        match event.reason {
-            "Created" => {
-                created += times;
-                last = Some(event.id);
-            }
-            "Started" => {
-                started += times;
-                // One that was dropped for their number is not out of order.
-                if tally.is_crowded(NORMAL, &event.at) {
-                    return;
-                }
-                let finding = || {
-                    format!(
-                        "{}/{} is reported as started {started} times, and as created {created} times before",
-                        pod.key, container.name
-                    )
-                };
-                seen.check(started <= created, finding, last.into_iter().chain([event.id]));
-            }
-            _ => {}
+    let ours = |reason: &'static str| {
+        tally.iter().filter(move |(event, _)| {
+            event.reason == reason && event.container == Some(container.name.as_str())
+        })
+    };
+    for (event, _) in ours("Started") {
+        // One that was dropped for their number is not out of order.
+        if tally.is_crowded(NORMAL, &event.at) {
+            return;
         }
+        // What was heard in the same instant may have come in either order.
+        let by_then = |(other, _): &(&KubeEvent<'_>, u64)| other.at.at.lo <= event.at.at.hi;
+        let before =
+            |(other, _): &(&KubeEvent<'_>, u64)| other.at.at.lo < event.at.at.lo || other.id == event.id;
+        let started: u64 = ours("Started").filter(before).map(|(_, times)| times).sum();
+        let created: u64 = ours("Created").filter(by_then).map(|(_, times)| times).sum();
+        let last = ours("Created").filter(by_then).map(|(other, _)| other.id).last();
+        let finding = || {
+            format!(
+                "{}/{} is reported as started {started} times, and as created {created} times by then",
+                pod.key, container.name
+            )
+        };
+        seen.check(started <= created, finding, last.into_iter().chain([event.id]));
     }
 }
 

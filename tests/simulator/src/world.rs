@@ -92,8 +92,8 @@ pub(crate) enum Act {
     Exit(LifeAt, u8, &'static str),
     /// The hook after the start of a container runs.
     Hook(LifeAt),
-    /// A warning about a container is recorded: its reason, and what it says.
-    Report(At, &'static str, &'static str),
+    /// An event about a container is recorded: its type, its reason, and what it says.
+    Report(At, &'static str, &'static str, &'static str),
     /// The hook after the start of a container has failed.
     HookFailed(LifeAt),
     /// The endpoint controller looks at a service.
@@ -234,7 +234,7 @@ impl<'c> World<'c> {
             Act::Turn(pod) => self.give_turns(pod),
             Act::Exit(life, code, why) => self.exit(life, code, why),
             Act::Hook(life) => self.run_start_hook(life),
-            Act::Report(at, reason, says) => self.record(at.pod, at.container, "Warning", reason, says),
+            Act::Report(at, kind, reason, says) => self.record(at.pod, at.container, kind, reason, says),
             Act::HookFailed(life) => self.hook_failed(life),
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),

@@ -35,7 +35,7 @@ impl World<'_> {
         let (ended, failed) = self.run_hook(life.at, &hook, i64::MAX);
         self.hold_up(life.at.pod, ended);
         if !failed && self.has(Defect::GoodHookReported) {
-            self.at(ended, Act::Report(life.at, "FailedPostStartHook", "PostStartHook failed"));
+            self.at(ended, Act::Report(life.at, "Warning", "FailedPostStartHook", "PostStartHook failed"));
         }
         if failed && !self.has(Defect::FailedHookIgnored) {
             self.pods[life.at.pod].containers[life.at.container].failing = true;

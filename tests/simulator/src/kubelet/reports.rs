@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 use super::prober::Run;
 use crate::Defect;
 use crate::pod::{Container, Kind};
-use crate::world::{Act, At, SECOND, World};
+use crate::world::{Act, At, MS, SECOND, World};
 
 /// How many events of one type about one pod are recorded in a burst before the recorder's spam filter closes.
 const EVENT_BURST: u32 = 25;
 /// How much later a pod seems to have come to its kubelet.
 const LATE: i64 = 10 * SECOND;
+/// How long after its start a container is reported as created.
+const LAGS: i64 = 300 * MS;
 
 impl World<'_> {
     /// Records an event for a container of a pod.
@@ -93,17 +95,15 @@ impl World<'_> {
             let message = "Back-off restarting failed container";
             self.record(at.pod, at.container, "Warning", "BackOff", message);
         }
-        let mut events = [
-            ("Pulled", "Container image already present"),
-            ("Created", "Container created"),
-            ("Started", "Container started"),
-        ];
-        if self.has(Defect::StartedBeforeCreated) {
-            events.swap(1, 2);
-        }
-        for (reason, message) in events {
-            if reason != "Created" || !self.has(Defect::CreationUnreported) {
-                self.record(at.pod, at.container, "Normal", reason, message);
+        let pulled = "Container image already present";
+        let late = self.has(Defect::StartedBeforeCreated);
+        for (reason, message) in
+            [("Pulled", pulled), ("Created", "Container created"), ("Started", "Container started")]
+        {
+            match reason {
+                "Created" if self.has(Defect::CreationUnreported) => {}
+                "Created" if late => self.later(LAGS, Act::Report(at, "Normal", reason, message)),
+                _ => self.record(at.pod, at.container, "Normal", reason, message),
             }
         }
     }
@@ -155,7 +155,7 @@ impl World<'_> {
         let spoken =
             if failed { !self.has(Defect::FailedHookUnreported) } else { self.has(Defect::GoodHookReported) };
         if spoken {
-            self.at(ended, Act::Report(at, "FailedPreStopHook", "PreStopHook failed"));
+            self.at(ended, Act::Report(at, "Warning", "FailedPreStopHook", "PreStopHook failed"));
         }
     }
 
