@@ -26,6 +26,7 @@ mod prober;
 mod reading;
 mod refusals;
 mod regressions;
+mod reports;
 mod restart;
 mod scenario;
 mod sidecar;
@@ -65,6 +66,7 @@ static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 static CONTAINER_STATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/container_state");
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static CONDITIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/conditions");
+static REPORTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/reports");
 static PODGC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/podgc");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
@@ -127,6 +129,12 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "Termination of pods",
         folder: &TERMINATION,
         judges: termination::judges,
+    },
+    Chapter {
+        name: "reports",
+        title: "Events and reports of a pod's life",
+        folder: &REPORTS,
+        judges: reports::judges,
     },
     Chapter { name: "podgc", title: "Collection of pods", folder: &PODGC, judges: podgc::judges },
 ];

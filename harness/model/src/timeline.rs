@@ -46,6 +46,8 @@ pub struct Timeline<'h> {
     pub late_kubelet: Vec<(EventId, Noise)>,
     /// The pods, in the order of their first appearance.
     pub pods: Vec<PodLife<'h>>,
+    /// Events that name a pod of the case, but not its UID as it was known by then.
+    pub strays: Vec<KubeEvent<'h>>,
     /// Services and what their endpoints looked like.
     pub services: Vec<ServiceSeen<'h>>,
     /// What the harness did.

@@ -40,6 +40,8 @@ mod order;
 mod pods;
 #[path = "damage/probes.rs"]
 mod probes;
+#[path = "damage/reports.rs"]
+mod reports;
 #[path = "damage/requests.rs"]
 mod requests;
 #[path = "damage/rollouts.rs"]
@@ -110,6 +112,7 @@ const GROUPS: &[(&str, &[Damage])] = &[
     ("life", life::ALL),
     ("termination", termination::ALL),
     ("conditions", conditions::ALL),
+    ("reports", reports::ALL),
 ];
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::registry().unwrap());

@@ -10,9 +10,6 @@ use crate::kubelet::cannot_start;
 use crate::pod::{BackOff, Container, Kind, Pod, Results, State, View, Worker};
 use crate::world::{Act, MS, World};
 
-/// How many events about one pod are recorded in a burst before the recorder's spam filter closes.
-const EVENT_BURST: u32 = 25;
-
 impl World<'_> {
     /// Shows a revision of an object to the harness.
     pub(crate) fn show(&mut self, kind: &str, name: &str, change: Change, object: &Value) {
@@ -85,7 +82,7 @@ impl World<'_> {
             terminal: false,
             expired: false,
             gone: false,
-            event_tokens: EVENT_BURST,
+            recorded: std::collections::BTreeMap::new(),
         });
         self.show_pod(number, Change::Added);
         self.schedule(number);
@@ -137,7 +134,7 @@ impl World<'_> {
         let phase = self.shown_phase(pod);
         let mut status = json!({
             "phase": phase, "qosClass": "BestEffort", "hostIP": "10.89.0.2", "hostIPs": [{ "ip": "10.89.0.2" }],
-            "startTime": self.timestamp(of.started),
+            "startTime": self.timestamp(of.started), "observedGeneration": of.object["metadata"]["generation"],
         });
         let begun = of.containers.iter().any(|container| container.starts > 0);
         if begun || of.on_host {
@@ -161,6 +158,7 @@ impl World<'_> {
         status["conditions"] = self.conditions(pod, phase, &old["conditions"]);
         status["qosClass"] = old["qosClass"].clone();
         self.misplace_inits(pod, &mut status);
+        self.misreport(pod, &mut status);
         status
     }
 
@@ -186,6 +184,7 @@ impl World<'_> {
             status["containerID"] = json!(view.id);
         }
         self.misshow(container, &mut status);
+        self.misidentify(container, &mut status);
         status
     }
 
@@ -234,6 +233,10 @@ impl World<'_> {
         let at = self.timestamp((since + after).max(self.now));
         let waits = self.has(Defect::ForcedWaitsForKubelet);
         let of = &mut self.pods[pod];
+        if of.deleted.is_none() {
+            let generation = of.object["metadata"]["generation"].as_i64().unwrap_or_default();
+            of.object["metadata"]["generation"] = json!(generation + 1);
+        }
         of.deleted = Some((since, grace));
         of.object["metadata"]["deletionTimestamp"] = json!(at);
         of.object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
@@ -251,37 +254,6 @@ impl World<'_> {
             self.pods[pod].gone = true;
             self.show_pod(pod, Change::Deleted);
         }
-    }
-
-    /// Records an event for a container of a pod.
-    pub(crate) fn record(&mut self, pod: usize, container: usize, kind: &str, reason: &str, message: &str) {
-        let of = &mut self.pods[pod];
-        if of.event_tokens == 0 {
-            return;
-        }
-        of.event_tokens -= 1;
-        let container = of.containers[container].name.clone();
-        let (pod_name, uid, namespace) = (of.name.clone(), of.uid.clone(), self.setting.namespace.clone());
-        let number = self.events.len() as u64;
-        let (number, count) = {
-            let entry =
-                self.events.entry((pod, format!("{container}/{reason}/{message}"))).or_insert((number, 0));
-            entry.1 += 1;
-            *entry
-        };
-        let name = format!("{pod_name}.{number:016x}");
-        let at = self.timestamp(self.now);
-        let object = json!({
-            "apiVersion": "v1", "kind": "Event", "metadata": { "name": name, "namespace": namespace },
-            "involvedObject": {
-                "apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": pod_name, "uid": uid,
-                "fieldPath": format!("spec.containers{{{container}}}"),
-            },
-            "reason": reason, "message": message, "type": kind, "count": count,
-            "source": { "component": "kubelet", "host": NODE }, "lastTimestamp": at,
-        });
-        let change = if count == 1 { Change::Added } else { Change::Modified };
-        self.show("Event", &name, change, &object);
     }
 }
 

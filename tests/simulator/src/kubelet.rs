@@ -10,6 +10,7 @@ mod init;
 mod lifecycle;
 mod plain;
 mod prober;
+mod reports;
 mod restart;
 mod shown;
 mod stop;

@@ -35,7 +35,8 @@ pub(crate) struct Pod {
     pub(crate) expired: bool,
     pub(crate) gone: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
-    pub(crate) event_tokens: u32,
+    /// How many events of each type were recorded about it.
+    pub(crate) recorded: BTreeMap<String, u32>,
 }
 
 /// Which list a container stands in.

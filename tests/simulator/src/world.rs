@@ -92,6 +92,8 @@ pub(crate) enum Act {
     Exit(LifeAt, u8, &'static str),
     /// The hook after the start of a container runs.
     Hook(LifeAt),
+    /// An event about a container is recorded: its type, its reason, and what it says.
+    Report(At, &'static str, &'static str, &'static str),
     /// The hook after the start of a container has failed.
     HookFailed(LifeAt),
     /// The endpoint controller looks at a service.
@@ -135,7 +137,8 @@ pub(crate) struct World<'c> {
     pub(crate) errands: BTreeMap<u64, Errand>,
     /// The process that the last call reached.
     pub(crate) reached: Option<LifeAt>,
-    pub(crate) events: BTreeMap<(usize, String), (u64, u64)>,
+    /// The events that were recorded, by pod and content: the number of each, its count, and when it first occurred.
+    pub(crate) events: BTreeMap<(usize, String), (u64, u64, i64)>,
 }
 
 impl<'c> World<'c> {
@@ -231,6 +234,7 @@ impl<'c> World<'c> {
             Act::Turn(pod) => self.give_turns(pod),
             Act::Exit(life, code, why) => self.exit(life, code, why),
             Act::Hook(life) => self.run_start_hook(life),
+            Act::Report(at, kind, reason, says) => self.record(at.pod, at.container, kind, reason, says),
             Act::HookFailed(life) => self.hook_failed(life),
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),

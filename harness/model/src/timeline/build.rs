@@ -36,6 +36,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         noise: Vec::new(),
         late_kubelet: Vec::new(),
         pods: Vec::new(),
+        strays: Vec::new(),
         services: Vec::new(),
         deeds: Vec::new(),
         tried: Vec::new(),
@@ -188,8 +189,12 @@ fn sight<'h>(timeline: &mut Timeline<'h>, id: EventId, us: i64, sighting: &'h Si
             let same = |pod: &&mut PodLife<'_>| {
                 pod.name == of && (uid.is_empty() || pod.uid.is_empty() || pod.uid == uid)
             };
-            if let Some(pod) = timeline.pods.iter_mut().rev().find(same) {
-                pod.events.push(KubeEvent::of(id, Stamp::harness(us), object));
+            let event = KubeEvent::of(id, Stamp::harness(us), object);
+            let named = timeline.pods.iter().any(|pod| pod.name == of);
+            match timeline.pods.iter_mut().rev().find(same) {
+                Some(pod) => pod.events.push(event),
+                None if named => timeline.strays.push(event),
+                None => {}
             }
         }
         "Service" => service(timeline, &sighting.name).object = Some(object),

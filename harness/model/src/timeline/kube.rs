@@ -21,9 +21,33 @@ pub struct KubeEvent<'h> {
     pub count: u64,
     /// The container that it is about, from `involvedObject.fieldPath`.
     pub container: Option<&'h str>,
+    /// The object.
+    pub object: &'h Value,
 }
 
+/// How the message of an event starts that stands for many similar ones.
+const COMBINED: &str = "(combined from similar events)";
+
 impl<'h> KubeEvent<'h> {
+    /// A text at a path of the object, such as `/involvedObject/uid`; none if it is absent or empty.
+    #[must_use]
+    pub fn text(&self, path: &str) -> Option<&'h str> {
+        self.object.pointer(path)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// The second of one of its times, `firstTimestamp` or `lastTimestamp`.
+    #[must_use]
+    pub fn second(&self, field: &str) -> Option<i64> {
+        self.object.get(field)?.as_str()?.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
+    }
+
+    /// Whether it stands for many events that differ only in their messages. Everything but its reason and its type is
+    /// that of one of them.
+    #[must_use]
+    pub fn is_combined(&self) -> bool {
+        self.message.starts_with(COMBINED)
+    }
+
     pub(super) fn of(id: EventId, at: Stamp, object: &'h Value) -> Self {
         let text = |field| object.get(field).and_then(Value::as_str).unwrap_or_default();
         let path = object.get("involvedObject").and_then(|of| of.get("fieldPath")).and_then(Value::as_str);
@@ -35,6 +59,7 @@ impl<'h> KubeEvent<'h> {
             kind: text("type"),
             count: object.get("count").and_then(Value::as_u64).unwrap_or(1),
             container: path.and_then(|path| path.split_once('{')?.1.strip_suffix('}')),
+            object,
         }
     }
 }

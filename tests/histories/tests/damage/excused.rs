@@ -33,16 +33,6 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",
     ),
     (
-        "an error of the prober is told as a failure",
-        "probe_http/body-short",
-        "the judge takes a body that breaks off by what it changes in the pod, and reads no event about it",
-    ),
-    (
-        "an error of the prober is told as a failure",
-        "prober/retry-on-error",
-        "the judge takes a body that breaks off by what it changes in the pod, and reads no event about it",
-    ),
-    (
         "a connection that is refused is told as an error of the prober",
         "probe_http/address-loopback-of-the-node",
         "the judge of the loopback address takes any event that says failed, and misses none that says errored",

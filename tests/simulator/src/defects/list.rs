@@ -10,6 +10,9 @@ mod init;
 #[path = "life.rs"]
 mod life;
 #[macro_use]
+#[path = "reports.rs"]
+mod reports;
+#[macro_use]
 #[path = "termination.rs"]
 mod termination;
 

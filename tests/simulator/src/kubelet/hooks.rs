@@ -34,6 +34,9 @@ impl World<'_> {
             self.pods[life.at.pod].containers[life.at.container].spec["lifecycle"]["postStart"].clone();
         let (ended, failed) = self.run_hook(life.at, &hook, i64::MAX);
         self.hold_up(life.at.pod, ended);
+        if !failed && self.has(Defect::GoodHookReported) {
+            self.at(ended, Act::Report(life.at, "Warning", "FailedPostStartHook", "PostStartHook failed"));
+        }
         if failed && !self.has(Defect::FailedHookIgnored) {
             self.pods[life.at.pod].containers[life.at.container].failing = true;
             self.at(ended, Act::HookFailed(life));
@@ -44,7 +47,10 @@ impl World<'_> {
     pub(crate) fn hook_failed(&mut self, life: LifeAt) {
         if self.life(life).is_some() {
             let LifeAt { at, .. } = life;
-            self.record(at.pod, at.container, "Warning", "FailedPostStartHook", "PostStartHook failed");
+            if !self.has(Defect::FailedHookUnreported) {
+                self.record(at.pod, at.container, "Warning", "FailedPostStartHook", "PostStartHook failed");
+            }
+            self.record(at.pod, at.container, "Normal", "Killing", "FailedPostStartHook");
             self.stop_container(at, self.pods[at.pod].grace());
         }
     }

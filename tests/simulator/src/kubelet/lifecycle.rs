@@ -119,7 +119,7 @@ impl World<'_> {
             return;
         }
         self.started_again(at);
-        self.record(at.pod, at.container, "Normal", "Started", "Container started");
+        self.report_start(at);
         self.begin(at);
         self.hook_after_start(at);
         let delay = self.between(60 * MS, 1000 * MS);
@@ -191,7 +191,9 @@ impl World<'_> {
             "Back-off restarting failed container {name} in pod {pod}_{}({uid})",
             self.setting.namespace
         );
-        self.record(at.pod, at.container, "Warning", "BackOff", &message);
+        if !self.has(Defect::BackOffUnreported) {
+            self.record(at.pod, at.container, "Warning", "BackOff", &message);
+        }
         self.back_off_more(at);
         self.touch(at.pod);
         self.at(due, Act::Start(at));

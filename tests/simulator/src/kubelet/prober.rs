@@ -177,7 +177,7 @@ impl World<'_> {
                 Some(true)
             }
             Outcome::Failed(why) => {
-                self.record(pod, container, "Warning", "Unhealthy", &format!("{word} probe failed: {why}"));
+                self.report_failure(run, &format!("{word} probe failed: {why}"));
                 Some(false)
             }
             Outcome::Erred(state, why) => {

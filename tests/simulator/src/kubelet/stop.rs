@@ -24,9 +24,11 @@ impl World<'_> {
         container.killing = Some(kind);
         let suffix =
             if policy == "Never" && container.kind != Kind::Sidecar { "" } else { ", will be restarted" };
-        let message = format!("Container {} failed {} probe{suffix}", container.name, kind.word());
+        let named = if container.kind == Kind::Sidecar { "Init container" } else { "Container" };
+        let suffix = if container.kind == Kind::Sidecar { "" } else { suffix };
+        let message = format!("{named} {} failed {} probe{suffix}", container.name, kind.word());
         let own = container.probe(kind).and_then(|probe| probe["terminationGracePeriodSeconds"].as_i64());
-        self.record(at.pod, at.container, "Normal", "Killing", &message);
+        self.report_kill(at, &message);
         let grace = self.grace_of_kill(kind, own.map(|own| own * SECOND), pod_grace);
         if self.has(Defect::KillWithoutGrace) {
             let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
@@ -63,7 +65,8 @@ impl World<'_> {
         if signaled_first {
             self.terminate(life, self.now + grace);
         }
-        let (ended, _) = self.run_hook(at, &hook, self.hook_deadline(grace));
+        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
+        self.report_stop_hook(at, ended, failed);
         if !signaled_first {
             let (stop, left) = (ended.max(begins), self.left_of(grace, ended - self.now));
             self.at(stop, Act::Terminate(life, stop + left));
@@ -165,6 +168,7 @@ impl World<'_> {
         } else if let Some(kind) = killed {
             self.after_kill(at, kind, how);
         } else {
+            self.report_exit(at);
             self.hook_after_exit(at);
             let delay = self.between(80 * MS, 1000 * MS);
             self.later(delay, Act::Sync(at.pod));

@@ -91,7 +91,7 @@ impl World<'_> {
             let own = of.spec["livenessProbe"]["terminationGracePeriodSeconds"].as_i64();
             let own = own.filter(|_| self.has(Defect::DeletionUsesProbeGrace));
             let life = LifeAt { at, attempt: of.attempt() };
-            self.record(pod, container, "Normal", "Killing", &message);
+            self.report_stop(at, &message);
             if at_once {
                 self.later(20 * MS, Act::Force(life));
             } else {
@@ -113,7 +113,7 @@ impl World<'_> {
             }
             of.restarting = true;
             let message = format!("Stopping container {}", of.name);
-            self.record(pod, container, "Normal", "Killing", &message);
+            self.report_stop(at, &message);
             let hooked = !self.has(Defect::SidecarHooksInTurn) || !self.runs_stop_hook(at, grace);
             let ready = if hooked { self.hook_of_sidecar(at, grace) } else { self.now };
             let deadline = ready + (grace - (ready - self.now) / SECOND * SECOND).max(0);
@@ -129,7 +129,9 @@ impl World<'_> {
             return self.now;
         }
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
-        self.run_hook(at, &hook, self.hook_deadline(grace)).0
+        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
+        self.report_stop_hook(at, ended, failed);
+        ended
     }
 
     /// Tells those sidecars of a pod to stop whose turn it is.

@@ -1,0 +1,80 @@
+//! What people are shown of a pod: the events that its kubelet records, and the fields of its status, each beside what the
+//! containers themselves saw. What happened is reported, and what is reported happened.
+
+mod about;
+mod addresses;
+mod back_off;
+mod causes;
+mod counts;
+mod failures;
+mod generations;
+mod hooks;
+mod ids;
+mod restarts;
+mod starts;
+mod stops;
+mod tally;
+
+use probity_model::Judge;
+use probity_model::timeline::{KubeEvent, PodLife, Revision};
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "report.event.object", judge: about::names_its_pod },
+        Judge { clause: "report.event.source", judge: about::names_its_kubelet },
+        Judge { clause: "report.event.field-path", judge: about::names_its_container },
+        Judge { clause: "report.event.type", judge: about::has_its_type },
+        Judge { clause: "report.event.count", judge: counts::counts_up },
+        Judge { clause: "report.event.unhealthy", judge: failures::each_failure },
+        Judge { clause: "report.event.unhealthy-names-probe", judge: failures::names_a_probe },
+        Judge { clause: "report.event.killing-cause", judge: causes::names_the_cause },
+        Judge { clause: "report.event.killing-only-stopped", judge: stops::only_what_is_stopped },
+        Judge { clause: "report.event.started-each-time", judge: starts::each_instance },
+        Judge { clause: "report.event.created-before-started", judge: starts::in_order },
+        Judge { clause: "report.event.back-off", judge: back_off::each_wait },
+        Judge { clause: "report.event.failed-hook", judge: hooks::failed_ones_only },
+        Judge { clause: "report.status.container-id", judge: ids::of_each_instance },
+        Judge { clause: "report.status.image", judge: ids::of_its_image },
+        Judge { clause: "report.status.restart-count", judge: restarts::each_restart },
+        Judge { clause: "report.status.addresses", judge: addresses::as_connections_show },
+        Judge { clause: "report.status.start-time", judge: addresses::before_its_containers },
+        Judge { clause: "report.status.qos-class", judge: generations::class_of_resources },
+        Judge { clause: "report.status.observed-generation", judge: generations::never_ahead },
+    ]
+}
+
+/// The type of an event that says that all is well, by the Kubernetes API reference.
+const NORMAL: &str = "Normal";
+/// The type of an event that says that something is not, by the Kubernetes API reference.
+const WARNING: &str = "Warning";
+
+/// The type of a kubelet's event about a container, by its reason. None for other events.
+fn kind_of(event: &KubeEvent<'_>) -> Option<&'static str> {
+    match event.reason {
+        "Pulling" | "Pulled" | "Created" | "Started" | "Killing" => Some(NORMAL),
+        "Unhealthy" | "ProbeWarning" | "FailedPostStartHook" | "FailedPreStopHook" => Some(WARNING),
+        "BackOff" if is_of_restart(event) => Some(WARNING),
+        _ => None,
+    }
+}
+
+/// Whether a container waits to be started again: there is a back-off of pulls too.
+fn is_of_restart(event: &KubeEvent<'_>) -> bool {
+    event.reason == "BackOff" && event.message.contains("restarting")
+}
+
+/// The events of a pod that its kubelet records for a container.
+fn of_containers<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p KubeEvent<'h>> {
+    pod.events.iter().filter(|event| kind_of(event).is_some())
+}
+
+/// The revisions of a pod whose status its kubelet wrote. A pod that was ended from outside is left out, for its kubelet may
+/// have refused it.
+fn by_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
+    let refused = pod.was_ended_from_outside();
+    pod.revisions.iter().filter(move |shown| !refused && !shown.gone && shown.start_second().is_some())
+}
+
+#[cfg(test)]
+mod tests;

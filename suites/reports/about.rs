@@ -1,0 +1,126 @@
+//! What an event says of itself: the pod and the container that it is about, who recorded it, and its type.
+
+use std::collections::BTreeSet;
+
+use probity_model::timeline::{ContainerKind, KubeEvent, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::{kind_of, of_containers};
+
+/// The name by which kubelets record events, by the Kubernetes API reference.
+const KUBELET: &str = "kubelet";
+
+/// An event names its pod by everything that tells it from other objects.
+pub(super) fn names_its_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        for event in of_containers(pod) {
+            if let Some(wrong) = misnamed(pod, event) {
+                let finding = format!("an event {} about {} {wrong}", event.reason, pod.key);
+                seen.violated(finding, [event.id]);
+            } else if said.insert(event.reason) {
+                seen.fine([event.id]);
+                seen.facet("reason", event.reason);
+            }
+        }
+    }
+    for event in run.strays.iter().filter(|event| kind_of(event).is_some()) {
+        let uid = event.text("/involvedObject/uid").unwrap_or_default();
+        if !run.pods.iter().any(|pod| pod.uid == uid) {
+            let finding = format!("an event {} is about {uid:?}, which no pod has as its UID", event.reason);
+            seen.violated(finding, [Some(event.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+/// What is wrong with the reference of an event to its pod.
+fn misnamed(pod: &PodLife<'_>, event: &KubeEvent<'_>) -> Option<String> {
+    let namespace = pod.last()?.object.pointer("/metadata/namespace").and_then(Value::as_str);
+    let fields = [
+        ("apiVersion", Some("v1")),
+        ("kind", Some("Pod")),
+        ("namespace", namespace),
+        ("name", Some(pod.name.as_str())),
+        ("uid", Some(pod.uid.as_str())),
+    ];
+    fields.into_iter().find_map(|(field, wanted)| {
+        let is = event.text(&format!("/involvedObject/{field}"));
+        let wrong = wanted.is_some() && is != wanted;
+        wrong.then(|| format!("has the {field} {:?}", is.unwrap_or_default()))
+    })
+}
+
+/// An event names the kubelet of the pod's node.
+pub(super) fn names_its_kubelet(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| !pod.node.is_empty()) {
+        let mut said = BTreeSet::new();
+        for event in of_containers(pod) {
+            let mut fields = vec![("/source/component", KUBELET), ("/source/host", pod.node.as_str())];
+            // An event that stands for many is a copy without these two.
+            if !event.is_combined() {
+                fields.extend([("/reportingComponent", KUBELET), ("/reportingInstance", pod.node.as_str())]);
+            }
+            let wrong = fields.into_iter().find(|(path, wanted)| event.text(path) != Some(wanted));
+            if let Some((path, wanted)) = wrong {
+                let is = event.text(path).unwrap_or_default();
+                let finding = format!("{path} of an event {} is {is:?}, not {wanted:?}", event.reason);
+                seen.violated(finding, [event.id]);
+            } else if said.insert(event.reason) {
+                seen.fine([event.id]);
+                seen.facet("reason", event.reason);
+            }
+        }
+    }
+}
+
+/// An event about a container has the path of that container in the pod.
+pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        for event in of_containers(pod) {
+            let path = event.text("/involvedObject/fieldPath").unwrap_or_default();
+            // Nothing but its reason and its type is sure of an event that stands for many.
+            if path.starts_with("spec.ephemeralContainers") || event.is_combined() {
+                continue;
+            }
+            let container = event.container.and_then(|name| pod.container(name));
+            let kind = container.map(|of| of.kind);
+            let list = if kind == Some(ContainerKind::Main) { "containers" } else { "initContainers" };
+            match container {
+                Some(of) if path == format!("spec.{list}{{{}}}", of.name) => {
+                    if said.insert((event.reason, of.kind.word())) {
+                        seen.fine([event.id]);
+                        seen.facet("container", of.kind.word());
+                        seen.facet("reason", event.reason);
+                    }
+                }
+                _ => {
+                    let finding = format!(
+                        "an event {} of {} has the path {path:?}, which is that of none of its containers",
+                        event.reason, pod.key
+                    );
+                    seen.violated(finding, [event.id]);
+                }
+            }
+        }
+    }
+}
+
+/// An event has the type of its reason.
+pub(super) fn has_its_type(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        for event in of_containers(pod) {
+            let wanted = kind_of(event).unwrap_or_default();
+            if event.kind != wanted {
+                let finding =
+                    format!("an event {} has the type {:?}, not {wanted}", event.reason, event.kind);
+                seen.violated(finding, [event.id]);
+            } else if said.insert(event.reason) {
+                seen.fine([event.id]);
+                seen.facet("reason", event.reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The addresses of a pod, and since when its kubelet has it.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use probity_model::timeline::{At, Life, PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
+use serde_json::Value;
+
+use super::by_kubelet;
+
+/// The two addresses in a status, each with its list.
+const ADDRESSES: [(&str, &str); 2] = [("podIP", "podIPs"), ("hostIP", "hostIPs")];
+
+fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
+    shown.object.get("status")?.get(field)
+}
+
+/// The addresses agree with their lists, stay, and are those to which probes connect.
+pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let (mut first, mut said) = ([None; ADDRESSES.len()], BTreeSet::new());
+        for shown in by_kubelet(pod) {
+            for ((field, list), known) in ADDRESSES.into_iter().zip(&mut first) {
+                let one = status(shown, field).and_then(Value::as_str).filter(|text| !text.is_empty());
+                let of_list = status(shown, list).and_then(|all| all.get(0)?.get("ip")?.as_str());
+                if one != of_list {
+                    let finding =
+                        format!("{field} of {} is {one:?}, and {list} begins with {of_list:?}", pod.key);
+                    seen.violated(finding, [shown.id]);
+                    continue;
+                }
+                let Some(one) = one else { continue };
+                let (old, id) = *known.get_or_insert((one, shown.id));
+                if old != one {
+                    seen.violated(format!("{field} of {} went from {old} to {one}", pod.key), [id, shown.id]);
+                } else if said.insert(field) {
+                    seen.fine([shown.id]);
+                    seen.facet("field", field);
+                }
+            }
+        }
+        let [shown, _] = first;
+        judge_connections(run, pod, shown, seen);
+    }
+}
+
+/// All probes that name no other host came to one address that others can reach: that is the pod's.
+fn judge_connections(run: &Timeline<'_>, pod: &PodLife<'_>, shown: Option<(&str, EventId)>, seen: &mut Seen) {
+    let Some((ip, id)) = shown else { return };
+    let lives = pod.containers.iter().flat_map(|container| {
+        container.attempts.iter().map(move |attempt| Life { run, pod, container, attempt })
+    });
+    let mut came: BTreeSet<&str> = BTreeSet::new();
+    let mut first: Option<EventId> = None;
+    for life in lives {
+        let elsewhere = life.container.probes.iter().any(|probe| probe.handler.host().is_some());
+        for probe in life.attempt.probes.iter().filter(|_| !elsewhere) {
+            let at = life.attempt.connection_of(probe);
+            if let Some(at) = at.filter(|at| !is_loopback(at.address())) {
+                came.insert(at.address());
+                first.get_or_insert(at.id);
+            }
+        }
+    }
+    let mut came = came.into_iter();
+    let (Some(address), None, Some(first)) = (came.next(), came.next(), first) else { return };
+    let finding = || format!("podIP of {} is {ip}, and its probes come to {address}", pod.key);
+    seen.check(address == ip, finding, [id, first]);
+    seen.facet("field", "by connections");
+}
+
+fn is_loopback(address: &str) -> bool {
+    address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The kubelet had the pod before its first container started, and that does not change.
+pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let Some((shown, second)) = by_kubelet(pod).find_map(|shown| Some((shown, shown.start_second()?)))
+        else {
+            continue;
+        };
+        let moved = by_kubelet(pod).find(|other| other.start_second() != Some(second));
+        if let Some(other) = moved {
+            seen.violated(format!("startTime of {} changed", pod.key), [shown.id, other.id]);
+            continue;
+        }
+        let at = At::new(shown.id, Stamp::wall_second(&pod.node, second));
+        let starts = pod.containers.iter().flat_map(|of| &of.attempts).map(|attempt| &attempt.began);
+        for began in starts {
+            if run.before(&began.stamp, &at.stamp) {
+                let finding = format!("startTime of {} is after the start of a container", pod.key);
+                seen.violated(finding, [shown.id, began.id]);
+            } else if run.clocks.between(&at.stamp, &began.stamp).is_some() {
+                seen.fine([shown.id, began.id]);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Events about containers that are stopped: each names its cause, a failed probe or none.
+
+use probity_model::mechanisms::ONE_MISSED;
+use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, ProbeKind, ProbeOutcome};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::NORMAL;
+use super::tally::{Tally, Told};
+
+/// The probes that stop containers.
+const STOPPING: [ProbeKind; 2] = [ProbeKind::Liveness, ProbeKind::Startup];
+
+/// A container that is stopped is reported with the cause.
+pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    for pod in &run.pods {
+        let tally = Tally::of(run, pod);
+        for container in &pod.containers {
+            for kind in STOPPING {
+                judge_kills(run, clause, (pod, container, kind), &tally, seen);
+                judge_blame(run, (pod, container, kind), &tally, seen);
+            }
+            judge_deletion(run, clause, (pod, container), &tally, seen);
+        }
+    }
+}
+
+fn is_killing(event: &KubeEvent<'_>, container: &ContainerLife<'_>) -> bool {
+    event.reason == "Killing" && event.container == Some(container.name.as_str())
+}
+
+/// What the event about a kill says of a probe.
+fn blamed(kind: ProbeKind) -> String {
+    format!("failed {} probe", kind.word())
+}
+
+/// Each kill by a probe is reported as one.
+fn judge_kills(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container, kind): (&PodLife<'_>, &ContainerLife<'_>, ProbeKind),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let lives = container.attempts.iter().map(|attempt| Life { run, pod, container, attempt });
+    let killed = lives.filter(|life| killer(life) == Some(kind));
+    let says = |event: &KubeEvent<'_>| is_killing(event, container) && event.message.contains(&blamed(kind));
+    for (nth, life) in (1..).zip(killed) {
+        let Some(stop) = life.stop() else { continue };
+        match tally.told(clause, stop, (NORMAL, nth), says) {
+            Told::Yes(event) => {
+                seen.fine([stop.id, event]);
+                seen.facet("cause", kind.word());
+            }
+            Told::No => {
+                let finding = format!(
+                    "the {} probe of {} failed, the container was stopped, and no event names the cause",
+                    kind.word(),
+                    life.name()
+                );
+                seen.violated(finding, [Some(stop.id), run.last_event()].into_iter().flatten());
+                return;
+            }
+            Told::Unknown => return,
+        }
+    }
+}
+
+/// The probe that ended an instance, if nothing else can have: its last results were failures, as many as it takes.
+fn killer(life: &Life<'_, '_>) -> Option<ProbeKind> {
+    let stop = life.stopped_undeleted()?;
+    let hooked = life.container.lifecycle("postStart").is_some();
+    if hooked
+        || !life.holes.is_empty()
+        || !life.only_probes_stop_it()
+        || life.pod.work_is_done(life.container)
+    {
+        return None;
+    }
+    let exhausted = |kind: &ProbeKind| {
+        let Some(probed) = life.probed(*kind) else { return false };
+        let enough = usize::try_from(probed.spec.failures).unwrap_or(usize::MAX);
+        let before = probed.probes.iter().filter(|probe| life.run.before(&probe.at, &stop.at));
+        let mut last = before.rev().take(enough);
+        let failed = last.by_ref().take_while(|probe| probed.surely(probe) == ProbeOutcome::Failure).count();
+        failed == enough && probed.is_unmistaken()
+    };
+    let mut kinds = STOPPING.into_iter().filter(exhausted);
+    kinds.next().filter(|_| kinds.next().is_none())
+}
+
+/// Containers that are stopped because their pod is deleted are reported, without any probe.
+fn judge_deletion(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let forced = pod.revisions.iter().any(|shown| shown.deletion_grace() == Some(0) && !shown.gone);
+    let Some(deletion) = run.deletion(pod).filter(|_| !forced) else { return };
+    let mut stops = container.attempts.iter().filter_map(|attempt| attempt.stop());
+    let Some(stop) = stops.find(|stop| run.before(&deletion, &stop.at)) else { return };
+    let says = |event: &KubeEvent<'_>| is_killing(event, container) && !event.message.contains("probe");
+    match tally.told(clause, stop, (NORMAL, 1), says) {
+        Told::Yes(event) => {
+            seen.fine([stop.id, event]);
+            seen.facet("cause", "deletion");
+        }
+        // A probe may have failed for the last time when the pod was deleted.
+        Told::No if !was_failing(run, pod, container) => {
+            let finding = format!(
+                "{}/{} was stopped because its pod was deleted, and no event says so",
+                pod.key, container.name
+            );
+            seen.violated(finding, [Some(stop.id), run.last_event()].into_iter().flatten());
+        }
+        Told::No | Told::Unknown => {}
+    }
+}
+
+/// Whether a probe that stops containers may have failed in the last instance of a container.
+fn was_failing(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    let Some(attempt) = container.attempts.last() else { return true };
+    let life = Life { run, pod, container, attempt };
+    STOPPING.into_iter().filter_map(|kind| life.probed(kind)).any(|probed| {
+        let last = probed.probes.last();
+        last.is_none_or(|last| probed.surely(last) != ProbeOutcome::Success)
+    })
+}
+
+/// An event that blames a probe is about a container that has one, and that was not stopped for another reason alone.
+fn judge_blame(
+    run: &Timeline<'_>,
+    (pod, container, kind): (&PodLife<'_>, &ContainerLife<'_>, ProbeKind),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let says = |event: &KubeEvent<'_>| is_killing(event, container) && event.message.contains(&blamed(kind));
+    let Some(event) = tally.nth(1, says) else { return };
+    if container.probe(kind).is_none() {
+        let finding = format!("an event says {:?}, and there is no such probe", event.message);
+        seen.violated(finding, [event.id]);
+    } else if let Some(passed) = passed_to_the_end(run, pod, container, kind) {
+        let finding = format!(
+            "an event says {:?}, but the probe passed until the pod of {} was deleted",
+            event.message, container.name
+        );
+        seen.violated(finding, [passed.id, event.id]);
+    }
+}
+
+/// The last probe of a kind before the deletion of the pod, if it passed and no other one was due until then, and the
+/// container ran in one instance all the time.
+fn passed_to_the_end(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+    kind: ProbeKind,
+) -> Option<At> {
+    let [attempt] = container.attempts.as_slice() else { return None };
+    let life = Life { run, pod, container, attempt };
+    let (deletion, probed) = (run.deletion(pod)?, life.probed(kind)?);
+    let stopped_by_it = life.stop().is_some_and(|stop| run.before(&deletion, &stop.at));
+    let before = |at: &_| run.before(at, &deletion);
+    let last = probed.probes.iter().rfind(|probe| before(&probe.at))?;
+    let well = probed.probes.iter().all(|probe| probed.surely(probe) == ProbeOutcome::Success);
+    let soon = last.at.later(ONE_MISSED.of(probed.spec.period));
+    let due = run.before(&soon, &deletion);
+    (stopped_by_it && well && !due && life.holes.is_empty()).then(|| At::of(*last))
+}

@@ -1,0 +1,56 @@
+//! An event that occurs again: its count grows, and its times move forward.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_model::timeline::KubeEvent;
+use probity_model::{Clause, Seen, Timeline};
+
+use super::of_containers;
+
+/// The count of an event grows with each revision, its first time stays, and its last time does not go back.
+pub(super) fn counts_up(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let (mut last, mut said): (BTreeMap<&str, &KubeEvent<'_>>, BTreeSet<&str>) = Default::default();
+        for event in of_containers(pod) {
+            let name = event.text("/metadata/name").unwrap_or_default();
+            let before = last.insert(name, event);
+            // A watch that starts again shows what it has shown.
+            let revision = |of: &KubeEvent<'_>| of.text("/metadata/resourceVersion").map(str::to_owned);
+            if before.is_some_and(|before| revision(before).is_some() && revision(before) == revision(event))
+            {
+                continue;
+            }
+            let word = if before.is_some() { "again" } else { "once" };
+            match wrong(before, event) {
+                Some(wrong) => {
+                    let finding = format!("an event {} of {} {wrong}", event.reason, pod.key);
+                    seen.violated(finding, before.map(|of| of.id).into_iter().chain([event.id]));
+                }
+                None if said.insert(word) => {
+                    seen.fine(before.map(|of| of.id).into_iter().chain([event.id]));
+                    seen.facet("occurs", word);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// What is wrong with the count and the times of an event, which was seen before or not.
+fn wrong(before: Option<&KubeEvent<'_>>, event: &KubeEvent<'_>) -> Option<String> {
+    let times = event.second("firstTimestamp").zip(event.second("lastTimestamp"));
+    let Some((first, last)) = times else { return Some("does not say when it occurred".to_owned()) };
+    if event.count == 0 || last < first {
+        return Some(format!("has the count {} and ended before it began", event.count).to_owned());
+    }
+    let before = before?;
+    let (old_first, old_last) = before.second("firstTimestamp").zip(before.second("lastTimestamp"))?;
+    match () {
+        () if event.count <= before.count => {
+            Some(format!("occurred again, and its count went from {} to {}", before.count, event.count))
+        }
+        () if first != old_first => Some("occurred again, and its first time moved".to_owned()),
+        () if last < old_last => Some("occurred again, and its last time went back".to_owned()),
+        () => None,
+    }
+}

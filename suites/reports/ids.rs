@@ -1,0 +1,109 @@
+//! Which container and which image a status names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision, State};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use super::by_kubelet;
+use crate::reading::statuses::statuses;
+
+/// What tells the instances of a container apart in its statuses: the count of its restarts, and the second of its start.
+type Instance = (u64, Option<i64>);
+
+/// Each instance of a container has an ID of its own, and the status of an ended instance has the ID that it had.
+pub(super) fn of_each_instance(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        for container in &pod.containers {
+            judge(pod, container, seen);
+        }
+    }
+}
+
+fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
+    let mut known: BTreeMap<Instance, (&str, EventId)> = BTreeMap::new();
+    let mut said = BTreeSet::new();
+    let name = format!("{}/{}", pod.key, container.name);
+    for shown in by_kubelet(pod) {
+        let Some(status) = shown.container(&container.name) else { continue };
+        if let Some(wrong) = misidentified(&status, shown, container) {
+            seen.violated(format!("the status of {name} {wrong}"), [shown.id]);
+            continue;
+        }
+        let State::Running { started } = status.state else { continue };
+        let instance = (status.restarts, started);
+        let (id, first) = *known.entry(instance).or_insert((status.id, shown.id));
+        let differs = |other: &Instance| other.0 != instance.0 && other.1 != started;
+        let shared = known.iter().find(|(other, (of, _))| differs(other) && *of == status.id);
+        let before = known.iter().rfind(|((restarts, _), _)| restarts + 1 == status.restarts);
+        let last = ended_id(shown, container, "lastState");
+        if id != status.id {
+            seen.violated(format!("the ID of {name} changed while it was running"), [first, shown.id]);
+        } else if let Some((_, (_, of))) = shared {
+            seen.violated(format!("two instances of {name} have one ID"), [*of, shown.id]);
+        } else if let Some((_, (old, of))) =
+            before.filter(|(_, (old, _))| last.is_some_and(|last| last != *old))
+        {
+            let finding =
+                format!("the last instance of {name} had the ID {old}, and its last state another one");
+            seen.violated(finding, [*of, shown.id]);
+        } else {
+            let word = if before.is_some() && last.is_some() { "lastState" } else { "state" };
+            if said.insert(word) {
+                seen.fine(before.map(|(_, (_, of))| *of).into_iter().chain([shown.id]));
+                seen.facet("shown-in", word);
+            }
+        }
+    }
+}
+
+/// What is wrong with the ID of one status.
+fn misidentified(
+    status: &ContainerSeen<'_>,
+    shown: &Revision<'_>,
+    container: &ContainerLife<'_>,
+) -> Option<String> {
+    let runs = status.is_running();
+    let ended = ended_id(shown, container, "state");
+    match () {
+        () if runs && status.id.is_empty() => Some("has no container ID, and the container runs".to_owned()),
+        () if !status.id.is_empty() && !status.id.contains("://") => {
+            Some(format!("has the container ID {:?}, which does not name the runtime", status.id))
+        }
+        () if ended.is_some_and(|ended| ended != status.id) => {
+            Some(format!("has the container ID {:?}, and another one in its state", status.id))
+        }
+        () => None,
+    }
+}
+
+/// The container ID in a state of a status, if that is of an instance that has ended.
+fn ended_id<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, place: &str) -> Option<&'h str> {
+    let (_, status) = statuses(shown).find(|(name, _)| *name == container.name)?;
+    status.get(place)?.get("terminated")?.get("containerID")?.as_str().filter(|id| !id.is_empty())
+}
+
+/// A status names the image, and that of a container that was created its ID too.
+pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        for shown in by_kubelet(pod) {
+            for (name, status) in statuses(shown) {
+                let state = status.get("state").and_then(Value::as_object);
+                let word = state.and_then(|state| state.keys().next()).map_or("", String::as_str);
+                let given = |field: &str| {
+                    status.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
+                };
+                let needed: &[&str] = if word == "waiting" { &["image"] } else { &["image", "imageID"] };
+                if let Some(lacks) = needed.iter().find(|field| !given(field)) {
+                    let finding = format!("{}/{name} is {word}, and its status lacks {lacks}", pod.key);
+                    seen.violated(finding, [shown.id]);
+                } else if said.insert(word) {
+                    seen.fine([shown.id]);
+                    seen.facet("state", word);
+                }
+            }
+        }
+    }
+}

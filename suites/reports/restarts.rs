@@ -1,0 +1,88 @@
+//! The count of a container's restarts, beside the instances that its target saw.
+
+use probity_model::timeline::{ContainerLife, Life, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::by_kubelet;
+use crate::reading::ends::is_undivided;
+
+/// The count is that of the restarts: it never falls, grows with each, and with nothing else.
+pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    for pod in run.pods.iter().filter(|pod| !pod.was_ended_from_outside()) {
+        for container in &pod.containers {
+            judge_fall(pod, container, seen);
+            let lives: Vec<Life<'_, '_>> =
+                container.attempts.iter().map(|attempt| Life { run, pod, container, attempt }).collect();
+            if !lives.is_empty() && lives.iter().all(|life| life.is_numbered() && life.holes.is_empty()) {
+                judge_excess(run, clause, (pod, container), seen);
+                lives.iter().for_each(|life| judge_life(clause, life, seen));
+            }
+        }
+    }
+}
+
+fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
+    let mut most = None;
+    for shown in by_kubelet(pod) {
+        let Some(status) = shown.container(&container.name) else { continue };
+        if let Some((id, restarts)) = most.filter(|(_, restarts)| status.restarts < *restarts) {
+            let finding = format!(
+                "the restartCount of {}/{} fell from {restarts} to {}",
+                pod.key, container.name, status.restarts
+            );
+            seen.violated(finding, [id, shown.id]);
+        }
+        most = Some((shown.id, status.restarts));
+    }
+}
+
+/// What is shown as running has started so often.
+fn judge_excess(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    seen: &mut Seen,
+) {
+    let began = |number: u64| container.attempts.iter().any(|attempt| attempt.number == number);
+    for shown in by_kubelet(pod) {
+        let Some(status) = shown.container(&container.name).filter(|status| status.is_running()) else {
+            continue;
+        };
+        if !began(status.restarts) && run.watched_for(pod, &shown.at, clause.slack_us()) {
+            let finding = format!(
+                "{}/{} runs with a restartCount of {}, and its process started {} times",
+                pod.key,
+                container.name,
+                status.restarts,
+                container.attempts.len()
+            );
+            seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
+            return;
+        }
+    }
+}
+
+/// An instance is shown with its number before long.
+fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
+    let name = life.name();
+    let counted = by_kubelet(life.pod).find(|shown| {
+        shown.container(&life.container.name).is_some_and(|status| status.restarts >= life.number)
+    });
+    match counted {
+        // A hook, or a container that is slow to stop, holds up what the kubelet shows of the whole pod.
+        Some(shown) if life.number > 0 && is_undivided(life) => {
+            let quantity = format!("from the restart {} of {name} to its being counted", life.number);
+            let bound = clause.in_time();
+            life.within(seen, quantity, (&life.began, shown), bound);
+        }
+        Some(shown) => seen.fine([life.began.id, shown.id]),
+        None if is_undivided(life) && life.watched_for(&life.began, clause.slack_us()) => {
+            let finding = format!("{name} was restarted {} times, and is not shown so", life.number);
+            seen.violated(finding, [Some(life.began.id), life.run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
+}

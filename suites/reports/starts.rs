@@ -1,0 +1,118 @@
+//! Events about containers that are created and started: both for each instance, in their order.
+
+use probity_model::timeline::{ContainerLife, KubeEvent, Life, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+
+use super::NORMAL;
+use super::tally::{Tally, Told};
+
+/// The two events of each start.
+const BOTH: [&str; 2] = ["Created", "Started"];
+
+/// Each instance of a container is reported as created and as started.
+pub(super) fn each_instance(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    for pod in &run.pods {
+        let tally = Tally::of(run, pod);
+        for container in &pod.containers {
+            for reason in BOTH {
+                judge(run, clause, (pod, container, reason), &tally, seen);
+            }
+        }
+    }
+}
+
+fn judge(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container, reason): (&PodLife<'_>, &ContainerLife<'_>, &str),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let says =
+        |event: &KubeEvent<'_>| event.reason == reason && event.container == Some(container.name.as_str());
+    for (nth, attempt) in (1..).zip(&container.attempts) {
+        match tally.told(clause, &attempt.began, (NORMAL, nth), says) {
+            Told::Yes(event) => {
+                seen.fine([attempt.began.id, event]);
+                seen.facet("reason", reason);
+            }
+            Told::No => {
+                let finding = format!(
+                    "{}/{} started {nth} times, and fewer events {reason} say so",
+                    pod.key, container.name
+                );
+                seen.violated(finding, [Some(attempt.began.id), run.last_event()].into_iter().flatten());
+                return;
+            }
+            Told::Unknown => return,
+        }
+    }
+}
+
+/// A container is reported as created before it is reported as started, and as started only when the instance before has
+/// ended.
+pub(super) fn in_order(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    for pod in &run.pods {
+        let tally = Tally::of(run, pod);
+        for container in &pod.containers {
+            judge_order(&tally, (pod, container), seen);
+            judge_haste(run, &tally, (pod, container), seen);
+        }
+    }
+}
+
+fn judge_order(tally: &Tally<'_, '_>, (pod, container): (&PodLife<'_>, &ContainerLife<'_>), seen: &mut Seen) {
+    let ours = |reason: &'static str| {
+        tally.iter().filter(move |(event, _)| {
+            event.reason == reason && event.container == Some(container.name.as_str())
+        })
+    };
+    for (event, _) in ours("Started") {
+        // One that was dropped for their number is not out of order.
+        if tally.is_crowded(NORMAL, &event.at) {
+            return;
+        }
+        // What was heard in the same instant may have come in either order.
+        let by_then = |(other, _): &(&KubeEvent<'_>, u64)| other.at.at.lo <= event.at.at.hi;
+        let before =
+            |(other, _): &(&KubeEvent<'_>, u64)| other.at.at.lo < event.at.at.lo || other.id == event.id;
+        let started: u64 = ours("Started").filter(before).map(|(_, times)| times).sum();
+        let created: u64 = ours("Created").filter(by_then).map(|(_, times)| times).sum();
+        let last = ours("Created").filter(by_then).map(|(other, _)| other.id).last();
+        let finding = || {
+            format!(
+                "{}/{} is reported as started {started} times, and as created {created} times by then",
+                pod.key, container.name
+            )
+        };
+        seen.check(started <= created, finding, last.into_iter().chain([event.id]));
+    }
+}
+
+fn judge_haste(
+    run: &Timeline<'_>,
+    tally: &Tally<'_, '_>,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    seen: &mut Seen,
+) {
+    let started =
+        |event: &KubeEvent<'_>| event.reason == "Started" && event.container == Some(container.name.as_str());
+    for attempt in &container.attempts {
+        let life = Life { run, pod, container, attempt };
+        // The instance is shown with its own number, so every instance before it was started too.
+        let shown = life.revisions().any(|(_, seen)| seen.is_running());
+        let Some(next) = tally.nth(attempt.number + 1 + 1, started) else { continue };
+        let Some(last) = attempt.last_line() else { continue };
+        if shown && life.is_numbered() && run.before(&next.at, &last.at) {
+            let finding =
+                format!("{} is reported as started again while its instance before was running", life.name());
+            seen.violated(finding, [next.id, last.id]);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The events that were recorded for a pod, counted, and whether one came for something that happened.
+//!
+//! An event that occurs again is the same object with a higher count. A kubelet sends a limited number of events of one
+//! type about one pod: once so many were recorded, the absence of another one says nothing.
+
+use std::collections::BTreeMap;
+
+use probity_model::clocks::Order;
+use probity_model::mechanisms::CROWD;
+use probity_model::timeline::{Happened, KubeEvent, PodLife};
+use probity_model::{Clause, EventId, Stamp, Timeline};
+
+/// The events of a pod, each with how often it occurred since it was last seen.
+pub(super) struct Tally<'t, 'h> {
+    run: &'t Timeline<'h>,
+    pod: &'t PodLife<'h>,
+    seen: Vec<(&'t KubeEvent<'h>, u64)>,
+}
+
+/// Whether an event came for something that happened.
+pub(super) enum Told {
+    /// It did.
+    Yes(EventId),
+    /// It did not, and would have been seen.
+    No,
+    /// It may have come unseen, or the case ended too early.
+    Unknown,
+}
+
+impl<'t, 'h> Tally<'t, 'h> {
+    pub(super) fn of(run: &'t Timeline<'h>, pod: &'t PodLife<'h>) -> Self {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        let grown = |event: &'t KubeEvent<'h>| {
+            let known = counts.entry(event.text("/metadata/name").unwrap_or_default()).or_default();
+            let times = event.count.saturating_sub(*known);
+            *known = event.count.max(*known);
+            (event, times)
+        };
+        let seen = pod.events.iter().map(grown).filter(|(_, times)| *times > 0).collect();
+        Self { run, pod, seen }
+    }
+
+    /// The event that was the nth of those that are wanted.
+    pub(super) fn nth(&self, nth: u64, wanted: impl Fn(&KubeEvent<'h>) -> bool) -> Option<&'t KubeEvent<'h>> {
+        let mut count = 0;
+        let mut of = self.seen.iter().filter(|(event, _)| wanted(event));
+        of.find_map(|(event, times)| {
+            count += times;
+            (count >= nth).then_some(*event)
+        })
+    }
+
+    /// Whether something that happened was followed in time by the nth event of those that are wanted. They have this type.
+    pub(super) fn told(
+        &self,
+        clause: &Clause,
+        happened: &impl Happened,
+        (kind, nth): (&str, u64),
+        wanted: impl Fn(&KubeEvent<'h>) -> bool,
+    ) -> Told {
+        let found = self.nth(nth, wanted);
+        let by = self.due(clause, happened.when());
+        let late = |event: &KubeEvent<'_>| by.as_ref().is_some_and(|by| self.run.before(by, &event.at));
+        match (found, &by) {
+            (Some(event), _) if !late(event) => Told::Yes(event.id),
+            (_, Some(by)) if !self.is_crowded(kind, by) => Told::No,
+            _ => Told::Unknown,
+        }
+    }
+
+    /// Until when an event about something must have come. None if the case ended before.
+    fn due(&self, clause: &Clause, happened: &Stamp) -> Option<Stamp> {
+        let at_best = happened.later(clause.slack_us());
+        let stalled = |by: &Stamp| at_best.later(self.run.noise_between(&self.pod.node, happened, by));
+        let by = stalled(&stalled(&at_best));
+        self.run.before(&by, &self.run.end()).then_some(by)
+    }
+
+    /// Whether by an instant so many events of a type were recorded that another one may have been dropped, or combined
+    /// with others.
+    pub(super) fn is_crowded(&self, kind: &str, by: &Stamp) -> bool {
+        let heard = |event: &KubeEvent<'_>| self.run.clocks.order(by, &event.at) != Order::Before;
+        let of = self.seen.iter().filter(|(event, _)| event.kind == kind && heard(event));
+        let (mut times, mut combined) = (0, false);
+        for (event, more) in of {
+            times += more;
+            combined |= event.is_combined();
+        }
+        combined || times >= CROWD
+    }
+
+    /// The events in their order, each with how often it occurred.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'t KubeEvent<'h>, u64)> {
+        self.seen.iter().copied()
+    }
+}

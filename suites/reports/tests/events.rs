@@ -1,0 +1,207 @@
+//! What events say, how often they occur, and which come for starts, failures and waits.
+
+use super::*;
+
+/// Some events of a pod with three kinds of containers, a second apart from 2 s on.
+fn judged(clause: &str, events: &[Value]) -> &'static str {
+    let mut run = pod(clause, &three());
+    for (at, event) in (2_u32..).zip(events) {
+        told(&mut run, f64::from(at), event);
+    }
+    concluded(run, clause)
+}
+
+fn started(container: &str) -> Value {
+    event(2.0, container, "Normal", "Started", "Container started")
+}
+
+fn failed() -> Value {
+    event(2.0, "target", "Warning", "Unhealthy", "Readiness probe failed: 503")
+}
+
+#[test]
+fn an_event_names_its_pod() {
+    let clause = "report.event.object";
+    let judged = |field: &str, value: Value| {
+        judged(clause, &[started("target"), with(failed(), &format!("/involvedObject/{field}"), value)])
+    };
+    assert_eq!(judged("kind", json!("Pod")), "holds");
+    assert_eq!(judged("uid", json!("uid-of-another")), "violated");
+    assert_eq!(judged("apiVersion", Value::Null), "violated");
+    assert_eq!(judged("kind", json!("Node")), "violated");
+    assert_eq!(super::concluded(pod(clause, &three()), clause), "inconclusive", "there is no event");
+}
+
+#[test]
+fn an_event_names_its_kubelet() {
+    let clause = "report.event.source";
+    assert_eq!(judged(clause, &[failed()]), "holds");
+    assert_eq!(judged(clause, &[with(failed(), "/source/host", json!("node2"))]), "violated");
+    assert_eq!(judged(clause, &[with(failed(), "/source/component", Value::Null)]), "violated");
+    assert_eq!(judged(clause, &[with(failed(), "/reportingInstance", json!(""))]), "violated");
+    let combined =
+        with(failed(), "/message", json!("(combined from similar events): Readiness probe failed: 503"));
+    assert_eq!(judged(clause, &[with(combined, "/reportingInstance", json!(""))]), "holds", "it is a copy");
+    assert_eq!(judged(clause, &[]), "inconclusive");
+}
+
+#[test]
+fn an_event_names_its_container() {
+    let clause = "report.event.field-path";
+    let path =
+        |text: &str| judged(clause, &[with(started("helper"), "/involvedObject/fieldPath", json!(text))]);
+    assert_eq!(judged(clause, &["first", "helper", "target"].map(started)), "holds");
+    assert_eq!(path("spec.containers{helper}"), "violated", "it is an init container");
+    assert_eq!(path("spec.initContainers{other}"), "violated", "there is none of this name");
+    assert_eq!(path(""), "violated");
+    assert_eq!(path("spec.ephemeralContainers{debug}"), "inconclusive");
+}
+
+#[test]
+fn an_event_has_the_type_of_its_reason() {
+    let clause = "report.event.type";
+    assert_eq!(judged(clause, &[failed(), started("target")]), "holds");
+    assert_eq!(judged(clause, &[with(failed(), "/type", json!("Normal"))]), "violated");
+    assert_eq!(judged(clause, &[with(started("target"), "/type", json!("Warning"))]), "violated");
+    let pull = event(2.0, "target", "Normal", "BackOff", "Back-off pulling image \"none\"");
+    assert_eq!(judged(clause, &[pull]), "inconclusive", "it is not about a restart");
+}
+
+#[test]
+fn an_event_that_occurs_again_counts_up() {
+    let clause = "report.event.count";
+    let again = |count: u64, first: f64, last: f64| {
+        let more = with(failed(), "/count", json!(count));
+        let more = with(more, "/firstTimestamp", json!(timestamp(first)));
+        judged(clause, &[failed(), with(more, "/lastTimestamp", json!(timestamp(last)))])
+    };
+    assert_eq!(again(2, 2.0, 3.0), "holds");
+    assert_eq!(again(1, 2.0, 3.0), "violated", "its count stays");
+    assert_eq!(again(2, 3.0, 3.0), "violated", "its first time moves");
+    assert_eq!(again(2, 2.0, 1.0), "violated", "its last time goes back");
+    assert_eq!(judged(clause, &[with(failed(), "/firstTimestamp", Value::Null)]), "violated");
+    assert_eq!(judged(clause, &[]), "inconclusive");
+    let shown_again: Vec<Value> = (0..2)
+        .map(|_| {
+            let mut event = failed();
+            event["metadata"]["resourceVersion"] = json!("7");
+            event
+        })
+        .collect();
+    assert_eq!(judged(clause, &shown_again), "holds", "the watch started again");
+}
+
+/// A readiness probe fails three times from 2 s on, and events come half a second later.
+fn failing(clause: &str, events: u32, until: f64) -> Composer {
+    let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "ready"] }, "periodSeconds": 1, "timeoutSeconds": 5 });
+    let mut run = pod(clause, &one(json!({ "name": "target", "readinessProbe": probe })));
+    run.start(1.0, 0);
+    for nth in 0..3_u32 {
+        let at = 2.0 + f64::from(nth);
+        run.exec(at, "ready", Some(1));
+        if nth < events {
+            told(&mut run, at + 0.5, &with(failed(), "/count", json!(nth + 1)));
+        }
+    }
+    run.reading(until);
+    run
+}
+
+#[test]
+fn each_failed_probe_is_reported() {
+    let clause = "report.event.unhealthy";
+    let judged = |events, until| verdict(&failing(clause, events, until).done(), clause);
+    assert_eq!(judged(3, 30.0), "holds");
+    assert_eq!(judged(2, 30.0), "violated", "the last one is not");
+    assert_eq!(judged(0, 30.0), "violated");
+    assert_eq!(judged(0, 6.0), "inconclusive", "the case ends too early");
+    let mut many = failing(clause, 2, 5.0);
+    let crowd = with(event(5.1, "target", "Warning", "ProbeWarning", "Readiness"), "/count", json!(20));
+    told(&mut many, 5.1, &crowd);
+    assert_eq!(concluded(many, clause), "holds", "events may have been dropped");
+    let mut lost = failing(clause, 2, 5.0);
+    lost.gap(4.0, 9.0, "Event");
+    assert_eq!(concluded(lost, clause), "inconclusive", "it may have come while nobody listened");
+}
+
+#[test]
+fn an_event_about_a_failure_names_a_probe_of_the_container() {
+    let clause = "report.event.unhealthy-names-probe";
+    assert_eq!(verdict(&failing(clause, 1, 30.0).done(), clause), "holds");
+    let mut other = failing(clause, 0, 5.0);
+    told(&mut other, 6.0, &with(failed(), "/message", json!("Liveness probe failed: 503")));
+    assert_eq!(concluded(other, clause), "violated");
+    assert_eq!(verdict(&failing(clause, 0, 30.0).done(), clause), "inconclusive");
+}
+
+/// A container that runs twice, and the events of its starts: how many of each reason.
+fn twice(clause: &str, created: u32, started: u32) -> Composer {
+    let mut run = pod(clause, &one(json!({ "name": "target" })));
+    for nth in 0..2_u32 {
+        let at = 1.0 + 4.0 * f64::from(nth);
+        for (reason, times) in [("Created", created), ("Started", started)] {
+            let event = event(at, "target", "Normal", reason, "Container");
+            if nth < times {
+                told(&mut run, at + 0.1, &with(event, "/count", json!(nth + 1)));
+            }
+        }
+        run.start(at + 0.2, u64::from(nth)).running(at + 0.3, true, true, u64::from(nth));
+        if nth == 0 {
+            exits(&mut run, 3.0, 1);
+        }
+    }
+    run
+}
+
+#[test]
+fn each_start_is_reported() {
+    let clause = "report.event.started-each-time";
+    let judged = |created, started| concluded(twice(clause, created, started), clause);
+    assert_eq!(judged(2, 2), "holds");
+    assert_eq!(judged(2, 1), "violated");
+    assert_eq!(judged(1, 2), "violated");
+    assert_eq!(verdict(&twice(clause, 0, 0).done(), clause), "inconclusive", "the case ends too early");
+}
+
+#[test]
+fn creations_are_reported_before_starts() {
+    let clause = "report.event.created-before-started";
+    assert_eq!(concluded(twice(clause, 2, 2), clause), "holds");
+    assert_eq!(concluded(twice(clause, 1, 2), clause), "violated");
+    assert_eq!(concluded(twice(clause, 0, 0), clause), "inconclusive");
+    let mut early = pod(clause, &one(json!({ "name": "target" })));
+    early.start(1.0, 0).running(1.5, true, true, 0);
+    for reason in ["Created", "Started"] {
+        told(&mut early, 2.0, &with(event(2.0, "target", "Normal", reason, ""), "/count", json!(2)));
+    }
+    exits(&mut early, 4.0, 1);
+    assert_eq!(concluded(early, clause), "violated", "its first instance was still running");
+}
+
+#[test]
+fn a_wait_for_the_back_off_is_reported() {
+    let clause = "report.event.back-off";
+    let waits =
+        event(6.0, "target", "Warning", "BackOff", "Back-off restarting failed container target in pod pod");
+    let judged = |at: Option<f64>| {
+        let mut run = pod(clause, &one(json!({ "name": "target" })));
+        run.start(1.0, 0).running(1.5, true, true, 0);
+        if let Some(at) = at.filter(|at| *at < 3.0) {
+            told(&mut run, at, &waits);
+        }
+        exits(&mut run, 4.0, 1);
+        let status = json!({ "phase": "Running", "containerStatuses": [{
+            "name": "target", "restartCount": 0, "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+        }] });
+        run.status(5.0, &status);
+        if let Some(at) = at.filter(|at| *at > 3.0) {
+            told(&mut run, at, &waits);
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged(Some(6.0)), "holds");
+    assert_eq!(judged(None), "violated");
+    assert_eq!(judged(Some(20.0)), "violated", "it is late");
+    assert_eq!(judged(Some(2.0)), "violated", "it is still running");
+    assert_eq!(concluded(pod(clause, &three()), clause), "inconclusive");
+}

@@ -1,0 +1,183 @@
+//! The fields of a status that tell one pod, container and instance from another.
+
+use super::*;
+
+fn container(restarts: u64, id: &str, state: Value, last: Value) -> Value {
+    json!({
+        "name": "target", "restartCount": restarts, "image": "agnhost-rs", "imageID": "sha256:1", "containerID": id,
+        "ready": true, "state": state, "lastState": last,
+    })
+}
+
+fn status(container: Value) -> Value {
+    json!({
+        "phase": "Running", "startTime": timestamp(0.0), "qosClass": "BestEffort", "observedGeneration": 1,
+        "podIP": "10.0.0.7", "podIPs": [{ "ip": "10.0.0.7" }], "hostIP": "10.0.0.1", "hostIPs": [{ "ip": "10.0.0.1" }],
+        "containerStatuses": [container],
+    })
+}
+
+fn runs(at: f64) -> Value {
+    json!({ "running": { "startedAt": timestamp(at) } })
+}
+
+fn ended(id: &str) -> Value {
+    json!({ "terminated": { "exitCode": 1, "reason": "Error", "containerID": id } })
+}
+
+/// A status of the first instance, which runs.
+fn first() -> Value {
+    status(container(0, "containerd://a", runs(1.0), json!({})))
+}
+
+fn judged(clause: &str, spec: &Value, statuses: &[Value]) -> &'static str {
+    let mut run = pod(clause, spec);
+    for (at, status) in (2_u32..).zip(statuses) {
+        run.status(f64::from(at), status);
+    }
+    concluded(run, clause)
+}
+
+#[test]
+fn each_instance_has_an_id_of_its_own() {
+    let clause = "report.status.container-id";
+    let then = |id: &str, last: &str| {
+        judged(
+            clause,
+            &one(json!({ "name": "target" })),
+            &[first(), status(container(1, id, runs(5.0), ended(last)))],
+        )
+    };
+    let alone = |status: Value| judged(clause, &one(json!({ "name": "target" })), &[first(), status]);
+    assert_eq!(then("containerd://b", "containerd://a"), "holds");
+    assert_eq!(then("containerd://a", "containerd://a"), "violated", "two have one");
+    assert_eq!(then("containerd://b", "containerd://b"), "violated", "the last one had another");
+    assert_eq!(alone(status(container(0, "containerd://b", runs(1.0), json!({})))), "violated", "it changed");
+    assert_eq!(alone(status(container(0, "", runs(1.0), json!({})))), "violated");
+    assert_eq!(alone(status(container(0, "a", runs(1.0), json!({})))), "violated", "no runtime is named");
+    assert_eq!(alone(status(container(0, "containerd://a", ended("containerd://b"), json!({})))), "violated");
+    assert_eq!(judged(clause, &three(), &[]), "inconclusive");
+}
+
+#[test]
+fn a_status_names_the_image() {
+    let clause = "report.status.image";
+    let with = |field: &str| {
+        judged(clause, &three(), &[with(first(), &format!("/containerStatuses/0/{field}"), json!(""))])
+    };
+    assert_eq!(with("name"), "holds");
+    assert_eq!(with("image"), "violated");
+    assert_eq!(with("imageID"), "violated");
+    assert_eq!(judged(clause, &three(), &[]), "inconclusive");
+}
+
+/// A container that starts again at 5 s, and the statuses of which say these counts at 2 s, 6 s and 12 s.
+fn counted(counts: [u64; 3]) -> &'static str {
+    let clause = "report.status.restart-count";
+    let mut run = pod(clause, &one(json!({ "name": "target" })));
+    let say = |run: &mut Composer, at: f64, count: u64| {
+        run.status(at, &status(container(count, "containerd://a", runs(1.0), json!({}))));
+    };
+    run.start(1.0, 0);
+    say(&mut run, 2.0, counts[0]);
+    exits(&mut run, 4.0, 1);
+    run.start(5.0, 1);
+    say(&mut run, 6.0, counts[1]);
+    say(&mut run, 12.0, counts[2]);
+    concluded(run, clause)
+}
+
+#[test]
+fn the_count_is_that_of_the_restarts() {
+    assert_eq!(counted([0, 1, 1]), "holds");
+    assert_eq!(counted([0, 0, 1]), "violated", "it is counted late");
+    assert_eq!(counted([0, 0, 0]), "violated", "it is not counted");
+    assert_eq!(counted([0, 1, 2]), "violated", "it counts twice");
+    assert_eq!(counted([0, 1, 0]), "violated", "it falls");
+    let clause = "report.status.restart-count";
+    assert_eq!(judged(clause, &three(), &[]), "inconclusive");
+}
+
+#[test]
+fn the_addresses_are_those_of_the_connections() {
+    let clause = "report.status.addresses";
+    let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1 });
+    let spec = one(json!({ "name": "target", "readinessProbe": probe }));
+    let judged = |statuses: &[Value]| {
+        let mut run = pod(clause, &spec);
+        run.start(1.0, 0);
+        for (at, status) in (2_u32..).zip(statuses) {
+            run.status(f64::from(at), status);
+        }
+        run.probe(8.0, "/ready", 200);
+        concluded(run, clause)
+    };
+    let other = || with(first(), "/podIP", json!("10.0.0.8"));
+    assert_eq!(judged(&[first()]), "holds");
+    assert_eq!(judged(&[other()]), "violated", "the list says otherwise");
+    assert_eq!(
+        judged(&[with(other(), "/podIPs/0/ip", json!("10.0.0.8"))]),
+        "violated",
+        "probes go elsewhere"
+    );
+    let moved = with(with(first(), "/hostIP", json!("10.0.0.2")), "/hostIPs/0/ip", json!("10.0.0.2"));
+    assert_eq!(judged(&[first(), moved]), "violated", "it moves");
+    assert_eq!(judged(&[]), "inconclusive");
+}
+
+#[test]
+fn a_pod_has_come_to_its_kubelet_before_its_containers_start() {
+    let clause = "report.status.start-time";
+    let judged = |times: &[f64]| {
+        let mut run = pod(clause, &one(json!({ "name": "target" })));
+        run.start(2.5, 0);
+        for (at, time) in (3_u32..).zip(times) {
+            run.status(f64::from(at), &with(first(), "/startTime", json!(timestamp(*time))));
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged(&[1.0, 1.0]), "holds");
+    assert_eq!(judged(&[1.0, 2.0]), "violated", "it changes");
+    assert_eq!(judged(&[5.0]), "violated", "it is later");
+    assert_eq!(judged(&[]), "inconclusive");
+}
+
+#[test]
+fn the_class_follows_from_the_resources() {
+    let clause = "report.status.qos-class";
+    let of = |resources: Value, class: &str| {
+        let spec = one(json!({ "name": "target", "resources": resources }));
+        judged(clause, &spec, &[with(first(), "/qosClass", json!(class))])
+    };
+    let all = json!({ "cpu": "100m", "memory": "64Mi" });
+    assert_eq!(of(json!({}), "BestEffort"), "holds");
+    assert_eq!(of(json!({ "requests": { "cpu": "10m" } }), "Burstable"), "holds");
+    assert_eq!(of(json!({ "requests": all, "limits": all }), "Guaranteed"), "holds");
+    assert_eq!(of(json!({ "requests": all, "limits": all }), "Burstable"), "violated");
+    assert_eq!(of(json!({ "limits": { "cpu": "10m" } }), "Guaranteed"), "violated");
+    assert_eq!(of(json!({}), ""), "violated");
+    assert_eq!(judged(clause, &three(), &[]), "inconclusive");
+}
+
+#[test]
+fn a_status_is_about_a_generation_that_there_was() {
+    let clause = "report.status.observed-generation";
+    let judged = |pairs: &[(i64, i64)]| {
+        let mut run = pod(clause, &three());
+        for (at, (generation, observed)) in (2_u32..).zip(pairs) {
+            let object = json!({
+                "metadata": {
+                    "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "generation": generation,
+                },
+                "spec": { "nodeName": NODE }, "status": with(first(), "/observedGeneration", json!(observed)),
+            });
+            run.sighting(f64::from(at), "Pod", "pod", Change::Modified, object);
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged(&[(1, 1), (2, 1), (2, 2)]), "holds");
+    assert_eq!(judged(&[(1, 2)]), "violated", "it is ahead");
+    assert_eq!(judged(&[(2, 2), (2, 1)]), "violated", "it falls");
+    assert_eq!(judged(&[(1, 0)]), "violated", "it is not told");
+    assert_eq!(judged(&[]), "inconclusive");
+}

@@ -1,0 +1,113 @@
+//! Events about stops and hooks.
+
+use super::*;
+
+const CAUSE: &str = "report.event.killing-cause";
+const ONLY: &str = "report.event.killing-only-stopped";
+const HOOK: &str = "report.event.failed-hook";
+
+fn killing(message: &str) -> Value {
+    event(6.0, "target", "Normal", "Killing", message)
+}
+
+/// A liveness probe passes at 2 s and then has this result three times; the container is stopped at 6 s.
+fn probed(clause: &str, exit: u8) -> Composer {
+    let probe = json!({
+        "exec": { "command": ["/agnhost-rs", "exec", "live"] }, "periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 3,
+    });
+    let mut run = pod(clause, &one(json!({ "name": "target", "livenessProbe": probe })));
+    run.start(1.0, 0);
+    run.exec(2.0, "live", Some(0));
+    for at in [3.0, 4.0, 5.0] {
+        run.exec(at, "live", Some(exit));
+    }
+    run
+}
+
+#[test]
+fn a_kill_by_a_probe_is_reported_with_its_cause() {
+    let judged = |message: Option<&str>| {
+        let mut run = probed(CAUSE, 1);
+        if let Some(message) = message {
+            told(&mut run, 5.9, &killing(message));
+        }
+        stops(&mut run, 6.0);
+        concluded(run, CAUSE)
+    };
+    assert_eq!(judged(Some("Container target failed liveness probe, will be restarted")), "holds");
+    assert_eq!(judged(Some("Stopping container target")), "violated");
+    assert_eq!(judged(None), "violated");
+    assert_eq!(concluded(probed(CAUSE, 1), CAUSE), "inconclusive", "it was not stopped");
+}
+
+#[test]
+fn a_stop_by_a_deletion_is_reported_without_a_probe() {
+    let judged = |exit: u8, message: Option<&str>| {
+        let mut run = probed(CAUSE, exit);
+        deletes(&mut run, 5.5);
+        if let Some(message) = message {
+            told(&mut run, 5.9, &killing(message));
+        }
+        stops(&mut run, 6.0);
+        concluded(run, CAUSE)
+    };
+    assert_eq!(judged(0, Some("Stopping container target")), "holds");
+    assert_eq!(judged(0, None), "violated");
+    assert_eq!(judged(0, Some("Container target failed liveness probe")), "violated", "it passed");
+    assert_eq!(
+        judged(1, Some("Container target failed liveness probe")),
+        "inconclusive",
+        "both are possible"
+    );
+    let mut run = pod(CAUSE, &one(json!({ "name": "target" })));
+    run.start(1.0, 0);
+    told(&mut run, 2.0, &killing("Container target failed startup probe"));
+    assert_eq!(concluded(run, CAUSE), "violated", "it has no such probe");
+}
+
+#[test]
+fn a_container_that_ends_by_itself_is_not_reported_as_stopped() {
+    let judged = |reported: bool, deleted: bool| {
+        let mut run = pod(ONLY, &one(json!({ "name": "target" })));
+        run.start(1.0, 0);
+        exits(&mut run, 4.0, 1);
+        if deleted {
+            deletes(&mut run, 4.5);
+        }
+        if reported {
+            told(&mut run, 5.0, &killing("Stopping container target"));
+        }
+        concluded(run, ONLY)
+    };
+    assert_eq!(judged(false, false), "holds");
+    assert_eq!(judged(true, false), "violated");
+    assert_eq!(judged(true, true), "inconclusive", "its pod was deleted");
+}
+
+/// A container with a hook after its start, or without, which is run and exits with this status.
+fn hooked(has: bool, exit: Option<u8>, reported: bool) -> &'static str {
+    let mut container = json!({ "name": "target" });
+    if has {
+        container["lifecycle"] =
+            json!({ "postStart": { "exec": { "command": ["/agnhost-rs", "exec", "prepare"] } } });
+    }
+    let mut run = pod(HOOK, &one(container));
+    run.start(1.0, 0);
+    if has && exit.is_some() {
+        run.exec(2.0, "prepare", exit);
+    }
+    if reported {
+        told(&mut run, 3.0, &event(3.0, "target", "Warning", "FailedPostStartHook", "PostStartHook failed"));
+    }
+    concluded(run, HOOK)
+}
+
+#[test]
+fn a_failed_hook_is_reported_and_no_other() {
+    assert_eq!(hooked(true, Some(1), true), "holds");
+    assert_eq!(hooked(true, Some(0), false), "holds");
+    assert_eq!(hooked(true, Some(1), false), "violated");
+    assert_eq!(hooked(true, Some(0), true), "violated");
+    assert_eq!(hooked(false, None, true), "violated", "there is no hook");
+    assert_eq!(hooked(true, None, true), "inconclusive", "nobody saw it run");
+}

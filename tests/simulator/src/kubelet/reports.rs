@@ -1,0 +1,215 @@
+//! What the kubelet reports: the events about containers, and how a defective one spoils them and the fields of a status that
+//! tell one pod, container and instance from another.
+
+use probity_composer::NODE;
+use probity_model::history::Change;
+use probity_model::timeline::ProbeKind;
+use serde_json::{Value, json};
+
+use super::prober::Run;
+use crate::Defect;
+use crate::pod::{Container, Kind};
+use crate::world::{Act, At, MS, SECOND, World};
+
+/// How many events of one type about one pod are recorded in a burst before the recorder's spam filter closes.
+const EVENT_BURST: u32 = 25;
+/// How much later a pod seems to have come to its kubelet.
+const LATE: i64 = 10 * SECOND;
+/// How long after its start a container is reported as created.
+const LAGS: i64 = 300 * MS;
+
+impl World<'_> {
+    /// Records an event for a container of a pod.
+    pub(crate) fn record(&mut self, pod: usize, container: usize, kind: &str, reason: &str, message: &str) {
+        let recorded = self.pods[pod].recorded.entry(kind.to_owned()).or_default();
+        if *recorded == EVENT_BURST {
+            return;
+        }
+        *recorded += 1;
+        let of = &self.pods[pod].containers[container];
+        let (name, main) = (of.name.clone(), of.kind == Kind::Main);
+        let next = self.events.len() as u64;
+        let (number, count, first) = {
+            let key = (pod, format!("{name}/{reason}/{message}"));
+            let entry = self.events.entry(key).or_insert((next, 0, self.now));
+            entry.1 += 1;
+            *entry
+        };
+        let list = if main || self.has(Defect::EventPathOfMains) { "containers" } else { "initContainers" };
+        let of = &self.pods[pod];
+        let (event, namespace) = (format!("{}.{number:016x}", of.name), &self.setting.namespace);
+        let mut object = json!({
+            "apiVersion": "v1", "kind": "Event", "metadata": { "name": event, "namespace": namespace },
+            "involvedObject": {
+                "apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": of.name, "uid": of.uid,
+                "fieldPath": format!("spec.{list}{{{name}}}"),
+            },
+            "reason": reason, "message": message, "type": kind, "count": count,
+            "source": { "component": "kubelet", "host": NODE },
+            "reportingComponent": "kubelet", "reportingInstance": NODE,
+            "firstTimestamp": self.timestamp(first), "lastTimestamp": self.timestamp(self.now),
+        });
+        self.spoil_event(&mut object);
+        let change = if count == 1 { Change::Added } else { Change::Modified };
+        self.show("Event", &event, change, &object);
+    }
+
+    fn spoil_event(&self, object: &mut Value) {
+        let about = &mut object["involvedObject"];
+        if self.has(Defect::EventOfAnotherPod) {
+            about["uid"] = json!("00000000-0000-4000-8000-999999999999");
+        }
+        if self.has(Defect::EventWithoutApiVersion) {
+            about["apiVersion"] = Value::Null;
+        }
+        if self.has(Defect::EventWithoutPath) {
+            about["fieldPath"] = Value::Null;
+        }
+        if self.has(Defect::EventWithoutSource) {
+            object["source"] = json!({});
+        }
+        if self.has(Defect::EventOfAnotherNode) {
+            object["source"]["host"] = json!("node2");
+        }
+        if self.has(Defect::WarningsAreNormal) {
+            object["type"] = json!("Normal");
+        }
+        if self.has(Defect::EverythingIsWarning) {
+            object["type"] = json!("Warning");
+        }
+        if self.has(Defect::EventCountStays) {
+            object["count"] = json!(1);
+        }
+        if self.has(Defect::EventFirstTimeMoves) {
+            object["firstTimestamp"] = object["lastTimestamp"].clone();
+        }
+    }
+
+    /// A container was created and started.
+    pub(super) fn report_start(&mut self, at: At) {
+        let first = self.pods[at.pod].containers[at.container].starts == 1;
+        if !first && self.has(Defect::StartReportedOnce) {
+            return;
+        }
+        if first && self.has(Defect::BackOffReportedAtStart) {
+            let message = "Back-off restarting failed container";
+            self.record(at.pod, at.container, "Warning", "BackOff", message);
+        }
+        let pulled = "Container image already present";
+        let late = self.has(Defect::StartedBeforeCreated);
+        for (reason, message) in
+            [("Pulled", pulled), ("Created", "Container created"), ("Started", "Container started")]
+        {
+            match reason {
+                "Created" if self.has(Defect::CreationUnreported) => {}
+                "Created" if late => self.later(LAGS, Act::Report(at, "Normal", reason, message)),
+                _ => self.record(at.pod, at.container, "Normal", reason, message),
+            }
+        }
+    }
+
+    /// A probe has failed.
+    pub(super) fn report_failure(&mut self, run: &Run, message: &str) {
+        let (pod, container) = (run.at.pod, run.at.container);
+        let name = &self.pods[pod].containers[container].name;
+        let known = self.events.contains_key(&(pod, format!("{name}/Unhealthy/{message}")));
+        let other = run.kind == ProbeKind::Readiness && self.has(Defect::FailureOfAnotherKind);
+        let message = if other { message.replacen("Readiness", "Liveness", 1) } else { message.to_owned() };
+        let silent =
+            self.has(Defect::FailuresUnreported) || (known && self.has(Defect::FirstFailureReportedOnly));
+        if !silent {
+            self.record(pod, container, "Warning", "Unhealthy", &message);
+        }
+    }
+
+    /// A probe ends a container.
+    pub(super) fn report_kill(&mut self, at: At, message: &str) {
+        let name = self.pods[at.pod].containers[at.container].name.clone();
+        let plain = format!("Stopping container {name}");
+        let message = if self.has(Defect::KillUnexplained) { plain.as_str() } else { message };
+        if !self.has(Defect::KillUnreported) {
+            self.record(at.pod, at.container, "Normal", "Killing", message);
+        }
+    }
+
+    /// A container is stopped because its pod goes.
+    pub(super) fn report_stop(&mut self, at: At, message: &str) {
+        let name = self.pods[at.pod].containers[at.container].name.clone();
+        let blaming = format!("Container {name} failed liveness probe");
+        let message = if self.has(Defect::DeletionBlamesProbe) { blaming.as_str() } else { message };
+        if !self.has(Defect::DeletionUnreported) {
+            self.record(at.pod, at.container, "Normal", "Killing", message);
+        }
+    }
+
+    /// A container has ended by itself.
+    pub(super) fn report_exit(&mut self, at: At) {
+        if self.has(Defect::ExitReportedAsKill) {
+            let message = format!("Stopping container {}", self.pods[at.pod].containers[at.container].name);
+            self.record(at.pod, at.container, "Normal", "Killing", &message);
+        }
+    }
+
+    /// A hook before the stop of a container ends.
+    pub(super) fn report_stop_hook(&mut self, at: At, ended: i64, failed: bool) {
+        let spoken =
+            if failed { !self.has(Defect::FailedHookUnreported) } else { self.has(Defect::GoodHookReported) };
+        if spoken {
+            self.at(ended, Act::Report(at, "Warning", "FailedPreStopHook", "PreStopHook failed"));
+        }
+    }
+
+    /// Spoils what a container's status says of its instance.
+    pub(crate) fn misidentify(&self, container: &Container, status: &mut Value) {
+        if self.has(Defect::LastStateHasCurrentId) && status["lastState"]["terminated"].is_object() {
+            status["lastState"]["terminated"]["containerID"] = status["containerID"].clone();
+        }
+        for path in ["/containerID", "/state/terminated/containerID", "/lastState/terminated/containerID"] {
+            let Some(id) = status.pointer_mut(path) else { continue };
+            let text = id.as_str().unwrap_or_default().to_owned();
+            if self.has(Defect::ContainerIdStays) {
+                *id = json!(text.rsplit_once('-').map_or(text.clone(), |(all, _)| format!("{all}-0")));
+            }
+            if self.has(Defect::ContainerIdBare) {
+                *id = json!(text.trim_start_matches("containerd://"));
+            }
+        }
+        if self.has(Defect::ImageIdMissing) {
+            status["imageID"] = json!("");
+        }
+        if self.has(Defect::RestartsCountedTwice) {
+            status["restartCount"] = json!(container.view.restarts * 2);
+        }
+        if self.has(Defect::RestartsUncounted) {
+            status["restartCount"] = json!(0);
+        }
+    }
+
+    /// Spoils what a status says of its pod.
+    pub(crate) fn misreport(&self, pod: usize, status: &mut Value) {
+        let of = &self.pods[pod];
+        if self.has(Defect::AddressesDisagree) && status["podIPs"].is_array() {
+            status["podIPs"] = status["hostIPs"].clone();
+        }
+        if self.has(Defect::AddressOfAnotherPod) && status["podIP"].is_string() {
+            status["podIP"] = json!("10.244.7.7");
+            status["podIPs"] = json!([{ "ip": "10.244.7.7" }]);
+        }
+        if self.has(Defect::StartTimeMoves) {
+            status["startTime"] = json!(self.timestamp(self.now));
+        }
+        if self.has(Defect::StartTimeLate) {
+            status["startTime"] = json!(self.timestamp(of.started + LATE));
+        }
+        if self.has(Defect::ClassForgotten) {
+            status["qosClass"] = json!("BestEffort");
+        }
+        let generation = of.object["metadata"]["generation"].as_i64().unwrap_or_default();
+        if self.has(Defect::GenerationAhead) {
+            status["observedGeneration"] = json!(generation + 1);
+        }
+        if self.has(Defect::GenerationUnsaid) {
+            status["observedGeneration"] = Value::Null;
+        }
+    }
+}
