@@ -9,7 +9,7 @@
 STATE_DIR=${PROBITY_CLUSTER_STATE:-/var/lib/probity-cluster}
 # The disks of the machines, in memory if at least so much of it is available (MiB).
 DISKS=$STATE_DIR/machines
-MIN_MEMORY_FOR_DISKS=8192
+MIN_MEMORY_FOR_DISKS=${PROBITY_CLUSTER_MEMORY_FOR_DISKS:-8192}
 # Built programs, one folder per version and set of flags. `down` leaves it: a warm start lives from it.
 CACHE_DIR=${PROBITY_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/probity}
 # With less free space than this (MiB), a start fails before anything is changed.

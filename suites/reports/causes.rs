@@ -36,7 +36,8 @@ fn blamed(kind: ProbeKind) -> String {
     format!("failed {} probe", kind.word())
 }
 
-/// Each kill by a probe is reported as one.
+/// Each kill by a probe is reported as one, if the container is started again: what is left of a pod that is over is stopped as
+/// a whole, without a cause.
 fn judge_kills(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -45,7 +46,7 @@ fn judge_kills(
     seen: &mut Seen,
 ) {
     let lives = container.attempts.iter().map(|attempt| Life { run, pod, container, attempt });
-    let killed = lives.filter(|life| killer(life) == Some(kind));
+    let killed = lives.filter(|life| life.lives_again().is_some() && killer(life) == Some(kind));
     let says = |event: &KubeEvent<'_>| is_killing(event, container) && event.message.contains(&blamed(kind));
     for (nth, life) in (1..).zip(killed) {
         let Some(stop) = life.stop() else { continue };
@@ -99,7 +100,9 @@ fn judge_deletion(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    let forced = pod.revisions.iter().any(|shown| shown.deletion_grace() == Some(0) && !shown.gone);
+    // A kubelet ends every deletion with a grace period of zero; a forced one begins with it.
+    let first = pod.revisions.iter().find(|shown| shown.terminating());
+    let forced = first.is_some_and(|shown| shown.deletion_grace() == Some(0));
     let Some(deletion) = run.deletion(pod).filter(|_| !forced) else { return };
     let mut stops = container.attempts.iter().filter_map(|attempt| attempt.stop());
     let Some(stop) = stops.find(|stop| run.before(&deletion, &stop.at)) else { return };

@@ -1,6 +1,6 @@
 //! The count of a container's restarts, beside the instances that its target saw.
 
-use probity_model::timeline::{ContainerLife, Life, PodLife};
+use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::by_kubelet;
@@ -39,19 +39,30 @@ fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen)
     }
 }
 
-/// What is shown as running has started so often.
+/// What is shown as running for a while has started so often. An instance that lives for milliseconds may leave no line, and
+/// so may one whose number is missing between others.
 fn judge_excess(
     run: &Timeline<'_>,
     clause: &Clause,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
     seen: &mut Seen,
 ) {
-    let began = |number: u64| container.attempts.iter().any(|attempt| attempt.number == number);
+    let began = |number: u64| container.attempts.iter().any(|attempt| attempt.number >= number);
+    let lasted = |shown: &Revision<'_>, restarts: u64| {
+        let until = shown.at.later(clause.slack_us());
+        let mut later =
+            pod.revisions.iter().filter(|other| other.id > shown.id && run.before(&other.at, &until));
+        later.all(|other| {
+            let status = other.container(&container.name);
+            status.is_some_and(|status| status.is_running() && status.restarts == restarts)
+        })
+    };
     for shown in by_kubelet(pod) {
         let Some(status) = shown.container(&container.name).filter(|status| status.is_running()) else {
             continue;
         };
-        if !began(status.restarts) && run.watched_for(pod, &shown.at, clause.slack_us()) {
+        let unseen = !began(status.restarts) && lasted(shown, status.restarts);
+        if unseen && run.watched_for(pod, &shown.at, clause.slack_us()) {
             let finding = format!(
                 "{}/{} runs with a restartCount of {}, and its process started {} times",
                 pod.key,

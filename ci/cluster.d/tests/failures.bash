@@ -20,7 +20,8 @@ test_failures() {
     failing_start "a missing right" "control did not start" "unshare" -- without_sys_admin "$CLUSTER" up "${IMAGE_OPTION[@]}"
     failing_start "a busy port" "port 16444" "in use" -- with_busy_port 16444
     failing_start "a full disk, seen at once" "too full" "MiB free" -- on_small_disk "$CLUSTER" up "${IMAGE_OPTION[@]}"
-    failing_start "a disk that fills up" "error" -- on_small_disk env PROBITY_CLUSTER_MIN_FREE=1 "$CLUSTER" up "${IMAGE_OPTION[@]}"
+    failing_start "a disk that fills up" "error" -- on_small_disk env PROBITY_CLUSTER_MIN_FREE=1 PROBITY_CLUSTER_MEMORY_FOR_DISKS=999999999 \
+        "$CLUSTER" up "${IMAGE_OPTION[@]}"
     failing_start "a kubelet that does not start" "kubelet on node1" "log: $PROBITY_CLUSTER_STATE/logs/node1/kubelet.log" -- \
         "$CLUSTER" up "${IMAGE_OPTION[@]}" --kubelet node1=/bin/false
     echo "maxPods: many" >"$WORK/bad.yaml"
@@ -49,7 +50,7 @@ failing_start() {
 as_nobody() {
     local copy=$WORK/copy
     mkdir -p "$copy/ci"
-    cp -r "$CI/cluster" "$CI/cluster.d" "$copy/ci/"
+    cp -r "$CI/cluster" "$CI/cluster.d" "$CI/lib" "$copy/ci/"
     chmod -R a+rX "$copy"
     setpriv --reuid=65534 --regid=65534 --clear-groups "$copy/ci/cluster" "$@"
 }

@@ -26,17 +26,21 @@ fn probed(clause: &str, exit: u8) -> Composer {
 
 #[test]
 fn a_kill_by_a_probe_is_reported_with_its_cause() {
-    let judged = |message: Option<&str>| {
+    let judged = |message: Option<&str>, again: bool| {
         let mut run = probed(CAUSE, 1);
         if let Some(message) = message {
             told(&mut run, 5.9, &killing(message));
         }
         stops(&mut run, 6.0);
+        if again {
+            run.start(8.0, 1);
+        }
         concluded(run, CAUSE)
     };
-    assert_eq!(judged(Some("Container target failed liveness probe, will be restarted")), "holds");
-    assert_eq!(judged(Some("Stopping container target")), "violated");
-    assert_eq!(judged(None), "violated");
+    assert_eq!(judged(Some("Container target failed liveness probe, will be restarted"), true), "holds");
+    assert_eq!(judged(Some("Stopping container target"), true), "violated");
+    assert_eq!(judged(None, true), "violated");
+    assert_eq!(judged(Some("Stopping container target"), false), "inconclusive", "the pod is over");
     assert_eq!(concluded(probed(CAUSE, 1), CAUSE), "inconclusive", "it was not stopped");
 }
 

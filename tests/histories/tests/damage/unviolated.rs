@@ -167,35 +167,11 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
-        "readinessgate.missing-is-false",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "readinessgate.ready-needs-both",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "readinessgate.containersready-shown",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
         "readinessgate.name-format",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
         "readinessgate.set-by-patch",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "ptsc.false-before-sandbox",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "ptsc.initialized-order-no-init",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
-    (
-        "ptsc.initialized-order-init",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
