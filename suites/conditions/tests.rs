@@ -137,16 +137,9 @@ fn the_time_of_a_condition_is_that_of_its_change() {
     let high = |second| at(ready_as("True", "True", &[]), second);
     let fell = || at(ready_as("True", "False", &[]), 5.0);
     assert_eq!(judged(clause, &plain(), &[low(), other(), high(4.0), fell()]), "holds");
-    assert_eq!(
-        judged(clause, &plain(), &[low(), other(), high(-5.0), fell()]),
-        "violated",
-        "it kept the old time"
-    );
-    assert_eq!(
-        judged(clause, &plain(), &[low(), other(), high(40.0), fell()]),
-        "violated",
-        "a time that is still to come"
-    );
+    for (second, why) in [(-5.0, "it kept the old time"), (40.0, "it is still to come")] {
+        assert_eq!(judged(clause, &plain(), &[low(), other(), high(second), fell()]), "violated", "{why}");
+    }
     let moved = at(ready_as("True", "False", &[]), 3.0);
     assert_eq!(judged(clause, &plain(), &[low(), moved]), "violated", "its status is the same");
     assert_eq!(judged(clause, &plain(), &[low()]), "inconclusive");
