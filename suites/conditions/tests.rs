@@ -141,7 +141,10 @@ fn the_time_of_a_condition_is_that_of_its_change() {
         assert_eq!(judged(clause, &plain(), &[low(), other(), high(second), fell()]), "violated", "{why}");
     }
     let moved = at(ready_as("True", "False", &[]), 3.0);
-    assert_eq!(judged(clause, &plain(), &[low(), moved]), "violated", "its status is the same");
+    assert_eq!(judged(clause, &plain(), &[low(), moved.clone()]), "violated", "its status is the same");
+    let mut again = moved;
+    again["containerStatuses"][0]["restartCount"] = json!(1);
+    assert_ne!(judged(clause, &plain(), &[low(), again]), "violated", "it may have been ready in between");
     assert_eq!(judged(clause, &plain(), &[low()]), "inconclusive");
 }
 

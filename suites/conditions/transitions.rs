@@ -25,7 +25,8 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 }
 
 /// Another reason or message is no change of status. What was ready once may have been otherwise between two revisions,
-/// unseen: only of conditions that never turned back is it known.
+/// unseen: only of conditions that never turned back is it known. And where another container is ready than before, all may
+/// have been so for a moment.
 fn judge_kept(
     pod: &PodLife<'_>,
     kind: &str,
@@ -39,7 +40,13 @@ fn judge_kept(
     let same = before.turned(kind) == after.turned(kind);
     let said_otherwise =
         ["reason", "message"].iter().any(|field| text(before, kind, field) != text(after, kind, field));
-    if !same && steady {
+    let containers = |shown: &Revision<'_>| {
+        let of = |name: &str| shown.container(name).map(|status| (status.ready, status.restarts));
+        pod.containers.iter().map(|container| of(&container.name)).collect::<Vec<_>>()
+    };
+    let by_containers = ["ContainersReady", "Ready"].contains(&kind);
+    let swapped = by_containers && containers(before) != containers(after);
+    if !same && steady && !swapped {
         let finding = format!(
             "{kind} of {} was {} before and after, and its time moved",
             pod.key,
