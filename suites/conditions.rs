@@ -11,7 +11,7 @@ mod scheduled;
 mod transitions;
 
 use probity_model::Judge;
-use probity_model::timeline::{PodLife, Revision};
+use probity_model::timeline::Revision;
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
@@ -43,13 +43,6 @@ const NETWORK: &str = "PodReadyToStartContainers";
 
 /// The conditions that a kubelet manages, by the Kubernetes documentation.
 const KUBELETS: [&str; 5] = ["PodScheduled", NETWORK, "Initialized", "ContainersReady", "Ready"];
-
-/// The revisions of a pod whose status its kubelet wrote: such a status tells when the kubelet took the pod over. A pod that
-/// was ended from outside is left out, for its kubelet may have refused it.
-fn of_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
-    let refused = pod.was_ended_from_outside();
-    pod.revisions.iter().filter(move |shown| !refused && !shown.gone && shown.start_second().is_some())
-}
 
 /// A text of a condition.
 fn text<'h>(shown: &Revision<'h>, condition: &str, field: &str) -> Option<&'h str> {

@@ -16,7 +16,7 @@ mod stops;
 mod tally;
 
 use probity_model::Judge;
-use probity_model::timeline::{KubeEvent, PodLife, Revision};
+use probity_model::timeline::{KubeEvent, PodLife};
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
@@ -44,9 +44,9 @@ pub(crate) fn judges() -> Vec<Judge> {
     ]
 }
 
-/// The type of an event that says that all is well, by the Kubernetes API reference.
+/// The type of events about what is usual, by the Kubernetes API reference.
 const NORMAL: &str = "Normal";
-/// The type of an event that says that something is not, by the Kubernetes API reference.
+/// The type of events about problems, by the Kubernetes API reference.
 const WARNING: &str = "Warning";
 
 /// The type of a kubelet's event about a container, by its reason. None for other events.
@@ -67,13 +67,6 @@ fn is_of_restart(event: &KubeEvent<'_>) -> bool {
 /// The events of a pod that its kubelet records for a container.
 fn of_containers<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p KubeEvent<'h>> {
     pod.events.iter().filter(|event| kind_of(event).is_some())
-}
-
-/// The revisions of a pod whose status its kubelet wrote. A pod that was ended from outside is left out, for its kubelet may
-/// have refused it.
-fn by_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
-    let refused = pod.was_ended_from_outside();
-    pod.revisions.iter().filter(move |shown| !refused && !shown.gone && shown.start_second().is_some())
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::{KUBELETS, NETWORK, of_kubelet, text};
+use super::{KUBELETS, NETWORK, text};
+use crate::reading::statuses::of_kubelet;
 
 /// The statuses of a condition, by the Kubernetes documentation.
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];

@@ -8,7 +8,8 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::fields::all_ready;
-use super::{of_kubelet, text};
+use super::text;
+use crate::reading::statuses::of_kubelet;
 
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";

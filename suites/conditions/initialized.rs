@@ -8,9 +8,10 @@ use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::sandbox::{has_inits, lacks_volume};
-use super::{NETWORK, of_kubelet, text};
+use super::{NETWORK, text};
 use crate::reading::inits::{initializing, plain_pods};
 use crate::reading::mains::mains;
+use crate::reading::statuses::of_kubelet;
 
 const INITIALIZED: &str = "Initialized";
 
@@ -78,7 +79,7 @@ fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
     }
     let mut said = BTreeSet::new();
     for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
-        let waits = mains(pod).all(|of| shown.container(&of.name).is_none_or(|status| status.id.is_empty()));
+        let waits = !has_begun(pod, shown);
         let started =
             sidecars().all(|of| shown.container(&of.name).and_then(|status| status.started) == Some(true));
         match (shown.is(INITIALIZED), waits && !started) {
@@ -97,16 +98,19 @@ fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
+/// Whether a revision shows that a main container was created.
+fn has_begun(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
+    mains(pod).any(|of| shown.container(&of.name).is_some_and(|status| !status.id.is_empty()))
+}
+
 /// What was initialized stays so. A sidecar that ends before any main container has run, such as one of a pod that is
 /// deleted early, may take the condition back: Kubernetes keeps it in this case only since 1.36.
 fn judge_return(pod: &PodLife<'_>, seen: &mut Seen) {
     let first = of_kubelet(pod).find(|shown| shown.is(INITIALIZED) == Some(true));
     let Some(first) = first else { return };
-    let ran = |shown: &Revision<'_>| {
-        mains(pod).any(|of| shown.container(&of.name).is_some_and(|status| !status.id.is_empty()))
-    };
     let has_sidecars = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
-    let mut later = of_kubelet(pod).filter(|shown| shown.id > first.id && (!has_sidecars || ran(shown)));
+    let mut later =
+        of_kubelet(pod).filter(|shown| shown.id > first.id && (!has_sidecars || has_begun(pod, shown)));
     let back = later.find(|shown| shown.is(INITIALIZED) != Some(true));
     if let Some(back) = back {
         let finding = format!("{} was initialized, and {INITIALIZED} is no longer True", pod.key);

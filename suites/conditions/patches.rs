@@ -6,7 +6,8 @@ use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use super::{KUBELETS, of_kubelet, text};
+use super::{KUBELETS, text};
+use crate::reading::statuses::of_kubelet;
 
 /// A condition that the harness patched into a pod.
 struct Set<'h> {

@@ -6,8 +6,9 @@ use probity_model::clocks::{Order, Stamp};
 use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::{of_kubelet, text};
+use super::text;
 use crate::reading::services::{Entry, Service, services};
+use crate::reading::statuses::of_kubelet;
 
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";

@@ -8,7 +8,8 @@ use probity_model::timeline::{ContainerKind, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::{NETWORK, of_kubelet};
+use super::NETWORK;
+use crate::reading::statuses::of_kubelet;
 
 /// What a container waits for whose image cannot be pulled, by the Kubernetes documentation.
 const NO_IMAGE: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];

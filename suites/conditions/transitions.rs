@@ -5,7 +5,8 @@ use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::{KUBELETS, of_kubelet, text};
+use super::{KUBELETS, text};
+use crate::reading::statuses::of_kubelet;
 
 /// The time of each condition that a kubelet manages is that of its last change of status.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

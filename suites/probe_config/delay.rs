@@ -174,7 +174,7 @@ fn judge_origin(clause: &Clause, life: &ProbedLife<'_, '_>, startup: &ProbedLife
 /// Without a delay, the first liveness or startup probe comes within one period, at whatever phase.
 pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (mut phases, mut events) = (Vec::new(), Vec::new());
-    let lives = || run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]);
+    let lives = || run.lives().of_each(&ProbeKind::STOPPING);
     for life in lives().only(|life| life.spec.initial_delay == 0) {
         judge_absence(clause, &life, seen);
     }

@@ -120,7 +120,7 @@ fn judge_short(life: &ProbedLife<'_, '_>, runs: &[Short<'_, '_>], seen: &mut See
 
 /// The effect of failures follows the last one of the threshold: not before, and with no other probe in between.
 pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
+    for kind in ProbeKind::STOPPING {
         for spent in exhausted(run, kind) {
             spent.judge_stop(clause, seen);
         }
@@ -131,7 +131,7 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             enough_before(&life, ("stopped", &At::of(stop), 0), seen);
         }
     }
-    for life in [ProbeKind::Liveness, ProbeKind::Startup].into_iter().flat_map(|kind| countable(run, kind)) {
+    for life in ProbeKind::STOPPING.into_iter().flat_map(|kind| countable(run, kind)) {
         enough_from_the_start(&life, seen);
     }
     for life in countable(run, ProbeKind::Readiness) {

@@ -28,7 +28,7 @@ fn own_grace(life: &ProbedLife<'_, '_>) -> Option<i64> {
 
 /// For a probe without one, the pod's grace period applies.
 pub(super) fn pods_own_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
+    for kind in ProbeKind::STOPPING {
         for_kills(run, clause, kind, seen, |life| life.spec.grace.is_none().then(|| life.pod.grace()));
     }
 }

@@ -17,7 +17,7 @@ type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 /// Liveness and startup probes arrive every period, neither earlier nor later, and the schedule does not drift. Probes
 /// of any kind that were due but never arrived were also not executed every period.
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let lives = run.lives().of_each(&[ProbeKind::Liveness, ProbeKind::Startup]).countable();
+    let lives = run.lives().of_each(&ProbeKind::STOPPING).countable();
     let mut all = Vec::new();
     for life in lives {
         let pairs = neighbors(&life);

@@ -16,7 +16,7 @@ pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// gRPC calls, and connections that no process accepts.
 pub(super) fn tcp_and_grpc(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_requests(run, clause, seen, |handler| matches!(handler, Handler::Grpc { .. }));
-    for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
+    for kind in ProbeKind::STOPPING {
         let all = countable(run, kind);
         for life in all.iter().filter(|life| matches!(life.spec.handler, Handler::Tcp { .. })) {
             judge_full(clause, life, seen);

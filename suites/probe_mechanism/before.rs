@@ -43,10 +43,7 @@ fn is_unproven(life: &ProbedLife<'_, '_>, first: &Probe<'_>, word: &str, seen: &
 
 /// Until the first liveness probe, the container is not killed because of one.
 fn is_spared(life: &ProbedLife<'_, '_>, first: &Probe<'_>, seen: &mut Seen) {
-    let mut killings =
-        life.pod.events.iter().filter(|event| {
-            event.reason == "Killing" && event.container == Some(life.container.name.as_str())
-        });
+    let mut killings = life.pod.events.iter().filter(|event| event.is_of(&life.container.name, "Killing"));
     let killing = killings
         .find(|event| event.message.contains("failed liveness probe") && before(life, &event.at, first));
     if let Some(killing) = killing.filter(|_| life.number == 0) {

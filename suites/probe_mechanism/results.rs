@@ -53,8 +53,7 @@ fn no_failure_is_recorded(
     let (kind, name) = (course.spec.kind.word(), course.container.name.as_str());
     let says = format!("{kind} probe failed");
     let fits = |event: &&KubeEvent<'_>| {
-        event.reason == "Unhealthy"
-            && event.container == Some(name)
+        event.is_of(name, "Unhealthy")
             && event.message.to_lowercase().contains(&says)
             && passing.contains(&event.at.at.lo)
     };

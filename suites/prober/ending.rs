@@ -16,7 +16,7 @@ pub(super) const JUDGES: &[Judge] = &[
 /// Liveness and startup probes of main containers stop when their pod is deleted, and no container starts again.
 fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let main = run.lives().undisturbed().only(|life| life.container.kind == ContainerKind::Main);
-    for life in main.of_each(&[ProbeKind::Liveness, ProbeKind::Startup]) {
+    for life in main.of_each(&ProbeKind::STOPPING) {
         let Some(stop) = stopped_by_deletion(&life) else { continue };
         judge_silence(clause, &life, stop, seen);
         if let Some(next) = life.lives_again().filter(|_| passed_until(&life, stop)) {

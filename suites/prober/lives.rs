@@ -87,7 +87,7 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
 /// After the failure that reaches the threshold, the probe does not run again in this instance.
 fn stops_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let ran_by_hand = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Executed { .. }));
-    for spent in [ProbeKind::Liveness, ProbeKind::Startup].into_iter().flat_map(|kind| exhausted(run, kind)) {
+    for spent in ProbeKind::STOPPING.into_iter().flat_map(|kind| exhausted(run, kind)) {
         let command = matches!(spent.life.spec.handler, Handler::Exec { .. });
         // A success whose line was lost would have begun the count anew.
         let whole = spent.life.holes.is_empty() && !run.node_was_touched();

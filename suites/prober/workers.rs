@@ -203,9 +203,8 @@ fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().only(probed) {
         let began = &life.began;
         let (most, usual) = (clause.tolerance_us("to-main"), clause.tolerance_us("usually-to-main"));
-        let ours =
-            life.pod.events.iter().filter(|event| event.container == Some(life.container.name.as_str()));
-        for event in ours.filter(|event| event.reason == "Unhealthy") {
+        let events = life.pod.events.iter();
+        for event in events.filter(|event| event.is_of(&life.container.name, "Unhealthy")) {
             let early = run.clocks.between(&event.at, began).map_or(0, |span| span.lo);
             if early > most + life.noise(&event.at, began) {
                 let finding = "an event reports a failed probe long before the container's process started";

@@ -1,10 +1,15 @@
 //! The statuses of containers in a revision of their pod, field by field.
 
-use probity_model::timeline::Revision;
+use probity_model::timeline::{PodLife, Revision, State};
 use serde_json::Value;
 
 /// The reason of a container that waits for its back-off, by the Kubernetes documentation.
 pub(crate) const CRASH_LOOP: &str = "CrashLoopBackOff";
+
+/// Whether a container waits for its back-off.
+pub(crate) fn is_crash_loop(state: &State<'_>) -> bool {
+    matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
+}
 
 /// The lists of a pod's status that hold those of its containers.
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
@@ -14,4 +19,11 @@ pub(crate) fn statuses<'h>(revision: &Revision<'h>) -> impl Iterator<Item = (&'h
     let status = revision.object.get("status");
     let lists = LISTS.into_iter().filter_map(move |list| status?.get(list)?.as_array());
     lists.flatten().filter_map(|of| Some((of.get("name")?.as_str()?, of)))
+}
+
+/// The revisions of a pod whose status its kubelet wrote: such a status tells when the kubelet took the pod over. A pod that
+/// was ended from outside is left out, for its kubelet may have refused it.
+pub(crate) fn of_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
+    let refused = pod.was_ended_from_outside();
+    pod.revisions.iter().filter(move |shown| !refused && !shown.gone && shown.start_second().is_some())
 }

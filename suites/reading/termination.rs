@@ -109,8 +109,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     /// start, or until it had ended, if it was being stopped meanwhile.
     fn kept_by(&self, other: &ContainerLife<'_>) -> Option<i64> {
         let (pod, run) = (self.life.pod, self.life.run);
-        let lethal =
-            [ProbeKind::Liveness, ProbeKind::Startup].iter().any(|kind| other.probe(*kind).is_some());
+        let lethal = ProbeKind::STOPPING.iter().any(|kind| other.probe(*kind).is_some());
         if other.lifecycle("postStart").is_some() || (lethal && other.attempts.is_empty()) {
             return Some(pod.grace());
         }

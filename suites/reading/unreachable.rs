@@ -120,9 +120,7 @@ impl UnreachableProbe<'_, '_> {
 
     fn event(&self, reason: &str, says: &str) -> Option<EventId> {
         let fits = |event: &&KubeEvent<'_>| {
-            event.reason == reason
-                && event.container == Some(self.container.name.as_str())
-                && event.message.to_lowercase().contains(says)
+            event.is_of(&self.container.name, reason) && event.message.to_lowercase().contains(says)
         };
         self.pod.events.iter().find(fits).map(|event| event.id)
     }

@@ -11,20 +11,28 @@ use super::{kind_of, of_containers};
 /// The name by which kubelets record events, by the Kubernetes API reference.
 const KUBELET: &str = "kubelet";
 
-/// An event names its pod by everything that tells it from other objects.
-pub(super) fn names_its_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
+/// Judges each event about a container by what is wrong with it; one without fault is cited for each reason.
+fn judge_each<'p, 'h: 'p>(
+    pods: impl IntoIterator<Item = &'p PodLife<'h>>,
+    seen: &mut Seen,
+    wrong: impl Fn(&PodLife<'h>, &KubeEvent<'h>) -> Option<String>,
+) {
+    for pod in pods {
         let mut said = BTreeSet::new();
         for event in of_containers(pod) {
-            if let Some(wrong) = misnamed(pod, event) {
-                let finding = format!("an event {} about {} {wrong}", event.reason, pod.key);
-                seen.violated(finding, [event.id]);
+            if let Some(wrong) = wrong(pod, event) {
+                seen.violated(format!("an event {} about {} {wrong}", event.reason, pod.key), [event.id]);
             } else if said.insert(event.reason) {
                 seen.fine([event.id]);
                 seen.facet("reason", event.reason);
             }
         }
     }
+}
+
+/// An event names its pod by everything that tells it from other objects.
+pub(super) fn names_its_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_each(&run.pods, seen, misnamed);
     for event in run.strays.iter().filter(|event| kind_of(event).is_some()) {
         let uid = event.text("/involvedObject/uid").unwrap_or_default();
         if !run.pods.iter().any(|pod| pod.uid == uid) {
@@ -53,25 +61,18 @@ fn misnamed(pod: &PodLife<'_>, event: &KubeEvent<'_>) -> Option<String> {
 
 /// An event names the kubelet of the pod's node.
 pub(super) fn names_its_kubelet(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for pod in run.pods.iter().filter(|pod| !pod.node.is_empty()) {
-        let mut said = BTreeSet::new();
-        for event in of_containers(pod) {
-            let mut fields = vec![("/source/component", KUBELET), ("/source/host", pod.node.as_str())];
-            // An event that stands for many is a copy without these two.
-            if !event.is_combined() {
-                fields.extend([("/reportingComponent", KUBELET), ("/reportingInstance", pod.node.as_str())]);
-            }
-            let wrong = fields.into_iter().find(|(path, wanted)| event.text(path) != Some(wanted));
-            if let Some((path, wanted)) = wrong {
-                let is = event.text(path).unwrap_or_default();
-                let finding = format!("{path} of an event {} is {is:?}, not {wanted:?}", event.reason);
-                seen.violated(finding, [event.id]);
-            } else if said.insert(event.reason) {
-                seen.fine([event.id]);
-                seen.facet("reason", event.reason);
-            }
+    let bound = run.pods.iter().filter(|pod| !pod.node.is_empty());
+    judge_each(bound, seen, |pod, event| {
+        let node = pod.node.as_str();
+        let mut fields = vec![("/source/component", KUBELET), ("/source/host", node)];
+        // An event that stands for many is a copy without these two.
+        if !event.is_combined() {
+            fields.extend([("/reportingComponent", KUBELET), ("/reportingInstance", node)]);
         }
-    }
+        let (path, wanted) = fields.into_iter().find(|(path, wanted)| event.text(path) != Some(wanted))?;
+        let is = event.text(path).unwrap_or_default();
+        Some(format!("has {is:?} in {path}, not {wanted:?}"))
+    });
 }
 
 /// An event about a container has the path of that container in the pod.
@@ -109,18 +110,8 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
 
 /// An event has the type of its reason.
 pub(super) fn has_its_type(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
-        let mut said = BTreeSet::new();
-        for event in of_containers(pod) {
-            let wanted = kind_of(event).unwrap_or_default();
-            if event.kind != wanted {
-                let finding =
-                    format!("an event {} has the type {:?}, not {wanted}", event.reason, event.kind);
-                seen.violated(finding, [event.id]);
-            } else if said.insert(event.reason) {
-                seen.fine([event.id]);
-                seen.facet("reason", event.reason);
-            }
-        }
-    }
+    judge_each(&run.pods, seen, |_, event| {
+        let wanted = kind_of(event).unwrap_or_default();
+        (event.kind != wanted).then(|| format!("has the type {:?}, not {wanted}", event.kind))
+    });
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use probity_model::timeline::{At, Life, PodLife, Revision};
+use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
-use super::by_kubelet;
+use crate::reading::mains::lives_of;
+use crate::reading::statuses::of_kubelet;
 
 /// The two addresses in a status, each with its list.
 const ADDRESSES: [(&str, &str); 2] = [("podIP", "podIPs"), ("hostIP", "hostIPs")];
@@ -20,7 +21,7 @@ fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
 pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let (mut first, mut said) = ([None; ADDRESSES.len()], BTreeSet::new());
-        for shown in by_kubelet(pod) {
+        for shown in of_kubelet(pod) {
             for ((field, list), known) in ADDRESSES.into_iter().zip(&mut first) {
                 let one = status(shown, field).and_then(Value::as_str).filter(|text| !text.is_empty());
                 let of_list = status(shown, list).and_then(|all| all.get(0)?.get("ip")?.as_str());
@@ -48,9 +49,7 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
 /// All probes that name no other host came to one address that others can reach: that is the pod's.
 fn judge_connections(run: &Timeline<'_>, pod: &PodLife<'_>, shown: Option<(&str, EventId)>, seen: &mut Seen) {
     let Some((ip, id)) = shown else { return };
-    let lives = pod.containers.iter().flat_map(|container| {
-        container.attempts.iter().map(move |attempt| Life { run, pod, container, attempt })
-    });
+    let lives = pod.containers.iter().flat_map(|container| lives_of(run, pod, container));
     let mut came: BTreeSet<&str> = BTreeSet::new();
     let mut first: Option<EventId> = None;
     for life in lives {
@@ -77,11 +76,11 @@ fn is_loopback(address: &str) -> bool {
 /// The kubelet had the pod before its first container started, and that does not change.
 pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
-        let Some((shown, second)) = by_kubelet(pod).find_map(|shown| Some((shown, shown.start_second()?)))
+        let Some((shown, second)) = of_kubelet(pod).find_map(|shown| Some((shown, shown.start_second()?)))
         else {
             continue;
         };
-        let moved = by_kubelet(pod).find(|other| other.start_second() != Some(second));
+        let moved = of_kubelet(pod).find(|other| other.start_second() != Some(second));
         if let Some(other) = moved {
             seen.violated(format!("startTime of {} changed", pod.key), [shown.id, other.id]);
             continue;

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::timeline::{ContainerLife, KubeEvent, Life, PodLife, Revision, State};
+use probity_model::timeline::{ContainerLife, KubeEvent, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::tally::{Tally, Told};
 use super::{WARNING, is_of_restart};
-
-/// What a container is shown to wait for in its back-off, by the Kubernetes documentation.
-const LOOP: &str = "CrashLoopBackOff";
+use crate::reading::statuses::is_crash_loop;
 
 /// Each wait is reported, and no wait is before a container has ended.
 pub(super) fn each_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -34,7 +32,7 @@ fn waits<'p, 'h>(pod: &'p PodLife<'h>, container: &ContainerLife<'_>) -> Vec<&'p
     let mut first: BTreeMap<u64, &Revision<'h>> = BTreeMap::new();
     for shown in pod.revisions.iter().filter(|shown| !shown.gone) {
         if let Some(status) = shown.container(&container.name)
-            && status.state == (State::Waiting { reason: LOOP })
+            && is_crash_loop(&status.state)
         {
             first.entry(status.restarts).or_insert(shown);
         }

@@ -6,9 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::NORMAL;
 use super::tally::{Tally, Told};
-
-/// The probes that stop containers.
-const STOPPING: [ProbeKind; 2] = [ProbeKind::Liveness, ProbeKind::Startup];
+use crate::reading::mains::lives_of;
 
 /// A container that is stopped is reported with the cause.
 pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -18,7 +16,7 @@ pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     for pod in &run.pods {
         let tally = Tally::of(run, pod);
         for container in &pod.containers {
-            for kind in STOPPING {
+            for kind in ProbeKind::STOPPING {
                 judge_kills(run, clause, (pod, container, kind), &tally, seen);
                 judge_blame(run, (pod, container, kind), &tally, seen);
             }
@@ -28,7 +26,7 @@ pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 }
 
 fn is_killing(event: &KubeEvent<'_>, container: &ContainerLife<'_>) -> bool {
-    event.reason == "Killing" && event.container == Some(container.name.as_str())
+    event.is_of(&container.name, "Killing")
 }
 
 /// What the event about a kill says of a probe.
@@ -45,7 +43,7 @@ fn judge_kills(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    let lives = container.attempts.iter().map(|attempt| Life { run, pod, container, attempt });
+    let lives = lives_of(run, pod, container);
     let killed = lives.filter(|life| life.lives_again().is_some() && killer(life) == Some(kind));
     let says = |event: &KubeEvent<'_>| is_killing(event, container) && event.message.contains(&blamed(kind));
     for (nth, life) in (1..).zip(killed) {
@@ -88,7 +86,7 @@ fn killer(life: &Life<'_, '_>) -> Option<ProbeKind> {
         let failed = last.by_ref().take_while(|probe| probed.surely(probe) == ProbeOutcome::Failure).count();
         failed == enough && probed.is_unmistaken()
     };
-    let mut kinds = STOPPING.into_iter().filter(exhausted);
+    let mut kinds = ProbeKind::STOPPING.into_iter().filter(exhausted);
     kinds.next().filter(|_| kinds.next().is_none())
 }
 
@@ -128,7 +126,7 @@ fn judge_deletion(
 fn was_failing(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let Some(attempt) = container.attempts.last() else { return true };
     let life = Life { run, pod, container, attempt };
-    STOPPING.into_iter().filter_map(|kind| life.probed(kind)).any(|probed| {
+    ProbeKind::STOPPING.into_iter().filter_map(|kind| life.probed(kind)).any(|probed| {
         let last = probed.probes.last();
         last.is_none_or(|last| probed.surely(last) != ProbeOutcome::Success)
     })

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, ProbeKind, ProbeOutcome};
+use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::WARNING;
 use super::tally::{Tally, Told};
+use crate::reading::mains::lives_of;
 
 /// For each failed probe an event is recorded.
 pub(super) fn each_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -31,9 +32,7 @@ fn judge(
     seen: &mut Seen,
 ) {
     let says = |event: &KubeEvent<'_>| {
-        event.reason == "Unhealthy"
-            && event.container == Some(container.name.as_str())
-            && named(event).is_some_and(|word| word == kind.word())
+        event.is_of(&container.name, "Unhealthy") && named(event).is_some_and(|word| word == kind.word())
     };
     for (nth, failed) in (1..).zip(failures(run, pod, container, kind)) {
         match tally.told(clause, &failed, (WARNING, nth), says) {
@@ -62,11 +61,8 @@ fn failures(
     container: &ContainerLife<'_>,
     kind: ProbeKind,
 ) -> Vec<At> {
-    let lives = container.attempts.iter().filter_map(|attempt| {
-        let life = Life { run, pod, container, attempt };
-        life.probed(kind)
-    });
-    lives
+    lives_of(run, pod, container)
+        .filter_map(|life| life.probed(kind))
         .flat_map(|life| {
             let failed = |probe: &&&_| life.surely(probe) == ProbeOutcome::Failure;
             let alone = life.is_asked_alone() && life.is_unmistaken();

@@ -6,7 +6,7 @@ use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::by_kubelet;
+use crate::reading::statuses::of_kubelet;
 
 /// The resources that decide about the class of a pod, by the Kubernetes documentation.
 const DECIDING: [&str; 2] = ["cpu", "memory"];
@@ -15,7 +15,7 @@ const DECIDING: [&str; 2] = ["cpu", "memory"];
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.spec.get("resources").is_none()) {
         let (wanted, mut said) = (class(pod), false);
-        for shown in by_kubelet(pod) {
+        for shown in of_kubelet(pod) {
             let is = shown.object.pointer("/status/qosClass").and_then(Value::as_str);
             if is != Some(wanted) {
                 let finding = format!("qosClass of {} is {}, not {wanted}", pod.key, is.unwrap_or("missing"));
@@ -55,7 +55,7 @@ fn class(pod: &PodLife<'_>) -> &'static str {
 pub(super) fn never_ahead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let (mut last, mut said) = (None, BTreeSet::new());
-        for shown in by_kubelet(pod) {
+        for shown in of_kubelet(pod) {
             let generation = number(shown, "/metadata/generation").unwrap_or_default();
             let observed = number(shown, "/status/observedGeneration");
             let Some(is) = observed.filter(|is| *is > 0) else {

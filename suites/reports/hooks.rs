@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::WARNING;
 use super::tally::{Tally, Told};
 use crate::reading::hooks::{HookKind, hook_run};
+use crate::reading::mains::lives_of;
 
 /// The hooks, each with the reason of the event about its failure.
 const HOOKS: [(&str, &str); 2] = [("postStart", "FailedPostStartHook"), ("preStop", "FailedPreStopHook")];
@@ -40,7 +41,7 @@ fn runs(
     if HookKind::of(hook) != Some(HookKind::Exec) || HOOKS.iter().any(same) {
         return None;
     }
-    let lives = container.attempts.iter().map(|attempt| Life { run, pod, container, attempt });
+    let lives = lives_of(run, pod, container);
     Some(lives.filter_map(|life| ended(&life, hook)).collect())
 }
 
@@ -56,8 +57,7 @@ fn judge(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    let says =
-        |event: &KubeEvent<'_>| event.reason == reason && event.container == Some(container.name.as_str());
+    let says = |event: &KubeEvent<'_>| event.is_of(&container.name, reason);
     let (reported, name) = (tally.nth(1, says), format!("{}/{}", pod.key, container.name));
     if let Some(event) = reported.filter(|_| container.lifecycle(field).is_none()) {
         seen.violated(format!("an event {reason} is about {name}, which has no such hook"), [event.id]);

@@ -6,8 +6,7 @@ use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision, S
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use super::by_kubelet;
-use crate::reading::statuses::statuses;
+use crate::reading::statuses::{of_kubelet, statuses};
 
 /// What tells the instances of a container apart in its statuses: the count of its restarts, and the second of its start.
 type Instance = (u64, Option<i64>);
@@ -25,7 +24,7 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
     let mut known: BTreeMap<Instance, (&str, EventId)> = BTreeMap::new();
     let mut said = BTreeSet::new();
     let name = format!("{}/{}", pod.key, container.name);
-    for shown in by_kubelet(pod) {
+    for shown in of_kubelet(pod) {
         let Some(status) = shown.container(&container.name) else { continue };
         if let Some(wrong) = misidentified(&status, shown, container) {
             seen.violated(format!("the status of {name} {wrong}"), [shown.id]);
@@ -88,7 +87,7 @@ fn ended_id<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, place: &str
 pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
-        for shown in by_kubelet(pod) {
+        for shown in of_kubelet(pod) {
             for (name, status) in statuses(shown) {
                 let state = status.get("state").and_then(Value::as_object);
                 let word = state.and_then(|state| state.keys().next()).map_or("", String::as_str);

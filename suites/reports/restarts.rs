@@ -3,8 +3,9 @@
 use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::by_kubelet;
 use crate::reading::ends::is_undivided;
+use crate::reading::mains::lives_of;
+use crate::reading::statuses::of_kubelet;
 
 /// The count is that of the restarts: it never falls, grows with each, and with nothing else.
 pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -14,8 +15,7 @@ pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     for pod in run.pods.iter().filter(|pod| !pod.was_ended_from_outside()) {
         for container in &pod.containers {
             judge_fall(pod, container, seen);
-            let lives: Vec<Life<'_, '_>> =
-                container.attempts.iter().map(|attempt| Life { run, pod, container, attempt }).collect();
+            let lives: Vec<Life<'_, '_>> = lives_of(run, pod, container).collect();
             if !lives.is_empty() && lives.iter().all(|life| life.is_numbered() && life.holes.is_empty()) {
                 judge_excess(run, clause, (pod, container), seen);
                 lives.iter().for_each(|life| judge_life(clause, life, seen));
@@ -26,7 +26,7 @@ pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 
 fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
     let mut most = None;
-    for shown in by_kubelet(pod) {
+    for shown in of_kubelet(pod) {
         let Some(status) = shown.container(&container.name) else { continue };
         if let Some((id, restarts)) = most.filter(|(_, restarts)| status.restarts < *restarts) {
             let finding = format!(
@@ -57,7 +57,7 @@ fn judge_excess(
             status.is_some_and(|status| status.is_running() && status.restarts == restarts)
         })
     };
-    for shown in by_kubelet(pod) {
+    for shown in of_kubelet(pod) {
         let Some(status) = shown.container(&container.name).filter(|status| status.is_running()) else {
             continue;
         };
@@ -79,7 +79,7 @@ fn judge_excess(
 /// An instance is shown with its number before long.
 fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let name = life.name();
-    let counted = by_kubelet(life.pod).find(|shown| {
+    let counted = of_kubelet(life.pod).find(|shown| {
         shown.container(&life.container.name).is_some_and(|status| status.restarts >= life.number)
     });
     match counted {

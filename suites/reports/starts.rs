@@ -1,10 +1,11 @@
 //! Events about containers that are created and started: both for each instance, in their order.
 
-use probity_model::timeline::{ContainerLife, KubeEvent, Life, PodLife};
+use probity_model::timeline::{ContainerLife, KubeEvent, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::NORMAL;
 use super::tally::{Tally, Told};
+use crate::reading::mains::lives_of;
 
 /// The two events of each start.
 const BOTH: [&str; 2] = ["Created", "Started"];
@@ -31,8 +32,7 @@ fn judge(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    let says =
-        |event: &KubeEvent<'_>| event.reason == reason && event.container == Some(container.name.as_str());
+    let says = |event: &KubeEvent<'_>| event.is_of(&container.name, reason);
     for (nth, attempt) in (1..).zip(&container.attempts) {
         match tally.told(clause, &attempt.began, (NORMAL, nth), says) {
             Told::Yes(event) => {
@@ -68,11 +68,8 @@ pub(super) fn in_order(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 fn judge_order(tally: &Tally<'_, '_>, (pod, container): (&PodLife<'_>, &ContainerLife<'_>), seen: &mut Seen) {
-    let ours = |reason: &'static str| {
-        tally.iter().filter(move |(event, _)| {
-            event.reason == reason && event.container == Some(container.name.as_str())
-        })
-    };
+    let ours =
+        |reason: &'static str| tally.iter().filter(move |(event, _)| event.is_of(&container.name, reason));
     for (event, _) in ours("Started") {
         // One that was dropped for their number is not out of order.
         if tally.is_crowded(NORMAL, &event.at) {
@@ -101,14 +98,12 @@ fn judge_haste(
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
     seen: &mut Seen,
 ) {
-    let started =
-        |event: &KubeEvent<'_>| event.reason == "Started" && event.container == Some(container.name.as_str());
-    for attempt in &container.attempts {
-        let life = Life { run, pod, container, attempt };
+    let started = |event: &KubeEvent<'_>| event.is_of(&container.name, "Started");
+    for life in lives_of(run, pod, container) {
         // The instance is shown with its own number, so every instance before it was started too.
         let shown = life.revisions().any(|(_, seen)| seen.is_running());
-        let Some(next) = tally.nth(attempt.number + 1 + 1, started) else { continue };
-        let Some(last) = attempt.last_line() else { continue };
+        let Some(next) = tally.nth(life.number + 1 + 1, started) else { continue };
+        let Some(last) = life.attempt.last_line() else { continue };
         if shown && life.is_numbered() && run.before(&next.at, &last.at) {
             let finding =
                 format!("{} is reported as started again while its instance before was running", life.name());

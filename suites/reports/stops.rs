@@ -1,8 +1,10 @@
 //! No event says that a container is stopped unless it is.
 
 use probity_model::history::Did;
-use probity_model::timeline::{ContainerLife, KubeEvent, Life, PodLife, ProbeKind};
+use probity_model::timeline::{ContainerLife, KubeEvent, PodLife, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::mains::lives_of;
 
 /// A container that ended by itself was not stopped, and no event says that it was.
 pub(super) fn only_what_is_stopped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -11,9 +13,8 @@ pub(super) fn only_what_is_stopped(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
     for pod in run.pods.iter().filter(|pod| run.deletion(pod).is_none() && !may_be_stopped(run, pod)) {
         for container in pod.containers.iter().filter(|of| is_left_alone(pod, of)) {
-            let lives = container.attempts.iter().map(|attempt| Life { run, pod, container, attempt });
             let mut ends = Vec::new();
-            for life in lives {
+            for life in lives_of(run, pod, container) {
                 let stopped = life.signals().next().is_some() || !life.holes.is_empty();
                 match life.attempt.exited_by_itself() {
                     Some((line, _)) if !stopped => ends.push(line),
@@ -25,9 +26,7 @@ pub(super) fn only_what_is_stopped(run: &Timeline<'_>, clause: &Clause, seen: &m
                 }
             }
             let Some(end) = ends.first() else { continue };
-            let killing = |event: &&KubeEvent<'_>| {
-                event.reason == "Killing" && event.container == Some(container.name.as_str())
-            };
+            let killing = |event: &&KubeEvent<'_>| event.is_of(&container.name, "Killing");
             if let Some(event) = pod.events.iter().find(killing) {
                 let finding = format!(
                     "{}/{} ended by itself, and an event says {:?}",
@@ -50,7 +49,6 @@ fn may_be_stopped(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
 
 /// Whether nothing that a container has can lead to its being stopped, and neither can the end of its pod.
 fn is_left_alone(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    let stopping = [ProbeKind::Liveness, ProbeKind::Startup];
-    let probed = stopping.into_iter().any(|kind| container.probe(kind).is_some());
+    let probed = ProbeKind::STOPPING.into_iter().any(|kind| container.probe(kind).is_some());
     !probed && container.lifecycle("postStart").is_none() && !pod.work_is_done(container)
 }

@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::expected::{Crash, Wait, crashes};
-use super::shown::is_loop;
+use crate::reading::statuses::is_crash_loop;
 
 /// After the first crash of a container, the restart follows immediately.
 pub(super) fn first_is_immediate(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -98,7 +98,7 @@ pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     let mut told = BTreeSet::new();
     for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
         let (Wait::Delay { by, .. }, Some(cause)) = (crash.wait, cause(&crash.life)) else { continue };
-        let shown = crash.life.revisions().find(|(_, status)| is_loop(&status.state));
+        let shown = crash.life.revisions().find(|(_, status)| is_crash_loop(&status.state));
         if let Some((revision, _)) = shown {
             if told.insert((crash.life.name(), cause)) {
                 seen.fine([crash.end.at().id, revision.id]);

@@ -6,9 +6,9 @@ use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
 use probity_model::timeline::{Life, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::shown::is_loop;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
+use crate::reading::statuses::is_crash_loop;
 use crate::reading::termination::Exhausted;
 
 /// An instance that was killed because of a probe, with its end.
@@ -22,7 +22,7 @@ struct Kill<'t, 'h> {
 fn kills<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Vec<Kill<'t, 'h>>> {
     let mut all = Vec::new();
     for (pod, container) in run.containers().filter(|_| !run.node_was_touched()) {
-        for by in [ProbeKind::Liveness, ProbeKind::Startup] {
+        for by in ProbeKind::STOPPING {
             let mut kills = Vec::new();
             for (at, life) in lives_of(run, pod, container).enumerate() {
                 let numbered =
@@ -100,8 +100,11 @@ fn judge_third(clause: &Clause, before: &Kill<'_, '_>, kill: &Kill<'_, '_>, seen
 pub(super) fn lead_to_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kills in kills(run) {
         let Some(first) = kills.first() else { continue };
-        let waits =
-            first.life.pod.changes_of(&first.life.container.name).find(|(_, status)| is_loop(&status.state));
+        let waits = first
+            .life
+            .pod
+            .changes_of(&first.life.container.name)
+            .find(|(_, status)| is_crash_loop(&status.state));
         if let Some((revision, _)) = waits {
             let killed = kills.iter().map(|kill| kill.end.at().id).filter(|id| *id < revision.id);
             let killed: Vec<_> = killed.chain([revision.id]).collect();

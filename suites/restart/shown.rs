@@ -2,16 +2,12 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{At, Revision, State};
+use probity_model::timeline::{At, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::expected::{Crash, Wait, crashes};
 use crate::reading::ends::shown_ends;
-use crate::reading::statuses::CRASH_LOOP;
-
-pub(super) fn is_loop(state: &State<'_>) -> bool {
-    matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
-}
+use crate::reading::statuses::{CRASH_LOOP, is_crash_loop};
 
 /// During its back-off, a container is shown as Waiting.
 pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -20,7 +16,7 @@ pub(super) fn is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         .iter()
         .filter_map(|crash| {
             let Wait::Delay { by, .. } = crash.wait else { return None };
-            Some((crash, by, crash.life.revisions().find(|(_, status)| is_loop(&status.state))))
+            Some((crash, by, crash.life.revisions().find(|(_, status)| is_crash_loop(&status.state))))
         })
         .collect();
     for (crash, by, sight) in &sights {
@@ -70,7 +66,7 @@ fn soon(clause: &Clause) -> Bound {
 
 fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     let life = &crash.life;
-    let last = life.revisions().filter(|(_, status)| is_loop(&status.state)).last();
+    let last = life.revisions().filter(|(_, status)| is_crash_loop(&status.state)).last();
     let (Some(next), Some((last, _))) = (crash.next(), last) else { return };
     if life.run.clocks.order(next, &last.at) == Order::Before {
         let quantity =

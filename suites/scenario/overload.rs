@@ -12,6 +12,7 @@ use probity_model::timeline::{
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{ClientRequest, listener, requests};
+use crate::reading::mains::lives_of;
 use crate::reading::services::{Service, services};
 use crate::reading::termination::Exhausted;
 
@@ -43,10 +44,8 @@ impl<'t, 'h> LoadedService<'t, 'h> {
 
     /// The instances of its containers that did not exit by themselves.
     fn lives(&self, run: &'t Timeline<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
-        let attempts = self.pods.iter().flat_map(move |(pod, container)| {
-            container.attempts.iter().map(move |attempt| Life { run, pod, container, attempt })
-        });
-        attempts.filter(|life| life.exited_by_itself().is_none())
+        let lives = self.pods.iter().flat_map(move |(pod, container)| lives_of(run, pod, container));
+        lives.filter(|life| life.exited_by_itself().is_none())
     }
 }
 

@@ -7,6 +7,7 @@ use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
 use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
+use crate::reading::mains::lives_of;
 
 /// A request to delete a pod.
 pub(super) struct DeleteRequest {
@@ -92,9 +93,7 @@ impl<'t, 'h> Going<'t, 'h> {
     pub(super) fn lives(&self) -> Vec<Life<'t, 'h>> {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
         let staying = pod.containers.iter().filter(|container| container.stays());
-        let lives = staying.flat_map(|container| {
-            container.attempts.iter().map(move |attempt| Life { run, pod, container, attempt })
-        });
+        let lives = staying.flat_map(|container| lives_of(run, pod, container));
         let ran = |life: &Life<'_, '_>| {
             let told = life.stop().is_some_and(|stop| run.before(&stop.at, asked));
             let over = End::of(life).is_some_and(|end| run.before(&end.earliest, asked));

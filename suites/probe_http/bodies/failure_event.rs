@@ -18,9 +18,7 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         let Some(first) = course.exchanges.iter().position(is_bad) else { continue };
         let failures = Failures::of(&course, clause.tolerance_times("letters"));
         let about = format!("{} probe failed: ", course.word());
-        let mine = |event: &&KubeEvent<'_>| {
-            event.reason == "Unhealthy" && event.container == Some(course.container.name.as_str())
-        };
+        let mine = |event: &&KubeEvent<'_>| event.is_of(&course.container.name, "Unhealthy");
         let (mut named, mut others) = (false, Vec::new());
         for event in course.pod.events.iter().filter(mine) {
             let Some((_, message)) = event.message.split_once(&about) else { continue };

@@ -2,11 +2,12 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::Fit;
-use probity_model::timeline::{Asked, Life, PodLife, ProbeKind, ProbeOutcome, Revision};
+use probity_model::timeline::{Asked, PodLife, ProbeKind, ProbeOutcome, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
 use crate::reading::endpoints::{Fall, no_longer_ready};
+use crate::reading::mains::lives_of;
 use crate::reading::services::{Service, services};
 
 /// All falls of pods that were not being deleted.
@@ -37,7 +38,7 @@ fn lasted(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> Option
         if !failed || !run.asks_alone(pod, container, spec) {
             continue;
         }
-        let lives = container.attempts.iter().map(|attempt| Life { run, pod, container, attempt });
+        let lives = lives_of(run, pod, container);
         for life in lives.filter_map(|life| life.probed(ProbeKind::Readiness)) {
             for probe in &life.probes {
                 let later = run.at_least(&shown.at, &probe.at);

@@ -43,7 +43,7 @@ pub(super) fn hang_is_noticed(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 /// A container that is killed because of a probe runs its hook, receives the stop signal, and has the grace period to
 /// terminate.
 pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for kind in [ProbeKind::Liveness, ProbeKind::Startup] {
+    for kind in ProbeKind::STOPPING {
         let all = exhausted(run, kind).into_iter();
         for spent in all.filter(|spent| spent.life.container.lifecycle("stopSignal").is_none()) {
             match spent.stop(clause) {

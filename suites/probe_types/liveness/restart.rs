@@ -123,7 +123,7 @@ fn judge_other(
 /// Whether this container's own probes can explain a stop signal: enough failures fit between it and the last success,
 /// or the start if there was none.
 fn may_have_earned(life: &Life<'_, '_>, stop: &Stamp) -> bool {
-    let lethal = [ProbeKind::Liveness, ProbeKind::Startup];
+    let lethal = ProbeKind::STOPPING;
     lethal.iter().filter_map(|kind| life.probed(*kind)).any(|life| {
         let passed = life.probes.iter().filter(|probe| life.outcome(probe) == ProbeOutcome::Success);
         let last = passed.map(|probe| probe.at.at.lo).max();

@@ -210,10 +210,7 @@ fn inherited(clause: &Clause, startup: &ProbedLife<'_, '_>, at: &Stamp) -> Optio
 
 /// Whether the kubelet killed an instance that had already exited: its probes had failed before the kubelet knew.
 fn killed_late(before: &Life<'_, '_>) -> bool {
-    let killing = |event: &KubeEvent<'_>| {
-        event.reason == "Killing"
-            && event.container == Some(before.container.name.as_str())
-            && event.id > before.began.id
-    };
+    let killing =
+        |event: &KubeEvent<'_>| event.is_of(&before.container.name, "Killing") && event.id > before.began.id;
     before.exited_by_itself().is_some() && before.pod.events.iter().any(killing)
 }

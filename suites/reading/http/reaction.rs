@@ -195,9 +195,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         let to = self.run.clocks.on_harness(&self.until(range)?)?.hi.saturating_add(self.lag);
         let text = format!("{} probe warning: ", self.course.word());
         let fits = |event: &&KubeEvent<'_>| {
-            event.reason == "ProbeWarning"
+            event.is_of(&self.course.container.name, "ProbeWarning")
                 && event.kind == "Warning"
-                && event.container == Some(self.course.container.name.as_str())
                 && event.message.contains(&text)
                 && (from..=to).contains(&event.at.at.hi)
         };

@@ -20,6 +20,9 @@ impl ProbeKind {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Startup, Self::Liveness, Self::Readiness];
 
+    /// Those whose failure stops a container.
+    pub const STOPPING: [Self; 2] = [Self::Liveness, Self::Startup];
+
     /// The field in a container.
     #[must_use]
     pub fn field(self) -> &'static str {
