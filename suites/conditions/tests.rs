@@ -140,11 +140,13 @@ fn the_time_of_a_condition_is_that_of_its_change() {
     for (second, why) in [(-5.0, "it kept the old time"), (40.0, "it is still to come")] {
         assert_eq!(judged(clause, &plain(), &[low(), other(), high(second), fell()]), "violated", "{why}");
     }
-    let moved = at(ready_as("True", "False", &[]), 3.0);
-    assert_eq!(judged(clause, &plain(), &[low(), moved.clone()]), "violated", "its status is the same");
-    let mut again = moved;
-    again["containerStatuses"][0]["restartCount"] = json!(1);
-    assert_ne!(judged(clause, &plain(), &[low(), again]), "violated", "it may have been ready in between");
+    let moved = || at(ready_as("True", "False", &[]), 3.0);
+    assert_eq!(judged(clause, &plain(), &[low(), moved()]), "violated", "its status is the same");
+    for (field, value) in [("restartCount", json!(1)), ("started", json!(false))] {
+        let mut again = moved();
+        again["containerStatuses"][0][field] = value;
+        assert_ne!(judged(clause, &plain(), &[low(), again]), "violated", "it may have been ready: {field}");
+    }
     assert_eq!(judged(clause, &plain(), &[low()]), "inconclusive");
 }
 
@@ -391,11 +393,7 @@ fn pending(network: &'static str, initialized: &'static str) -> Value {
 fn without_its_volumes_a_pod_has_no_network_and_is_initialized_only_without_init_containers() {
     let network = |status| judged("ptsc.false-before-sandbox", &unmounted(false), &[status]);
     assert_eq!(network(pending("False", "True")), "holds");
-    assert_eq!(
-        judged("ptsc.false-before-sandbox", &plain(), &[whole()]),
-        "inconclusive",
-        "it has its volumes"
-    );
+    assert_eq!(judged("ptsc.false-before-sandbox", &plain(), &[whole()]), "inconclusive", "with volumes");
     assert_eq!(network(pending("True", "True")), "violated");
     let (none, some) = ("ptsc.initialized-order-no-init", "ptsc.initialized-order-init");
     assert_eq!(judged(none, &unmounted(false), &[pending("False", "True")]), "holds");

@@ -26,8 +26,9 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 }
 
 /// Another reason or message is no change of status. What was ready once may have been otherwise between two revisions,
-/// unseen: only of conditions that never turned back is it known. And where another container is ready than before, all may
-/// have been so for a moment.
+/// unseen: only of conditions that never turned back is it known. And where another container is started or ready than
+/// before, all may have been ready for a moment: a kubelet that syncs a pod while its first probe succeeds takes back what
+/// it has just found, until its next sync.
 fn judge_kept(
     pod: &PodLife<'_>,
     kind: &str,
@@ -42,12 +43,12 @@ fn judge_kept(
     let said_otherwise =
         ["reason", "message"].iter().any(|field| text(before, kind, field) != text(after, kind, field));
     let containers = |shown: &Revision<'_>| {
-        let of = |name: &str| shown.container(name).map(|status| (status.ready, status.restarts));
+        let of = |name: &str| shown.container(name).map(|status| (status.started, status.ready, status.restarts));
         pod.containers.iter().map(|container| of(&container.name)).collect::<Vec<_>>()
     };
     let by_containers = ["ContainersReady", "Ready"].contains(&kind);
-    let swapped = by_containers && containers(before) != containers(after);
-    if !same && steady && !swapped {
+    let turned = by_containers && containers(before) != containers(after);
+    if !same && steady && !turned {
         let finding = format!(
             "{kind} of {} was {} before and after, and its time moved",
             pod.key,
