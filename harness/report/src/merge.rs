@@ -2,8 +2,9 @@
 //!
 //! A [`Vote`] is the verdict of one history. Votes are combined in a [`Poll`], in any order and any grouping, and
 //! the poll is evaluated once. The heaviest vote wins, with one exception: the doubt of a history that was not
-//! written for the question is set aside where another history was written for it. Skipped votes count for nothing
-//! beside others, and a poll in which nobody voted has no outcome: it never holds.
+//! written for the question is set aside where another history was written for it, or would have been had its case not
+//! been skipped. Skipped votes count for nothing beside others, and a poll in which nobody voted has no outcome: it never
+//! holds.
 
 use probity_model::verdict::Verdict;
 
@@ -52,7 +53,8 @@ impl<'v> Poll<'v> {
     /// The vote that decides; none if nobody voted.
     #[must_use]
     pub fn outcome(self) -> Option<Vote<'v>> {
-        if self.intended { self.counted } else { heavier(self.counted, self.aside) }
+        let skipped = self.counted.filter(|vote| vote.intended && vote.verdict.weight() == 0);
+        if self.intended || skipped.is_some() { self.counted } else { heavier(self.counted, self.aside) }
     }
 
     /// Whether the doubts of histories that were not written for the question are set aside.
