@@ -43,7 +43,8 @@ fn judge_kept(
     let said_otherwise =
         ["reason", "message"].iter().any(|field| text(before, kind, field) != text(after, kind, field));
     let containers = |shown: &Revision<'_>| {
-        let of = |name: &str| shown.container(name).map(|status| (status.started, status.ready, status.restarts));
+        let of =
+            |name: &str| shown.container(name).map(|status| (status.started, status.ready, status.restarts));
         pod.containers.iter().map(|container| of(&container.name)).collect::<Vec<_>>()
     };
     let by_containers = ["ContainersReady", "Ready"].contains(&kind);

@@ -6,7 +6,7 @@
 
 use probity_model::measure::{Bound, SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
-use probity_model::timeline::{At, Life};
+use probity_model::timeline::{At, Life, Line, ProbeKind};
 use probity_model::{Clause, Timeline};
 
 use crate::reading::ends::{End, is_undivided};
@@ -58,6 +58,9 @@ pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t,
             let goes = life.policy() == "Never"
                 || (code == 0 && (life.policy() == "OnFailure" || !life.container.stays()));
             let (Some(end), false) = (End::of(&life), goes || !life.before_deletion(&line.at)) else { break };
+            if is_stopped_again(&life, line) {
+                break;
+            }
             let lived = run.clocks.between(&life.began, &line.at);
             let wait = match (delay, lived) {
                 (None, _) => Wait::First,
@@ -75,6 +78,24 @@ pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t,
         }
     }
     crashes
+}
+
+/// Whether a probe told the kubelet of this end before the runtime did: it then stops the container as well, and starts it
+/// again in the same sync, with the old status and so without counting it for the back-off. There must have been time for
+/// as many failures as the probe allows, so that no kubelet gets out of a back-off by saying that it stopped the container.
+fn is_stopped_again(life: &Life<'_, '_>, exit: &Line<'_>) -> bool {
+    let Some(next) = life.next() else { return false };
+    let apart = life.run.clocks.between(&exit.at, &next.began);
+    let enough = |kind| {
+        let spec = life.container.probe(kind);
+        spec.zip(apart).is_some_and(|(spec, apart)| apart.hi >= spec.period * (spec.failures - 1))
+    };
+    let recorded = life.pod.events.iter().any(|event| {
+        event.is_of(&life.container.name, "Killing")
+            && event.id > exit.id
+            && next.end().is_none_or(|end| event.id < end.id)
+    });
+    recorded && ProbeKind::STOPPING.into_iter().any(enough)
 }
 
 impl<'t, 'h> Crash<'t, 'h> {

@@ -177,6 +177,27 @@ fn delays_double_and_are_no_shorter() {
     assert_eq!(delays(SEQUENCE, &[1.0, 3.0]), "inconclusive");
 }
 
+/// A container ends, is said to be stopped because of its liveness probe, starts at this time, ends again, and starts after
+/// 2 s.
+fn stopped_again(probe: &Value, at: f64) -> &'static str {
+    let mut run = Composer::new(&[SEQUENCE]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] })).start(1.0, 0);
+    exits(&mut run, 2.0, 1, "plan");
+    run.event(at - 0.1, "Normal", "Killing", "Container target failed liveness probe, will be restarted");
+    run.start(at, 1);
+    exits(&mut run, at + 1.0, 1, "plan");
+    run.start(at + 3.0, 2).reading(at + 4.0);
+    verdict(&run.done(), SEQUENCE)
+}
+
+#[test]
+fn a_restart_that_a_probe_brought_about_is_not_counted_if_there_was_time_for_its_failures() {
+    let probe = json!({ "tcpSocket": { "port": 80 }, "periodSeconds": 1, "failureThreshold": 2 });
+    assert_eq!(stopped_again(&probe, 4.0), "inconclusive");
+    assert_eq!(stopped_again(&probe, 2.5), "violated", "half a second is too short for two failures");
+    assert_eq!(stopped_again(&Value::Null, 4.0), "violated", "it has no such probe");
+}
+
 /// Delays of 10, 20, 40, 80 and 160 s, and then this one.
 fn capped(last: f64) -> &'static str {
     let (mut lives, mut at) = (vec![1.0, 3.0], 3.0);

@@ -30,7 +30,9 @@ pub(super) fn replaces_what_goes(run: &Timeline<'_>, clause: &Clause, seen: &mut
         let going = pods.iter().filter_map(|pod| still_runs(run, pod, *id)).min_by_key(|until| until.at.lo);
         let Some(until) = going.filter(|_| kind == "Deployment") else { continue };
         let asked = done(run, *id);
-        let made = pods.iter().filter_map(|pod| pod.revisions.first()).find(|first| first.id > *id);
+        // The watch may show the pod before the API server's answer to the request has been read.
+        let mut first = pods.iter().filter_map(|pod| pod.revisions.first());
+        let made = first.find(|first| !run.before(&first.at, &asked));
         if let Some(made) = made.filter(|made| run.before(&made.at, &until)) {
             let quantity = format!("from the change of the replicas of {name} to the next pod");
             let node = pods.first().map_or("", |pod| pod.node.as_str());

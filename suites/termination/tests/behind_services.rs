@@ -1,7 +1,7 @@
 //! Endpoints and requests of pods that go.
 
-use probity_composer::{Composer, Told};
-use probity_model::history::{Change, Did};
+use probity_composer::{Composer, Told, us};
+use probity_model::history::{Change, Deed, Did, Happening};
 use probity_script::witness::{Call, Fact};
 use serde_json::{Value, json};
 
@@ -182,7 +182,8 @@ fn open_requests_are_answered_within_the_grace_period() {
     assert_eq!(open(false, 35.3), "inconclusive", "the grace period was over");
 }
 
-/// A Deployment is to have one pod more at 12 s, while one goes that ends at 30 s; the next comes at this time.
+/// A Deployment is to have one pod more at 12 s, while one goes that ends at 30 s; the next comes at this time. The request
+/// takes 0.2 s.
 fn counted(next: Option<f64>) -> &'static str {
     let mut run = Composer::new(&[COUNTED]);
     let pod = |name: &str, going: bool| {
@@ -195,11 +196,14 @@ fn counted(next: Option<f64>) -> &'static str {
     run.sighting(1.0, "Pod", "web-a", Change::Added, pod("web-a", false));
     run.of("web-a", "target").start(2.0, 0);
     run.sighting(ASKED, "Pod", "web-a", Change::Modified, pod("web-a", true));
-    let scaled = Did::Scaled { kind: "Deployment".to_owned(), name: "web".to_owned(), replicas: 2 };
-    run.deed(ASKED + 2.0, scaled);
-    if let Some(next) = next {
+    let answered = ASKED + 2.0;
+    let shown = |run: &mut Composer, next: f64| {
         run.sighting(next, "Pod", "web-b", Change::Added, pod("web-b", false));
-    }
+    };
+    next.filter(|next| *next < answered).into_iter().for_each(|next| shown(&mut run, next));
+    let did = Did::Scaled { kind: "Deployment".to_owned(), name: "web".to_owned(), replicas: 2 };
+    run.push(answered, Happening::Deed(Deed { began_us: us(answered - 0.2), did }));
+    next.filter(|next| *next >= answered).into_iter().for_each(|next| shown(&mut run, next));
     run.of("web-a", "target").left(30.0);
     at(run, 40.0, COUNTED)
 }
@@ -207,6 +211,7 @@ fn counted(next: Option<f64>) -> &'static str {
 #[test]
 fn a_pod_that_goes_is_not_counted() {
     assert_eq!(counted(Some(12.5)), "holds");
+    assert_eq!(counted(Some(11.9)), "holds", "shown before the request was answered");
     assert_eq!(counted(Some(22.0)), "violated", "late");
     assert_eq!(counted(None), "violated");
 }
