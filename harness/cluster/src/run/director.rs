@@ -9,6 +9,7 @@ use std::time::Duration;
 use probity_case::manifest::{Setting, object_name, pod_name};
 use probity_case::{Case, wait};
 use probity_case::{ONLY, Wait};
+use probity_model::clocks::Stamp;
 use probity_model::history::{Did, Happening, Header, NodeFacts};
 use probity_model::{EventId, History, Timeline};
 use tokio::sync::mpsc::UnboundedSender;
@@ -108,6 +109,13 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
     us - began_us
 }
 
+/// How much of the time since then the nodes of the case's pods, or the harness, were held up.
+fn noise_since(history: &History, from: &Stamp, now_us: i64) -> Duration {
+    let run = Timeline::of(history);
+    let noise = run.pods.iter().map(|pod| run.noise_between(&pod.node, from, &Stamp::harness(now_us)));
+    Duration::from_micros(noise.max().unwrap_or(0).unsigned_abs())
+}
+
 impl Director<'_> {
     /// The objects, the pods, the steps.
     async fn play(&mut self) -> Result<(), EarlyEnd> {
@@ -149,6 +157,21 @@ impl Director<'_> {
 
     pub(super) async fn pause(&mut self, span: Duration) -> Result<(), EarlyEnd> {
         self.until(span, |_| false).await.map(|_| ())
+    }
+
+    /// Lets time pass, and adds what noise took from it, up to as much again: on a busy node events are late, and judges
+    /// believe in an absence only if they had the whole time to see it.
+    pub(super) async fn watch(&mut self, span: Duration) -> Result<(), EarlyEnd> {
+        let began = Stamp::harness(self.run.clock.us());
+        let mut left = span;
+        while !left.is_zero() {
+            self.pause(left).await?;
+            let now_us = self.run.clock.us();
+            let noise = self.history.look(|history| noise_since(history, &began, now_us));
+            let lasted = Duration::from_micros(now_us.saturating_sub(began.at.lo).unsigned_abs());
+            left = (span + noise.min(span)).saturating_sub(lasted);
+        }
+        Ok(())
     }
 
     /// A step that waits.

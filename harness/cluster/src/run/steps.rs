@@ -52,7 +52,7 @@ impl Director<'_> {
         let stop = self.run.stop.clone();
         match step {
             Step::Wait(wait) => return self.wait(wait, since).await,
-            Step::Watch(span) => return self.pause(span.0).await,
+            Step::Watch(span) => return self.watch(span.0).await,
             Step::Create(of) => return self.place_pod(of.pod.as_deref().unwrap_or(ONLY)).await,
             Step::Update(update) => {
                 let placeholders = manifest::placeholders_in(&json!(update.patch), &update.target);
