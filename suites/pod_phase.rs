@@ -2,6 +2,7 @@
 //! exists.
 
 mod lifetime;
+mod node_loss;
 mod phases;
 mod removal;
 mod terminal;
@@ -20,6 +21,10 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pod.phase.not-kubectl-status", judge: phases::shown_beside },
         Judge { clause: "pod.phase.terminal-sticky", judge: terminal::is_for_good },
         Judge { clause: "pod.phase.terminal-before-removal", judge: removal::terminal_first },
+        Judge { clause: "pod.phase.unknown", judge: node_loss::is_unknown },
+        Judge { clause: "pod.phase.node-loss-failed", judge: node_loss::has_failed },
+        Judge { clause: "pod.lifecycle.node-failure-deletes", judge: node_loss::is_deleted },
+        Judge { clause: "pod.lifecycle.never-started-on-dead-node", judge: node_loss::never_starts },
         Judge { clause: "pod.lifecycle.unique-uid", judge: lifetime::own_uid },
         Judge { clause: "pod.lifecycle.scheduled-once", judge: lifetime::one_node },
         Judge { clause: "pod.lifecycle.volume-tied-to-uid", judge: lifetime::volume_stays },

@@ -8,9 +8,10 @@ use probity_model::{Clause, Seen, Timeline};
 use super::{KUBELETS, text};
 use crate::reading::statuses::of_kubelet;
 
-/// The time of each condition that a kubelet manages is that of its last change of status.
+/// The time of each condition that a kubelet manages is that of its last change of status. Where a node was lost for a
+/// while, the cluster wrote its conditions too, and the kubelet comes back with the times that it knows.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
+    for pod in run.pods.iter().filter(|_| !run.lost_a_node()) {
         for kind in KUBELETS {
             let told: Vec<&Revision<'_>> =
                 of_kubelet(pod).filter(|shown| shown.turned(kind).is_some()).collect();

@@ -45,7 +45,10 @@ fn ready_iff_all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         if mixed {
             seen.fine(together);
         }
-        all_ready_is_shown(run, clause, seen, pod);
+        // The cluster shows the pods of a node that it has lost as not ready, whatever their containers are.
+        if !run.lost_a_node() {
+            all_ready_is_shown(run, clause, seen, pod);
+        }
     }
 }
 

@@ -94,7 +94,13 @@ pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let given = |field: &str| {
                     status.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
                 };
-                let needed: &[&str] = if word == "waiting" { &["image"] } else { &["image", "imageID"] };
+                // A container of a pod that was deleted before it could start is shown as terminated, too.
+                let lived = || {
+                    let mut lives = pod.containers.iter().filter(|of| of.name == *name);
+                    lives.any(|of| !of.attempts.is_empty())
+                };
+                let created = word == "running" || (word == "terminated" && lived());
+                let needed: &[&str] = if created { &["image", "imageID"] } else { &["image"] };
                 if let Some(lacks) = needed.iter().find(|field| !given(field)) {
                     let finding = format!("{}/{name} is {word}, and its status lacks {lacks}", pod.key);
                     seen.violated(finding, [shown.id]);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_document as document;
 use probity_model::clause::{Catalogue, ClauseId, Need};
 use probity_model::expectation::Expectation;
+use probity_model::history::brings_back;
 use probity_script::problem::{Problem, pin};
 use probity_script::{Plan, Span};
 use serde::{Deserialize, Serialize};
@@ -244,7 +245,7 @@ impl Case {
         if let Some((kind, _)) = written.acknowledged.iter().find(|(_, because)| because.trim().is_empty()) {
             return Err(pin("explain why this is intended", &["acknowledged", kind.word()]));
         }
-        Ok(Self {
+        let case = Self {
             name: matrix::name(&written.case, variant),
             story: written.story.trim().to_owned(),
             reported: written.reported,
@@ -260,7 +261,20 @@ impl Case {
             steps: written.steps,
             expect: written.expect,
             acknowledged: written.acknowledged,
-        })
+        };
+        case.check_nodes()?;
+        Ok(case)
+    }
+
+    /// Other cases run on the nodes as well, and the recorder on one of them.
+    fn check_nodes(&self) -> Result<(), String> {
+        let told = self.quiet && [Need::NodeVerbs, Need::MultiNode].iter().all(|need| self.needs.contains(need));
+        if self.takes_a_node_away() && !told {
+            let why = "a step takes a node away: write `needs: [node-verbs, multi-node]` and `quiet: true`, so that the \
+                       case runs alone and beside the node of the recorder";
+            return Err(pin(why, &["steps"]));
+        }
+        Ok(())
     }
 
     /// The plans of a pod's containers, or of those of a workload's pods.
@@ -268,6 +282,13 @@ impl Case {
     pub fn plans(&self, key: &str) -> Option<&BTreeMap<String, Plan>> {
         let of_pod = self.pods.get(key).map(|pod| &pod.target);
         of_pod.or_else(|| self.workloads.get(key).map(|workload| &workload.target))
+    }
+
+    /// Whether a step takes a node away from the cluster for a while.
+    #[must_use]
+    pub fn takes_a_node_away(&self) -> bool {
+        let takes = |step: &Step| matches!(step, Step::Node(of) if brings_back(&of.verb).is_some());
+        self.steps.iter().any(takes)
     }
 
     /// The maximum number of its pods at the same time.

@@ -112,8 +112,9 @@ impl RunInProgress {
         let recorder = Recorder::deploy(&self.cluster, &namespace, &setting).await?;
         let setting = Setting { recorder: recorder.address.clone(), ..setting };
         let image = recorder.image_digest.clone();
-        let _stream = recorder.listen(self.clock, incoming.clone());
         let nodes = self.cluster.node_facts(&self.options.placement).await;
+        self.keep_recorder(&cases, nodes.keys().rfind(|node| **node != recorder.node));
+        let _stream = recorder.listen(self.clock, incoming.clone());
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming);
         let laid_us = self.clock.us();
         self.report(Progress::Ready {
@@ -152,6 +153,13 @@ impl RunInProgress {
         }
         let (stalls, stalled_us) = stalls.totals();
         Ok(Usage { laid_us, longest_us, cases: cases_run, stalls, stalled_us, ..Usage::default() })
+    }
+
+    /// Binds the cases that take a node away to a node without the recorder, which all others need.
+    fn keep_recorder(&mut self, cases: &[Case], spare: Option<&String>) {
+        let taking = cases.iter().filter(|case| case.takes_a_node_away());
+        let bound = taking.filter_map(|case| Some((case.name.first(), spare?.clone())));
+        self.options.bound.extend(bound);
     }
 
     async fn restricted_namespace(&self) -> Result<Namespace, ClusterError> {

@@ -98,6 +98,7 @@ impl World<'_> {
         self.show_pod(pod, Change::Modified);
         self.add_workers(pod);
         self.set_deadline(pod);
+        self.tolerate(pod);
         let delay = self.between(150 * MS, 900 * MS);
         self.later(delay, Act::Create(pod));
         self.touch(pod);
@@ -228,7 +229,7 @@ impl World<'_> {
     }
 
     /// Writes down until when a pod may live, and removes one that may not at all.
-    fn write_deadline(&mut self, pod: usize, since: i64, grace: i64) {
+    pub(crate) fn write_deadline(&mut self, pod: usize, since: i64, grace: i64) {
         let after = if self.has(Defect::DeadlineWithoutGrace) { 0 } else { grace * 1000 * MS };
         let at = self.timestamp((since + after).max(self.now));
         let waits = self.has(Defect::ForcedWaitsForKubelet);

@@ -16,7 +16,7 @@ const COLLECTED: (i64, i64) = (40 * SECOND, 80 * SECOND);
 const REMOVED: i64 = 5 * SECOND;
 
 /// The entry of a list of conditions with this type; it is added if there is none.
-fn entry<'v>(conditions: &'v mut Value, kind: &str) -> Option<&'v mut Value> {
+pub(crate) fn entry<'v>(conditions: &'v mut Value, kind: &str) -> Option<&'v mut Value> {
     if !conditions.is_array() {
         *conditions = json!([]);
     }

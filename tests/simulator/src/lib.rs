@@ -14,6 +14,7 @@ mod defects;
 mod director;
 mod endpoints;
 mod kubelet;
+mod node_loss;
 mod pod;
 mod staged;
 mod target;

@@ -18,6 +18,7 @@ use crate::budgets::Budget;
 use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
+use crate::node_loss::Held;
 use crate::pod::Pod;
 use crate::target::Errand;
 
@@ -110,6 +111,10 @@ pub(crate) enum Act {
     Collect(usize),
     /// The budgets' controller looks at a budget.
     Weigh(usize),
+    /// The node controller has not heard of the node for too long.
+    Lose,
+    /// A pod no longer tolerates that its node is lost.
+    Untolerated(usize),
     /// A request of a process's client is done with, by its number among those that are under way.
     Called(u64),
 }
@@ -135,6 +140,10 @@ pub(crate) struct World<'c> {
     pub(crate) flights: BTreeMap<u64, Flight>,
     /// Requests of processes' clients that are under way, by number.
     pub(crate) errands: BTreeMap<u64, Errand>,
+    /// What waits for the network of the node, while it has none.
+    pub(crate) held: Option<Held>,
+    /// Whether the node controller knows that the node is lost.
+    pub(crate) lost: bool,
     /// The process that the last call reached.
     pub(crate) reached: Option<LifeAt>,
     /// The events that were recorded, by pod and content: the number of each, its count, and when it first occurred.
@@ -185,6 +194,8 @@ impl<'c> World<'c> {
             revision: 1000,
             flights: BTreeMap::new(),
             errands: BTreeMap::new(),
+            held: None,
+            lost: false,
             reached: None,
             events: BTreeMap::new(),
         }
@@ -209,6 +220,7 @@ impl<'c> World<'c> {
     }
 
     fn perform(&mut self, act: Act) {
+        let Some(act) = self.hold(act) else { return };
         match act {
             Act::Hear(what) => {
                 self.history.push(self.now, *what);
@@ -243,6 +255,8 @@ impl<'c> World<'c> {
             Act::Unschedulable(pod) => self.find_no_node(pod),
             Act::Collect(pod) => self.collect(pod),
             Act::Weigh(budget) => self.weigh(budget),
+            Act::Lose => self.lose(),
+            Act::Untolerated(pod) => self.delete_on_lost_node(pod),
             Act::Called(number) => self.called(number),
         }
     }
@@ -282,6 +296,10 @@ impl<'c> World<'c> {
 
     /// The harness will hear of what a target saw.
     pub(crate) fn hear_witness(&mut self, what: Happening) {
+        if let Some(held) = &mut self.held {
+            held.news.push(what);
+            return;
+        }
         self.later(WITNESS_DELAY, Act::Hear(Box::new(what)));
     }
 
@@ -315,7 +333,9 @@ impl<'c> World<'c> {
             mono_us: self.now + AHEAD_US,
             wall_us: self.now + ZERO_WALL_US,
         };
-        self.later(400, Act::Hear(Box::new(Happening::Reading(reading))));
+        if self.held.is_none() {
+            self.later(400, Act::Hear(Box::new(Happening::Reading(reading))));
+        }
         self.later(READING_EVERY, Act::Read);
     }
 }

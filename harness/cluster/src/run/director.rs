@@ -65,6 +65,8 @@ pub(super) struct Director<'c> {
     pub(super) control_ports: BTreeMap<(String, String), PortForwardClient>,
     /// Whether the case has pods, or had some.
     pub(super) begun: bool,
+    /// The nodes that steps took away, each with the verb that brings it back.
+    pub(super) away: BTreeMap<String, &'static str>,
 }
 
 /// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
@@ -86,8 +88,8 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
         ..Header::default()
     };
     let history = run.histories.open(&case.name.slug(), header);
-    let control_ports = BTreeMap::new();
-    let mut director = Director { run, case: &case, setting, history, control_ports, begun: false };
+    let (control_ports, away) = (BTreeMap::new(), BTreeMap::new());
+    let mut director = Director { run, case: &case, setting, history, control_ports, begun: false, away };
     let end = director.play().await;
     director.fill_holes().await;
     let why = match &end {
@@ -226,6 +228,7 @@ impl Director<'_> {
 
     /// Removes what the case created. What remains is removed with the namespace, or named there.
     async fn clean_up(&mut self) {
+        self.bring_nodes_back().await;
         if self.run.keep {
             return;
         }

@@ -1,6 +1,6 @@
 //! How each step of a case is done.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use probity_case::wait;
 use probity_case::{
     ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
 };
-use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET, Tried};
+use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET, Tried, brings_back};
 use probity_model::{EventId, Timeline};
 use probity_script::Changed;
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::run::director::{Director, EarlyEnd};
+use crate::run::progress::Progress;
 
 /// The status code of an eviction that a disruption budget forbids.
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -192,27 +193,45 @@ impl Director<'_> {
     }
 
     /// Runs the user's command with the verb and the node as its last two arguments.
-    async fn run_node_command(&self, of: &NodeStep) -> Result<Did, StepError> {
-        let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
-        let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
+    async fn run_node_command(&mut self, of: &NodeStep) -> Result<Did, StepError> {
         let node = self.node_of(&of.pod)?;
         let proves = of.verb == RESTART_KUBELET;
         let before = if proves { Some(self.run.cluster.kubelet_signs(&node).await) } else { None };
-        let status = tokio::process::Command::new(program)
-            .args(arguments)
-            .args([of.verb.as_str(), node.as_str()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .kill_on_drop(true)
-            .status()
-            .await
-            .map_err(|error| StepError::NodeCommand { program: program.clone(), error })?;
+        // Before the command, which an interruption may cut off when it has done its work.
+        match brings_back(&of.verb) {
+            Some(back) => self.away.insert(node.clone(), back),
+            None => self.away.remove(&node),
+        };
+        let status = self.do_to_node(&of.verb, &node).await?;
         let ended_us = self.run.clock.us();
         let proof = match before {
             Some(before) => Some(self.proof(&node, ended_us, before).await),
             None => None,
         };
         Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code(), proof })
+    }
+
+    async fn do_to_node(&self, verb: &str, node: &str) -> Result<ExitStatus, StepError> {
+        let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
+        let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
+        let mut command = tokio::process::Command::new(program);
+        command.args(arguments).args([verb, node]).stdin(Stdio::null()).stdout(Stdio::null());
+        let status = command.kill_on_drop(true).status().await;
+        status.map_err(|error| StepError::NodeCommand { program: program.clone(), error })
+    }
+
+    /// Brings back the nodes that steps took away, and says which it could not.
+    pub(super) async fn bring_nodes_back(&mut self) {
+        for (node, verb) in std::mem::take(&mut self.away) {
+            self.report(format!("brings the node {node} back"));
+            let why = match self.do_to_node(verb, &node).await {
+                Ok(status) if status.success() => continue,
+                Ok(status) => format!("the command ended with {status}"),
+                Err(error) => error.to_string(),
+            };
+            let what = format!("the node {node}, which a step took away and `{verb}` brings back");
+            let _ = self.run.out.send(Progress::Leftover { what, why });
+        }
     }
 
     /// What a node shows after its kubelet was restarted, as soon as it shows it.

@@ -29,6 +29,8 @@ pub(crate) struct Recorder {
     pub(crate) address: String,
     /// The digest of the image, from the status of the pod.
     pub(crate) image_digest: String,
+    /// The node that it runs on.
+    pub(crate) node: String,
     query: PortForwardClient,
 }
 
@@ -63,7 +65,8 @@ impl Recorder {
         };
         let image_digest = pod.text("/status/containerStatuses/0/imageID").to_owned();
         let query = PortForwardClient::new(cluster, namespace, NAME, QUERY_PORT, &setting.token);
-        Ok(Self { address, image_digest, query })
+        let node = pod.text("/spec/nodeName").to_owned();
+        Ok(Self { address, image_digest, node, query })
     }
 
     /// Reads the stream until the handle is dropped, and reports each entry with its container.

@@ -146,6 +146,16 @@ pub enum Did {
 /// The verb that restarts a node's kubelet.
 pub const RESTART_KUBELET: &str = "restart-kubelet";
 
+/// The verbs that take a node away, each with the one that brings it back.
+const TAKES_AWAY: [(&str, &str); 4] =
+    [("stop", "start"), ("kill", "start"), ("cut", "heal"), ("freeze", "thaw")];
+
+/// The verb that undoes one which takes a node away; none for other verbs.
+#[must_use]
+pub fn brings_back(verb: &str) -> Option<&'static str> {
+    TAKES_AWAY.iter().find(|(away, _)| *away == verb).map(|(_, back)| *back)
+}
+
 /// What a node showed before and after an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

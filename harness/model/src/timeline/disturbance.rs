@@ -9,7 +9,7 @@ use super::{
 };
 use crate::EventId;
 use crate::clocks::{Order, Stamp};
-use crate::history::{Did, Source};
+use crate::history::{Did, Source, brings_back};
 use crate::mechanisms::LATE_SIGHT;
 
 impl<'h> Timeline<'h> {
@@ -17,6 +17,13 @@ impl<'h> Timeline<'h> {
     #[must_use]
     pub fn node_was_touched(&self) -> bool {
         self.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
+    }
+
+    /// Whether the harness took a node away for a while.
+    #[must_use]
+    pub fn lost_a_node(&self) -> bool {
+        let takes = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if brings_back(verb).is_some());
+        self.deeds.iter().any(|(_, deed)| takes(&deed.did))
     }
 
     /// Whether the harness touched a node or any pod beyond creating and deleting it, so that a container may be stopped

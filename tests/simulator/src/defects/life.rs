@@ -54,6 +54,15 @@ macro_rules! with_life {
     RestartEmptiesVolume,
     /// A pod that takes the name of another finds its volumes (`pod.lifecycle.volume-tied-to-uid`).
     VolumeGoesWithName,
+    // Nodes that are lost.
+    /// A pod on a lost node is Pending again (`pod.phase.unknown`, `pod.phase.node-loss-failed`).
+    LostPodsPending,
+    /// Nothing deletes a pod on a lost node (`pod.lifecycle.node-failure-deletes`).
+    LostPodsKept,
+    /// A pod on a lost node is deleted although it tolerates that (`pod.lifecycle.node-failure-deletes`).
+    LostPodsDeletedAtOnce,
+    /// A pod that was bound to a lost node starts (`pod.lifecycle.never-started-on-dead-node`).
+    DeadNodeStartsPods,
     // Restarts.
     /// Any policy is accepted (`restart.policy.values-default`).
     ApiAcceptsAnyPolicy,

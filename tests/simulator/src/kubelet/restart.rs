@@ -17,8 +17,17 @@ const OLD: i64 = 10 * SECOND;
 impl World<'_> {
     /// A verb is done to the node.
     pub(crate) fn do_to_node(&mut self, verb: &str) -> Result<(), String> {
-        if verb != RESTART_KUBELET {
-            return Err("the simulated cluster has no such verb".to_owned());
+        match verb {
+            RESTART_KUBELET => {}
+            "cut" => {
+                self.cut();
+                return Ok(());
+            }
+            "heal" => {
+                self.heal();
+                return Ok(());
+            }
+            _ => return Err("the simulated cluster has no such verb".to_owned()),
         }
         let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
         let (before, after) = (shown(1), shown(2));

@@ -1,0 +1,196 @@
+//! What the cluster shows of the pods on a node that it has lost, and what becomes of them.
+//!
+//! A verb that the harness does to the node takes it away. It counts only if its effect was seen: the cluster shows a pod
+//! of the node as not ready, and from then on no target of the node is heard until the node is back.
+
+use probity_model::history::{Did, Happening, brings_back};
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+/// The taint of a node that is not heard of.
+const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// How long a pod tolerates it unless its manifest says otherwise: Kubernetes documentation, Taints and Tolerations.
+const TOLERATED: i64 = 300;
+
+/// A node that was taken away.
+struct Loss<'r> {
+    node: &'r str,
+    /// When it was taken away.
+    at: At,
+    /// When it began to come back; none if it did not.
+    back: Option<At>,
+}
+
+/// The nodes that were taken away, each time.
+fn losses<'r>(run: &'r Timeline<'_>) -> Vec<Loss<'r>> {
+    let verbs = || {
+        run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
+            Did::NodeVerb { node, verb, exit: Some(0), .. } => Some((*id, deed.began_us, node, verb)),
+            _ => None,
+        })
+    };
+    let of_verb = |(id, _, node, verb): (EventId, i64, &'r String, &'r String)| {
+        let undoes = brings_back(verb)?;
+        let mut later = verbs().filter(|(later, _, other, verb)| *later > id && *other == node && *verb == undoes);
+        let back = later.next().map(|(id, began_us, ..)| At::new(id, probity_model::clocks::Stamp::harness(began_us)));
+        Some(Loss { node, at: At::new(id, run.heard(id)), back })
+    };
+    verbs().filter_map(of_verb).collect()
+}
+
+impl Loss<'_> {
+    /// Whether the node was still away when a revision arrived.
+    fn lasts(&self, run: &Timeline<'_>, shown: &Revision<'_>) -> bool {
+        shown.id > self.at.id && self.back.as_ref().is_none_or(|back| run.before(&shown.at, back))
+    }
+
+    /// The end of the loss, or of the case.
+    fn end(&self, run: &Timeline<'_>) -> Option<At> {
+        self.back.clone().or_else(|| run.last_event().map(|id| At::new(id, run.end())))
+    }
+
+    /// The pods that ran on the node when it was taken away.
+    fn pods<'t, 'h>(&self, run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
+        let runs = |pod: &&PodLife<'_>| {
+            let before = pod.revisions.iter().rfind(|shown| shown.id < self.at.id);
+            pod.node == self.node && before.is_some_and(|shown| shown.phase() == "Running" && !shown.terminating())
+        };
+        run.pods.iter().filter(runs)
+    }
+
+    /// The revision that shows a pod as not ready, if no target of the node was heard from then on.
+    fn noticed<'t, 'h>(&self, run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
+        let unready = |shown: &&Revision<'_>| shown.is("Ready") == Some(false) && self.lasts(run, shown);
+        let noticed = pod.revisions.iter().find(unready)?;
+        let until = self.back.as_ref().map_or(run.ended_us, |back| back.at.lo);
+        let heard = run.history.events().any(|(id, event)| {
+            let of_node = matches!(&event.what, Happening::Witness(heard) if heard.node == self.node);
+            of_node && id > noticed.id && event.us < until
+        });
+        (!heard).then_some(noticed)
+    }
+
+    /// The revisions of a pod from that one until the node is back.
+    fn shown<'t, 'h>(
+        &self,
+        run: &Timeline<'h>,
+        pod: &'t PodLife<'h>,
+        noticed: &Revision<'h>,
+    ) -> Vec<&'t Revision<'h>> {
+        let since = pod.revisions.iter().filter(|shown| shown.id >= noticed.id && !shown.gone);
+        since.filter(|shown| self.lasts(run, shown)).collect()
+    }
+}
+
+/// The phase of a pod whose state nobody knows is Unknown.
+pub(super) fn is_unknown(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_phase(run, "Unknown", seen);
+}
+
+/// The phase of the pods on a lost node is Failed.
+pub(super) fn has_failed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_phase(run, "Failed", seen);
+}
+
+fn judge_phase(run: &Timeline<'_>, promised: &str, seen: &mut Seen) {
+    for loss in &losses(run) {
+        for pod in loss.pods(run) {
+            let Some(noticed) = loss.noticed(run, pod) else { continue };
+            let shown = loss.shown(run, pod, noticed);
+            let other = |shown: &&&Revision<'_>| !["Running", "Unknown", "Failed"].contains(&shown.phase());
+            if let Some(wrong) = shown.iter().find(other) {
+                let phase = wrong.phase();
+                let finding = format!("the node of {} was lost, and its phase became {phase}", pod.key);
+                seen.violated(finding, [loss.at.id, wrong.id]);
+            } else if let Some(right) = shown.iter().find(|shown| shown.phase() == promised) {
+                seen.fine([loss.at.id, right.id]);
+            } else if let Some(last) = shown.last() {
+                let phase = last.phase();
+                let finding =
+                    format!("the node of {} was lost, and its phase is still {phase}, not {promised}", pod.key);
+                seen.diverges(finding, [loss.at.id, noticed.id, last.id]);
+            }
+        }
+    }
+}
+
+/// How long a pod tolerates that its node is unreachable, in seconds; none if for ever.
+fn tolerated(pod: &PodLife<'_>) -> Option<i64> {
+    let spec = pod.revisions.first().map(|first| &first.object["spec"]["tolerations"]);
+    let mut tolerations = spec.and_then(Value::as_array).into_iter().flatten();
+    let of = tolerations.find(|one| one["key"] == UNREACHABLE && one["effect"] != "NoSchedule");
+    of.map_or(Some(TOLERATED), |one| one["tolerationSeconds"].as_i64())
+}
+
+/// A pod on a lost node is shown as not ready, and is deleted once it no longer tolerates that.
+pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for loss in &losses(run) {
+        for pod in loss.pods(run).filter(|pod| pod.deleted.is_none()) {
+            let Some(noticed) = loss.noticed(run, pod) else {
+                judge_unnoticed(run, clause, (loss, pod), seen);
+                continue;
+            };
+            let Some(tolerated) = tolerated(pod).map(whole_seconds) else { continue };
+            let (least, most) = (tolerated - clause.tolerance_us("rounding"), tolerated + clause.slack_us());
+            let bound = Bound::at_most(most, format!("{} tolerated + the clause's slack", seconds(tolerated)))
+                .and_at_least(least, format!("{} tolerated", seconds(tolerated)));
+            let goes = loss.shown(run, pod, noticed).into_iter().find(|shown| shown.terminating());
+            if let Some(goes) = goes {
+                let quantity = format!("from the loss of {} being shown to its deletion", pod.key);
+                seen.within(run, "", quantity, (noticed, goes), bound);
+            } else if let Some(end) = loss.end(run)
+                && run.measure(String::new(), "", noticed, &end, bound).is_some_and(|waited| waited.fit() == Fit::Missed)
+            {
+                let finding = format!("{} is on a lost node, and nothing deleted it", pod.key);
+                seen.violated(finding, [noticed.id, end.id]);
+            }
+        }
+    }
+}
+
+/// Nothing showed that the node was lost, though it was away for long enough.
+fn judge_unnoticed(run: &Timeline<'_>, clause: &Clause, (loss, pod): (&Loss<'_>, &PodLife<'_>), seen: &mut Seen) {
+    let ready = pod.revisions.iter().rfind(|shown| loss.lasts(run, shown) || shown.id < loss.at.id);
+    let Some((end, ready)) = loss.end(run).zip(ready.filter(|shown| shown.is("Ready") == Some(true))) else {
+        return;
+    };
+    let bound = Bound::at_most(clause.tolerance_us("noticed"), "until the cluster notices");
+    if run.measure(String::new(), "", &loss.at, &end, bound).is_some_and(|away| away.fit() == Fit::Missed) {
+        let finding = format!("the node of {} was lost, and the pod is still shown as ready", pod.key);
+        seen.violated(finding, [loss.at.id, ready.id, end.id]);
+    }
+}
+
+/// A pod that was bound to a lost node does not start there.
+pub(super) fn never_starts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for loss in &losses(run) {
+        let Some(noticed) = loss.pods(run).find_map(|pod| loss.noticed(run, pod)) else { continue };
+        for pod in run.pods.iter().filter(|pod| pod.node == loss.node) {
+            if pod.revisions.first().is_none_or(|first| first.id < noticed.id || !loss.lasts(run, first)) {
+                continue;
+            }
+            let shown: Vec<_> = pod.revisions.iter().filter(|shown| loss.lasts(run, shown)).collect();
+            let left = shown.iter().find(|shown| shown.phase() != "Pending");
+            let goes = shown.iter().find(|shown| shown.terminating());
+            let lived = pod.containers.iter().flat_map(|container| &container.attempts).next();
+            let bound = shown.iter().find(|shown| !shown.object["spec"]["nodeName"].is_null());
+            match (left, lived, goes, bound) {
+                (Some(left), ..) => {
+                    let finding = format!("{} is on a lost node, and its phase became {}", pod.key, left.phase());
+                    seen.violated(finding, [loss.at.id, left.id]);
+                }
+                (_, Some(lived), Some(goes), _) => {
+                    let finding = format!("{} was deleted while its node was lost, and it started", pod.key);
+                    seen.violated(finding, [goes.id, lived.began.id]);
+                }
+                (None, None, Some(goes), Some(bound)) => seen.fine([loss.at.id, bound.id, goes.id]),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
