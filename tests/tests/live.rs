@@ -25,7 +25,7 @@ fn report(out: &Path) -> Value {
 fn clauses_that(report: &Value, verdict: &str) -> Vec<String> {
     let clauses = report["clauses"].as_array().unwrap();
     let found = clauses.iter().filter(|clause| clause["verdict"] == verdict);
-    found.map(|clause| format!("{}: {}", clause["id"], clause["why"])).collect()
+    found.map(|clause| format!("{}: {}", clause["id"], clause["finding"])).collect()
 }
 
 #[test]
