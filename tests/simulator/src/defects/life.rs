@@ -54,6 +54,16 @@ macro_rules! with_life {
     RestartEmptiesVolume,
     /// A pod that takes the name of another finds its volumes (`pod.lifecycle.volume-tied-to-uid`).
     VolumeGoesWithName,
+    /// Scheduling gates have no effect (`pod.scheduling.gates-delay`).
+    SchedulingGatesIgnored,
+    /// A pod is scheduled as soon as one of its gates is removed (`pod.scheduling.gates-delay`).
+    OneSchedulingGateIsEnough,
+    /// The scheduler does not notice that the last gate was removed (`pod.scheduling.gates-delay`).
+    SchedulingGateRemovalUnnoticed,
+    /// A gate can be added to a pod (`pod.scheduling.gates-delay`).
+    ApiAddsSchedulingGates,
+    /// A deleted pod is created again although it has no controller (`pod.lifecycle.controller-replaces`).
+    BarePodsComeBack,
     // Restarts.
     /// Any policy is accepted (`restart.policy.values-default`).
     ApiAcceptsAnyPolicy,
