@@ -1,11 +1,13 @@
 //! Init containers: their order, what happens when one fails, and what the API shows and allows during initialization.
 
 mod again;
+mod blocking;
 mod deadline;
 mod failing;
 mod order;
 mod patches;
 mod resources;
+mod scheduling;
 mod services;
 mod shown;
 mod views;
@@ -40,6 +42,8 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "init.resources.effective-pod", judge: resources::highest_of_pod },
         Judge { clause: "init.resources.quota", judge: resources::quota_applies },
         Judge { clause: "init.resources.qos-same", judge: resources::one_class },
+        Judge { clause: "init.resources.scheduling", judge: scheduling::counts_inits },
+        Judge { clause: "init.delays-app-start", judge: blocking::delays_mains },
     ]
 }
 

@@ -1,10 +1,12 @@
 //! A pod's phase and its lifetime: which phase it must and must not have at each moment, and what a pod keeps while it
 //! exists.
 
+mod gates;
 mod lifetime;
 mod node_loss;
 mod phases;
 mod removal;
+mod replaced;
 mod terminal;
 
 use probity_model::Judge;
@@ -28,6 +30,8 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pod.lifecycle.unique-uid", judge: lifetime::own_uid },
         Judge { clause: "pod.lifecycle.scheduled-once", judge: lifetime::one_node },
         Judge { clause: "pod.lifecycle.volume-tied-to-uid", judge: lifetime::volume_stays },
+        Judge { clause: "pod.scheduling.gates-delay", judge: gates::delay_scheduling },
+        Judge { clause: "pod.lifecycle.controller-replaces", judge: replaced::by_controllers_alone },
     ]
 }
 

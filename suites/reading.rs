@@ -16,6 +16,7 @@ pub(crate) mod hooks;
 pub(crate) mod http;
 pub(crate) mod inits;
 pub(crate) mod kinds;
+pub(crate) mod kubelet_restarts;
 pub(crate) mod mains;
 pub(crate) mod origin;
 pub(crate) mod readiness;

@@ -9,6 +9,7 @@ mod hook_time;
 mod hooks;
 mod removal;
 mod request;
+mod restarted;
 mod sidecars;
 mod signal;
 
@@ -52,6 +53,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "termination.forced.immediate-api-removal", judge: removal::at_once },
         Judge { clause: "termination.forced.name-reusable", judge: removal::frees_the_name },
         Judge { clause: "termination.forced.small-grace-on-node", judge: grace::small_when_forced },
+        Judge { clause: "termination.kubelet-restart-restarts-grace", judge: restarted::begins_again },
     ]
 }
 

@@ -1,6 +1,8 @@
 //! Hand-written histories for the judges of init containers.
 
 mod api;
+mod blocking;
+mod scheduling;
 mod shown;
 
 use probity_composer::{Composer, timestamp};

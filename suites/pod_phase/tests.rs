@@ -1,5 +1,8 @@
 //! Hand-written histories for the judges of phases and of what a pod keeps.
 
+mod gates;
+mod replaced;
+
 use probity_composer::{Composer, timestamp};
 use probity_model::history::{Change, Did};
 use probity_script::witness::{Exiting, Fact};

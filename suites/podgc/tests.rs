@@ -59,6 +59,43 @@ fn a_pod_on_a_node_that_does_not_exist_is_removed() {
     assert_eq!(verdict(&Composer::new(&[clause]).done(), clause), "inconclusive");
 }
 
+/// A pod without a node and with these finalizers is deleted at 2 s, and fails later, or is gone.
+fn unscheduled(finalizers: &[&str], failed: Option<f64>, gone: Option<f64>, until: f64) -> &'static str {
+    let clause = "podgc.unscheduled-terminating";
+    let shown = |phase: &str, going: bool| {
+        let mut object = json!({
+            "metadata": { "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "finalizers": finalizers },
+            "spec": { "containers": [{ "name": "target" }] }, "status": { "phase": phase },
+        });
+        if going {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        object
+    };
+    let mut run = Composer::new(&[clause]);
+    run.sighting(0.1, "Pod", "pod", Change::Added, shown("Pending", false));
+    run.sighting(2.0, "Pod", "pod", Change::Modified, shown("Pending", true));
+    if let Some(at) = failed {
+        run.sighting(at, "Pod", "pod", Change::Modified, shown("Failed", true));
+    }
+    if let Some(at) = gone {
+        run.sighting(at, "Pod", "pod", Change::Deleted, shown("Pending", true));
+    }
+    run.reading(until);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_pod_that_goes_and_never_had_a_node_fails() {
+    let held = ["probity.dev/held"];
+    assert_eq!(unscheduled(&held, Some(20.0), None, 100.0), "holds");
+    assert_eq!(unscheduled(&held, Some(70.0), None, 100.0), "violated");
+    assert_eq!(unscheduled(&held, None, None, 100.0), "violated");
+    assert_eq!(unscheduled(&held, None, None, 20.0), "inconclusive", "the collector may not have looked yet");
+    assert_eq!(unscheduled(&held, None, Some(9.0), 100.0), "inconclusive", "somebody let it go");
+    assert_eq!(unscheduled(&[], Some(20.0), None, 100.0), "inconclusive", "nothing holds it");
+}
+
 #[test]
 fn it_has_failed_by_then_and_says_why() {
     let clause = "podgc.orphaned-condition";

@@ -12,7 +12,7 @@ use probity_model::timeline::{
 };
 use probity_model::{Clause, Judge, Seen, Timeline};
 
-use super::kubelet_restart::{Restart, restarts};
+use crate::reading::kubelet_restarts::{Restart, restarts};
 use crate::reading::termination::Exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[

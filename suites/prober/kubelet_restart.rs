@@ -1,45 +1,15 @@
 //! A kubelet restart: the containers that were running before keep running, and the status shows them as before.
 
 use probity_model::clocks::Stamp;
-use probity_model::history::{Did, NodeProof, RESTART_KUBELET};
 use probity_model::timeline::{
     At, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
 };
-use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
+
+use crate::reading::kubelet_restarts::{Restart, restarts};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
-
-/// A kubelet restart with proof from its node.
-pub(super) struct Restart<'h> {
-    /// The node.
-    pub(super) node: &'h str,
-    /// When it began.
-    pub(super) began: At,
-    /// When the new kubelet was certainly running: at the end of the command that started it.
-    pub(super) over: Stamp,
-}
-
-/// The proven kubelet restarts. Without proof there is a doubt: the exit status 0 of a command is not proof.
-pub(super) fn restarts<'h>(run: &Timeline<'h>, seen: &mut Seen) -> Vec<Restart<'h>> {
-    let mut proven = Vec::new();
-    for (id, deed) in &run.deeds {
-        let Did::NodeVerb { node, verb, proof, .. } = &deed.did else { continue };
-        if verb != RESTART_KUBELET {
-            continue;
-        }
-        let Some(NodeProof { ended_us, .. }) = proof.as_ref().filter(|_| deed.did.unproven().is_none())
-        else {
-            let why = deed.did.unproven().unwrap_or_default();
-            seen.doubt(Doubt::StepFailed, format!("{verb}: {why}"), [*id]);
-            continue;
-        };
-        let began = At::new(*id, Stamp::harness(deed.began_us));
-        proven.push(Restart { node, began, over: Stamp::harness(*ended_us) });
-    }
-    proven
-}
 
 /// A container that was running and ready before its kubelet restarted is shown so afterwards while its probes succeed.
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -11,7 +11,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::kubelet_restart::{Restart, restarts};
+use crate::reading::kubelet_restarts::{Restart, restarts};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.one-per-kind", judge: each_on_its_own },

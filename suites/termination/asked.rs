@@ -31,9 +31,11 @@ pub(super) struct Going<'t, 'h> {
 
 /// All pods whose deletion was requested, in cases without node actions.
 pub(super) fn going<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> {
-    if run.node_was_touched() {
-        return Vec::new();
-    }
+    if run.node_was_touched() { Vec::new() } else { going_anyway(run) }
+}
+
+/// All pods whose deletion was requested, whatever was done to their node.
+pub(super) fn going_anyway<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> {
     let of_pod = |pod: &'t PodLife<'h>| {
         let mut requests = requests(run, pod).into_iter();
         let first = requests.next()?;

@@ -72,7 +72,8 @@ pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 pub(super) fn of_idle_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.was_idle() && going.grace() > clause.slack_us()) {
         let known = going.was_over() || !going.pod.revisions.is_empty();
-        if known && judge_removal(clause, going, &going.first.at, seen) {
+        let held = going.pod.revisions.iter().any(|shown| shown.object["metadata"]["finalizers"].is_array());
+        if known && !held && judge_removal(clause, going, &going.first.at, seen) {
             seen.facet("state", if going.was_over() { "terminal" } else { "unscheduled" });
         }
     }

@@ -4,6 +4,7 @@ mod behind_services;
 mod hooks;
 mod removal;
 mod requests;
+mod restarted;
 mod sidecars;
 mod times;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use probity_script::Fact;
+use probity_script::{ExitFrom, Fact};
 
 use super::{Children, ShutdownGate, SignalQueue, StopSignals, clients, consume, dump, exit, signals, wait};
 use crate::exec;
@@ -23,12 +23,15 @@ pub async fn begin(stage: &Stage, gate: &ShutdownGate, queue: SignalQueue, stop:
         witness.trouble("opening the socket for commands; commands that need the plan fail", &error);
     }
     if !process.exit.is_empty() {
-        tokio::spawn(exit::follow(stage.clone()));
+        tokio::spawn(exit::follow(stage.clone(), ExitFrom::Start));
     }
     if process.dump {
         witness.record(&Fact::Dump(dump::take()));
     }
     wait::wait_for(witness, &process.wait_for).await;
+    if !process.exit.is_empty() {
+        tokio::spawn(exit::follow(stage.clone(), ExitFrom::Waited));
+    }
     process.children.iter().for_each(|child| children.start(child));
     consume::start(stage);
     clients::start(stage);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill, raise};
 use nix::unistd::Pid;
 use probity_script::witness::Exiting;
-use probity_script::{ExitWay, Fact};
+use probity_script::{ExitFrom, ExitWay, Fact};
 
 use crate::stage::Stage;
 use crate::witness::Witness;
@@ -15,12 +15,16 @@ use crate::witness::Witness;
 /// How long the last lines may take to leave. A reader that has not taken them by then never will.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Ends the process when the plan says so for this life of the container.
-pub async fn follow(stage: Stage) {
+/// Ends the process when the plan says so for this life of the container, if the time until then counts from this.
+pub async fn follow(stage: Stage, from: ExitFrom) {
     let attempt = stage.witness().identity().attempt;
     let plan = stage.plan();
-    let Some(exit) = plan.process.exit_for(attempt) else { return };
-    tokio::time::sleep(exit.after.0.saturating_sub(stage.witness().clock().elapsed().0)).await;
+    let Some(exit) = plan.process.exit_for(attempt).filter(|exit| exit.from == from) else { return };
+    let over = match from {
+        ExitFrom::Start => stage.witness().clock().elapsed().0,
+        ExitFrom::Waited => Duration::ZERO,
+    };
+    tokio::time::sleep(exit.after.0.saturating_sub(over)).await;
     leave(stage.witness(), exit.code, exit.way, "plan")
 }
 

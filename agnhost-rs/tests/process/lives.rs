@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use probity_script::Fact;
-use probity_script::witness::{Call, ChildSeen, Consumed, Waited};
+use probity_script::witness::{Call, ChildSeen, Consumed, Exiting, Waited};
 
 use crate::serving::Serving;
 
@@ -91,6 +91,24 @@ fn answering(body: &'static str, pause: Duration) -> u16 {
         }
     });
     port
+}
+
+#[test]
+fn an_end_can_wait_for_things_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("there");
+    let plan = format!(
+        "process: {{ wait-for: [{{ file: {file:?} }}], exit: [{{ after: 100ms, from: waited, code: 3 }}] }}"
+    );
+    let mut serving = Serving::ready(&plan);
+    thread::sleep(Duration::from_millis(400));
+    assert!(!serving.facts().iter().any(|fact| matches!(fact, Fact::Exiting(_))));
+    std::fs::write(&file, "").unwrap();
+    let waited = serving.wait_for(|fact| matches!(fact, Fact::Waited(_) | Fact::Exiting(_)));
+    assert!(matches!(waited.fact, Fact::Waited(_)), "{waited:?}");
+    let end = serving.wait_for(|fact| matches!(fact, Fact::Exiting(_)));
+    assert!(matches!(end.fact, Fact::Exiting(Exiting { code: 3, .. })), "{end:?}");
+    assert!(end.mono_us - waited.mono_us >= 100_000);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hint::HintKind;
+use crate::manifest::FINALIZERS;
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
 use crate::names::{Places, below, containers, did_you_mean};
@@ -333,7 +334,22 @@ fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
         return Err(pin(&format!("this is a {kind}; only a Pod is allowed here"), &at(&["pod", "kind"])));
     }
     pod_rules::check(&pod.pod, false, &at(&["pod"]))?;
+    check_finalizers(&pod.pod, &at(&["pod", "metadata", "finalizers"]))?;
     check_containers("pod", &pod.pod["spec"], &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
+}
+
+/// Whether the harness can remove all finalizers of a pod.
+fn check_finalizers(pod: &Value, path: &[String]) -> Result<(), String> {
+    let finalizers = pod["metadata"]["finalizers"].as_array().into_iter().flatten();
+    let foreign = |name: &&str| !name.starts_with(FINALIZERS);
+    match finalizers.filter_map(Value::as_str).find(foreign) {
+        Some(name) => {
+            let why =
+                format!("nobody would remove the finalizer `{name}`: let its name begin with `{FINALIZERS}`");
+            Err(pin(&why, path))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Whether a spec of pods has containers, and the plans name them.

@@ -22,6 +22,8 @@ pub const RUN: &str = "probity.dev/run";
 pub const CASE: &str = "probity.dev/case";
 /// The label that holds the pod's key in the case.
 pub const POD: &str = "probity.dev/pod";
+/// The prefix of the finalizers that a pod of a case can have: the harness removes these, and no others.
+pub const FINALIZERS: &str = "probity.dev/";
 /// The path of the target's program in its image; exec probes use it.
 pub const PROGRAM: &str = "/agnhost-rs";
 /// The control port of a pod's first target; each further target has the next.

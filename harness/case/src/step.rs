@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::case::{CasePod, ONLY};
 use crate::names::there_is;
 use crate::waiting::Wait;
-use crate::workload::{UpdateStep, Workload};
+use crate::workload::{UpdateStep, Workload, unknown};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub enum Step {
     Mark(MarkStep),
     /// Create a pod that is marked `later`.
     Create(ContainerRef),
-    /// Delete a pod.
+    /// Delete a pod, or one pod of a workload.
     Delete(DeleteStep),
     /// Patch an object (a strategic merge patch).
     Patch(PatchStep),
@@ -100,6 +100,8 @@ pub struct MarkStep {
 pub struct DeleteStep {
     /// The pod's key.
     pub pod: Option<String>,
+    /// The key of a workload: its oldest pod that is not being deleted.
+    pub workload: Option<String>,
     /// The grace period in seconds; the pod's own if not said.
     pub grace: Option<u64>,
 }
@@ -197,6 +199,18 @@ pub struct TryStep {
     pub manifest: Value,
 }
 
+impl DeleteStep {
+    /// Checks that its workload exists; returns whether it speaks of a pod instead.
+    fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<bool, String> {
+        match &self.workload {
+            None => Ok(true),
+            Some(_) if self.pod.is_some() => Err("write either `pod` or `workload`".to_owned()),
+            Some(key) if workloads.contains_key(key) => Ok(false),
+            Some(key) => Err(unknown(key, workloads)),
+        }
+    }
+}
+
 impl Step {
     /// Checks that the pods and workloads that it speaks of exist.
     pub(super) fn check(
@@ -210,6 +224,7 @@ impl Step {
             Self::Patch(patch) => patch.kind.is_none(),
             Self::Update(update) => update.check(workloads).map(|()| false)?,
             Self::Wait(wait) => !wait.check(workloads)?,
+            Self::Delete(deletion) => deletion.check(workloads)?,
             _ => true,
         };
         if !needs_pod {

@@ -54,7 +54,10 @@ impl Step {
             Self::Evict(_) => format!("evict {pod}"),
             Self::Delete(of) => {
                 let grace = of.grace.map(|grace| format!(" with {grace} s of grace")).unwrap_or_default();
-                format!("delete {pod}{grace}")
+                match &of.workload {
+                    Some(key) => format!("delete a pod of the workload {key}{grace}"),
+                    None => format!("delete {pod}{grace}"),
+                }
             }
             Self::Patch(of) => {
                 let what = match (&of.kind, &of.name) {
@@ -205,6 +208,7 @@ mod tests {
             ),
             (json!({ "delete": {} }), "delete the pod"),
             (json!({ "delete": { "pod": "a", "grace": 5 } }), "delete the pod a with 5 s of grace"),
+            (json!({ "delete": { "workload": "web" } }), "delete a pod of the workload web"),
             (
                 json!({ "change": { "container": "c", "to": { "listeners": { "web": { "paths": { "/a": 503 } } } } } }),
                 "change the plan of c to { listeners: { web: { paths: { /a: [{ answer: { status: 503 } }] } } } }",

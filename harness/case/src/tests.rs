@@ -16,3 +16,17 @@ fn an_expectation_that_says_nothing_is_refused_with_its_place() {
     assert!(case("times: { of: restart, least: 3, most: 2 }").is_err());
     assert!(case("times: { of: restart }").is_err());
 }
+
+#[test]
+fn a_finalizer_that_nobody_would_remove_is_refused_at_its_place() {
+    let case = |finalizer: &str| {
+        let pod = format!(
+            "  metadata: {{ finalizers: [{finalizer}] }}\n  spec:\n    containers: [{{ name: target }}]\n"
+        );
+        let text = format!("case: a/b\nstory: because\npod:\n{pod}");
+        Case::read("a.yaml", &text).map(|_| ()).map_err(|problem| problem.to_string())
+    };
+    assert!(case("probity.dev/held").is_ok());
+    let refused = case("example.com/held").unwrap_err();
+    assert!(refused.contains("example.com/held") && refused.contains("a.yaml, line 4"), "{refused}");
+}

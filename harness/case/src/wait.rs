@@ -42,6 +42,17 @@ pub fn pods_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Vec<&'
     workload.map(|of| WorkloadPods::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
 }
 
+/// The oldest pod of a workload that is not being deleted, as far as the history knows.
+#[must_use]
+pub fn oldest_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Option<&'h str> {
+    let goes = |pod: &str| {
+        let view = View { history, since: EventId(0), pod, container: "" };
+        let metadata = view.last_sighting().and_then(|sighting| sighting.object.get("metadata"));
+        metadata.is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
+    };
+    pods_of(case, key, history).into_iter().find(|pod| !goes(pod))
+}
+
 /// Whether this pod meets all conditions.
 fn of_pod(wait: &Wait, case: &Case, view: &View<'_>) -> bool {
     wait.asked.as_ref().is_none_or(|asked| view.asked(asked))

@@ -169,6 +169,7 @@ steps:
   - wait: { workload: web, available: 3 }
   - update: { workload: web, target: { target: { listeners: { web: { port: 8080, paths: { /ready: 503 } } } } } }
   - wait: { workload: web, new: true, all: true, ready: false }
+  - delete: { workload: web }
 ";
 
     fn refused(from: &str, to: &str) -> String {
@@ -179,7 +180,7 @@ steps:
     #[test]
     fn a_case_of_a_workload_alone_is_read() {
         let case = Case::read("a.yaml", GOOD).unwrap().remove(0);
-        assert_eq!((case.workloads["web"].kind(), case.pods.len(), case.steps.len()), ("Deployment", 0, 3));
+        assert_eq!((case.workloads["web"].kind(), case.pods.len(), case.steps.len()), ("Deployment", 0, 4));
         assert!(case.plans("web").unwrap().contains_key("target") && case.plans("wob").is_none());
     }
 
@@ -219,6 +220,10 @@ steps:
         assert_eq!(said, "a.yaml, line 14, column 5: the case has no workload `wib`; did you mean `web`?");
         let said = refused(wait, "wait: { workload: web, pod: web }");
         assert_eq!(said, "a.yaml, line 14, column 5: write either `pod` or `workload`");
+        let said = refused("delete: { workload: web }", "delete: { workload: wib }");
+        assert!(said.ends_with("the case has no workload `wib`; did you mean `web`?"), "{said}");
+        let said = refused("delete: { workload: web }", "delete: { workload: web, pod: web }");
+        assert!(said.ends_with("write either `pod` or `workload`"), "{said}");
         let said = refused(wait, "wait: { available: 3 }");
         assert!(said.ends_with("`available` is said of a workload: say which one by `workload`"), "{said}");
         let said = refused(wait, "wait: { ready: true }");

@@ -157,8 +157,11 @@ pub struct Client {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExitPlan {
-    /// How long after its start.
+    /// How long after its start, or after what `from` names.
     pub after: Span,
+    /// From when `after` counts.
+    #[serde(default, skip_serializing_if = "ExitFrom::is_start")]
+    pub from: ExitFrom,
     /// The exit status.
     #[serde(default)]
     pub code: u8,
@@ -168,6 +171,18 @@ pub struct ExitPlan {
     /// In which manner.
     #[serde(default)]
     pub way: ExitWay,
+}
+
+/// From when the time until an end counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitFrom {
+    /// From the start of the process.
+    #[default]
+    Start,
+    /// From when everything under `wait-for` is there.
+    Waited,
 }
 
 /// The manner of an end.
@@ -197,6 +212,12 @@ impl Client {
     #[must_use]
     pub fn patience(&self) -> Span {
         self.timeout.unwrap_or(Span::from_micros(5_000_000))
+    }
+}
+
+impl ExitFrom {
+    fn is_start(&self) -> bool {
+        *self == Self::Start
     }
 }
 

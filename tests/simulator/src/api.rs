@@ -90,6 +90,9 @@ impl World<'_> {
 
     /// The pod is bound to the node, and the kubelet is notified.
     pub(crate) fn bind(&mut self, pod: usize) {
+        if self.pods[pod].gone {
+            return;
+        }
         let now = self.timestamp(self.now);
         let of = &mut self.pods[pod];
         of.object["spec"]["nodeName"] = json!(NODE);
@@ -215,7 +218,11 @@ impl World<'_> {
             Some((since, old)) => self.ask_again(pod, (since, old), grace),
             None => {
                 self.write_deadline(pod, self.now, grace);
-                self.stop_pod(pod);
+                if self.is_held(pod) {
+                    self.await_collector(pod);
+                } else {
+                    self.stop_pod(pod);
+                }
             }
         }
     }
@@ -242,7 +249,7 @@ impl World<'_> {
         of.object["metadata"]["deletionTimestamp"] = json!(at);
         of.object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
         self.show_pod(pod, Change::Modified);
-        if grace == 0 && !waits {
+        if grace == 0 && !waits && !self.is_held(pod) {
             self.pods[pod].gone = true;
             self.show_pod(pod, Change::Deleted);
         }
@@ -254,6 +261,7 @@ impl World<'_> {
             self.publish(pod);
             self.pods[pod].gone = true;
             self.show_pod(pod, Change::Deleted);
+            self.bring_back(pod);
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::world::{Act, MS, SECOND, World};
 /// How long a pod is on a node that does not exist before it is collected: the node is in quarantine, and the collector
 /// looks now and then.
 const COLLECTED: (i64, i64) = (40 * SECOND, 80 * SECOND);
+/// How often the collector looks.
+const COLLECTOR_LOOKS: i64 = 20 * SECOND;
 /// How soon a defective collector removes pods that have failed.
 const REMOVED: i64 = 5 * SECOND;
 
@@ -35,9 +37,9 @@ impl World<'_> {
         let spec = &self.pods[pod].object["spec"];
         let gated = spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
         let lost = spec["nodeName"].as_str().is_some_and(|node| node != NODE);
-        let picky = spec["nodeSelector"].is_object();
+        let picky = spec["nodeSelector"].is_object() || self.fits_nowhere(spec);
         match () {
-            () if gated => {}
+            () if gated && !self.has(Defect::SchedulingGatesIgnored) => {}
             () if lost => {
                 let delay = self.between(COLLECTED.0, COLLECTED.1);
                 self.later(delay, Act::Collect(pod));
@@ -51,6 +53,20 @@ impl World<'_> {
                 self.later(delay, Act::Bind(pod));
             }
         }
+    }
+
+    /// Whether a pod requests a resource that the node does not have.
+    fn fits_nowhere(&self, spec: &Value) -> bool {
+        let list = |field: &str| spec[field].as_array().into_iter().flatten();
+        let inits = list("initContainers").filter(|of| match of["restartPolicy"] == "Always" {
+            true => !self.has(Defect::SchedulerIgnoresSidecars),
+            false => !self.has(Defect::SchedulerIgnoresInits),
+        });
+        let strange = |of: &Value| {
+            let requests = of["resources"]["requests"].as_object();
+            requests.is_some_and(|requests| requests.keys().any(|name| name.contains('/')))
+        };
+        inits.chain(list("containers")).any(strange)
     }
 
     /// The conditions of a pod that was just created.
@@ -113,7 +129,14 @@ impl World<'_> {
 
     /// The collector removes a pod whose node does not exist.
     pub(crate) fn collect(&mut self, pod: usize) {
-        if self.pods[pod].gone || self.has(Defect::OrphansKept) {
+        if self.pods[pod].gone {
+            return;
+        }
+        if self.pods[pod].object["spec"]["nodeName"].is_null() {
+            self.collect_unscheduled(pod);
+            return;
+        }
+        if self.has(Defect::OrphansKept) {
             return;
         }
         if !self.has(Defect::OrphansUnexplained) {
@@ -128,6 +151,27 @@ impl World<'_> {
         }
         self.show_again(pod);
         self.ask_to_go(pod, 0);
+    }
+
+    /// The collector marks a pod as failed that is being deleted and has no node.
+    fn collect_unscheduled(&mut self, pod: usize) {
+        if !self.has(Defect::UnscheduledTerminatingKept) {
+            self.pods[pod].object["status"]["phase"] = json!("Failed");
+            self.show_again(pod);
+        }
+    }
+
+    /// Whether a finalizer holds a pod that no kubelet has.
+    pub(crate) fn is_held(&self, pod: usize) -> bool {
+        let object = &self.pods[pod].object;
+        let finalizers = object["metadata"]["finalizers"].as_array();
+        finalizers.is_some_and(|list| !list.is_empty()) && object["spec"]["nodeName"].is_null()
+    }
+
+    /// The collector finds a pod when it next looks.
+    pub(crate) fn await_collector(&mut self, pod: usize) {
+        let delay = self.between(0, COLLECTOR_LOOKS);
+        self.later(delay, Act::Collect(pod));
     }
 
     /// A defective collector removes each pod that has failed.

@@ -136,7 +136,7 @@ impl World<'_> {
                 let of = ContainerRef { pod: mark.pod.clone(), container: mark.container.clone() };
                 self.mark_by_control(&of, &mark.name, step);
             }
-            Step::Delete(deletion) => {
+            Step::Delete(deletion) if deletion.workload.is_none() => {
                 let key = deletion.pod.as_deref().unwrap_or(ONLY);
                 self.delete(key, deletion.grace, false);
             }
@@ -147,6 +147,9 @@ impl World<'_> {
                 self.did(Did::Tried(Tried { name: trial.name.clone(), manifest, code, message, stored }));
             }
             Step::Patch(of) if of.kind.is_none() && of.patch["status"].is_object() => self.patch_status(of),
+            Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["schedulingGates"].is_array() => {
+                self.patch_gates(of, step);
+            }
             Step::Patch(of) if of.kind.is_none() && self.has(Defect::ApiPatchesProbes) => {
                 let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
                 let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
@@ -167,7 +170,12 @@ impl World<'_> {
                     self.did(Did::Failed { what: step.in_words(), why });
                 }
             }
-            Step::Patch(_) | Step::Exec(_) | Step::Scale(_) | Step::Update(_) | Step::Ephemeral(_) => {
+            Step::Patch(_)
+            | Step::Delete(_)
+            | Step::Exec(_)
+            | Step::Scale(_)
+            | Step::Update(_)
+            | Step::Ephemeral(_) => {
                 let why = "the simulated cluster has no such verb".to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }

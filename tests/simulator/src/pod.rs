@@ -168,6 +168,8 @@ pub(crate) struct Life {
     pub(crate) marks: BTreeMap<String, i64>,
     /// Its ports were closed by its end.
     pub(crate) shut: bool,
+    /// It is not killed before this, whatever was decided earlier: a new kubelet has begun its termination again.
+    pub(crate) spared_until: i64,
     pub(crate) doors: BTreeMap<String, ListenState>,
     pub(crate) is_target: bool,
     /// The workers of its listeners, where these are bounded.

@@ -77,7 +77,8 @@ impl World<'_> {
             };
             same("cpu") && same("memory")
         };
-        let asks = |of: &&Value| of.get("limits").is_some() || of.get("requests").is_some();
+        let counted = |of: &Value| of["cpu"].is_string() || of["memory"].is_string();
+        let asks = |of: &&Value| counted(&of["limits"]) || counted(&of["requests"]);
         match () {
             () if all.iter().all(limited) => "Guaranteed",
             () if all.iter().any(asks) => "Burstable",

@@ -3,6 +3,7 @@
 //! Which answer is due is chosen by [`probity_script::Script::choose`], and what it puts on the wire is composed by
 //! [`probity_script::wire`], as in the real target. Only when it happens, and what a client makes of it, is decided here.
 
+mod awaited;
 mod client;
 mod connection;
 mod looks;
@@ -18,7 +19,7 @@ use probity_composer::NODE;
 use probity_model::history::{Did, Happening, Heard, Way};
 use probity_script::answer::ListenState;
 use probity_script::witness::{ChangeSeen, Entry, Hello, Listening, Mark, ResetSeen, Started};
-use probity_script::{Change, Choice, Endpoint, Fact, Moment, Plan, Script, WitnessLine};
+use probity_script::{Change, Choice, Endpoint, ExitFrom, Fact, Moment, Plan, Script, WitnessLine};
 
 use crate::Defect;
 use crate::pod::{Life, micros, span};
@@ -56,11 +57,16 @@ impl World<'_> {
             self.later(3 * MS, Act::Exit(life, MISCONFIGURED, "environment"));
             return;
         }
-        let exit = self.life(life).and_then(|of| of.plan.process.exit_for(attempt).cloned());
-        if let Some(exit) = exit {
+        self.plan_exit(life, ExitFrom::Start);
+        self.later(2 * MS, Act::Await(life, 0, 1));
+    }
+
+    /// The process will end by itself, if its plan counts the time from this.
+    fn plan_exit(&mut self, life: LifeAt, from: ExitFrom) {
+        let exit = self.life(life).and_then(|of| of.plan.process.exit_for(life.attempt).cloned());
+        if let Some(exit) = exit.filter(|exit| exit.from == from) {
             self.later(micros(exit.after), Act::Exit(life, exit.way.status(exit.code), "plan"));
         }
-        self.later(2 * MS, Act::Open(life));
     }
 
     /// The first lines: the connection to the recorder, and the identity.

@@ -65,8 +65,9 @@ pub(crate) enum Act {
     Create(usize),
     /// A container starts.
     Start(At),
-    /// A process opens its ports.
-    Open(LifeAt),
+    /// A process looks whether something is there that it waits for: which, and how often it has looked. Then it
+    /// opens its ports.
+    Await(LifeAt, usize, u64),
     /// A process looks at what its plan says about its ports.
     Doors(LifeAt),
     /// A client of a process sends a request: which, and how many were sent.
@@ -232,7 +233,7 @@ impl<'c> World<'c> {
             Act::Bind(pod) => self.bind(pod),
             Act::Create(pod) => self.create_containers(pod),
             Act::Start(at) => self.start(at),
-            Act::Open(life) => self.open(life),
+            Act::Await(life, which, tries) => self.look_for(life, which, tries),
             Act::Doors(life) => self.doors(life),
             Act::Ask(life, client, count) => self.ask(life, client, count),
             Act::Sync(pod) => self.sync(pod),

@@ -18,6 +18,11 @@ fn deeds(history: &History) -> impl Iterator<Item = &Did> {
     })
 }
 
+/// Whether the API server rejected an update of a pod that it must reject.
+fn is_rejection(why: &str) -> bool {
+    why.contains("may not change") || why.contains("a gate cannot be added")
+}
+
 /// What is wrong with a run of a case on the faithful cluster.
 fn complaints(case: &Case, seed: u64) -> Vec<String> {
     let history = simulate(case, &[], seed);
@@ -25,7 +30,7 @@ fn complaints(case: &Case, seed: u64) -> Vec<String> {
         .filter_map(|did| match did {
             Did::Waited { what, came: false } => Some(format!("what was waited for never came: {what}")),
             // A patch that must be refused is what its case is about.
-            Did::Failed { what, why } if what.starts_with("patch ") && why.contains("may not change") => None,
+            Did::Failed { what, why } if what.starts_with("patch ") && is_rejection(why) => None,
             Did::Failed { what, why } => Some(format!("a step failed: {what}: {why}")),
             Did::Over { why } if why != "done" => Some(format!("it ended {why}")),
             _ => None,

@@ -83,7 +83,10 @@ impl<'c> Places<'c> {
 
     /// Whether a step removes a pod, so that another one can be created.
     fn is_removed(&self, key: &str) -> bool {
-        let removes = |step: &&Step| matches!(step, Step::Delete(_) | Step::Evict(_));
+        let removes = |step: &&Step| match step {
+            Step::Delete(deletion) => deletion.workload.is_none(),
+            step => matches!(step, Step::Evict(_)),
+        };
         self.steps.iter().filter(removes).any(|step| step.speaks_of().0.unwrap_or(ONLY) == key)
     }
 

@@ -4,7 +4,7 @@ use probity_composer::{Composer, running_status};
 use probity_model::history::{Change, Did, EventId, History};
 use serde_json::{Value, json};
 
-use super::{met, pods_of};
+use super::{met, oldest_of, pods_of};
 use crate::manifest::{CASE, POD};
 use crate::{Case, Step, Wait};
 
@@ -68,6 +68,24 @@ fn one_pod_is_enough_unless_all_are_meant() {
     let done = run.done();
     assert!(holds(all, &done), "one that is gone does not count");
     assert!(holds(json!({ "gone": true }), &done) && !holds(json!({ "gone": true, "all": true }), &done));
+}
+
+#[test]
+fn the_oldest_pod_is_one_that_is_not_being_deleted() {
+    let mut run = Composer::new(&[]);
+    pod(&mut run, 1.0, "one", "web", true, Change::Added);
+    pod(&mut run, 2.0, "two", "web", true, Change::Added);
+    let before = run.done();
+    assert_eq!(oldest_of(&case(), "web", &before), Some("one"));
+    let mut run = Composer::new(&[]);
+    pod(&mut run, 1.0, "one", "web", true, Change::Added);
+    pod(&mut run, 2.0, "two", "web", true, Change::Added);
+    let labels = json!({ CASE: "a-b", POD: "web" });
+    let going = json!({ "name": "one", "labels": labels, "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    run.sighting(3.0, "Pod", "one", Change::Modified, json!({ "metadata": going }));
+    let during = run.done();
+    assert_eq!(oldest_of(&case(), "web", &during), Some("two"));
+    assert_eq!(oldest_of(&case(), "other", &during), None);
 }
 
 #[test]

@@ -23,6 +23,7 @@ use crate::run::history_writer::{CaseHistory, HistoryWriter};
 use crate::run::progress::Progress;
 use crate::run::schedule::RunCapacity;
 use crate::run_clock::RunClock;
+use crate::setup::namespace::release;
 
 /// A wait takes no longer, unless the case says so.
 const WAIT_WITHIN: Duration = Duration::from_secs(60);
@@ -233,8 +234,10 @@ impl Director<'_> {
             return;
         }
         let (cluster, namespace) = (&self.run.cluster, &self.setting.namespace);
-        for key in self.case.pods.keys() {
-            let _ = cluster.delete(namespace, "Pod", &pod_name(self.case, key), Some(1)).await;
+        for (key, of) in &self.case.pods {
+            let name = pod_name(self.case, key);
+            let _ = cluster.delete(namespace, "Pod", &name, Some(1)).await;
+            let _ = release(cluster, namespace, "Pod", &name, &of.pod).await;
         }
         // The controllers remove the pods, in the background.
         for (key, workload) in &self.case.workloads {

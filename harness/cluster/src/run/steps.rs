@@ -38,6 +38,8 @@ enum StepError {
     ControlAnswer(#[from] serde_json::Error),
     #[error("the case has no workload `{0}`")]
     NoWorkload(String),
+    #[error("the workload `{0}` has no pod that could be deleted")]
+    NoPod(String),
     #[error("pod {0} is not on a node yet")]
     NoNode(String),
     #[error("there is no command that acts on nodes: give one with --node-command")]
@@ -90,7 +92,10 @@ impl Director<'_> {
                 self.call(&mark.pod, &mark.container, &mark.name, &path).await?
             }
             Step::Delete(of) => {
-                let name = pod_of(&of.pod);
+                let name = match &of.workload {
+                    Some(key) => self.oldest_of(key)?,
+                    None => pod_of(&of.pod),
+                };
                 cluster.delete(&namespace, "Pod", &name, of.grace).await?;
                 Did::Deleted { kind: "Pod".to_owned(), name, grace: of.grace }
             }
@@ -247,6 +252,12 @@ impl Director<'_> {
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
+    }
+
+    /// The oldest pod of a workload.
+    fn oldest_of(&self, key: &str) -> Result<String, StepError> {
+        let found = self.history.look(|history| wait::oldest_of(self.case, key, history).map(str::to_owned));
+        found.ok_or_else(|| StepError::NoPod(key.to_owned()))
     }
 
     /// The node that a pod of the case was bound to.

@@ -49,7 +49,7 @@ pub async fn gc(
             let (place, name) = (object.text("/metadata/namespace"), object.name());
             // Other objects go with their namespace; pods are deleted for their shorter grace period.
             if kind == "Pod" || !removed.iter().any(|gone| gone == place) {
-                let result = delete(cluster, place, kind, name).await;
+                let result = delete(cluster, place, kind, object).await;
                 done.push((format!("{kind} {name} in {place}"), result));
             }
         }

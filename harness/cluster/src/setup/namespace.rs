@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use probity_case::manifest::RUN;
+use probity_case::manifest::{FINALIZERS, RUN};
 use serde_json::{Value, json};
 
 use crate::api::client::ClusterClient;
@@ -196,7 +196,7 @@ impl Namespace {
         };
         let mut failed = Vec::new();
         for object in &listing.items {
-            failed.extend(delete(cluster, &self.name, kind, object.name()).await.err());
+            failed.extend(delete(cluster, &self.name, kind, object).await.err());
         }
         if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
     }
@@ -251,15 +251,37 @@ pub(super) fn own_kinds() -> impl Iterator<Item = &'static str> {
     RUNNING_KINDS.into_iter().chain(OTHER_KINDS)
 }
 
-/// Asks to delete an object of a run. One that does not exist is fine.
+/// Asks to delete an object of a run, and removes the finalizers that its case gave it. One that does not exist is fine.
 pub(super) async fn delete(
     cluster: &ClusterClient,
     namespace: &str,
     kind: &str,
-    name: &str,
+    object: &Value,
 ) -> Result<(), String> {
-    match cluster.delete(namespace, kind, name, Some(GRACE_S)).await {
+    match cluster.delete(namespace, kind, object.name(), Some(GRACE_S)).await {
         Err(error) if error.code() != 404 => Err(error.to_string()),
+        _ => {
+            release(cluster, namespace, kind, object.name(), object).await.map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// Removes the finalizers that a case gave to an object, so that it can be deleted. Those of others stay.
+pub(crate) async fn release(
+    cluster: &ClusterClient,
+    namespace: &str,
+    kind: &str,
+    name: &str,
+    object: &Value,
+) -> Result<(), ClusterError> {
+    let finalizers = object.items("/metadata/finalizers").filter_map(Value::as_str);
+    let own: Vec<&str> = finalizers.filter(|name| name.starts_with(FINALIZERS)).collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let patch = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": own } });
+    match cluster.patch(namespace, kind, name, "", &patch).await {
+        Err(error) if error.code() != 404 => Err(error),
         _ => Ok(()),
     }
 }

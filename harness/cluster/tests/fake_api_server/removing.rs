@@ -140,6 +140,32 @@ async fn an_object_with_a_finalizer_is_named_with_it() {
 }
 
 #[tokio::test]
+async fn finalizers_of_cases_are_removed_and_those_of_others_stay() {
+    let server = FakeApiServer::start(|asked: &ReceivedRequest| match (asked.line().as_str(), asked.nth) {
+        ("GET /api/v1/namespaces/n", _) => {
+            Some(ScriptedAnswer::Json(200, json!({ "status": { "phase": "Active" } })))
+        }
+        ("GET /api/v1/namespaces/n/pods", 0) => {
+            let mut pod = object("a", 1);
+            pod["metadata"]["finalizers"] = json!(["some.io/lock", "probity.dev/held"]);
+            Some(list(1, &[pod, object("b", 1)]))
+        }
+        ("DELETE /api/v1/namespaces/n/pods/a" | "DELETE /api/v1/namespaces/n/pods/b", _) => Some(done()),
+        ("PATCH /api/v1/namespaces/n/pods/a", _) => Some(ScriptedAnswer::Json(200, object("a", 2))),
+        _ => Some(list(1, &[])),
+    })
+    .await;
+    let client = server.client().await;
+    let namespace = Namespace::existing(&client, "n", "r").await.unwrap();
+    assert_eq!(namespace.remove(&client, PATIENCE).await, []);
+    let asked = server.asked();
+    let patches: Vec<_> = asked.iter().filter(|asked| asked.method == "PATCH").collect();
+    assert_eq!(patches.len(), 1);
+    let removed = json!({ "metadata": { "$deleteFromPrimitiveList/finalizers": ["probity.dev/held"] } });
+    assert_eq!(patches[0].body, removed);
+}
+
+#[tokio::test]
 async fn a_given_namespace_that_is_not_there_or_on_its_way_out_is_refused() {
     let absent = FakeApiServer::start(|_| None).await;
     let error = Namespace::existing(&absent.client().await, "n", "r").await.unwrap_err();

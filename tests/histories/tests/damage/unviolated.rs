@@ -150,6 +150,10 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
+        "init.resources.scheduling",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
         "init.resources.qos-same",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
@@ -175,10 +179,26 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
+        "pod.scheduling.gates-delay",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pod.lifecycle.controller-replaces",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "termination.kubelet-restart-restarts-grace",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
         "podgc.failed-pods-kept",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     ("podgc.orphaned", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "podgc.unscheduled-terminating",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
     (
         "podgc.orphaned-condition",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",

@@ -70,5 +70,7 @@ macro_rules! with_conditions {
     OrphansUnexplained,
     /// They are removed without having failed (`podgc.orphaned-condition`).
     OrphansStayPending,
+    /// A pod that is being deleted and never had a node stays as it is (`podgc.unscheduled-terminating`).
+    UnscheduledTerminatingKept,
     } } } };
 }

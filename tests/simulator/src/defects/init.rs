@@ -106,5 +106,9 @@ macro_rules! with_init {
     QuotaIgnoresSidecars,
     /// A quota lets everything pass (`init.resources.quota`).
     QuotaLetsPass,
+    /// The scheduler does not count what init containers request (`init.resources.scheduling`).
+    SchedulerIgnoresInits,
+    /// The scheduler does not count what sidecars request (`init.resources.scheduling`).
+    SchedulerIgnoresSidecars,
     } } };
 }

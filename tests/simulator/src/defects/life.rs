@@ -63,6 +63,16 @@ macro_rules! with_life {
     LostPodsDeletedAtOnce,
     /// A pod that was bound to a lost node starts (`pod.lifecycle.never-started-on-dead-node`).
     DeadNodeStartsPods,
+    /// Scheduling gates have no effect (`pod.scheduling.gates-delay`).
+    SchedulingGatesIgnored,
+    /// A pod is scheduled as soon as one of its gates is removed (`pod.scheduling.gates-delay`).
+    OneSchedulingGateIsEnough,
+    /// The scheduler does not notice that the last gate was removed (`pod.scheduling.gates-delay`).
+    SchedulingGateRemovalUnnoticed,
+    /// A gate can be added to a pod (`pod.scheduling.gates-delay`).
+    ApiAddsSchedulingGates,
+    /// A deleted pod is created again although it has no controller (`pod.lifecycle.controller-replaces`).
+    BarePodsComeBack,
     // Restarts.
     /// Any policy is accepted (`restart.policy.values-default`).
     ApiAcceptsAnyPolicy,

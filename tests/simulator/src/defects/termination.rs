@@ -46,6 +46,12 @@ macro_rules! with_termination {
     ForcedKillsAtOnce,
     /// A pod waits until the one that had its name has ended (`termination.forced.name-reusable`).
     NameIsHeldOnNode,
+    /// A new kubelet keeps the time at which its predecessor would have killed (`kubelet-restart-restarts-grace`).
+    RestartKeepsDeadline,
+    /// A new kubelet leaves half of the grace period (`termination.kubelet-restart-restarts-grace`).
+    RestartHalvesGrace,
+    /// A new kubelet does not know of terminations that had begun (`termination.kubelet-restart-restarts-grace`).
+    RestartForgetsTermination,
     // Hooks before the stop.
     /// The time of a hook is added to the grace period (`termination.prestop-counts-in-grace`).
     HookTimeAdded,

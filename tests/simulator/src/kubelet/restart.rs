@@ -9,8 +9,10 @@ use probity_model::timeline::ProbeKind;
 
 use crate::Defect;
 use crate::pod::{Container, State, Worker};
-use crate::world::{Act, At, MS, SECOND, World};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
+/// As good as never.
+const NEVER: i64 = 600 * SECOND;
 /// A container that has run for this long is not new.
 const OLD: i64 = 10 * SECOND;
 
@@ -41,8 +43,35 @@ impl World<'_> {
                 self.forget(At { pod, container }, down);
             }
             self.later(down, Act::Sync(pod));
+            self.terminate_again(pod, self.now + down);
         }
         Ok(())
+    }
+
+    /// A new kubelet begins the termination of a pod again. The runtime does not repeat the stop signal, but the kill
+    /// waits for the full grace period.
+    fn terminate_again(&mut self, pod: usize, from: i64) {
+        let going = self.pods[pod].deleted.is_some() && !self.pods[pod].gone;
+        if !going || self.has(Defect::RestartKeepsDeadline) {
+            return;
+        }
+        let grace = match () {
+            () if self.has(Defect::RestartForgetsTermination) => NEVER,
+            () if self.has(Defect::RestartHalvesGrace) => self.grace_in_force(pod) / 2,
+            () => self.grace_in_force(pod),
+        };
+        for container in 0..self.pods[pod].containers.len() {
+            let at = At { pod, container };
+            let life = LifeAt { at, attempt: self.pods[pod].containers[container].attempt() };
+            if let Some(of) = self.life_mut(life) {
+                of.spared_until = from + grace;
+                self.at(from + grace, Act::Force(life));
+            }
+            if let Some(turn) = &mut self.pods[pod].containers[container].turn {
+                turn.deadline = from + grace;
+                self.at(from + grace, Act::Turn(pod));
+            }
+        }
     }
 
     /// The results of a container's probes and the state of their workers are lost.

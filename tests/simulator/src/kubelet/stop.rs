@@ -130,7 +130,7 @@ impl World<'_> {
 
     /// A container is killed.
     pub(crate) fn force(&mut self, life: LifeAt) {
-        if self.life(life).is_some() {
+        if self.life(life).is_some_and(|of| of.spared_until <= self.now) {
             self.ended(life, 137);
         }
     }

@@ -1,0 +1,153 @@
+//! Scheduling gates: a pod that has any is not scheduled, and it is scheduled once the last one is removed.
+
+use probity_model::history::Did;
+use probity_model::measure::Fit;
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+/// The list of gates in a pod's spec.
+const GATES: &str = "schedulingGates";
+/// The condition of a pod that waits for a node, and its reason while the pod has gates: Kubernetes documentation.
+const SCHEDULED: &str = "PodScheduled";
+const GATED: &str = "SchedulingGated";
+/// How the API server rejects an update that is not valid.
+const INVALID: &str = "422";
+
+fn gates<'v>(spec: &'v Value) -> impl Iterator<Item = &'v Value> + use<'v> {
+    spec.get(GATES).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn count(shown: &Revision<'_>) -> usize {
+    gates(&shown.object["spec"]).count()
+}
+
+fn goes(shown: &Revision<'_>) -> bool {
+    shown.terminating() || shown.gone
+}
+
+/// A pod stays unscheduled and Pending until all of its gates are removed; then it gets a node. No gate can be added.
+pub(super) fn delay_scheduling(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let Some(all) = pod.revisions.first().map(count).filter(|all| *all > usize::default()) else {
+            continue;
+        };
+        if is_held(pod, seen) {
+            judge_time(run, clause, pod, all, seen);
+            judge_opening(run, clause, pod, seen);
+        }
+    }
+    judge_additions(run, seen);
+}
+
+/// Whether each revision with gates shows a pod that waits for them.
+fn is_held(pod: &PodLife<'_>, seen: &mut Seen) -> bool {
+    let gated = pod.revisions.iter().filter(|shown| count(shown) > usize::default() && !goes(shown));
+    for shown in gated {
+        let condition = shown.condition(SCHEDULED);
+        let says = |field: &str| condition.and_then(|of| of.get(field)?.as_str()).unwrap_or("missing");
+        let what = if shown.object["spec"]["nodeName"].is_string() {
+            "it has a node".to_owned()
+        } else if shown.phase() != "Pending" {
+            format!("its phase is {:?}", shown.phase())
+        } else if (says("status"), says("reason")) != ("False", GATED) {
+            format!("{SCHEDULED} is {} for the reason {}", says("status"), says("reason"))
+        } else {
+            continue;
+        };
+        seen.violated(format!("{} has scheduling gates, but {what}", pod.key), [shown.id]);
+        return false;
+    }
+    true
+}
+
+/// A pod was held for long enough with all of its gates, and with some of them.
+fn judge_time(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, all: usize, seen: &mut Seen) {
+    let watched = clause.tolerance_us("watched");
+    let mut before = usize::default();
+    for from in pod.revisions.iter().take_while(|shown| !goes(shown)) {
+        let now = count(from);
+        if now == before || now == usize::default() {
+            before = now;
+            continue;
+        }
+        before = now;
+        let ends = |later: &&Revision<'_>| later.id > from.id && (count(later) != now || goes(later));
+        let until = match pod.revisions.iter().find(ends) {
+            Some(end) if run.at_least(&from.at, &end.at) >= watched => Some(end.id),
+            None if run.watched_for(pod, &from.at, watched) => run.last_event(),
+            _ => None,
+        };
+        if let Some(until) = until {
+            seen.fine([from.id, until]);
+            seen.facet("gates", if now == all { "all" } else { "some" });
+        }
+    }
+}
+
+/// A pod gets a node after its last gate was removed.
+fn judge_opening(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let Some(open) = pod.revisions.iter().find(|shown| count(shown) == usize::default()) else { return };
+    if goes(open) {
+        return;
+    }
+    match pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string()) {
+        Some(bound) => {
+            let quantity =
+                format!("from the removal of the last scheduling gate of {} to its binding", pod.key);
+            if seen.within(run, &pod.node, quantity, (open, bound), clause.in_time()) == Some(Fit::Met) {
+                seen.facet("gates", "none");
+            }
+        }
+        None if run.watched_for(pod, &open.at, clause.slack_us()) => {
+            let finding = format!("all scheduling gates of {} were removed, but it has no node", pod.key);
+            seen.violated(finding, [Some(open.id), run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
+}
+
+/// Whether an entry of a patch removes a gate.
+fn removes(entry: &Value) -> bool {
+    entry.get("$patch").is_some_and(|what| what == "delete")
+}
+
+/// A patch that adds a gate is rejected; one that removes a gate is accepted.
+fn judge_additions(run: &Timeline<'_>, seen: &mut Seen) {
+    for (id, deed) in &run.deeds {
+        match &deed.did {
+            Did::Patched { kind, name, patch, .. } if kind == "Pod" => {
+                let mut entries = patch.get("spec").into_iter().flat_map(gates);
+                let of = run.pods.iter().rfind(|pod| pod.name == *name);
+                let known = |entry: &Value| {
+                    let first = of.and_then(|pod| pod.revisions.first());
+                    first.is_some_and(|shown| {
+                        gates(&shown.object["spec"]).any(|gate| gate["name"] == entry["name"])
+                    })
+                };
+                if entries.any(|entry| !removes(entry) && !known(entry)) {
+                    seen.violated("the API server accepted a new scheduling gate", [*id]);
+                }
+            }
+            Did::Failed { what, why } if what.starts_with("patch ") && what.contains(GATES) => {
+                judge_refusal(*id, what.contains("$patch"), why, seen);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A rejected patch; the history has only its message.
+fn judge_refusal(id: EventId, removes: bool, why: &str, seen: &mut Seen) {
+    match (why.contains(INVALID), removes) {
+        (true, false) => {
+            seen.fine([id]);
+            seen.facet("new", "rejected");
+        }
+        (true, true) => {
+            seen.violated("the API server rejected the removal of a scheduling gate", [id]);
+        }
+        _ => seen.doubt(Doubt::StepFailed, format!("the patch was rejected for another reason: {why}"), [id]),
+    }
+}

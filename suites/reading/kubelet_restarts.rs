@@ -1,0 +1,37 @@
+//! The restarts of kubelets that the harness caused, and that their nodes prove.
+
+use probity_model::clocks::Stamp;
+use probity_model::history::{Did, NodeProof, RESTART_KUBELET};
+use probity_model::timeline::At;
+use probity_model::verdict::Doubt;
+use probity_model::{Seen, Timeline};
+
+/// A kubelet restart with proof from its node.
+pub(crate) struct Restart<'h> {
+    /// The node.
+    pub(crate) node: &'h str,
+    /// When it began.
+    pub(crate) began: At,
+    /// When the new kubelet was certainly running: at the end of the command that started it.
+    pub(crate) over: Stamp,
+}
+
+/// The proven kubelet restarts. Without proof there is a doubt: the exit status 0 of a command is not proof.
+pub(crate) fn restarts<'h>(run: &Timeline<'h>, seen: &mut Seen) -> Vec<Restart<'h>> {
+    let mut proven = Vec::new();
+    for (id, deed) in &run.deeds {
+        let Did::NodeVerb { node, verb, proof, .. } = &deed.did else { continue };
+        if verb != RESTART_KUBELET {
+            continue;
+        }
+        let Some(NodeProof { ended_us, .. }) = proof.as_ref().filter(|_| deed.did.unproven().is_none())
+        else {
+            let why = deed.did.unproven().unwrap_or_default();
+            seen.doubt(Doubt::StepFailed, format!("{verb}: {why}"), [*id]);
+            continue;
+        };
+        let began = At::new(*id, Stamp::harness(deed.began_us));
+        proven.push(Restart { node, began, over: Stamp::harness(*ended_us) });
+    }
+    proven
+}

@@ -1,0 +1,49 @@
+//! What a process waits for before it opens its ports. Here a URL can be missing; anything else is there.
+
+use probity_script::witness::Waited;
+use probity_script::{Dependency, ExitFrom, Fact};
+
+use crate::call::{Call, CallResult, Request};
+use crate::world::{Act, LifeAt, MS, SECOND, World};
+
+/// The time from one look to the next.
+const AGAIN: i64 = 100 * MS;
+/// How long a look may take.
+const PATIENCE: i64 = SECOND;
+
+impl World<'_> {
+    /// A process looks whether the next thing is there that it waits for; if it is the last, the process goes on.
+    pub(crate) fn look_for(&mut self, life: LifeAt, which: usize, tries: u64) {
+        let Some(of) = self.life(life) else { return };
+        let Some(dependency) = of.plan.process.wait_for.get(which).cloned() else {
+            self.plan_exit(life, ExitFrom::Waited);
+            self.open(life);
+            return;
+        };
+        let what = match dependency {
+            Dependency::Http(url) if !self.answers(life, &url) => {
+                self.later(AGAIN, Act::Await(life, which, tries + 1));
+                return;
+            }
+            Dependency::Http(url) => format!("http {url}"),
+            Dependency::Tcp(address) => format!("tcp {address}"),
+            Dependency::Dns(name) => format!("dns {name}"),
+            Dependency::File(path) => format!("file {path}"),
+        };
+        let took_us = (tries - 1) * AGAIN.unsigned_abs();
+        self.note(life, Fact::Waited(Waited { what, tries, took_us }));
+        self.later(MS, Act::Await(life, which + 1, 1));
+    }
+
+    /// Whether a URL is answered well. Nobody writes this down.
+    fn answers(&mut self, life: LifeAt, url: &str) -> bool {
+        let rest = url.strip_prefix("http://").unwrap_or(url);
+        let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+        let (host, port) =
+            place.rsplit_once(':').map_or((place, 80), |(host, port)| (host, port.parse().unwrap_or(80)));
+        let peer = self.pods[life.at.pod].ip.clone();
+        let request = Some(Request::get(path, &[("Host", place), ("User-Agent", "agnhost-rs/0.1.0")]));
+        let call = Call { request, ..Call::new(peer, host.to_owned(), port, self.now + PATIENCE) };
+        matches!(self.call(&call).1, CallResult::Response(response) if response.status < 400)
+    }
+}
