@@ -16,6 +16,7 @@ mod endpoints;
 mod gates;
 mod kubelet;
 mod pod;
+mod resize;
 mod staged;
 mod target;
 mod templates;
