@@ -4,7 +4,7 @@ use probity_model::clocks::Stamp;
 use probity_model::history::Did;
 use probity_model::measure::Fit;
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF};
-use probity_model::timeline::{At, ContainerLife, Life, PodLife};
+use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
@@ -52,7 +52,25 @@ pub(super) fn first_change<'c, 'h>(
     pod: &PodLife<'_>,
     container: &ContainerLife<'_>,
 ) -> Option<&'c Changed<'h>> {
-    all.iter().find(|change| change.pod == pod.name && change.container == container.name)
+    all.iter().find(|change| change.is_of(pod, container))
+}
+
+impl Changed<'_> {
+    fn is_of(&self, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+        self.pod == pod.name && self.container == container.name
+    }
+
+    /// Whether the pod shows another value than before.
+    fn is_shown(&self, pod: &PodLife<'_>) -> bool {
+        let value = |shown: &Revision<'_>| {
+            let spec = &shown.object["spec"];
+            let lists = ["containers", "initContainers"].into_iter();
+            let mut all = lists.filter_map(|list| spec[list].as_array()).flatten();
+            all.find(|of| of["name"] == self.container).map(|of| of[self.field].clone())
+        };
+        let (first, last) = (pod.revisions.first().and_then(value), pod.last().and_then(value));
+        first != last
+    }
 }
 
 /// A container that waited for its restart when it was changed starts at once, and its delays begin with the first.
@@ -60,7 +78,9 @@ pub(super) fn with_a_change(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     let changes = changes(run);
     let known = crashes(run, clause.tolerance_us("near-ten-minutes"));
     for (pod, container) in run.containers() {
-        let Some(change) = first_change(&changes, pod, container) else { continue };
+        let mut touching = changes.iter().filter(|change| change.is_of(pod, container));
+        let Some(change) = touching.next().filter(|change| change.is_shown(pod)) else { continue };
+        let only = touching.next().is_none();
         let own = |crash: &&Crash<'_, '_>| {
             crash.life.pod.uid == pod.uid && crash.life.container.name == container.name
         };
@@ -72,7 +92,7 @@ pub(super) fn with_a_change(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         let due = by.saturating_add(*by).min(LONGEST_BACK_OFF);
         if judge_start(clause, &waiting, (change, due), seen) {
             seen.facet("changed", change.field);
-            if let Some(next) = later.next() {
+            if let Some(next) = later.next().filter(|_| only) {
                 judge_next(clause, next, seen);
             }
         }

@@ -1,10 +1,10 @@
 //! Hand-written histories of containers that are changed while they wait for their restart.
 
 use probity_composer::Composer;
-use probity_model::history::Did;
+use probity_model::history::{Change, Did};
 use serde_json::json;
 
-use super::{exits, pod};
+use super::{ended, exits, pod, status};
 use crate::tests::verdict;
 
 const ANEW: &str = "restart.backoff.image-change-resets";
@@ -13,7 +13,9 @@ const SEQUENCE: &str = "restart.backoff.sequence";
 fn resize(run: &mut Composer, at: f64) {
     let patch = json!({ "spec": { "containers": [{ "name": "target", "resources": { "requests": { "cpu": "20m" } } }] } });
     let (kind, name, subresource) = ("Pod".to_owned(), "pod".to_owned(), "resize".to_owned());
-    run.deed(at, Did::Patched { kind, name, patch, subresource });
+    run.deed(at, Did::Patched { kind, name, patch: patch.clone(), subresource });
+    let status = status("Running", 2, ended(1), json!({}));
+    run.pod_seen(at + 0.01, &patch["spec"], &status, Change::Modified);
 }
 
 /// A container exits at 2 s, 4 s and 15 s, so it has to wait until 35 s; it is changed at this time.
@@ -58,6 +60,16 @@ fn a_container_that_waits_for_ever_after_a_change_is_noticed() {
     };
     assert_eq!(judged(60.0), "violated");
     assert_eq!(judged(21.0), "inconclusive");
+}
+
+#[test]
+fn a_change_that_no_pod_shows_is_none() {
+    let mut run = waiting(ANEW, 19.0);
+    let spec = json!({ "containers": [{ "name": "target" }] });
+    run.pod_seen(19.5, &spec, &status("Running", 2, ended(1), json!({})), Change::Modified);
+    run.start(35.3, 3);
+    run.reading(60.0);
+    assert_eq!(verdict(&run.done(), ANEW), "inconclusive");
 }
 
 #[test]
