@@ -1,5 +1,6 @@
 //! Restarts: which policy restarts a container, what the container keeps, and how long it waits.
 
+mod anew;
 mod back_off;
 mod expected;
 mod policy;
@@ -25,6 +26,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "restart.backoff.other-causes", judge: back_off::of_other_causes },
         Judge { clause: "restart.backoff.liveness-kills", judge: probe_kills::two_for_nothing },
         Judge { clause: "restart.backoff.probe-causes", judge: probe_kills::lead_to_it },
+        Judge { clause: "restart.backoff.image-change-resets", judge: anew::with_a_change },
     ]
 }
 

@@ -79,7 +79,7 @@ pub(super) fn is_capped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// A restart does not come before its delay is over, and follows soon after that. Whether both were observed.
-fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
+pub(super) fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
     let life = &crash.life;
     let soon = Crash::soon_after(clause, by);
     let Some(next) = crash.next() else {

@@ -4,11 +4,13 @@
 //! the instance, unless the instance ran long enough to reset the back-off. This module covers only containers that
 //! exit by themselves, not those killed because of a probe.
 
+use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
 use probity_model::timeline::{At, Life, Line, ProbeKind};
 use probity_model::{Clause, Timeline};
 
+use super::anew::{changes, first_change};
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
 
@@ -42,16 +44,23 @@ pub(super) struct Crash<'t, 'h> {
 }
 
 /// All instances that exited by themselves and restart, in containers without other kinds of ends, starting with the
-/// first. The clause defines how close a run may come to ten minutes.
+/// first, until the image or the resources of the container change. The clause defines how close a run may come to ten minutes.
 pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t, 'h>> {
     let mut crashes = Vec::new();
     if run.node_was_touched() {
         return crashes;
     }
+    let changes = changes(run);
     for (pod, container) in run.containers() {
+        let changed = first_change(&changes, pod, container);
         let mut delay: Option<i64> = None;
         for (at, life) in lives_of(run, pod, container).enumerate() {
             if usize::try_from(life.number) != Ok(at) || !life.is_numbered() || !is_undivided(&life) {
+                break;
+            }
+            // What is changed begins anew.
+            let back = |since: &Stamp| life.next().is_some_and(|next| run.before(&next.attempt.began, since));
+            if changed.is_some_and(|changed| !back(&changed.began)) {
                 break;
             }
             let Some((line, code)) = life.exited_by_itself() else { break };

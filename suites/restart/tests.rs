@@ -1,5 +1,7 @@
 //! Hand-written histories for the judges of restarts.
 
+mod anew;
+
 use probity_composer::{Composer, timestamp};
 use probity_model::history::Change;
 use probity_script::witness::{Exiting, Fact};

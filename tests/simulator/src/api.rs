@@ -306,6 +306,8 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             },
             results: Results::default(),
             back_off: BackOff::default(),
+            waits_until: 0,
+            void_start: None,
             killing: None,
             restarting: false,
             was_ready: false,

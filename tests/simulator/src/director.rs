@@ -147,6 +147,9 @@ impl World<'_> {
                 self.did(Did::Tried(Tried { name: trial.name.clone(), manifest, code, message, stored }));
             }
             Step::Patch(of) if of.kind.is_none() && of.patch["status"].is_object() => self.patch_status(of),
+            Step::Patch(of) if of.kind.is_none() && of.subresource.as_deref() == Some("resize") => {
+                self.resize(of);
+            }
             Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["schedulingGates"].is_array() => {
                 self.patch_gates(of, step);
             }

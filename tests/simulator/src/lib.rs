@@ -17,6 +17,7 @@ mod gates;
 mod kubelet;
 mod node_loss;
 mod pod;
+mod resize;
 mod staged;
 mod target;
 mod templates;

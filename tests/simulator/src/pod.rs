@@ -62,6 +62,9 @@ pub(crate) struct Container {
     pub(crate) workers: Vec<Worker>,
     pub(crate) results: Results,
     pub(crate) back_off: BackOff,
+    /// When the start is planned for which it waits, and the planned start that was replaced by an earlier one.
+    pub(crate) waits_until: i64,
+    pub(crate) void_start: Option<i64>,
     /// It is being killed by a probe's verdict; of which kind, and whether it is to be started again.
     pub(crate) killing: Option<ProbeKind>,
     pub(crate) restarting: bool,

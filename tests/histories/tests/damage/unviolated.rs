@@ -191,6 +191,10 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
+        "restart.backoff.image-change-resets",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
         "podgc.failed-pods-kept",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),

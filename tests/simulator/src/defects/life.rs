@@ -92,6 +92,10 @@ macro_rules! with_life {
     BackOffUncapped,
     /// The delay is never forgotten (`restart.backoff.reset-after-10min`).
     BackOffNeverReset,
+    /// A container that was changed waits until its delay is over (`restart.backoff.image-change-resets`).
+    ChangeKeepsBackOff,
+    /// A container that was changed starts at once, and its next delay goes on growing (`image-change-resets`).
+    ChangeKeepsDelays,
     /// A container that waits is shown as terminated (`restart.backoff.waiting-reason`).
     WaitShownAsEnd,
     /// The first restart after a kill waits (`restart.backoff.liveness-kills`).

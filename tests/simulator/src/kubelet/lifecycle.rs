@@ -98,6 +98,9 @@ impl World<'_> {
             return;
         }
         let now = self.now;
+        if self.pods[at.pod].containers[at.container].void_start.take_if(|void| *void == now).is_some() {
+            return;
+        }
         // A hook after another container's start holds up all that the kubelet does to the pod.
         if self.pods[at.pod].hooked_until > now {
             self.at(self.pods[at.pod].hooked_until + MS, Act::Start(at));
@@ -156,7 +159,7 @@ impl World<'_> {
         if self.has(Defect::FirstRestartWaits) { wait.max(FIRST_WAIT) } else { wait }
     }
 
-    fn back_off_more(&mut self, at: At) {
+    pub(crate) fn back_off_more(&mut self, at: At) {
         let (now, missing) = (self.now, self.has(Defect::BackOffMissing));
         let stays = self.has(Defect::BackOffStays);
         let longest = if self.has(Defect::BackOffUncapped) { i64::MAX } else { LONGEST_WAIT };
@@ -174,6 +177,7 @@ impl World<'_> {
         let unshown = self.has(Defect::WaitShownAsEnd);
         let container = &mut self.pods[at.pod].containers[at.container];
         container.restarting = true;
+        container.waits_until = due;
         container.killing = None;
         if unshown {
             container.view.state = State::Ended(ended);

@@ -1,0 +1,142 @@
+//! A change of a container's image or resources begins its back-off anew.
+
+use probity_model::clocks::Stamp;
+use probity_model::history::Did;
+use probity_model::measure::Fit;
+use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF};
+use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use super::back_off::judge_delay;
+use super::expected::{Crash, Wait, crashes};
+use crate::reading::ends::End;
+use crate::reading::mains::lives_of;
+
+/// The fields of a container that its back-off depends on, in a pod and in this order of names: facet and field.
+const DECIDING: [&str; 2] = ["image", "resources"];
+
+/// A patch that changed what the back-off of a container depends on.
+pub(super) struct Changed<'h> {
+    id: EventId,
+    /// When the request began.
+    pub(super) began: Stamp,
+    field: &'static str,
+    pod: &'h str,
+    container: &'h str,
+}
+
+/// All such patches, in order.
+pub(super) fn changes<'h>(run: &Timeline<'h>) -> Vec<Changed<'h>> {
+    let mut all = Vec::new();
+    for (id, deed) in &run.deeds {
+        let Did::Patched { kind, name, patch, .. } = &deed.did else { continue };
+        let spec = patch.get("spec").filter(|_| kind == "Pod");
+        for list in ["containers", "initContainers"] {
+            let entries = spec.and_then(|spec| spec.get(list)?.as_array());
+            for entry in entries.into_iter().flatten() {
+                let Some(container) = entry.get("name").and_then(Value::as_str) else { continue };
+                for field in DECIDING.into_iter().filter(|field| entry.get(*field).is_some()) {
+                    let began = Stamp::harness(deed.began_us);
+                    all.push(Changed { id: *id, began, field, pod: name, container });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The first change of a container.
+pub(super) fn first_change<'c, 'h>(
+    all: &'c [Changed<'h>],
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+) -> Option<&'c Changed<'h>> {
+    all.iter().find(|change| change.is_of(pod, container))
+}
+
+impl Changed<'_> {
+    fn is_of(&self, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+        self.pod == pod.name && self.container == container.name
+    }
+
+    /// Whether the pod shows another value than before.
+    fn is_shown(&self, pod: &PodLife<'_>) -> bool {
+        let value = |shown: &Revision<'_>| {
+            let spec = &shown.object["spec"];
+            let lists = ["containers", "initContainers"].into_iter();
+            let mut all = lists.filter_map(|list| spec[list].as_array()).flatten();
+            all.find(|of| of["name"] == self.container).map(|of| of[self.field].clone())
+        };
+        let (first, last) = (pod.revisions.first().and_then(value), pod.last().and_then(value));
+        first != last
+    }
+}
+
+/// A container that waited for its restart when it was changed starts at once, and its delays begin with the first.
+pub(super) fn with_a_change(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let changes = changes(run);
+    let known = crashes(run, clause.tolerance_us("near-ten-minutes"));
+    for (pod, container) in run.containers() {
+        let mut touching = changes.iter().filter(|change| change.is_of(pod, container));
+        let Some(change) = touching.next().filter(|change| change.is_shown(pod)) else { continue };
+        let only = touching.next().is_none();
+        let own = |crash: &&Crash<'_, '_>| {
+            crash.life.pod.uid == pod.uid && crash.life.container.name == container.name
+        };
+        let Some(Crash { life: last, wait: Wait::Delay { by, .. }, .. }) = known.iter().rfind(own) else {
+            continue;
+        };
+        let mut later = lives_of(run, pod, container).filter(|life| life.number > last.number);
+        let Some(waiting) = later.next().filter(|life| life.number == last.number + 1) else { continue };
+        let due = by.saturating_add(*by).min(LONGEST_BACK_OFF);
+        if judge_start(clause, &waiting, (change, due), seen) {
+            seen.facet("changed", change.field);
+            if let Some(next) = later.next().filter(|_| only) {
+                judge_next(clause, next, seen);
+            }
+        }
+    }
+}
+
+/// Whether an instance that waited for its restart restarted soon after the change, with time left to wait.
+fn judge_start(
+    clause: &Clause,
+    life: &Life<'_, '_>,
+    (change, due): (&Changed<'_>, i64),
+    seen: &mut Seen,
+) -> bool {
+    let run = life.run;
+    let Some(end) = End::of(life).filter(|_| life.exited_by_itself().is_some()) else { return false };
+    let changed = At::new(change.id, run.heard(change.id));
+    let waited = run.clocks.between(end.at(), &changed);
+    let left = waited.is_some_and(|waited| waited.hi < due - clause.slack_us());
+    if !run.before(end.at(), &change.began) || !left {
+        return false;
+    }
+    let quantity = format!("from the change of the {} of {} to its restart", change.field, life.name());
+    if let Some(next) = life.next().filter(|next| next.is_numbered()) {
+        let began = &next.attempt.began;
+        return !run.before(began, &change.began)
+            && life.within(seen, quantity, (&changed, began), clause.in_time()) == Some(Fit::Met);
+    }
+    let Some(last) = run.last_event().filter(|_| life.lives_again().is_none()) else { return false };
+    let until = At::new(last, run.end());
+    if run
+        .measure(quantity, &life.node, &changed, &until, clause.in_time())
+        .is_some_and(|waited| waited.fit() == Fit::Missed)
+    {
+        let finding = format!("the {} of {} changed, but it still waits", change.field, life.name());
+        seen.violated(finding, [change.id, last]);
+    }
+    false
+}
+
+/// The next restart waits for the first delay.
+fn judge_next(clause: &Clause, life: Life<'_, '_>, seen: &mut Seen) {
+    let Some(end) = End::of(&life).filter(|_| life.exited_by_itself().is_some()) else { return };
+    let crash = Crash { life, end, wait: Wait::Delay { by: FIRST_BACK_OFF, capped: false } };
+    if judge_delay(clause, &crash, FIRST_BACK_OFF, seen) {
+        seen.facet("seen", "first-delay");
+    }
+}
