@@ -150,6 +150,10 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
+        "init.delays-app-start",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
         "init.resources.scheduling",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),

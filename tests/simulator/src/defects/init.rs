@@ -7,7 +7,7 @@ macro_rules! with_init {
     // The order of a pod's containers.
     /// Init containers are started together (`init.sequential`, `sidecar.order-and-started`).
     InitsRunTogether,
-    /// Main containers do not wait for the last init container (`init.run-to-completion`).
+    /// Main containers do not wait for the last init container (`init.run-to-completion`, `init.delays-app-start`).
     MainsBesideInits,
     /// An init container that failed counts as done (`init.sequential`, `init.run-to-completion`, `init.retry-until-success`).
     InitFailureSkipped,
