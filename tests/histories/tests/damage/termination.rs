@@ -24,15 +24,15 @@ pub(crate) const ALL: &[Damage] = &[
         },
     ),
     violated(
-        "the stop signal of a deleted pod comes four seconds late",
+        "the stop signal of a deleted pod comes six seconds late",
         &["termination.starts-promptly"],
         |run| {
             let life = going(run).into_iter().find(|life| {
                 life.container.kind == ContainerKind::Main
-                    && lasts(life, 6)
+                    && lasts(life, 8)
                     && life.container.spec.get("lifecycle").is_none()
             })?;
-            Copy::of(run).moved([life.stop()?.id], 4 * SECOND).done()
+            Copy::of(run).moved([life.stop()?.id], 6 * SECOND).done()
         },
     ),
     violated(

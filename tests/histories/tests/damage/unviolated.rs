@@ -183,6 +183,22 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
     (
+        "pod.phase.unknown",
+        "no damage is written yet: the clause is new, and its case needs two nodes and is not recorded yet",
+    ),
+    (
+        "pod.phase.node-loss-failed",
+        "no damage is written yet: the clause is new, and its case needs two nodes and is not recorded yet",
+    ),
+    (
+        "pod.lifecycle.node-failure-deletes",
+        "no damage is written yet: the clause is new, and its case needs two nodes and is not recorded yet",
+    ),
+    (
+        "pod.lifecycle.never-started-on-dead-node",
+        "no damage is written yet: the clause is new, and its case needs two nodes and is not recorded yet",
+    ),
+    (
         "pod.scheduling.gates-delay",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
