@@ -70,10 +70,11 @@ impl Job {
     fn cases(&self) -> Vec<(&str, String)> {
         match self {
             Self::Row(number, row) => {
+                let copies = (0..row.copies).flat_map(|_| &row.cases).enumerate();
                 let named = |(at, case): (usize, &'_ String)| {
                     format!("row/{number:03}-{at}-{}{}", row.name, copies::variant(case))
                 };
-                row.cases.iter().map(String::as_str).zip(row.cases.iter().enumerate().map(named)).collect()
+                copies.map(|(at, case)| (case.as_str(), named((at, case)))).collect()
             }
             Self::Plain(case) => vec![(case, case.clone())],
         }
@@ -81,6 +82,14 @@ impl Job {
 
     fn alone(&self) -> bool {
         matches!(self, Self::Row(_, row) if row.alone)
+    }
+
+    /// How many times each of its cases runs.
+    fn copies(&self) -> u32 {
+        match self {
+            Self::Row(_, row) => row.copies,
+            Self::Plain(_) => 1,
+        }
     }
 }
 
@@ -110,8 +119,8 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
     let again = again.into_iter().map(|trial| trial.job).collect();
     trials.extend(attempt(&commands, "again", again, options.pods_again).await?);
     for job in alone {
-        let name = job.name().to_owned();
-        trials.extend(attempt(&commands, &name, vec![job], options.pods_again).await?);
+        let (name, crowd) = (job.name().to_owned(), job.copies());
+        trials.extend(attempt(&commands, &name, vec![job], options.pods_again.max(crowd)).await?);
     }
     Ok(trials)
 }

@@ -92,8 +92,10 @@ impl Commands {
         let node_command = format!("{} node", fs::canonicalize(&options.cluster)?.display());
         let status = Command::new(&options.probity)
             .args(["run", "--color", "never", "--exact", "--namespace", namespace, "--node", &options.node])
-            // Starts of containers are what loads a node: one at a time leaves it a processor.
-            .args(["--node-command", &node_command, "--starts", "1", "--pods", &pods.to_string()])
+            // Starts of containers are what loads a node: one at a time leaves it a processor. A crowd is to be complete before
+            // its first pods have ended.
+            .args(["--node-command", &node_command, "--pods", &pods.to_string()])
+            .args(["--starts", if pods > options.pods { "8" } else { "1" }])
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
             .arg("--suite")
