@@ -39,6 +39,9 @@ pub struct RunnerOptions {
     /// A row that is not detected is tried again, with this many pods at the same time.
     #[arg(long, default_value_t = 12)]
     pub pods_again: u32,
+    /// How many pods there are at the same time of a row that needs a crowd.
+    #[arg(long, default_value_t = 100)]
+    pub crowd: u32,
     /// Where the reports of the runs go.
     #[arg(long, default_value = "target/saboteur")]
     pub out: PathBuf,
@@ -119,8 +122,9 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
     let again = again.into_iter().map(|trial| trial.job).collect();
     trials.extend(attempt(&commands, "again", again, options.pods_again).await?);
     for job in alone {
-        let (name, crowd) = (job.name().to_owned(), job.copies());
-        trials.extend(attempt(&commands, &name, vec![job], options.pods_again.max(crowd)).await?);
+        let name = job.name().to_owned();
+        let pods = if job.copies() > 1 { options.crowd } else { options.pods_again };
+        trials.extend(attempt(&commands, &name, vec![job], pods).await?);
     }
     Ok(trials)
 }
