@@ -1,10 +1,9 @@
 //! How each step of a case is done.
 
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
-use probity_case::manifest::{self, control_port, object_name, pod_name};
+use probity_case::manifest::{self, Setting, control_port, object_name, pod_name};
 use probity_case::wait;
 use probity_case::{
     ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
@@ -18,6 +17,7 @@ use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::run::director::{Director, EarlyEnd};
 use crate::run::progress::Progress;
+use crate::setup::away::{self, NodeCommandError};
 
 /// The status code of an eviction that a disruption budget forbids.
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -42,10 +42,8 @@ enum StepError {
     NoPod(String),
     #[error("pod {0} is not on a node yet")]
     NoNode(String),
-    #[error("there is no command that acts on nodes: give one with --node-command")]
-    NoNodeCommand,
-    #[error("failed to run `{program}`: {error}")]
-    NodeCommand { program: String, error: std::io::Error },
+    #[error(transparent)]
+    Node(#[from] NodeCommandError),
 }
 
 impl Director<'_> {
@@ -203,11 +201,16 @@ impl Director<'_> {
         let proves = of.verb == RESTART_KUBELET;
         let before = if proves { Some(self.run.cluster.kubelet_signs(&node).await) } else { None };
         // Before the command, which an interruption may cut off when it has done its work.
-        match brings_back(&of.verb) {
-            Some(back) => self.away.insert(node.clone(), back),
-            None => self.away.remove(&node),
-        };
-        let status = self.do_to_node(&of.verb, &node).await?;
+        if let Some(back) = brings_back(&of.verb) {
+            let Setting { namespace, run, .. } = &self.setting;
+            away::record(&self.run.cluster, namespace, run, (&node, back)).await?;
+            self.away.insert(node.clone(), back);
+        }
+        let status = away::act(self.run.node_command.as_deref(), &of.verb, &node).await?;
+        if status.success() && self.away.get(&node).is_some_and(|back| **back == *of.verb) {
+            self.is_back(&node).await;
+            self.away.remove(&node);
+        }
         let ended_us = self.run.clock.us();
         let proof = match before {
             Some(before) => Some(self.proof(&node, ended_us, before).await),
@@ -216,21 +219,20 @@ impl Director<'_> {
         Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code(), proof })
     }
 
-    async fn do_to_node(&self, verb: &str, node: &str) -> Result<ExitStatus, StepError> {
-        let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
-        let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
-        let mut command = tokio::process::Command::new(program);
-        command.args(arguments).args([verb, node]).stdin(Stdio::null()).stdout(Stdio::null());
-        let status = command.kill_on_drop(true).status().await;
-        status.map_err(|error| StepError::NodeCommand { program: program.clone(), error })
+    /// A record that cannot be erased goes with the namespace; until then, `gc` brings the node back once more.
+    async fn is_back(&self, node: &str) {
+        let _ = away::erase(&self.run.cluster, &self.setting.namespace, node).await;
     }
 
     /// Brings back the nodes that steps took away, and says which it could not.
     pub(super) async fn bring_nodes_back(&mut self) {
         for (node, verb) in std::mem::take(&mut self.away) {
             self.report(format!("brings the node {node} back"));
-            let why = match self.do_to_node(verb, &node).await {
-                Ok(status) if status.success() => continue,
+            let why = match away::act(self.run.node_command.as_deref(), verb, &node).await {
+                Ok(status) if status.success() => {
+                    self.is_back(&node).await;
+                    continue;
+                }
                 Ok(status) => format!("the command ended with {status}"),
                 Err(error) => error.to_string(),
             };
