@@ -11,6 +11,7 @@ mod container_state;
 #[cfg(test)]
 mod coverage;
 mod defects;
+mod disruption;
 mod init;
 #[cfg(test)]
 mod lint;
@@ -71,6 +72,7 @@ static PODGC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/podgc");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
 static SIDECAR: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sidecar");
+static DISRUPTION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/disruption");
 static TERMINATION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/termination");
 
 /// The chapters, in order.
@@ -137,6 +139,12 @@ pub const CHAPTERS: &[Chapter] = &[
         judges: reports::judges,
     },
     Chapter { name: "podgc", title: "Collection of pods", folder: &PODGC, judges: podgc::judges },
+    Chapter {
+        name: "disruption",
+        title: "Disruptions, evictions and budgets",
+        folder: &DISRUPTION,
+        judges: disruption::judges,
+    },
 ];
 
 /// A case file of the book.

@@ -51,7 +51,10 @@ impl Step {
             Self::Reset(_) => format!("reset the plan{of_target}"),
             Self::Mark(of) => format!("set the mark {}{}", of.name, of_target.replacen(" of ", " in ", 1)),
             Self::Create(_) => format!("create {pod}"),
-            Self::Evict(_) => format!("evict {pod}"),
+            Self::Evict(of) => match &of.workload {
+                Some(key) => format!("evict a pod of the workload {key}"),
+                None => format!("evict {pod}"),
+            },
             Self::Delete(of) => {
                 let grace = of.grace.map(|grace| format!(" with {grace} s of grace")).unwrap_or_default();
                 match &of.workload {

@@ -102,6 +102,7 @@ impl World<'_> {
         self.add_workers(pod);
         self.set_deadline(pod);
         self.tolerate(pod);
+        self.tire_of(pod);
         let delay = self.between(150 * MS, 900 * MS);
         self.later(delay, Act::Create(pod));
         self.touch(pod);

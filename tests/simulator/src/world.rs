@@ -114,6 +114,10 @@ pub(crate) enum Act {
     Weigh(usize),
     /// The node controller has not heard of the node for too long.
     Lose,
+    /// A defective API server says why a pod goes.
+    Explain(usize),
+    /// A defective cluster no longer leaves a pod alone.
+    Tire(usize),
     /// A pod no longer tolerates that its node is lost.
     Untolerated(usize),
     /// A request of a process's client is done with, by its number among those that are under way.
@@ -256,6 +260,8 @@ impl<'c> World<'c> {
             Act::Unschedulable(pod) => self.find_no_node(pod),
             Act::Collect(pod) => self.collect(pod),
             Act::Weigh(budget) => self.weigh(budget),
+            Act::Explain(pod) => self.explain(pod),
+            Act::Tire(pod) => self.tire(pod),
             Act::Lose => self.lose(),
             Act::Untolerated(pod) => self.delete_on_lost_node(pod),
             Act::Called(number) => self.called(number),

@@ -19,8 +19,9 @@ use crate::run::director::{Director, EarlyEnd};
 use crate::run::progress::Progress;
 use crate::setup::away::{self, NodeCommandError};
 
-/// The status code of an eviction that a disruption budget forbids.
-const TOO_MANY_REQUESTS: u16 = 429;
+/// The status codes by which the API server says that the harness may not evict, or that there is no such pod. With any
+/// other it refuses an eviction.
+const NOT_EVICTABLE: [u16; 3] = [401, 403, 404];
 /// A kubelet records its start after it has registered, and its sender of events may have to wait.
 const PROVEN_WITHIN: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
@@ -98,14 +99,22 @@ impl Director<'_> {
                 Did::Deleted { kind: "Pod".to_owned(), name, grace: of.grace }
             }
             Step::Evict(of) => {
-                let pod = pod_of(&of.pod);
-                let refused = match cluster.evict(&namespace, &pod).await {
-                    Ok(()) => None,
-                    // What a budget forbids is an answer, and no fault.
-                    Err(error) if error.code() == TOO_MANY_REQUESTS => Some(error.to_string()),
-                    Err(error) => return Err(error.into()),
+                let pod = match &of.workload {
+                    Some(key) => self.oldest_of(key)?,
+                    None => pod_of(&of.pod),
                 };
-                Did::Evicted { pod, refused }
+                match cluster.evict(&namespace, &pod).await {
+                    Ok(()) => Did::Evicted { pod, refused: None, code: None, cause: None },
+                    // What a budget forbids is an answer, and no fault.
+                    Err(error) => match error.refusal() {
+                        Some(refusal) if !NOT_EVICTABLE.contains(&refusal.code) => {
+                            let cause = Some(refusal.cause.clone()).filter(|cause| !cause.is_empty());
+                            let code = Some(refusal.code);
+                            Did::Evicted { pod, refused: Some(error.to_string()), code, cause }
+                        }
+                        _ => return Err(error.into()),
+                    },
+                }
             }
             Step::Patch(PatchStep { pod, kind, name, subresource, patch }) => {
                 let (kind, name) = match (kind, name) {

@@ -58,9 +58,15 @@ pub enum Did {
     Evicted {
         /// The pod.
         pod: String,
-        /// Why the API server refused it, if a disruption budget forbade it.
+        /// Why the API server refused it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
+        /// The status code of the refusal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<u16>,
+        /// The cause of the refusal in one word, such as `DisruptionBudget`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<String>,
     },
     /// A target's plan was changed over its control port. The instant is on its node's clock.
     Changed {

@@ -227,6 +227,44 @@ const KNOWN: &[(&str, &str)] = &[
         "podgc.orphaned-condition",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
+    (
+        "disruption.pods-stay",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.limits-voluntary",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.example-one-at-a-time",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("pdb.selector", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "pdb.involuntary-counts",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.direct-delete-ignores",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.unhealthy-default",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.unhealthy-alwaysallow",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("eviction.graceful", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "eviction.pending-terminal-bypass",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "disruptiontarget.eviction-api",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
 ];
 
 #[test]

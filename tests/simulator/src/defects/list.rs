@@ -4,6 +4,9 @@
 #[path = "conditions.rs"]
 mod conditions;
 #[macro_use]
+#[path = "disruption.rs"]
+mod disruption;
+#[macro_use]
 #[path = "init.rs"]
 mod init;
 #[macro_use]
