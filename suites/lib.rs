@@ -14,6 +14,7 @@ mod defects;
 mod init;
 #[cfg(test)]
 mod lint;
+mod pod_basics;
 mod pod_phase;
 mod podgc;
 mod probe_config;
@@ -64,6 +65,7 @@ static PROBE_GRPC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_grpc")
 static PROBER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prober");
 static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 static CONTAINER_STATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/container_state");
+static POD_BASICS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_basics");
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static CONDITIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/conditions");
 static REPORTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/reports");
@@ -108,6 +110,12 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "States of containers",
         folder: &CONTAINER_STATE,
         judges: container_state::judges,
+    },
+    Chapter {
+        name: "pod_basics",
+        title: "What a pod is, and updates of pods",
+        folder: &POD_BASICS,
+        judges: pod_basics::judges,
     },
     Chapter {
         name: "pod_phase",

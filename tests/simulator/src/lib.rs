@@ -21,6 +21,7 @@ mod resize;
 mod staged;
 mod target;
 mod templates;
+mod updates;
 mod validation;
 mod world;
 

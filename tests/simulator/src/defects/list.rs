@@ -1,6 +1,9 @@
 //! Makes an enum of a list of defects.
 
 #[macro_use]
+#[path = "basics.rs"]
+mod basics;
+#[macro_use]
 #[path = "conditions.rs"]
 mod conditions;
 #[macro_use]

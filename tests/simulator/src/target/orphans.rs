@@ -29,7 +29,7 @@ impl World<'_> {
 
     /// Records the container's current view from inside.
     pub(super) fn dump(&mut self, life: LifeAt, at: i64) {
-        let host = self.pods[life.at.pod].name.clone();
+        let host = self.host_of(life.at);
         let stays = !self.has(Defect::RuntimeReapsOrphans);
         let lingers = self.has(Defect::RuntimeLeavesZombies);
         let Some(of) = self.life(life) else { return };

@@ -1,0 +1,68 @@
+//! The defects of pods as such: what an API server lets clients change of them, what their containers share, and what they
+//! are told about themselves. They follow the others in the one list.
+
+/// Hands the list of the other defects on, with these behind it, to whoever adds the next.
+macro_rules! with_basics {
+    ($next:ident { $then:ident { $more:ident { $and:ident { $make:ident { $($others:tt)* } } } } }) => { $next! { $then { $more { $and { $make { $($others)*
+    // Updates of pods.
+    /// A pod has the generation that a client asks for (`pod.update.generation`).
+    GenerationFromRequest,
+    /// The generation of a pod stays when its spec changes (`pod.update.generation`).
+    GenerationStays,
+    /// The generation of a pod grows by 2 (`pod.update.generation`).
+    GenerationJumps,
+    /// The generation of a pod also grows with its labels (`pod.update.generation`).
+    GenerationCountsLabels,
+    /// The generation of a pod also grows with its status (`pod.update.generation`).
+    GenerationCountsStatus,
+    /// An existing pod gets any environment (`pod.update.allowed-fields`).
+    ApiPatchesContainers,
+    /// An existing pod gets any restart policy, grace period and node selector (`pod.update.allowed-fields`).
+    ApiPatchesSpec,
+    /// Tolerations can be taken away from an existing pod (`pod.update.allowed-fields`).
+    ApiRemovesTolerations,
+    /// An existing pod gets no further tolerations (`pod.update.allowed-fields`).
+    ApiRefusesTolerations,
+    /// The image of an existing pod stays, and nobody says so (`pod.update.allowed-fields`).
+    ApiIgnoresImage,
+    /// A deadline can be put off (`pod.update.activedeadline`).
+    ApiExtendsDeadline,
+    /// A deadline can be taken away (`pod.update.activedeadline`).
+    ApiRemovesDeadline,
+    /// A pod without a deadline gets none (`pod.update.activedeadline`).
+    ApiRefusesDeadline,
+    /// A deadline can be negative (`pod.update.activedeadline`).
+    ApiAcceptsNegativeDeadline,
+    /// A pod that is being deleted gets further finalizers (`pod.update.no-new-finalizers`).
+    ApiAddsLateFinalizers,
+    /// An existing pod gets no finalizers (`pod.update.no-new-finalizers`).
+    ApiRefusesFinalizers,
+    /// A pod gets the creation time that a client asks for (`pod.update.metadata-immutable`).
+    ApiPatchesCreationTime,
+    /// A pod gets the UID that a client asks for (`pod.update.metadata-immutable`).
+    ApiPatchesUid,
+    // What containers share.
+    /// Each container has a network of its own (`pod.shared.network`).
+    NetworkPerContainer,
+    /// Each container has a loopback of its own (`pod.shared.network`).
+    LoopbackPerContainer,
+    /// All pods have one network namespace (`pod.shared.network`).
+    NetworkOfAllPods,
+    /// Each container has a namespace for interprocess communication of its own (`pod.shared.ipc`).
+    IpcPerContainer,
+    /// All pods have one namespace for interprocess communication (`pod.shared.ipc`).
+    IpcOfAllPods,
+    /// Two pods have one address (`pod.shared.ip-per-family`).
+    AddressOfTwoPods,
+    /// A pod has two addresses of one family (`pod.shared.ip-per-family`).
+    TwoAddressesOfOneFamily,
+    /// Only the first container of a pod runs on its node (`pod.co-scheduled`).
+    ContainersSpread,
+    /// The last of several containers runs on another node (`pod.co-scheduled`).
+    LastContainerElsewhere,
+    /// Containers see the name of their node (`pod.hostname`).
+    HostnameOfNode,
+    /// A long host name is not cut off (`pod.hostname`).
+    HostnameUncut,
+    } } } } } };
+}
