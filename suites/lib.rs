@@ -11,6 +11,7 @@ mod container_state;
 #[cfg(test)]
 mod coverage;
 mod defects;
+mod downward;
 mod init;
 #[cfg(test)]
 mod lint;
@@ -69,6 +70,7 @@ static POD_BASICS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_basics")
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static CONDITIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/conditions");
 static REPORTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/reports");
+static DOWNWARD: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/downward");
 static PODGC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/podgc");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
@@ -144,6 +146,7 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &REPORTS,
         judges: reports::judges,
     },
+    Chapter { name: "downward", title: "The downward API", folder: &DOWNWARD, judges: downward::judges },
     Chapter { name: "podgc", title: "Collection of pods", folder: &PODGC, judges: podgc::judges },
 ];
 

@@ -50,6 +50,9 @@ impl World<'_> {
         let namesake = self.pods.iter().position(|pod| pod.name == name);
         let number_of_uid = namesake.filter(|_| self.has(Defect::UidGoesWithName)).unwrap_or(number);
         let uid = format!("00000000-0000-4000-8000-{number_of_uid:012}");
+        if object["spec"]["serviceAccountName"].is_null() {
+            object["spec"]["serviceAccountName"] = json!("default");
+        }
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["generation"] = json!(self.first_generation(&object));
         object["metadata"]["creationTimestamp"] = json!(self.timestamp(self.now));
@@ -69,6 +72,7 @@ impl World<'_> {
             key: key.to_owned(),
             name,
             uid,
+            first: object.clone(),
             object,
             ip,
             on_host,

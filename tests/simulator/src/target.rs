@@ -6,6 +6,7 @@
 mod awaited;
 mod client;
 mod connection;
+mod downward;
 mod looks;
 mod orphans;
 mod reply;

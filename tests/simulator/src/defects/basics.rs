@@ -64,5 +64,32 @@ macro_rules! with_basics {
     HostnameOfNode,
     /// A long host name is not cut off (`pod.hostname`).
     HostnameUncut,
+    // The downward API.
+    /// Variables of the downward API are missing (`downward.fieldref-both`, `downward.env-only`).
+    DownwardVariablesMissing,
+    /// Files of the downward API are missing (`downward.fieldref-both`, `downward.two-ways`).
+    DownwardFilesMissing,
+    /// The UID that a container is told is the name of its pod (`downward.fieldref-both`).
+    DownwardUidIsName,
+    /// An annotation is looked for among the labels (`downward.fieldref-both`).
+    DownwardMixesMaps,
+    /// The addresses of the host are those of the pod (`downward.env-only`).
+    DownwardHostIsPod,
+    /// Labels and annotations are written without quotes (`downward.volume-only`).
+    DownwardUnquoted,
+    /// Files are never written again (`downward.volume-only`).
+    DownwardFilesStay,
+    /// Amounts are rounded down (`downward.resourcefieldref`).
+    DownwardRoundsDown,
+    /// The divisor is ignored (`downward.resourcefieldref`).
+    DownwardDivisorIgnored,
+    /// Requests are limits (`downward.resourcefieldref`).
+    DownwardRequestsAreLimits,
+    /// A pod without a token is told nothing (`downward.no-client-needed`).
+    DownwardNeedsToken,
+    /// Fields of variables are accepted in volumes (`downward.env-only`).
+    ApiAcceptsVariablesInVolumes,
+    /// Fields of files are accepted in variables (`downward.volume-only`).
+    ApiAcceptsFilesInVariables,
     } } } } } };
 }

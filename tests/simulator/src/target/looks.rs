@@ -78,10 +78,20 @@ impl World<'_> {
             let items = volume.and_then(|volume| volume["downwardAPI"]["items"].as_array());
             for item in items.into_iter().flatten() {
                 if let (Some(folder), Some(path)) = (mount["mountPath"].as_str(), item["path"].as_str()) {
-                    files.insert(format!("{folder}/{path}"), pod.name.clone());
+                    if let Some(text) = self.content(at, item) {
+                        files.insert(format!("{folder}/{path}"), text);
+                    }
                 }
             }
         }
-        Dump { host: self.host_of(at), namespaces: self.namespaces(at), interfaces, files, ..Dump::default() }
+        let env = self.environment(at);
+        Dump {
+            host: self.host_of(at),
+            env,
+            namespaces: self.namespaces(at),
+            interfaces,
+            files,
+            ..Dump::default()
+        }
     }
 }
