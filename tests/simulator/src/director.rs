@@ -160,12 +160,7 @@ impl World<'_> {
             Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["initContainers"].is_array() => {
                 self.patch_inits(of, step);
             }
-            Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["containers"].is_array() => {
-                let why = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \
-                           `spec.containers[*].image`"
-                    .to_owned();
-                self.did(Did::Failed { what: step.in_words(), why });
-            }
+            Step::Patch(of) if of.kind.is_none() && of.subresource.is_none() => self.update_pod(of, step),
             Step::Metrics(_) => self.measure(),
             Step::Node(of) => {
                 if let Err(why) = self.do_to_node(&of.verb) {

@@ -22,6 +22,7 @@ mod resize;
 mod staged;
 mod target;
 mod templates;
+mod updates;
 mod validation;
 mod world;
 

@@ -16,6 +16,8 @@ pub(crate) struct Pod {
     pub(crate) uid: String,
     /// The object as the API has it.
     pub(crate) object: Value,
+    /// The pod as it was created.
+    pub(crate) first: Value,
     pub(crate) ip: String,
     pub(crate) on_host: bool,
     pub(crate) started: i64,

@@ -154,6 +154,7 @@ impl World<'_> {
                 container["image"] = image.clone();
             }
         }
+        self.count_change(pod);
         self.show_again(pod);
         if self.has(Defect::ImageRunsInitAgain) {
             self.run_inits_again(pod);

@@ -6,6 +6,7 @@
 mod awaited;
 mod client;
 mod connection;
+mod downward;
 mod looks;
 mod orphans;
 mod reply;
@@ -82,7 +83,7 @@ impl World<'_> {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
-        let (host, peer) = (pod.name.clone(), format!("{}:40000", pod.ip));
+        let (host, peer) = (self.host_of(life.at), format!("{}:40000", pod.ip));
         let Some(of) = self.life(life) else { return };
         let (boot, seed) = (of.boot.clone(), of.plan.seed);
         let hello =
@@ -158,7 +159,7 @@ impl World<'_> {
             pod: pod.name.clone(),
             uid: pod.uid.clone(),
             container: pod.containers[life.at.container].name.clone(),
-            node: NODE.to_owned(),
+            node: self.node_of(life.at),
             by: Way::Recorder,
             received_us: Some(self.mono() + 300),
             entry,

@@ -112,6 +112,7 @@ impl World<'_> {
             ));
         }
         self.gate_problems(spec, of, &mut problems);
+        self.downward_problems(spec, of, &mut problems);
         for list in ["initContainers", "containers"] {
             for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
                 let grace = spec["terminationGracePeriodSeconds"].as_i64();

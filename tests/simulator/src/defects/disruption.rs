@@ -1,9 +1,8 @@
 //! The defects of evictions and of disruption budgets. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to whoever adds the next.
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
 macro_rules! with_disruption {
-    ($next:ident { $then:ident { $more:ident { $last:ident { $make:ident { $($others:tt)* } } } } }) => {
-    $next! { $then { $more { $last { $make { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // What the API server answers to evictions.
     /// No eviction is ever refused (`pdb.limits-voluntary`, `pdb.involuntary-counts`).
     EvictionIgnoresBudgets,
@@ -71,5 +70,5 @@ macro_rules! with_disruption {
     IdlePodsRemoved,
     /// A pod that nobody touches is restarted after a while (`disruption.pods-stay`).
     IdlePodsRestarted,
-    } } } } } };
+    } };
 }

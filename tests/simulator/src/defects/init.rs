@@ -1,9 +1,9 @@
 //! The defects of how init containers and sidecars are run, shown and accepted. They follow the others in the same
 //! list.
 
-/// Hands the list of the other defects on, with these behind it, to whoever adds the next.
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
 macro_rules! with_init {
-    ($next:ident { $make:ident { $($others:tt)* } }) => { $next! { $make { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The order of a pod's containers.
     /// Init containers are started together (`init.sequential`, `sidecar.order-and-started`).
     InitsRunTogether,
@@ -110,5 +110,5 @@ macro_rules! with_init {
     SchedulerIgnoresInits,
     /// The scheduler does not count what sidecars request (`init.resources.scheduling`).
     SchedulerIgnoresSidecars,
-    } } };
+    } };
 }

@@ -3,7 +3,7 @@
 
 /// Hands the list of the other defects on, with these behind it.
 macro_rules! with_life {
-    ($make:ident { $($others:tt)* }) => { $make! { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The states of containers.
     /// A container that runs is shown as waiting too (`container.state.three-states`).
     ShownInTwoStates,
