@@ -24,7 +24,9 @@ fn object(label: &str) -> Value {
         "metadata": { "name": "pod", "uid": "uid-pod", "labels": { "b": label, "probity.dev/pod": "pod" } },
         "spec": {
             "nodeName": "node1", "automountServiceAccountToken": false,
-            "volumes": [{ "name": "info", "downwardAPI": { "items": [item("name", "metadata.name"), item("labels", "metadata.labels")] } }],
+            "volumes": [{ "name": "info", "downwardAPI": {
+                "items": [item("name", "metadata.name"), item("labels", "metadata.labels")],
+            } }],
             "containers": [{
                 "name": "target", "resources": { "limits": { "cpu": "1500m", "memory": "64Mi" } },
                 "volumeMounts": [{ "name": "info", "mountPath": "/etc/podinfo" }],

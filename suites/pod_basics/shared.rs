@@ -189,7 +189,7 @@ pub(super) fn own_addresses(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod was neither over nor going when a revision of another one came. Before its own first address it has none.
+/// Whether a pod was neither over nor going when a revision of another one came.
 fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool {
     let over = |shown: &&Revision<'_>| {
         shown.gone || shown.terminating() || matches!(shown.phase(), "Succeeded" | "Failed")

@@ -146,7 +146,9 @@ impl World<'_> {
         let removed = was.iter().any(|one| !is.contains(one)) && !self.has(Defect::ApiRemovesTolerations);
         let added = is.len() > was.len() && self.has(Defect::ApiRefusesTolerations);
         (removed || added).then(|| {
-            "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds".to_owned()
+            "spec.tolerations: Forbidden: existing toleration can not be modified except its \
+             tolerationSeconds"
+                .to_owned()
         })
     }
 
