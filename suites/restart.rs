@@ -5,12 +5,13 @@ mod back_off;
 mod expected;
 mod policy;
 mod probe_kills;
+mod rules;
 mod shown;
 
 use probity_model::Judge;
 
-/// How each clause of the chapter is judged; `restart.policy.values-default` is judged by the table of
-/// rejections.
+/// How each clause of the chapter is judged; `restart.policy.values-default` and
+/// `restart.rules.validation` are judged by the table of rejections.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "restart.policy.always", judge: policy::always },
@@ -27,6 +28,8 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "restart.backoff.liveness-kills", judge: probe_kills::two_for_nothing },
         Judge { clause: "restart.backoff.probe-causes", judge: probe_kills::lead_to_it },
         Judge { clause: "restart.backoff.image-change-resets", judge: anew::with_a_change },
+        Judge { clause: "restart.rules.container-policy", judge: rules::own_policy },
+        Judge { clause: "restart.rules.exit-codes", judge: rules::exit_codes },
     ]
 }
 

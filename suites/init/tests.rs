@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of init containers.
 
+mod again;
 mod api;
 mod blocking;
 mod scheduling;

@@ -81,6 +81,7 @@ impl World<'_> {
             sandbox: false,
             terminal: false,
             expired: false,
+            evicted: false,
             gone: false,
             recorded: std::collections::BTreeMap::new(),
         });

@@ -13,6 +13,7 @@ mod conditions;
 mod defects;
 mod director;
 mod endpoints;
+mod eviction;
 mod gates;
 mod kubelet;
 mod node_loss;

@@ -33,6 +33,8 @@ pub(crate) struct Pod {
     pub(crate) terminal: bool,
     /// It is beyond its deadline.
     pub(crate) expired: bool,
+    /// It was evicted.
+    pub(crate) evicted: bool,
     pub(crate) gone: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
     /// How many events of each type were recorded about it.

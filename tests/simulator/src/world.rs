@@ -104,6 +104,8 @@ pub(crate) enum Act {
     Proxy(usize),
     /// A pod is beyond its deadline.
     Expire(usize),
+    /// A process used more storage than the limit of its pod, and the kubelet notices it.
+    Evict(LifeAt),
     /// The API drops a pod.
     Drop(usize),
     /// The scheduler finds no node for a pod.
@@ -252,6 +254,7 @@ impl<'c> World<'c> {
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
+            Act::Evict(life) => self.evict_for_storage(life),
             Act::Drop(pod) => self.drop_pod(pod),
             Act::Unschedulable(pod) => self.find_no_node(pod),
             Act::Collect(pod) => self.collect(pod),

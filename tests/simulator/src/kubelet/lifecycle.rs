@@ -213,7 +213,10 @@ impl World<'_> {
         if let Some(wrong) = self.wrongly_back(at, code) {
             return wrong;
         }
-        match (of.restart_policy(), kind) {
+        if kind != Kind::Sidecar && self.restarts_by_rule(at, code) {
+            return true;
+        }
+        match (self.policy_of(at), kind) {
             ("Never", Kind::Sidecar) => !self.has(Defect::SidecarFollowsPolicy),
             (_, Kind::Sidecar) => true,
             ("Always", Kind::Main) => true,
@@ -225,8 +228,9 @@ impl World<'_> {
 
     /// A container that a probe condemned has ended.
     pub(super) fn after_kill(&mut self, at: At, kind: ProbeKind, ended: Ended) {
-        let policy = self.pods[at.pod].restart_policy().to_owned();
+        let policy = self.policy_of(at).to_owned();
         let comes_back = match policy.as_str() {
+            _ if self.restarts_by_rule(at, ended.code) => true,
             "Never" => self.has(Defect::RestartsDespiteNever),
             "OnFailure" => !self.has(Defect::NotRestartedOnFailurePolicy),
             _ => true,
