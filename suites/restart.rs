@@ -1,5 +1,6 @@
 //! Restarts: which policy restarts a container, what the container keeps, and how long it waits.
 
+mod all;
 mod anew;
 mod back_off;
 mod expected;
@@ -30,6 +31,8 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "restart.backoff.image-change-resets", judge: anew::with_a_change },
         Judge { clause: "restart.rules.container-policy", judge: rules::own_policy },
         Judge { clause: "restart.rules.exit-codes", judge: rules::exit_codes },
+        Judge { clause: "restart.rules.all-containers", judge: all::all_containers },
+        Judge { clause: "restart.rules.all-in-place", judge: all::in_place },
     ]
 }
 

@@ -8,7 +8,10 @@ use super::policy::exits;
 
 /// A container's own policy decides, and not the policy of its pod.
 pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (life, line, code) in exits(run).filter(|(life, ..)| rules(life.container).is_empty()) {
+    for (life, line, code) in exits(run).filter(|(life, ..)| !life.pod.restarts_as_one()) {
+        if !rules(life.container).is_empty() {
+            continue;
+        }
         let (kind, pod) = (life.container.kind, life.pod.restart_policy());
         let Some(own) = life.container.spec.get("restartPolicy").and_then(Value::as_str) else { continue };
         let restarts = comes_back(kind, own, code);
@@ -26,9 +29,9 @@ pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// The first rule that knows the exit status restarts the container; without one its policy decides.
 pub(super) fn exit_codes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (life, line, code) in exits(run) {
+    for (life, line, code) in exits(run).filter(|(life, ..)| !life.pod.restarts_as_one()) {
         let (rules, policy) = (rules(life.container), life.policy());
-        let Some(first) = rules.first().filter(|_| !rules.iter().any(restarts_all)) else { continue };
+        let Some(first) = rules.first() else { continue };
         let matching = rules.iter().find(|rule| knows(rule, code));
         let (restarts, why) = match matching {
             Some(_) => (true, "a rule says that it restarts".to_owned()),

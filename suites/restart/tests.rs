@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of restarts.
 
+mod all;
 mod anew;
 mod rules;
 

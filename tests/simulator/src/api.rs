@@ -82,6 +82,7 @@ impl World<'_> {
             terminal: false,
             expired: false,
             evicted: false,
+            resetting: false,
             gone: false,
             recorded: std::collections::BTreeMap::new(),
         });
@@ -311,6 +312,7 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             void_start: None,
             killing: None,
             restarting: false,
+            reset: false,
             was_ready: false,
             spoiled: false,
             failing: false,

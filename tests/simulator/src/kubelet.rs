@@ -11,6 +11,7 @@ mod lifecycle;
 mod plain;
 mod prober;
 mod reports;
+mod reset;
 mod restart;
 mod rules;
 mod shown;

@@ -106,6 +106,8 @@ pub(crate) enum Act {
     Expire(usize),
     /// A process used more storage than the limit of its pod, and the kubelet notices it.
     Evict(LifeAt),
+    /// All containers of a pod have ended and are created anew; one of them asked for it.
+    Reset(At),
     /// The API drops a pod.
     Drop(usize),
     /// The scheduler finds no node for a pod.
@@ -255,6 +257,7 @@ impl<'c> World<'c> {
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
             Act::Evict(life) => self.evict_for_storage(life),
+            Act::Reset(at) => self.create_anew(at),
             Act::Drop(pod) => self.drop_pod(pod),
             Act::Unschedulable(pod) => self.find_no_node(pod),
             Act::Collect(pod) => self.collect(pod),

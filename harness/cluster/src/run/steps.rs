@@ -9,7 +9,9 @@ use probity_case::wait;
 use probity_case::{
     ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
 };
-use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET, Tried, brings_back};
+use probity_model::history::{
+    Did, KubeletSigns, NodeProof, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
+};
 use probity_model::{EventId, Timeline};
 use probity_script::Changed;
 use serde_json::{Value, json};
@@ -197,9 +199,11 @@ impl Director<'_> {
         Ok(Did::Patched { kind: kind.to_owned(), name, patch, subresource: subresource.to_owned() })
     }
 
-    /// Runs the user's command with the verb and the node as its last two arguments.
+    /// Runs the user's command with the verb and the node as its last two arguments, and behind them the UID of the pod if the
+    /// verb is about a pod.
     async fn run_node_command(&mut self, of: &NodeStep) -> Result<Did, StepError> {
-        let node = self.node_of(&of.pod)?;
+        let (node, uid) = self.place_of(&of.pod)?;
+        let uid = Some(uid).filter(|_| of.verb == REMOVE_SANDBOX);
         let proves = of.verb == RESTART_KUBELET;
         let before = if proves { Some(self.run.cluster.kubelet_signs(&node).await) } else { None };
         // Before the command, which an interruption may cut off when it has done its work.
@@ -207,7 +211,7 @@ impl Director<'_> {
             Some(back) => self.away.insert(node.clone(), back),
             None => self.away.remove(&node),
         };
-        let status = self.do_to_node(&of.verb, &node).await?;
+        let status = self.do_to_node(&of.verb, &node, uid).await?;
         let ended_us = self.run.clock.us();
         let proof = match before {
             Some(before) => Some(self.proof(&node, ended_us, before).await),
@@ -216,11 +220,11 @@ impl Director<'_> {
         Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code(), proof })
     }
 
-    async fn do_to_node(&self, verb: &str, node: &str) -> Result<ExitStatus, StepError> {
+    async fn do_to_node(&self, verb: &str, node: &str, pod: Option<String>) -> Result<ExitStatus, StepError> {
         let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
         let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
         let mut command = tokio::process::Command::new(program);
-        command.args(arguments).args([verb, node]).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(arguments).args([verb, node]).args(pod).stdin(Stdio::null()).stdout(Stdio::null());
         let status = command.kill_on_drop(true).status().await;
         status.map_err(|error| StepError::NodeCommand { program: program.clone(), error })
     }
@@ -229,7 +233,7 @@ impl Director<'_> {
     pub(super) async fn bring_nodes_back(&mut self) {
         for (node, verb) in std::mem::take(&mut self.away) {
             self.report(format!("brings the node {node} back"));
-            let why = match self.do_to_node(verb, &node).await {
+            let why = match self.do_to_node(verb, &node, None).await {
                 Ok(status) if status.success() => continue,
                 Ok(status) => format!("the command ended with {status}"),
                 Err(error) => error.to_string(),
@@ -260,18 +264,18 @@ impl Director<'_> {
         found.ok_or_else(|| StepError::NoPod(key.to_owned()))
     }
 
-    /// The node that a pod of the case was bound to.
-    fn node_of(&self, pod: &Option<String>) -> Result<String, StepError> {
+    /// The node that a pod of the case was bound to, and the UID of the pod.
+    fn place_of(&self, pod: &Option<String>) -> Result<(String, String), StepError> {
         let pod = pod_name(self.case, pod.as_deref().unwrap_or(ONLY));
-        let node = self.history.look(|history| {
+        let place = self.history.look(|history| {
             let run = Timeline::of(history);
-            run.pods.iter().find(|life| life.name == pod).map(|life| life.node.clone())
+            run.pods.iter().find(|life| life.name == pod).map(|life| (life.node.clone(), life.uid.clone()))
         });
-        node.filter(|node| !node.is_empty()).ok_or(StepError::NoNode(pod))
+        place.filter(|(node, _)| !node.is_empty()).ok_or(StepError::NoNode(pod))
     }
 
     async fn read_metrics(&self, of: &MetricsStep) -> Result<Did, StepError> {
-        let node = self.node_of(&of.pod)?;
+        let (node, _) = self.place_of(&of.pod)?;
         let mut pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
         self.history.look(|history| {
             let of = self.case.workloads.keys().flat_map(|key| wait::pods_of(self.case, key, history));

@@ -124,6 +124,14 @@ macro_rules! with_life {
     RestartRulesMatchAnyFailure,
     /// NotIn counts as In (`restart.rules.exit-codes`).
     RestartRulesKnowOnlyIn,
+    /// A rule that restarts all containers is ignored (`restart.rules.all-containers`).
+    RestartAllIgnored,
+    /// A rule that restarts all containers restarts its own alone (`restart.rules.all-containers`).
+    RestartAllOnlyOne,
+    /// A rule that restarts all containers restarts no init container (`restart.rules.all-containers`).
+    RestartAllSkipsInits,
+    /// A rule restarts all containers whatever the exit status is (`restart.rules.all-containers`).
+    RestartAllForAnyStatus,
     /// Any policy of a container is accepted (`restart.rules.validation`).
     ApiAcceptsAnyOwnPolicy,
     /// Rules need no policy beside them (`restart.rules.validation`).

@@ -28,6 +28,9 @@ impl World<'_> {
                 return;
             }
         }
+        if self.resets(pod) {
+            return;
+        }
         for container in 0..self.pods[pod].containers.len() {
             self.revive(At { pod, container });
         }
@@ -77,7 +80,7 @@ impl World<'_> {
         let mut delay = 0;
         for container in 0..self.pods[pod].containers.len() {
             let of = &self.pods[pod].containers[container];
-            let fresh = of.starts == 0 && !of.restarting && !self.is_put_off(pod, container);
+            let fresh = (of.starts == 0 || of.reset) && !of.restarting && !self.is_put_off(pod, container);
             let done = self.is_passed(pod, container);
             if fresh && !self.waits_for_image(pod, container) {
                 delay += self.between(60 * MS, 220 * MS);
@@ -115,6 +118,7 @@ impl World<'_> {
         container.failing = false;
         container.killing = None;
         container.restarting = false;
+        container.reset = false;
         if container.starts > 1 && self.has(Defect::RestartMovesPod) {
             self.pods[at.pod].object["spec"]["nodeName"] = serde_json::json!("node2");
         }

@@ -28,7 +28,7 @@ impl World<'_> {
             && rules.filter(|rule| rule["action"] == "Restart").any(|rule| self.matches(rule, code))
     }
 
-    fn matches(&self, rule: &Value, code: i64) -> bool {
+    pub(super) fn matches(&self, rule: &Value, code: i64) -> bool {
         let codes = &rule["exitCodes"];
         let listed =
             codes["values"].as_array().into_iter().flatten().any(|value| value.as_i64() == Some(code));

@@ -198,7 +198,7 @@ impl World<'_> {
             let (at, of) = (At { pod, container: at }, &of.containers[at]);
             let Some(code) = ended(of).filter(|_| of.kind == Kind::Main) else { return false };
             match self.policy_of(at) {
-                _ if self.restarts_by_rule(at, code) => true,
+                _ if self.restarts_by_rule(at, code) || self.restarts_all_by_rule(at, code) => true,
                 "Always" => true,
                 "OnFailure" => code != 0 && !self.has(Defect::CrashIsFinal),
                 _ => self.has(Defect::RestartsDespiteNever),
