@@ -86,6 +86,8 @@ impl World<'_> {
             sandbox: false,
             terminal: false,
             expired: false,
+            evicted: false,
+            resetting: false,
             gone: false,
             recorded: std::collections::BTreeMap::new(),
         });
@@ -321,6 +323,7 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             void_start: None,
             killing: None,
             restarting: false,
+            reset: false,
             was_ready: false,
             spoiled: false,
             failing: false,

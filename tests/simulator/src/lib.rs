@@ -18,6 +18,7 @@ mod gates;
 mod kubelet;
 mod node_loss;
 mod pod;
+mod pressure;
 mod resize;
 mod staged;
 mod target;

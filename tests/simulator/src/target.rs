@@ -58,6 +58,7 @@ impl World<'_> {
             self.later(3 * MS, Act::Exit(life, MISCONFIGURED, "environment"));
             return;
         }
+        self.begin_writing(life);
         self.plan_exit(life, ExitFrom::Start);
         self.later(2 * MS, Act::Await(life, 0, 1));
     }

@@ -104,6 +104,10 @@ pub(crate) enum Act {
     Proxy(usize),
     /// A pod is beyond its deadline.
     Expire(usize),
+    /// A process used more storage than the limit of its pod, and the kubelet notices it.
+    Evict(LifeAt),
+    /// All containers of a pod have ended and are created anew; one of them asked for it.
+    Reset(At),
     /// The API drops a pod.
     Drop(usize),
     /// The scheduler finds no node for a pod.
@@ -256,6 +260,8 @@ impl<'c> World<'c> {
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
+            Act::Evict(life) => self.evict_for_storage(life),
+            Act::Reset(at) => self.create_anew(at),
             Act::Drop(pod) => self.drop_pod(pod),
             Act::Unschedulable(pod) => self.find_no_node(pod),
             Act::Collect(pod) => self.collect(pod),

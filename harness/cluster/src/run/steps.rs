@@ -8,7 +8,9 @@ use probity_case::wait;
 use probity_case::{
     ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
 };
-use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET, Tried, brings_back};
+use probity_model::history::{
+    Did, KubeletSigns, NodeProof, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
+};
 use probity_model::{EventId, Timeline};
 use probity_script::Changed;
 use serde_json::{Value, json};
@@ -204,9 +206,11 @@ impl Director<'_> {
         Ok(Did::Patched { kind: kind.to_owned(), name, patch, subresource: subresource.to_owned() })
     }
 
-    /// Runs the user's command with the verb and the node as its last two arguments.
+    /// Runs the user's command with the verb and the node as its last two arguments, and behind them the UID of the pod if the
+    /// verb is about a pod.
     async fn run_node_command(&mut self, of: &NodeStep) -> Result<Did, StepError> {
-        let node = self.node_of(&of.pod)?;
+        let (node, uid) = self.place_of(&of.pod)?;
+        let uid = Some(uid).filter(|_| of.verb == REMOVE_SANDBOX);
         let proves = of.verb == RESTART_KUBELET;
         let before = if proves { Some(self.run.cluster.kubelet_signs(&node).await) } else { None };
         // Before the command, which an interruption may cut off when it has done its work.
@@ -215,7 +219,7 @@ impl Director<'_> {
             away::record(&self.run.cluster, namespace, run, (&node, back)).await?;
             self.away.insert(node.clone(), back);
         }
-        let status = away::act(self.run.node_command.as_deref(), &of.verb, &node).await?;
+        let status = away::act(self.run.node_command.as_deref(), (&of.verb, &node), uid.as_deref()).await?;
         if status.success() && self.away.get(&node).is_some_and(|back| **back == *of.verb) {
             self.is_back(&node).await;
             self.away.remove(&node);
@@ -237,7 +241,7 @@ impl Director<'_> {
     pub(super) async fn bring_nodes_back(&mut self) {
         for (node, verb) in std::mem::take(&mut self.away) {
             self.report(format!("brings the node {node} back"));
-            let why = match away::act(self.run.node_command.as_deref(), verb, &node).await {
+            let why = match away::act(self.run.node_command.as_deref(), (verb, &node), None).await {
                 Ok(status) if status.success() => {
                     self.is_back(&node).await;
                     continue;
@@ -271,18 +275,18 @@ impl Director<'_> {
         found.ok_or_else(|| StepError::NoPod(key.to_owned()))
     }
 
-    /// The node that a pod of the case was bound to.
-    fn node_of(&self, pod: &Option<String>) -> Result<String, StepError> {
+    /// The node that a pod of the case was bound to, and the UID of the pod.
+    fn place_of(&self, pod: &Option<String>) -> Result<(String, String), StepError> {
         let pod = pod_name(self.case, pod.as_deref().unwrap_or(ONLY));
-        let node = self.history.look(|history| {
+        let place = self.history.look(|history| {
             let run = Timeline::of(history);
-            run.pods.iter().find(|life| life.name == pod).map(|life| life.node.clone())
+            run.pods.iter().find(|life| life.name == pod).map(|life| (life.node.clone(), life.uid.clone()))
         });
-        node.filter(|node| !node.is_empty()).ok_or(StepError::NoNode(pod))
+        place.filter(|(node, _)| !node.is_empty()).ok_or(StepError::NoNode(pod))
     }
 
     async fn read_metrics(&self, of: &MetricsStep) -> Result<Did, StepError> {
-        let node = self.node_of(&of.pod)?;
+        let (node, _) = self.place_of(&of.pod)?;
         let mut pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
         self.history.look(|history| {
             let of = self.case.workloads.keys().flat_map(|key| wait::pods_of(self.case, key, history));

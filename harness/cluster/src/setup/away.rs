@@ -31,15 +31,16 @@ pub(crate) enum NodeCommandError {
     },
 }
 
-/// Runs the user's command with the verb and the node as its last two arguments.
+/// Runs the user's command with the verb and the node as its last two arguments, followed by the UID of a pod if the verb
+/// concerns one.
 pub(crate) async fn act(
     command: Option<&[String]>,
-    verb: &str,
-    node: &str,
+    (verb, node): (&str, &str),
+    pod: Option<&str>,
 ) -> Result<ExitStatus, NodeCommandError> {
     let (program, arguments) = command.and_then(<[String]>::split_first).ok_or(NodeCommandError::Missing)?;
     let mut command = tokio::process::Command::new(program);
-    command.args(arguments).args([verb, node]).stdin(Stdio::null()).stdout(Stdio::null());
+    command.args(arguments).args([verb, node]).args(pod).stdin(Stdio::null()).stdout(Stdio::null());
     let status = command.kill_on_drop(true).status().await;
     status.map_err(|error| NodeCommandError::Unusable { program: program.clone(), error })
 }
@@ -85,7 +86,7 @@ pub(super) fn is_record(object: &Value) -> bool {
 /// Brings the node of a record back. Returns its name and verb in words, and how that went.
 pub(super) async fn bring_back(record: &Value, command: Option<&[String]>) -> (String, Result<(), String>) {
     let (node, verb) = (record.text("/data/node"), record.text("/data/verb"));
-    let done = match act(command, verb, node).await {
+    let done = match act(command, (verb, node), None).await {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the command ended with {status}")),
         Err(error) => Err(error.to_string()),

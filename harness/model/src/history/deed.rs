@@ -152,6 +152,9 @@ pub enum Did {
 /// The verb that restarts a node's kubelet.
 pub const RESTART_KUBELET: &str = "restart-kubelet";
 
+/// The verb that removes the sandbox of a pod, which the runtime then no longer has.
+pub const REMOVE_SANDBOX: &str = "remove-sandbox";
+
 /// The verbs that take a node away, each with the one that brings it back.
 const TAKES_AWAY: [(&str, &str); 4] =
     [("stop", "start"), ("kill", "start"), ("cut", "heal"), ("freeze", "thaw")];

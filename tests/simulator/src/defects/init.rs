@@ -27,6 +27,14 @@ macro_rules! with_init {
     StartErrorIsFinal,
     /// A restart of a main container runs the init containers again (`init.container-restart-no-rerun`).
     RestartRunsInitsAgain,
+    /// Init containers run again when all main containers have terminated (`init.restart-reason-all-terminated`).
+    AllEndedRunsInitsAgain,
+    /// So they do when that happens for the second time (`init.restart-reason-all-terminated`).
+    AllEndedTwiceRunsInitsAgain,
+    /// Init containers do not run again in a new sandbox (`init.rerun-on-pod-restart`).
+    SandboxLossSkipsInits,
+    /// Only the last init container runs again in a new sandbox (`init.rerun-on-pod-restart`).
+    SandboxLossRunsLastInit,
     /// Another image runs an init container again (`init.image-change-no-restart`).
     ImageRunsInitAgain,
     // What they see.
