@@ -25,7 +25,7 @@ pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     for eviction in evictions(run).iter().filter(|eviction| eviction.is_granted()) {
         let Some(going) = going(eviction.pod) else { continue };
         // A pod that went already has another cause.
-        if eviction.pod.deleted != Some(eviction.at.id) {
+        if eviction.pod.deleted != Some(eviction.at.id) || going.at.at.lo < eviction.began {
             continue;
         }
         let (holds, reason) = (going.is(TARGET), reason(going));

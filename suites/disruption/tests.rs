@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of evictions and budgets.
 
+mod controllers;
 mod ends;
 
 use probity_composer::{Composer, NODE};
@@ -111,7 +112,7 @@ fn limited(first: bool, second: u16, third: bool) -> &'static str {
     } else {
         story.refused(10.1, "b", second)
     }
-    story.pod(12.0, "d", &running(true), false);
+    story.pod(13.0, "d", &running(true), false);
     answer(&mut story, 20.0, third, "b");
     story.verdict(30.0, LIMITS)
 }
