@@ -11,7 +11,10 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let probed = pod.containers.iter().any(|container| !container.probes.is_empty());
     let planned = pod.containers.iter().all(|container| {
         container.stays()
-            && container.plan().is_none_or(|plan| plan.process.exit.is_empty() && plan.listeners.is_empty())
+            && container.plan().is_none_or(|plan| {
+                // What a process consumes may be more than its pod may have.
+                plan.process.exit.is_empty() && plan.process.consume.is_empty() && plan.listeners.is_empty()
+            })
     });
     let limited = pod.containers.iter().any(|container| container.spec["resources"]["limits"].is_object());
     let hooked = pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
