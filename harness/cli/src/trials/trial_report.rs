@@ -90,7 +90,7 @@ impl<'a> TrialRun<'a> {
         why.map(String::as_str)
     }
 
-    /// How many observations fit their promises like this.
+    /// The number of observations that fit their promises in this way.
     pub(super) fn count(&self, fit: Fit) -> usize {
         let observations = self.results.iter().flat_map(|result| &result.observations);
         observations.filter(|seen| seen.fit == Some(fit)).count()
