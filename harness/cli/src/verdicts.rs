@@ -96,7 +96,7 @@ impl CaseVerdicts {
         }
     }
 
-    /// Whether there is more to say of a judgement than its word: it was broken, it diverges, or it is undecided though
+    /// Whether a judgement needs more explanation than its word: it is broken or divergent, or it is undecided although
     /// the case was written for it.
     fn tells(judgement: &Judgement) -> bool {
         match &judgement.verdict {
@@ -106,8 +106,8 @@ impl CaseVerdicts {
         }
     }
 
-    /// The findings whose verdict is among these words (all if there are none), each in a few lines. `path` is where the
-    /// history lies.
+    /// The findings whose verdict is among these words (all if there are none), each in a few lines. `path` is where
+    /// the history lies.
     pub(crate) fn findings(
         &self,
         registry: &Registry,

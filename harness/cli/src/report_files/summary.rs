@@ -1,7 +1,7 @@
 //! `summary.md`: the report for the page of a workflow step.
 //!
-//! The first line has the verdict and the counts. Findings that are violated, failed or undecided are shown open; the rest is
-//! folded. GitHub drops a summary of more than a mebibyte as a whole, so it is cut well before, and says so.
+//! The first line has the verdict and the counts. Findings that are violated, failed or undecided are shown open; the
+//! rest is folded. GitHub drops a summary of more than a mebibyte as a whole, so it is cut well before, and says so.
 //! Texts from the cluster are hostile input: they are escaped for HTML everywhere and for Markdown in tables.
 
 use minijinja::value::Serde;

@@ -10,8 +10,8 @@ use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, named, word};
 
-/// Prints the selected clauses. `cases` are those that pass the filters: a filter that is not part of the name of a clause
-/// or a chapter selects cases, and so the clauses that they target.
+/// Prints the selected clauses. `cases` are those that pass the filters: a filter that is not part of the name of a
+/// clause or a chapter selects cases, and so the clauses that they target.
 pub(super) fn run(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit, Failure> {
     let index = ClauseIndex::open()?;
     let all: Vec<ClauseFacts<'_>> =
