@@ -33,13 +33,13 @@ pub struct RunnerOptions {
     /// The node whose saboteur receives the defects, and which runs all pods.
     #[arg(long, default_value = "node1")]
     pub node: String,
-    /// The number of simultaneous pods.
+    /// How many pods there are at the same time.
     #[arg(long, default_value_t = 36)]
     pub pods: u32,
     /// A row that is not detected is tried again, with this many pods at the same time.
     #[arg(long, default_value_t = 12)]
     pub pods_again: u32,
-    /// The number of simultaneous pods for a row that needs a crowd.
+    /// How many pods there are at the same time of a row that needs a crowd.
     #[arg(long, default_value_t = 100)]
     pub crowd: u32,
     /// Where the reports of the runs go.
