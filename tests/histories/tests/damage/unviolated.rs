@@ -101,14 +101,6 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and no recorded hook asks another container yet",
     ),
     (
-        "termination.sidecar.prestop-overrun",
-        "no damage is written yet: the clause is new, and no recorded pod with sidecars uses up its grace period yet",
-    ),
-    (
-        "termination.sidecar.prestop-not-ordered",
-        "no damage is written yet: the clause is new, and no recorded sidecar has a hook yet",
-    ),
-    (
         "termination.endpoint-proxy-fallback",
         "no damage is written yet: the clause is new, and no recorded Service loses its last pod under traffic yet",
     ),
