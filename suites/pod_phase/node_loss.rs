@@ -33,8 +33,11 @@ fn losses<'r>(run: &'r Timeline<'_>) -> Vec<Loss<'r>> {
     };
     let of_verb = |(id, _, node, verb): (EventId, i64, &'r String, &'r String)| {
         let undoes = brings_back(verb)?;
-        let mut later = verbs().filter(|(later, _, other, verb)| *later > id && *other == node && *verb == undoes);
-        let back = later.next().map(|(id, began_us, ..)| At::new(id, probity_model::clocks::Stamp::harness(began_us)));
+        let mut later =
+            verbs().filter(|(later, _, other, verb)| *later > id && *other == node && *verb == undoes);
+        let back = later
+            .next()
+            .map(|(id, began_us, ..)| At::new(id, probity_model::clocks::Stamp::harness(began_us)));
         Some(Loss { node, at: At::new(id, run.heard(id)), back })
     };
     verbs().filter_map(of_verb).collect()
@@ -55,7 +58,8 @@ impl Loss<'_> {
     fn pods<'t, 'h>(&self, run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
         let runs = |pod: &&PodLife<'_>| {
             let before = pod.revisions.iter().rfind(|shown| shown.id < self.at.id);
-            pod.node == self.node && before.is_some_and(|shown| shown.phase() == "Running" && !shown.terminating())
+            pod.node == self.node
+                && before.is_some_and(|shown| shown.phase() == "Running" && !shown.terminating())
         };
         run.pods.iter().filter(runs)
     }
@@ -108,8 +112,10 @@ fn judge_phase(run: &Timeline<'_>, promised: &str, seen: &mut Seen) {
                 seen.fine([loss.at.id, right.id]);
             } else if let Some(last) = shown.last() {
                 let phase = last.phase();
-                let finding =
-                    format!("the node of {} was lost, and its phase is still {phase}, not {promised}", pod.key);
+                let finding = format!(
+                    "the node of {} was lost, and its phase is still {phase}, not {promised}",
+                    pod.key
+                );
                 seen.diverges(finding, [loss.at.id, noticed.id, last.id]);
             }
         }
@@ -134,14 +140,17 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             };
             let Some(tolerated) = tolerated(pod).map(whole_seconds) else { continue };
             let (least, most) = (tolerated - clause.tolerance_us("rounding"), tolerated + clause.slack_us());
-            let bound = Bound::at_most(most, format!("{} tolerated + the clause's slack", seconds(tolerated)))
-                .and_at_least(least, format!("{} tolerated", seconds(tolerated)));
+            let bound =
+                Bound::at_most(most, format!("{} tolerated + the clause's slack", seconds(tolerated)))
+                    .and_at_least(least, format!("{} tolerated", seconds(tolerated)));
             let goes = loss.shown(run, pod, noticed).into_iter().find(|shown| shown.terminating());
             if let Some(goes) = goes {
                 let quantity = format!("from the loss of {} being shown to its deletion", pod.key);
                 seen.within(run, "", quantity, (noticed, goes), bound);
             } else if let Some(end) = loss.end(run)
-                && run.measure(String::new(), "", noticed, &end, bound).is_some_and(|waited| waited.fit() == Fit::Missed)
+                && run
+                    .measure(String::new(), "", noticed, &end, bound)
+                    .is_some_and(|waited| waited.fit() == Fit::Missed)
             {
                 let finding = format!("{} is on a lost node, and nothing deleted it", pod.key);
                 seen.violated(finding, [noticed.id, end.id]);
@@ -151,7 +160,12 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// Nothing showed that the node was lost, though it was away for long enough.
-fn judge_unnoticed(run: &Timeline<'_>, clause: &Clause, (loss, pod): (&Loss<'_>, &PodLife<'_>), seen: &mut Seen) {
+fn judge_unnoticed(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (loss, pod): (&Loss<'_>, &PodLife<'_>),
+    seen: &mut Seen,
+) {
     let ready = pod.revisions.iter().rfind(|shown| loss.lasts(run, shown) || shown.id < loss.at.id);
     let Some((end, ready)) = loss.end(run).zip(ready.filter(|shown| shown.is("Ready") == Some(true))) else {
         return;
@@ -178,7 +192,8 @@ pub(super) fn never_starts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let bound = shown.iter().find(|shown| !shown.object["spec"]["nodeName"].is_null());
             match (left, lived, goes, bound) {
                 (Some(left), ..) => {
-                    let finding = format!("{} is on a lost node, and its phase became {}", pod.key, left.phase());
+                    let finding =
+                        format!("{} is on a lost node, and its phase became {}", pod.key, left.phase());
                     seen.violated(finding, [loss.at.id, left.id]);
                 }
                 (_, Some(lived), Some(goes), _) => {

@@ -40,8 +40,12 @@ fn what_a_cluster_does_with_the_pods_of_a_lost_node_is_judged() {
         let clauses = report["clauses"].as_array().unwrap();
         clauses.iter().find(|clause| clause["id"] == id).unwrap()["verdict"].clone()
     };
-    let violated: Vec<&Value> =
-        report["clauses"].as_array().unwrap().iter().filter(|clause| clause["verdict"] == "violated").collect();
+    let violated: Vec<&Value> = report["clauses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|clause| clause["verdict"] == "violated")
+        .collect();
     assert!(violated.is_empty(), "{violated:?}");
     assert_eq!(of("pod.lifecycle.node-failure-deletes"), "holds", "{}", words(&output));
     assert_eq!(of("pod.lifecycle.never-started-on-dead-node"), "holds", "{}", words(&output));

@@ -269,7 +269,8 @@ impl Case {
 
     /// Other cases run on the nodes as well, and the recorder on one of them.
     fn check_nodes(&self) -> Result<(), String> {
-        let told = self.quiet && [Need::NodeVerbs, Need::MultiNode].iter().all(|need| self.needs.contains(need));
+        let told =
+            self.quiet && [Need::NodeVerbs, Need::MultiNode].iter().all(|need| self.needs.contains(need));
         if self.takes_a_node_away() && !told {
             let why = "a step takes a node away: write `needs: [node-verbs, multi-node]` and `quiet: true`, so that the \
                        case runs alone and beside the node of the recorder";

@@ -85,8 +85,11 @@ impl World<'_> {
         }
         let list = self.pods[pod].object["spec"]["tolerations"].as_array();
         let mut list = list.into_iter().flatten();
-        let of = list.find(|one| one["key"] == "node.kubernetes.io/unreachable" && one["effect"] == "NoExecute");
-        let Some(seconds) = of.map_or(Some(TOLERATED), |one| one["tolerationSeconds"].as_i64()) else { return };
+        let of =
+            list.find(|one| one["key"] == "node.kubernetes.io/unreachable" && one["effect"] == "NoExecute");
+        let Some(seconds) = of.map_or(Some(TOLERATED), |one| one["tolerationSeconds"].as_i64()) else {
+            return;
+        };
         let seconds = if self.has(Defect::LostPodsDeletedAtOnce) { 1 } else { seconds };
         self.later(seconds * SECOND, Act::Untolerated(pod));
     }
