@@ -78,6 +78,11 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 fn judge_third(clause: &Clause, before: &Kill<'_, '_>, kill: &Kill<'_, '_>, seen: &mut Seen) {
     let Some(next) = next_of(kill) else { return };
     let run = kill.life.run;
+    let listed =
+        |kill: &Kill<'_, '_>| run.at_least(&kill.life.began, kill.end.at()) >= clause.tolerance_us("listed");
+    if !listed(before) || !listed(kill) {
+        return;
+    }
     let apart = run.clocks.between(&before.end.earliest, kill.end.at());
     if apart.is_none_or(|apart| apart.hi + clause.slack_us() >= FIRST_BACK_OFF) {
         return;

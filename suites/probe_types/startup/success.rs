@@ -140,7 +140,11 @@ fn judge_published(
         .into_iter()
         .filter(|(revision, _)| startup.run.clocks.order(&revision.at, &success.at) != Order::Before);
     let Some((revision, _)) = shown.find(|(_, status)| status.started == Some(true)) else {
-        if startup.lives_on() && startup.watched_for(&success.at, slack) {
+        // What was published before this success, as after an earlier one whose line was lost, need not be again.
+        let published = shows(pod, &container.name, startup.number)
+            .last()
+            .is_some_and(|(_, status)| status.started == Some(true));
+        if !published && startup.lives_on() && startup.watched_for(&success.at, slack) {
             let finding = format!("`started` was not true within {} of the startup success", seconds(slack));
             let last = pod.revisions.iter().rfind(|revision| revision.container(&container.name).is_some());
             seen.violated(finding, [success.at.id].into_iter().chain(last.map(|last| last.id)));
