@@ -6,6 +6,7 @@ mod deadline;
 mod failing;
 mod order;
 mod patches;
+mod rerun;
 mod resources;
 mod scheduling;
 mod services;
@@ -28,6 +29,8 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "init.start-error-retried", judge: failing::start_error },
         Judge { clause: "init.always-means-onfailure", judge: again::done_is_done },
         Judge { clause: "init.container-restart-no-rerun", judge: again::not_with_a_restart },
+        Judge { clause: "init.restart-reason-all-terminated", judge: again::not_after_all_ended },
+        Judge { clause: "init.rerun-on-pod-restart", judge: rerun::with_a_new_sandbox },
         Judge { clause: "init.idempotent-advice", judge: again::finds_its_files },
         Judge { clause: "init.pod-not-ready", judge: shown::not_ready },
         Judge { clause: "init.pending-phase", judge: shown::pending },

@@ -11,9 +11,12 @@ mod container_state;
 #[cfg(test)]
 mod coverage;
 mod defects;
+mod disruption;
+mod downward;
 mod init;
 #[cfg(test)]
 mod lint;
+mod pod_basics;
 mod pod_phase;
 mod podgc;
 mod probe_config;
@@ -64,13 +67,16 @@ static PROBE_GRPC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/probe_grpc")
 static PROBER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/prober");
 static SCENARIO: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/scenario");
 static CONTAINER_STATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/container_state");
+static POD_BASICS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_basics");
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static CONDITIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/conditions");
 static REPORTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/reports");
+static DOWNWARD: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/downward");
 static PODGC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/podgc");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
 static SIDECAR: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sidecar");
+static DISRUPTION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/disruption");
 static TERMINATION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/termination");
 
 /// The chapters, in order.
@@ -110,6 +116,12 @@ pub const CHAPTERS: &[Chapter] = &[
         judges: container_state::judges,
     },
     Chapter {
+        name: "pod_basics",
+        title: "What a pod is, and updates of pods",
+        folder: &POD_BASICS,
+        judges: pod_basics::judges,
+    },
+    Chapter {
         name: "pod_phase",
         title: "Phases and lifetime of pods",
         folder: &POD_PHASE,
@@ -136,7 +148,14 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &REPORTS,
         judges: reports::judges,
     },
+    Chapter { name: "downward", title: "The downward API", folder: &DOWNWARD, judges: downward::judges },
     Chapter { name: "podgc", title: "Collection of pods", folder: &PODGC, judges: podgc::judges },
+    Chapter {
+        name: "disruption",
+        title: "Disruptions, evictions and budgets",
+        folder: &DISRUPTION,
+        judges: disruption::judges,
+    },
 ];
 
 /// A case file of the book.

@@ -5,6 +5,7 @@ mod gates;
 mod lifetime;
 mod node_loss;
 mod phases;
+mod pressure;
 mod removal;
 mod replaced;
 mod terminal;
@@ -32,6 +33,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pod.lifecycle.volume-tied-to-uid", judge: lifetime::volume_stays },
         Judge { clause: "pod.scheduling.gates-delay", judge: gates::delay_scheduling },
         Judge { clause: "pod.lifecycle.controller-replaces", judge: replaced::by_controllers_alone },
+        Judge { clause: "pod.lifecycle.node-pressure-not-survived", judge: pressure::is_not_survived },
     ]
 }
 

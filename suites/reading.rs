@@ -9,6 +9,7 @@ pub(crate) mod absence;
 pub(crate) mod answers;
 pub(crate) mod arrivals;
 pub(crate) mod began;
+pub(crate) mod dumps;
 pub(crate) mod endpoints;
 pub(crate) mod ends;
 pub(crate) mod health;
@@ -19,6 +20,7 @@ pub(crate) mod kinds;
 pub(crate) mod kubelet_restarts;
 pub(crate) mod mains;
 pub(crate) mod origin;
+pub(crate) mod patches;
 pub(crate) mod readiness;
 #[cfg(test)]
 pub(crate) mod scene;

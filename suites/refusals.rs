@@ -32,8 +32,14 @@ impl ManifestField<'_> {
 
     /// The init container that it belongs to; `None` for a main container or the pod.
     fn init_container(&self) -> Option<&Value> {
-        let name = self.place.strip_prefix("initContainers[")?.split(']').next()?;
-        self.spec["initContainers"].as_array()?.iter().find(|container| container["name"] == name)
+        self.container().filter(|_| self.place.starts_with("initContainers["))
+    }
+
+    /// The container that it belongs to.
+    fn container(&self) -> Option<&Value> {
+        let (list, rest) = self.place.split_once('[')?;
+        let name = rest.split(']').next()?;
+        self.spec[list].as_array()?.iter().find(|container| container["name"] == name)
     }
 
     /// The end of its path, as in the API server's messages: `httpGet.port`.

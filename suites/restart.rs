@@ -1,16 +1,18 @@
 //! Restarts: which policy restarts a container, what the container keeps, and how long it waits.
 
+mod all;
 mod anew;
 mod back_off;
 mod expected;
 mod policy;
 mod probe_kills;
+mod rules;
 mod shown;
 
 use probity_model::Judge;
 
-/// How each clause of the chapter is judged; `restart.policy.values-default` is judged by the table of
-/// rejections.
+/// How each clause of the chapter is judged; `restart.policy.values-default` and
+/// `restart.rules.validation` are judged by the table of rejections.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "restart.policy.always", judge: policy::always },
@@ -27,6 +29,10 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "restart.backoff.liveness-kills", judge: probe_kills::two_for_nothing },
         Judge { clause: "restart.backoff.probe-causes", judge: probe_kills::lead_to_it },
         Judge { clause: "restart.backoff.image-change-resets", judge: anew::with_a_change },
+        Judge { clause: "restart.rules.container-policy", judge: rules::own_policy },
+        Judge { clause: "restart.rules.exit-codes", judge: rules::exit_codes },
+        Judge { clause: "restart.rules.all-containers", judge: all::all_containers },
+        Judge { clause: "restart.rules.all-in-place", judge: all::in_place },
     ]
 }
 

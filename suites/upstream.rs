@@ -15,7 +15,7 @@ use serde::Deserialize;
 const RELEASE: &str = "v1.36.3";
 
 /// The files, in the order in which specs are numbered.
-static WRITTEN: [(&str, &str); 11] = [
+static WRITTEN: [(&str, &str); 12] = [
     ("suites/upstream/probes.yaml", include_str!("upstream/probes.yaml")),
     ("suites/upstream/restarts.yaml", include_str!("upstream/restarts.yaml")),
     ("suites/upstream/restart_rules.yaml", include_str!("upstream/restart_rules.yaml")),
@@ -27,6 +27,7 @@ static WRITTEN: [(&str, &str); 11] = [
     ("suites/upstream/phases.yaml", include_str!("upstream/phases.yaml")),
     ("suites/upstream/podgc.yaml", include_str!("upstream/podgc.yaml")),
     ("suites/upstream/endpoints.yaml", include_str!("upstream/endpoints.yaml")),
+    ("suites/upstream/disruption.yaml", include_str!("upstream/disruption.yaml")),
 ];
 
 /// The specs of one release of Kubernetes.
@@ -192,6 +193,7 @@ mod tests {
             ("Phases, admission and events", 14),
             ("Collection of pods and containers", 4),
             ("Endpoint conditions", 20),
+            ("Disruptions", 6),
         ];
         assert_eq!(specs, expected);
         assert_eq!(upstream.numbered().last().map(|(_, last, _)| last), Some(upstream.specs()));

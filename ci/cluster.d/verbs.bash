@@ -93,6 +93,7 @@ node_verb() {
         exec) node_exec "$node" "$@" ;;
         saboteur) node_saboteur "$node" "$@" ;;
         restart-kubelet) restart_kubelet "$node" "$@" ;;
+        remove-sandbox) remove_sandbox "$node" "$@" ;;
         stop | start | kill | cut | heal | freeze | thaw)
             (($# == 0)) || misuse "node $verb takes nothing but the name of a node"
             "node_$verb" "$node"
@@ -218,6 +219,22 @@ restart_kubelet() {
     wait_until 60 kubelet_answers "$node" ||
         fail "the kubelet of $node is not healthy after 60 s: $(telling_line "$(log_of "$node" kubelet)"); log: $(log_of "$node" kubelet)"
     say "the kubelet of $node was restarted"
+}
+
+# Kills the sandbox of a pod, whose network is then gone. The kubelet sees that the sandbox ended, and makes another one.
+remove_sandbox() {
+    local node=$1 uid=${2:-} sandbox killed=false
+    [[ $uid =~ ^[0-9a-f-]+$ && $# == 2 ]] || misuse "node remove-sandbox takes the name of a node and the UID of a pod"
+    require_on "$node"
+    sandbox=$(inside "$node" ctr --namespace k8s.io containers list --quiet \
+        "labels.\"io.kubernetes.pod.uid\"==$uid,labels.\"io.cri-containerd.kind\"==sandbox")
+    [[ -n $sandbox ]] || fail "$node has no sandbox of the pod $uid"
+    # After an earlier removal the sandbox that ended is still listed.
+    for sandbox in $sandbox; do
+        inside "$node" ctr --namespace k8s.io tasks kill --signal SIGKILL "$sandbox" 2>/dev/null && killed=true
+    done
+    $killed || fail "no sandbox of the pod $uid runs on $node"
+    say "the sandbox of the pod $uid on $node was removed"
 }
 
 # The kubelet's own health endpoint, which is bound to the machine's loopback.

@@ -18,7 +18,7 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             for (at, pair) in told.windows(2).enumerate() {
                 let &[before, after] = pair else { continue };
                 match text(before, kind, "status") == text(after, kind, "status") {
-                    true => judge_kept(pod, kind, &told[..=at], after, seen),
+                    true => judge_kept(run, clause, (pod, kind), &told[..=at], &told[at + 1..], seen),
                     false => judge_change(run, clause, (pod, kind), (before, after), seen),
                 }
             }
@@ -29,15 +29,16 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 /// Another reason or message is no change of status. What was ready once may have been otherwise between two revisions,
 /// unseen: only of conditions that never turned back is it known. And where another container is started or ready than
 /// before, all may have been ready for a moment: a kubelet that syncs a pod while its first probe succeeds takes back what
-/// it has just found, until its next sync.
+/// it has just found, until its next sync, and may send only the latter.
 fn judge_kept(
-    pod: &PodLife<'_>,
-    kind: &str,
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, kind): (&PodLife<'_>, &str),
     so_far: &[&Revision<'_>],
-    after: &Revision<'_>,
+    to_come: &[&Revision<'_>],
     seen: &mut Seen,
 ) {
-    let Some(before) = so_far.last() else { return };
+    let (Some(before), Some(after)) = (so_far.last(), to_come.first()) else { return };
     let status = text(after, kind, "status");
     let steady = so_far.iter().all(|shown| text(shown, kind, "status") == status);
     let same = before.turned(kind) == after.turned(kind);
@@ -49,7 +50,11 @@ fn judge_kept(
         pod.containers.iter().map(|container| of(&container.name)).collect::<Vec<_>>()
     };
     let by_containers = ["ContainersReady", "Ready"].contains(&kind);
-    let turned = by_containers && containers(before) != containers(after);
+    let turns = to_come.iter().find(|shown| text(shown, kind, "status") != status);
+    let soon = turns
+        .and_then(|turns| run.clocks.between(&after.at, &turns.at))
+        .is_some_and(|span| span.lo <= clause.slack_us());
+    let turned = by_containers && (soon || containers(before) != containers(after));
     if !same && steady && !turned {
         let finding = format!(
             "{kind} of {} was {} before and after, and its time moved",

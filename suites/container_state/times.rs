@@ -36,7 +36,12 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
 
 /// A terminated container shows its exit code, its reason, its start and its end.
 pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
+    // A kubelet that evicts a pod removes its containers, and may no longer know how they ended.
+    let evicted = |life: &Life<'_, '_>| {
+        life.pod.over().is_some_and(|over| over.object["status"]["reason"] == "Evicted")
+    };
+    let lives = run.lives().undisturbed().only(|life| life.is_numbered() && !evicted(life));
+    for life in lives {
         let Some(end) = End::of(&life) else { continue };
         let mut told = BTreeSet::new();
         for (revision, state) in shown_ends(&life) {

@@ -1,7 +1,7 @@
 //! Init containers that run again, and those that must not.
 
 use probity_model::clocks::Order;
-use probity_model::timeline::{ContainerKind, Life, PodLife};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::inits::{inits, is_told, success};
@@ -56,6 +56,39 @@ pub(super) fn not_with_a_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut
             }
         }
     }
+}
+
+/// When all main containers have terminated at the same time, no init container runs again.
+pub(super) fn not_after_all_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let lasting = |pod: &&PodLife<'_>| pod.restart_policy() == "Always" && is_plain(run, pod);
+    for pod in run.pods.iter().filter(lasting) {
+        if inits(pod).next().is_none() || !inits(pod).all(|init| is_told(init) && success(init).is_some()) {
+            continue;
+        }
+        for life in mains(pod).flat_map(|main| lives_of(run, pod, main)) {
+            let (Some(end), Some(next)) = (&life.ended, life.next()) else { continue };
+            let mut others = mains(pod).filter(|other| other.name != life.container.name);
+            if !next.is_numbered() || !others.all(|other| is_down(run, other, (end, &next.began))) {
+                continue;
+            }
+            if let Some(again) = init_after(run, pod, &life) {
+                let finding = format!("an init container of {} ran again after all others ended", pod.key);
+                seen.violated(finding, [end.id, again]);
+            } else if next.watched_for(&next.began, clause.slack_us()) {
+                seen.fine([end.id, next.began.id]);
+                seen.facet("mains", if mains(pod).count() == 1 { "one" } else { "several" });
+            }
+        }
+    }
+}
+
+/// Whether a container had ended, and had not begun again, at some time between two others.
+fn is_down(run: &Timeline<'_>, container: &ContainerLife<'_>, (from, to): (&At, &At)) -> bool {
+    container.attempts.iter().any(|attempt| {
+        let next = container.attempts.iter().find(|next| next.number == attempt.number + 1);
+        attempt.ended.as_ref().is_some_and(|ended| run.before(ended, to))
+            && next.is_none_or(|next| run.before(from, &next.began))
+    })
 }
 
 /// An init container that began after a main container had begun.

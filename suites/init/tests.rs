@@ -1,7 +1,9 @@
 //! Hand-written histories for the judges of init containers.
 
+mod again;
 mod api;
 mod blocking;
+mod rerun;
 mod scheduling;
 mod shown;
 

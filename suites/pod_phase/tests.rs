@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of phases and of what a pod keeps.
 
 mod gates;
+mod pressure;
 mod replaced;
 
 use probity_composer::{Composer, timestamp};

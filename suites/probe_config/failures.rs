@@ -134,20 +134,53 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     for life in ProbeKind::STOPPING.into_iter().flat_map(|kind| countable(run, kind)) {
         enough_from_the_start(&life, seen);
     }
+    let mut races = Vec::new();
     for life in countable(run, ProbeKind::Readiness) {
         let turns = shown_ready(&life);
-        for pair in turns.windows(2) {
-            if let [(up, true), (down, false)] = pair
-                && is_earned(&life, up)
-                && run.before_deletion(life.pod, &down.at)
-                && down.container(&life.container.name).is_some_and(|of| of.started != Some(false))
-                && serves_until(&life, down)
+        for (at, pair) in turns.windows(2).enumerate() {
+            let [(up, true), (down, false)] = pair else { continue };
+            if !is_earned(&life, up)
+                || !run.before_deletion(life.pod, &down.at)
+                || down.container(&life.container.name).is_none_or(|of| of.started == Some(false))
+                || !serves_until(&life, down)
             {
+                continue;
+            }
+            let again = turns.get(at + 2).map(|(again, _)| *again);
+            if again.is_some_and(|again| is_race(&life, up, again, clause.slack_us())) {
+                races.push([up.id, down.id]);
+            } else {
                 enough_before(&life, ("shown as not ready", &At::of(*down), clause.slack_us()), seen);
             }
         }
     }
+    judge_races(&races, seen);
     unready_in_time(run, clause, seen);
+}
+
+/// Whether a container that had passed every probe until then was shown as not ready only until the status that its
+/// success had earned could arrive again: an older status was written after it.
+fn is_race(life: &ProbedLife<'_, '_>, up: &Revision<'_>, again: &Revision<'_>, under_way: i64) -> bool {
+    let clocks = &life.run.clocks;
+    let mut until = life.probes.iter().filter(|probe| clocks.order(&probe.at, &again.at) != Order::After);
+    clocks.between(&up.at, &again.at).is_some_and(|span| span.hi <= under_way)
+        && until.all(|probe| !may_be_missed(life, probe))
+}
+
+/// A race is rare: it may affect one instance of a history.
+fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
+    let finding = "shown as not ready after no failure at all";
+    let events = races.iter().copied().flatten();
+    match races {
+        [] => {}
+        [_] => {
+            let why = format!(
+                "{finding}, but so briefly that two status updates may have arrived in the wrong order"
+            );
+            seen.doubt(Doubt::Ambiguous, why, events);
+        }
+        [..] => seen.violated(format!("{finding}, {} times", races.len()), events),
+    }
 }
 
 /// Whether an instance was shown as ready because of its own probes. A new instance is first shown with the state of

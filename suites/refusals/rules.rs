@@ -67,6 +67,7 @@ const SCHEME: &str = "probe.http.default-scheme";
 const INIT_FIELDS: &str = "init.all-fields-except";
 const SIDECAR_PROBES: &str = "sidecar.probes-allowed";
 const POLICY: &str = "restart.policy.values-default";
+const RESTART_RULES: &str = "restart.rules.validation";
 
 const SUCCESSES: &[&str] = &["livenessProbe.successThreshold", "startupProbe.successThreshold"];
 const GRACES: &[&str] =
@@ -167,6 +168,18 @@ pub(super) const RULES: &[FieldRule] = &[
             policy.value.as_str().map(|policy| ["Always", "OnFailure", "Never"].contains(&policy))
         })
     },
+    FieldRule { words: Some("restartPolicy"), ..rule(RESTART_RULES, &["restartPolicy"], is_policy_of_main) },
+    FieldRule {
+        words: Some("restartPolicy"),
+        ..rule(RESTART_RULES, &["restartPolicyRules"], |rules| {
+            let all = rules.value.as_array().filter(|all| !all.is_empty())?;
+            // Whether this action is valid depends on a feature gate of its own.
+            let known = !all.iter().any(|rule| rule["action"] == "RestartAllContainers");
+            known.then(|| {
+                rules.container().is_some_and(|of| of["restartPolicy"].is_string()) && all.iter().all(is_rule)
+            })
+        })
+    },
     FieldRule {
         words: Some("conditionType"),
         ..rule("readinessgate.name-format", &["spec.readinessGates"], |gates| {
@@ -182,6 +195,17 @@ pub(super) const RULES: &[FieldRule] = &[
 
 fn at_least(least: i64, field: &ManifestField<'_>) -> Option<bool> {
     field.number().map(|number| number >= least)
+}
+
+fn is_policy_of_main(policy: &ManifestField<'_>) -> Option<bool> {
+    let own = policy.value.as_str().filter(|_| policy.init_container().is_none())?;
+    Some(["Always", "OnFailure", "Never"].contains(&own))
+}
+
+/// Whether a rule has a known action and exit codes with a known operator.
+fn is_rule(rule: &Value) -> bool {
+    let operator = &rule["exitCodes"]["operator"];
+    rule["action"] == "Restart" && (operator == "In" || operator == "NotIn")
 }
 
 /// That a field of an init container is set is valid, if it is one of this kind.

@@ -19,6 +19,9 @@ fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
 
 /// The addresses agree with their lists, stay, and are those to which probes connect.
 pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    if run.lost_a_sandbox() {
+        return;
+    }
     for pod in &run.pods {
         let (mut first, mut said) = ([None; ADDRESSES.len()], BTreeSet::new());
         for shown in of_kubelet(pod) {

@@ -5,24 +5,33 @@ use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{At, ContainerKind, Life, Line, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::rules::rules;
 use crate::reading::ends::End;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
 /// Instances that exited by themselves before their pod was deleted, each with the line that records it and the exit
 /// status.
-fn ended_by_themselves<'t, 'h>(
-    run: &'t Timeline<'h>,
-) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
-    let rules = |life: &Life<'_, '_>| {
-        life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some())
-    };
-    let lives = run.lives().undisturbed().whole().only(move |life| {
-        life.is_numbered() && !rules(life) && life.pod.spec.get("activeDeadlineSeconds").is_none()
+pub(super) fn exits<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
+    let lives = run.lives().whole().only(|life| {
+        life.is_numbered()
+            && life.pod.spec.get("activeDeadlineSeconds").is_none()
+            && !life.run.node_was_touched()
     });
     lives.into_iter().filter_map(|life| {
         let (line, code) = life.attempt.exited_by_itself()?;
         life.before_deletion(&line.at).then_some((life, line, code))
     })
+}
+
+/// Those in pods without restart rules.
+fn ended_by_themselves<'t, 'h>(
+    run: &'t Timeline<'h>,
+) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
+    exits(run).filter(|(life, ..)| has_no_rules(life))
+}
+
+fn has_no_rules(life: &Life<'_, '_>) -> bool {
+    life.pod.containers.iter().all(|of| rules(of).is_empty())
 }
 
 fn exit(code: u8) -> &'static str {
@@ -67,7 +76,7 @@ pub(super) fn never(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let others = run
         .lives()
         .undisturbed()
-        .only(|life| is_main_under(life, "Never") && life.exited_by_itself().is_none());
+        .only(|life| is_main_under(life, "Never") && has_no_rules(life) && life.exited_by_itself().is_none());
     for life in others {
         let Some(again) = End::of(&life).and_then(|_| life.lives_again()) else { continue };
         seen.violated(
@@ -83,7 +92,11 @@ fn is_main_under(life: &Life<'_, '_>, policy: &str) -> bool {
 
 /// The pod's policy applies to main and init containers; a sidecar restarts with any policy.
 pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (life, line, code) in ended_by_themselves(run) {
+    // What has a policy of its own does not follow the one of its pod.
+    let follows = |life: &Life<'_, '_>| {
+        life.container.kind == ContainerKind::Sidecar || life.container.spec.get("restartPolicy").is_none()
+    };
+    for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| follows(life)) {
         let policy = life.pod.restart_policy();
         let comes_back = match (life.container.kind, policy) {
             (ContainerKind::Sidecar, _) => true,

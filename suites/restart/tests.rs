@@ -1,6 +1,8 @@
 //! Hand-written histories for the judges of restarts.
 
+mod all;
 mod anew;
+mod rules;
 
 use probity_composer::{Composer, timestamp};
 use probity_model::history::Change;

@@ -20,14 +20,22 @@ fn selects(budget: &Sighting, pod: &PodLife<'_>) -> bool {
     wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// The requested evictions of pods under a budget, and whether each was rejected.
-fn evictions(run: &Timeline<'_>, budget: &Sighting) -> Vec<(EventId, bool)> {
+/// Whether the API server last showed a pod as healthy before a time on the harness's clock.
+fn was_healthy(pod: &PodLife<'_>, us: i64) -> bool {
+    let last = pod.revisions.iter().rfind(|shown| shown.at.at.lo < us);
+    last.is_some_and(|last| last.is("Ready") == Some(true) && !last.terminating() && !last.gone)
+}
+
+/// The requested evictions of healthy pods under a budget, and whether each was rejected.
+fn evictions(run: &Timeline<'_>, budget: &Sighting) -> Vec<(EventId, i64, bool)> {
     let asked = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::Evicted { pod, refused } => Some((*id, pod, refused.is_some())),
+        Did::Evicted { pod, refused, .. } => Some((*id, deed.began_us, pod, refused.is_some())),
         _ => None,
     });
-    let under = |name: &str| run.pods.iter().any(|pod| pod.name == name && selects(budget, pod));
-    asked.filter(|(_, pod, _)| under(pod)).map(|(id, _, refused)| (id, refused)).collect()
+    let under = |name: &str, at: i64| {
+        run.pods.iter().any(|pod| pod.name == name && selects(budget, pod) && was_healthy(pod, at))
+    };
+    asked.filter(|(_, at, pod, _)| under(pod, *at)).map(|(id, at, _, refused)| (id, at, refused)).collect()
 }
 
 /// All replicas restart at the same time because of their liveness probes, although the budget allows no disruption.
@@ -35,8 +43,7 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for revisions in objects(run, "PodDisruptionBudget") {
         let Some((_, _, latest)) = revisions.last() else { continue };
         // Had the budget no force, to ignore it would show nothing.
-        for (passed, _) in evictions(run, latest).into_iter().filter(|(_, refused)| !refused) {
-            let at = run.heard(passed).at.lo;
+        for (passed, at, _) in evictions(run, latest).into_iter().filter(|(_, _, refused)| !refused) {
             let of_its_time = revisions.iter().rfind(|(_, us, _)| *us < at);
             if let Some((id, _, budget)) = of_its_time
                 && budget.object["status"]["disruptionsAllowed"] == 0
@@ -66,10 +73,10 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if let (Some((_, (node, budget))), true) = (first, stops.len() > 1) {
             note_spread(run, seen, "from the first restart under the budget to the last", (node, &stops));
             let refused = evictions(run, latest);
-            if refused.iter().any(|(_, refused)| *refused) {
+            if refused.iter().any(|(_, _, refused)| *refused) {
                 seen.facet("eviction", "refused");
             }
-            let tried = refused.iter().map(|(id, _)| *id);
+            let tried = refused.iter().map(|(id, ..)| *id);
             seen.fine(stops.iter().map(|stop| stop.id).chain([budget]).chain(tried));
         }
     }

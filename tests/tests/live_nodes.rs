@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -56,20 +56,45 @@ fn what_a_cluster_does_with_the_pods_of_a_lost_node_is_judged() {
     assert_eq!(cluster.remains(), Vec::<String>::new());
 }
 
+/// A run that has just lost a node gets a signal, and ends.
+fn ends_by(sent: Signal, cluster: &Cluster, out: &Path) -> ExitStatus {
+    let mut command = lose_a_node(cluster, out);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    while status(cluster).status.success() {
+        assert!(began.elapsed() < Duration::from_secs(150), "no node was lost");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    signal(&child, sent);
+    child.wait().unwrap()
+}
+
+#[test]
+#[ignore = "needs the cluster of ci/live"]
+fn after_a_kill_gc_brings_a_lost_node_back() {
+    let cluster = Cluster::given();
+    let folder = tempfile::tempdir().unwrap();
+    let ended = ends_by(Signal::SIGKILL, &cluster, &folder.path().join("run"));
+    assert_eq!(ended.code(), None, "killed");
+    let verbs = format!("{} node", cluster.root().join("ci/cluster").display());
+    let gc = |arguments: &[&str]| cluster.gc(arguments).output().unwrap();
+    let without = gc(&[]);
+    assert_eq!(without.status.code(), Some(6), "{}", words(&without));
+    assert!(words(&without).contains("--node-command"), "{}", words(&without));
+    assert!(!status(&cluster).status.success(), "it is still away");
+    let with = gc(&["--node-command", &verbs]);
+    assert!(with.status.success(), "{}", words(&with));
+    let nodes = status(&cluster);
+    assert!(nodes.status.success(), "{}", words(&nodes));
+    assert_eq!(cluster.remains(), Vec::<String>::new());
+}
+
 #[test]
 #[ignore = "needs the cluster of ci/live"]
 fn an_interrupt_brings_a_lost_node_back() {
     let cluster = Cluster::given();
     let folder = tempfile::tempdir().unwrap();
-    let mut command = lose_a_node(&cluster, &folder.path().join("run"));
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let began = Instant::now();
-    while status(&cluster).status.success() {
-        assert!(began.elapsed() < Duration::from_secs(150), "no node was lost");
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    signal(&child, Signal::SIGINT);
-    let ended = child.wait().unwrap();
+    let ended = ends_by(Signal::SIGINT, &cluster, &folder.path().join("run"));
     assert_eq!(ended.code(), Some(5), "interrupted");
     let nodes = status(&cluster);
     assert!(nodes.status.success(), "{}", words(&nodes));

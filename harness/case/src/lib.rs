@@ -32,8 +32,8 @@ pub use name::{CaseName, Profile};
 pub use placement::{Placement, Toleration};
 pub use reported::{Reported, Shown};
 pub use step::{
-    ChangeStep, ContainerRef, DeleteStep, EphemeralStep, ExecStep, MarkStep, MetricsStep, NodeStep,
-    PatchStep, ScaleStep, Step, TryStep,
+    ChangeStep, ContainerRef, DeleteStep, EphemeralStep, EvictStep, ExecStep, MarkStep, MetricsStep,
+    NodeStep, PatchStep, ScaleStep, Step, TryStep,
 };
 pub use step_words::flow;
 pub use waiting::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};

@@ -25,7 +25,8 @@ pub const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 pub const SUBRESOURCES: [&str; 3] = ["status", "resize", "ephemeralcontainers"];
 
 /// The verbs for nodes, as `ci/cluster node` has them; whoever gives another `--node-command` gives it these words.
-pub const VERBS: [&str; 8] = ["restart-kubelet", "stop", "start", "kill", "cut", "heal", "freeze", "thaw"];
+pub const VERBS: [&str; 9] =
+    ["restart-kubelet", "remove-sandbox", "stop", "start", "kill", "cut", "heal", "freeze", "thaw"];
 
 /// The word that was probably intended, as the end of a sentence; empty if none is similar.
 pub(crate) fn did_you_mean<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {

@@ -33,8 +33,8 @@ pub enum Step {
     Delete(DeleteStep),
     /// Patch an object (a strategic merge patch).
     Patch(PatchStep),
-    /// Evict a pod.
-    Evict(ContainerRef),
+    /// Evict a pod, or one pod of a workload.
+    Evict(EvictStep),
     /// Run a command in a container.
     Exec(ExecStep),
     /// Scale a workload.
@@ -104,6 +104,17 @@ pub struct DeleteStep {
     pub workload: Option<String>,
     /// The grace period in seconds; the pod's own if not said.
     pub grace: Option<u64>,
+}
+
+/// An eviction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct EvictStep {
+    /// The pod's key.
+    pub pod: Option<String>,
+    /// The key of a workload: its oldest pod that is not being deleted.
+    pub workload: Option<String>,
 }
 
 /// A patch.
@@ -199,15 +210,17 @@ pub struct TryStep {
     pub manifest: Value,
 }
 
-impl DeleteStep {
-    /// Checks that its workload exists; returns whether it speaks of a pod instead.
-    fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<bool, String> {
-        match &self.workload {
-            None => Ok(true),
-            Some(_) if self.pod.is_some() => Err("write either `pod` or `workload`".to_owned()),
-            Some(key) if workloads.contains_key(key) => Ok(false),
-            Some(key) => Err(unknown(key, workloads)),
-        }
+/// Checks that the workload of a deletion or an eviction exists; returns whether it speaks of a pod instead.
+fn speaks_of_pod(
+    pod: Option<&String>,
+    workload: Option<&String>,
+    workloads: &BTreeMap<String, Workload>,
+) -> Result<bool, String> {
+    match workload {
+        None => Ok(true),
+        Some(_) if pod.is_some() => Err("write either `pod` or `workload`".to_owned()),
+        Some(key) if workloads.contains_key(key) => Ok(false),
+        Some(key) => Err(unknown(key, workloads)),
     }
 }
 
@@ -224,7 +237,8 @@ impl Step {
             Self::Patch(patch) => patch.kind.is_none(),
             Self::Update(update) => update.check(workloads).map(|()| false)?,
             Self::Wait(wait) => !wait.check(workloads)?,
-            Self::Delete(deletion) => deletion.check(workloads)?,
+            Self::Delete(of) => speaks_of_pod(of.pod.as_ref(), of.workload.as_ref(), workloads)?,
+            Self::Evict(of) => speaks_of_pod(of.pod.as_ref(), of.workload.as_ref(), workloads)?,
             _ => true,
         };
         if !needs_pod {
@@ -262,7 +276,8 @@ impl Step {
         let (pod, container) = match self {
             Self::Wait(wait) => (&wait.pod, &wait.container),
             Self::Change(change) => (&change.pod, &change.container),
-            Self::Reset(of) | Self::Create(of) | Self::Evict(of) => (&of.pod, &of.container),
+            Self::Reset(of) | Self::Create(of) => (&of.pod, &of.container),
+            Self::Evict(eviction) => (&eviction.pod, &None),
             Self::Mark(mark) => (&mark.pod, &mark.container),
             Self::Delete(deletion) => (&deletion.pod, &None),
             Self::Patch(patch) => (&patch.pod, &None),

@@ -7,6 +7,8 @@ use crate::waiting::Wait;
 
 /// A value longer than this is cut.
 const LONGEST: usize = 160;
+/// A patch longer than this is cut: judges read rejected patches from the sentence.
+const LONGEST_PATCH: usize = 1000;
 
 impl Step {
     /// The word that it is written by.
@@ -51,7 +53,10 @@ impl Step {
             Self::Reset(_) => format!("reset the plan{of_target}"),
             Self::Mark(of) => format!("set the mark {}{}", of.name, of_target.replacen(" of ", " in ", 1)),
             Self::Create(_) => format!("create {pod}"),
-            Self::Evict(_) => format!("evict {pod}"),
+            Self::Evict(of) => match &of.workload {
+                Some(key) => format!("evict a pod of the workload {key}"),
+                None => format!("evict {pod}"),
+            },
             Self::Delete(of) => {
                 let grace = of.grace.map(|grace| format!(" with {grace} s of grace")).unwrap_or_default();
                 match &of.workload {
@@ -65,7 +70,7 @@ impl Step {
                     _ => pod,
                 };
                 let part = of.subresource.as_ref().map(|part| format!(" ({part})")).unwrap_or_default();
-                format!("patch {what}{part} by {}", written(&of.patch))
+                format!("patch {what}{part} by {}", cut(&flow_with(&of.patch, true), LONGEST_PATCH))
             }
             Self::Exec(of) => format!("run `{}` in {inside}{pod}", of.command.join(" ")),
             Self::Scale(of) => format!("scale the {} {} to {}", of.kind, of.name, of.replicas),
@@ -148,24 +153,35 @@ impl Wait {
 
 /// A value as a case would write it on one line, cut where it is too long.
 fn written(value: &impl serde::Serialize) -> String {
-    let text = flow(&serde_json::to_value(value).unwrap_or_default());
-    if text.chars().count() <= LONGEST {
-        return text;
+    cut(&flow(&serde_json::to_value(value).unwrap_or_default()), LONGEST)
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
     }
-    text.chars().take(LONGEST).chain("…".chars()).collect()
+    text.chars().take(longest).chain("…".chars()).collect()
 }
 
 /// A value in the flow style of YAML, without fields that are null.
 #[must_use]
 pub fn flow(value: &Value) -> String {
+    flow_with(value, false)
+}
+
+/// The same, with or without fields that are null: in a patch, null removes a field.
+fn flow_with(value: &Value, nulls: bool) -> String {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields = fields.iter().filter(|(_, value)| nulls || !value.is_null());
             let fields: Vec<String> =
-                fields.map(|(name, value)| format!("{name}: {}", flow(value))).collect();
+                fields.map(|(name, value)| format!("{name}: {}", flow_with(value, nulls))).collect();
             if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
         }
-        Value::Array(values) => format!("[{}]", values.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(|value| flow_with(value, nulls)).collect();
+            format!("[{}]", values.join(", "))
+        }
         Value::String(text) if text.contains([',', '{', '}', '[', ']']) || text.is_empty() => {
             format!("\"{text}\"")
         }
@@ -214,6 +230,10 @@ mod tests {
                 "change the plan of c to { listeners: { web: { paths: { /a: [{ answer: { status: 503 } }] } } } }",
             ),
             (json!({ "mark": { "name": "broken", "container": "c" } }), "set the mark broken in c"),
+            (
+                json!({ "patch": { "pod": "a", "patch": { "spec": { "activeDeadlineSeconds": null } } } }),
+                "patch the pod a by { spec: { activeDeadlineSeconds: null } }",
+            ),
             (json!({ "node": { "verb": "restart-kubelet" } }), "restart-kubelet on the node of the pod"),
         ] {
             assert_eq!(words(step), sentence);

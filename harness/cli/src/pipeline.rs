@@ -78,6 +78,11 @@ impl PlacementArgs {
     }
 }
 
+/// The program of a command and its arguments.
+pub(crate) fn words(command: &str) -> Vec<String> {
+    command.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Reads `KEY=VALUE`.
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as key=value")?;

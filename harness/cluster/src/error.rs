@@ -176,6 +176,8 @@ pub struct Refusal {
     pub message: String,
     /// The fields that are at fault, each with a sentence.
     pub causes: Vec<(String, String)>,
+    /// The first cause in one word, such as `DisruptionBudget`; empty if there is none.
+    pub cause: String,
 }
 
 impl Refusal {
@@ -196,8 +198,9 @@ impl Refusal {
 impl From<Status> for Refusal {
     fn from(Status { code, reason, message, details, .. }: Status) -> Self {
         let causes = details.map(|details| details.causes).unwrap_or_default();
+        let cause = causes.first().map(|cause| cause.reason.clone()).unwrap_or_default();
         let causes = causes.into_iter().map(|cause| (cause.field, cause.message)).collect();
-        Self { code, reason, message, causes }
+        Self { code, reason, message, causes, cause }
     }
 }
 

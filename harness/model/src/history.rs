@@ -19,7 +19,9 @@ use crate::expectation::Expectation;
 use crate::stamp::Clock;
 
 pub use crate::stamp::EventId;
-pub use deed::{Deed, Did, KubeletSigns, NodeProof, ProbeCount, RESTART_KUBELET, Tried, brings_back};
+pub use deed::{
+    Deed, Did, KubeletSigns, NodeProof, ProbeCount, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
+};
 pub use sighting::{Change, Sighting};
 
 /// The name of the format.

@@ -224,11 +224,11 @@ fn only_counts_what_came_after_a_step() {
         let of = json!({ "what": "restart", "since": { "step": "evict" } });
         let mut run = plain(json!({ "never": { "only": of } }));
         if let Some(at) = at.filter(|at| *at < 4.0) {
-            run.deed(at, Did::Evicted { pod: "other".to_owned(), refused: None });
+            run.deed(at, Did::Evicted { pod: "other".to_owned(), refused: None, code: None, cause: None });
         }
         run.running(4.0, false, true, 1);
         if let Some(at) = at.filter(|at| *at > 4.0) {
-            run.deed(at, Did::Evicted { pod: "other".to_owned(), refused: None });
+            run.deed(at, Did::Evicted { pod: "other".to_owned(), refused: None, code: None, cause: None });
         }
         word(run)
     };

@@ -169,6 +169,26 @@ fn readiness(statuses: &[u16], down: f64, stall: Option<(f64, f64)>) -> &'static
     verdict(&run.done(), EXACT)
 }
 
+/// Readiness that never fails, shown as not ready at the first of these times and as ready again at the second.
+fn flickers(times: &[(f64, f64)]) -> &'static str {
+    let mut run = pod(EXACT, json!({ "readinessProbe": http(json!({ "failureThreshold": 2 })) }));
+    run.probe(2.0, "/p", 200);
+    run.running(2.01, true, true, 0);
+    for (down, up) in times {
+        run.running(*down, false, true, 0);
+        run.running(*up, true, true, 0);
+    }
+    answers(&mut run, 5, &[200, 200, 200]);
+    verdict(&run.done(), EXACT)
+}
+
+#[test]
+fn an_older_status_that_arrives_last_and_is_soon_corrected_is_a_race_once() {
+    assert_eq!(flickers(&[(2.02, 2.3)]), "inconclusive");
+    assert_eq!(flickers(&[(2.02, 4.9)]), "violated", "that is not soon");
+    assert_eq!(flickers(&[(2.02, 2.3), (2.4, 2.6)]), "violated", "twice is no accident");
+}
+
 #[test]
 fn a_status_may_be_under_way_while_the_next_probe_succeeds() {
     assert_eq!(readiness(&[200, 200, 500, 500, 500, 200, 200], 7.4, None), "holds");

@@ -47,6 +47,8 @@ mod ignores_budget {
                 probity_model::history::Did::Evicted {
                     pod: "b".to_owned(),
                     refused: refused.map(str::to_owned),
+                    code: None,
+                    cause: None,
                 },
             );
             verdict(&run.done(), CLAUSE)

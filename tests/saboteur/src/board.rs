@@ -169,11 +169,14 @@ impl Board {
         self.0.moments.0.subscribe()
     }
 
-    /// All defects in force for which `pick` finds something, whomever they strike.
+    /// All defects in force on a node as crowded as it is, for which `pick` finds something, whomever they strike.
     #[must_use]
     pub fn all<T>(&self, pick: impl Fn(&Fault) -> Option<T>) -> Vec<(Active, T)> {
+        let pods = lock(&self.0.inventory).pods();
         let defects = lock(&self.0.defects);
-        defects.iter().filter_map(|active| Some((active.clone(), pick(&active.0.defect.fault)?))).collect()
+        let in_force =
+            defects.iter().filter(|active| active.0.defect.on.crowd.is_none_or(|least| least <= pods));
+        in_force.filter_map(|active| Some((active.clone(), pick(&active.0.defect.fault)?))).collect()
     }
 
     /// The defects in force for `target` for which `pick` finds something, in the order in which they were put.

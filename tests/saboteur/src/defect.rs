@@ -53,6 +53,9 @@ pub struct Scope {
     /// Only container instances after the first one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restarted: bool,
+    /// Only while at least this many pods are on the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowd: Option<usize>,
 }
 
 /// The three kinds of containers in a pod.

@@ -39,6 +39,9 @@ pub struct RunnerOptions {
     /// A row that is not detected is tried again, with this many pods at the same time.
     #[arg(long, default_value_t = 12)]
     pub pods_again: u32,
+    /// How many pods there are at the same time of a row that needs a crowd.
+    #[arg(long, default_value_t = 100)]
+    pub crowd: u32,
     /// Where the reports of the runs go.
     #[arg(long, default_value = "target/saboteur")]
     pub out: PathBuf,
@@ -70,10 +73,11 @@ impl Job {
     fn cases(&self) -> Vec<(&str, String)> {
         match self {
             Self::Row(number, row) => {
+                let copies = (0..row.copies).flat_map(|_| &row.cases).enumerate();
                 let named = |(at, case): (usize, &'_ String)| {
                     format!("row/{number:03}-{at}-{}{}", row.name, copies::variant(case))
                 };
-                row.cases.iter().map(String::as_str).zip(row.cases.iter().enumerate().map(named)).collect()
+                copies.map(|(at, case)| (case.as_str(), named((at, case)))).collect()
             }
             Self::Plain(case) => vec![(case, case.clone())],
         }
@@ -81,6 +85,14 @@ impl Job {
 
     fn alone(&self) -> bool {
         matches!(self, Self::Row(_, row) if row.alone)
+    }
+
+    /// How many times each of its cases runs.
+    fn copies(&self) -> u32 {
+        match self {
+            Self::Row(_, row) => row.copies,
+            Self::Plain(_) => 1,
+        }
     }
 }
 
@@ -111,7 +123,8 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
     trials.extend(attempt(&commands, "again", again, options.pods_again).await?);
     for job in alone {
         let name = job.name().to_owned();
-        trials.extend(attempt(&commands, &name, vec![job], options.pods_again).await?);
+        let pods = if job.copies() > 1 { options.crowd } else { options.pods_again };
+        trials.extend(attempt(&commands, &name, vec![job], pods).await?);
     }
     Ok(trials)
 }

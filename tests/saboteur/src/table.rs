@@ -32,6 +32,9 @@ pub struct Row {
     pub also: Vec<Also>,
     /// The cases of the book to run with it.
     pub cases: Vec<String>,
+    /// How many times each case is run, side by side: a crowd shows what a single pod does not.
+    #[serde(default = "once")]
+    pub copies: u32,
     /// The clauses that must be violated.
     #[serde(default)]
     pub notices: Vec<String>,
@@ -44,6 +47,10 @@ pub struct Row {
     /// Its detection was never confirmed on a real kubelet. The daily third leaves it out.
     #[serde(default)]
     pub untried: bool,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// The second defect of a pair.
@@ -95,6 +102,8 @@ impl Row {
                 "it names a namespace or a pod: each row gets its own"
             } else if matches!(self.fault, Fault::Process(_)) && !self.alone {
                 "a fault of the process needs `alone: true`"
+            } else if self.copies == 0 || (self.copies > 1 && !self.alone) {
+                "`copies` is 1 or more, and more than one of them need `alone: true`"
             } else {
                 return Ok(());
             };

@@ -50,12 +50,16 @@ impl World<'_> {
         let namesake = self.pods.iter().position(|pod| pod.name == name);
         let number_of_uid = namesake.filter(|_| self.has(Defect::UidGoesWithName)).unwrap_or(number);
         let uid = format!("00000000-0000-4000-8000-{number_of_uid:012}");
+        if object["spec"]["serviceAccountName"].is_null() {
+            object["spec"]["serviceAccountName"] = json!("default");
+        }
         object["metadata"]["uid"] = json!(uid);
-        object["metadata"]["generation"] = json!(1);
+        object["metadata"]["generation"] = json!(self.first_generation(&object));
         object["metadata"]["creationTimestamp"] = json!(self.timestamp(self.now));
         object["status"] = self.status_of_new(&object["spec"]);
         let on_host = object["spec"]["hostNetwork"] == true;
-        let ip = if on_host { "10.89.0.2".to_owned() } else { format!("10.244.1.{}", 10 + number) };
+        let last = if self.has(Defect::AddressOfTwoPods) { 10 + number / 2 } else { 10 + number };
+        let ip = if on_host { "10.89.0.2".to_owned() } else { format!("10.244.1.{last}") };
         let plans = self.case.pods.get(key).map(|pod| pod.target.clone()).unwrap_or_default();
         let addresses = self.setting.addresses.clone();
         let containers = containers(&object["spec"], |name| {
@@ -68,6 +72,7 @@ impl World<'_> {
             key: key.to_owned(),
             name,
             uid,
+            first: object.clone(),
             object,
             ip,
             on_host,
@@ -81,6 +86,8 @@ impl World<'_> {
             sandbox: false,
             terminal: false,
             expired: false,
+            evicted: false,
+            resetting: false,
             gone: false,
             recorded: std::collections::BTreeMap::new(),
         });
@@ -102,6 +109,7 @@ impl World<'_> {
         self.add_workers(pod);
         self.set_deadline(pod);
         self.tolerate(pod);
+        self.tire_of(pod);
         let delay = self.between(150 * MS, 900 * MS);
         self.later(delay, Act::Create(pod));
         self.touch(pod);
@@ -126,6 +134,9 @@ impl World<'_> {
         if self.pods[pod].object["status"] != status {
             self.show_once_more(pod);
             self.pods[pod].object["status"] = status;
+            if self.has(Defect::GenerationCountsStatus) {
+                self.count_change(pod);
+            }
             self.show_pod(pod, Change::Modified);
             self.remove_failed(pod);
         }
@@ -147,6 +158,9 @@ impl World<'_> {
             let ip = if moved { "10.244.9.9" } else { of.ip.as_str() };
             status["podIP"] = json!(ip);
             status["podIPs"] = json!([{ "ip": ip }]);
+            if self.has(Defect::TwoAddressesOfOneFamily) {
+                status["podIPs"] = json!([{ "ip": ip }, { "ip": "10.244.8.8" }]);
+            }
         }
         for (field, init) in [("initContainerStatuses", true), ("containerStatuses", false)] {
             let list: Vec<Value> = of
@@ -240,11 +254,10 @@ impl World<'_> {
         let after = if self.has(Defect::DeadlineWithoutGrace) { 0 } else { grace * 1000 * MS };
         let at = self.timestamp((since + after).max(self.now));
         let waits = self.has(Defect::ForcedWaitsForKubelet);
-        let of = &mut self.pods[pod];
-        if of.deleted.is_none() {
-            let generation = of.object["metadata"]["generation"].as_i64().unwrap_or_default();
-            of.object["metadata"]["generation"] = json!(generation + 1);
+        if self.pods[pod].deleted.is_none() {
+            self.count_change(pod);
         }
+        let of = &mut self.pods[pod];
         of.deleted = Some((since, grace));
         of.object["metadata"]["deletionTimestamp"] = json!(at);
         of.object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
@@ -310,6 +323,7 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             void_start: None,
             killing: None,
             restarting: false,
+            reset: false,
             was_ready: false,
             spoiled: false,
             failing: false,

@@ -1,15 +1,21 @@
 //! Pod disruption budgets: what their controller writes into them, and evictions that they forbid.
 
 use probity_model::history::Change;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::world::{Act, MS, World};
+use crate::Defect;
+use crate::world::{Act, MS, SECOND, World};
+
+/// How much later a defective controller looks at a budget.
+const LATE: i64 = 20 * SECOND;
 
 /// A budget.
 pub(crate) struct Budget {
     pub(crate) name: String,
     object: Value,
     touched: bool,
+    /// The pods that were evicted with it.
+    disrupted: Vec<usize>,
 }
 
 impl World<'_> {
@@ -20,7 +26,7 @@ impl World<'_> {
         object["metadata"]["uid"] = json!(format!("00000000-0000-4000-a000-{number:012}"));
         object["status"] =
             json!({ "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0 });
-        self.budgets.push(Budget { name, object, touched: false });
+        self.budgets.push(Budget { name, object, touched: false, disrupted: Vec::new() });
         self.show_budget(number, Change::Added);
         self.touch_budgets();
     }
@@ -36,7 +42,8 @@ impl World<'_> {
     pub(crate) fn touch_budgets(&mut self) {
         for budget in 0..self.budgets.len() {
             if !std::mem::replace(&mut self.budgets[budget].touched, true) {
-                let delay = self.between(40 * MS, 200 * MS);
+                let late = if self.has(Defect::BudgetsCountedLate) { LATE } else { 0 };
+                let delay = self.between(40 * MS, 200 * MS) + late;
                 self.later(delay, Act::Weigh(budget));
             }
         }
@@ -53,31 +60,19 @@ impl World<'_> {
             (0..self.pods.len()).filter(|pod| !self.pods[*pod].gone && self.is_under(budget, *pod)).collect();
         let healthy = |pod: &&usize| {
             let of = &self.pods[**pod];
-            let conditions = of.object["status"]["conditions"].as_array();
-            let ready =
-                conditions.into_iter().flatten().any(|of| of["type"] == "Ready" && of["status"] == "True");
-            ready && of.deleted.is_none()
+            let counts = self.is_healthy(**pod) || self.has(Defect::UnreadyCountAsHealthy);
+            counts && of.deleted.is_none() && !self.budgets[budget].disrupted.contains(*pod)
         };
-        let expected = i64::try_from(members.len()).unwrap_or(i64::MAX);
+        let all = i64::try_from(members.len()).unwrap_or(i64::MAX);
         let current = i64::try_from(members.iter().filter(healthy).count()).unwrap_or(i64::MAX);
-        let desired = match (spec["minAvailable"].as_i64(), spec["maxUnavailable"].as_i64()) {
-            (Some(least), _) => least,
-            (None, Some(most)) => expected - most,
-            (None, None) => 1,
-        };
-        let allowed = (current - desired).max(0);
-        let word = if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
-        let known = &old["conditions"][0];
-        let since = if known["status"] == word.0 {
-            known["lastTransitionTime"].clone()
-        } else {
-            json!(self.timestamp(self.now))
-        };
+        // No pod here has a controller that says how many there should be: only a number of available pods counts.
+        let (expected, desired) = spec["minAvailable"].as_i64().map_or((0, 0), |least| (all, least));
+        let more = i64::from(self.has(Defect::BudgetAllowsOneMore));
+        let allowed = if expected > 0 { (current - desired + more).max(0) } else { 0 };
+        let spent = self.has(Defect::BudgetsNeverRecover) && !self.budgets[budget].disrupted.is_empty();
+        let allowed = if spent { allowed.min(self.budgets[budget].allowed()) } else { allowed };
         let status = json!({
-            "conditions": [{
-                "type": "DisruptionAllowed", "status": word.0, "reason": word.1, "message": "",
-                "lastTransitionTime": since, "observedGeneration": 1,
-            }],
+            "conditions": [self.allowance_condition(&old, allowed)],
             "currentHealthy": current, "desiredHealthy": desired, "disruptionsAllowed": allowed,
             "expectedPods": expected, "observedGeneration": 1,
         });
@@ -87,17 +82,71 @@ impl World<'_> {
         }
     }
 
+    fn allowance_condition(&self, old: &Value, allowed: i64) -> Value {
+        let word = if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
+        let known = &old["conditions"][0];
+        let since = if known["status"] == word.0 {
+            known["lastTransitionTime"].clone()
+        } else {
+            json!(self.timestamp(self.now))
+        };
+        json!({
+            "type": "DisruptionAllowed", "status": word.0, "reason": word.1, "message": "",
+            "lastTransitionTime": since, "observedGeneration": 1,
+        })
+    }
+
+    /// A pod is evicted: its budget allows one disruption less, and no longer counts it.
+    pub(crate) fn use_up(&mut self, budget: usize, pod: usize) {
+        let allowed = self.budgets[budget].allowed();
+        let mut status = self.budgets[budget].object["status"].clone();
+        status["disruptionsAllowed"] = json!((allowed - 1).max(0));
+        status["conditions"] = json!([self.allowance_condition(&status, allowed - 1)]);
+        self.budgets[budget].object["status"] = status;
+        self.budgets[budget].disrupted.push(pod);
+        self.show_budget(budget, Change::Modified);
+    }
+
     fn is_under(&self, budget: usize, pod: usize) -> bool {
         let labels = &self.pods[pod].object["metadata"]["labels"];
         let selector = self.budgets[budget].object["spec"]["selector"]["matchLabels"].as_object();
-        selector.is_some_and(|all| all.iter().all(|(name, value)| labels.get(name) == Some(value)))
+        let selects =
+            |all: &Map<String, Value>| all.iter().all(|(name, value)| labels.get(name) == Some(value));
+        self.has(Defect::BudgetSelectsAll) || selector.is_some_and(selects)
+    }
+
+    /// The budgets that select a pod.
+    pub(crate) fn budgets_of(&self, pod: usize) -> Vec<usize> {
+        (0..self.budgets.len()).filter(|budget| self.is_under(*budget, pod)).collect()
+    }
+
+    /// Whether the API shows a pod as ready.
+    pub(crate) fn is_healthy(&self, pod: usize) -> bool {
+        let conditions = self.pods[pod].object["status"]["conditions"].as_array();
+        conditions.into_iter().flatten().any(|of| of["type"] == "Ready" && of["status"] == "True")
     }
 
     /// The budget that allows no disruption of a pod, if there is one.
     pub(crate) fn forbidding(&self, pod: usize) -> Option<&str> {
-        let forbids =
-            |budget: &usize| self.budgets[*budget].object["status"]["disruptionsAllowed"].as_i64() == Some(0);
-        let found = (0..self.budgets.len()).filter(|budget| self.is_under(*budget, pod)).find(forbids)?;
+        let found = self.budgets_of(pod).into_iter().find(|budget| self.budgets[*budget].allowed() == 0)?;
         Some(&self.budgets[found].name)
+    }
+}
+
+impl Budget {
+    /// How many disruptions it allows.
+    pub(crate) fn allowed(&self) -> i64 {
+        self.object["status"]["disruptionsAllowed"].as_i64().unwrap_or_default()
+    }
+
+    /// How many healthy pods it has counted, and how many there should be.
+    pub(crate) fn health(&self) -> (i64, i64) {
+        let of = |field: &str| self.object["status"][field].as_i64().unwrap_or_default();
+        (of("currentHealthy"), of("desiredHealthy"))
+    }
+
+    /// Whether pods that are not ready can always be evicted.
+    pub(crate) fn always_allows(&self) -> bool {
+        self.object["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
     }
 }

@@ -5,7 +5,8 @@
 
 #[macro_use]
 mod list;
-with_reports! { with_conditions { with_init { with_life { with_termination {
+with_reports! {
+    [with_conditions with_init with_life with_termination with_disruption with_basics defects]
     /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).
     LivenessIgnoresStartup,
     /// Readiness probes do not wait for startup (`probe.startup.gates-readiness`).
@@ -446,4 +447,4 @@ with_reports! { with_conditions { with_init { with_life { with_termination {
     RuntimeReapsOrphans,
     /// Zombies stay although the first process reaps them (`scenario.exec.zombies`).
     RuntimeLeavesZombies,
-} } } } }
+}

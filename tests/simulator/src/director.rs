@@ -137,10 +137,9 @@ impl World<'_> {
                 self.mark_by_control(&of, &mark.name, step);
             }
             Step::Delete(deletion) if deletion.workload.is_none() => {
-                let key = deletion.pod.as_deref().unwrap_or(ONLY);
-                self.delete(key, deletion.grace, false);
+                self.delete(deletion.pod.as_deref().unwrap_or(ONLY), deletion.grace, step);
             }
-            Step::Evict(of) => self.evict(of.pod.as_deref().unwrap_or(ONLY)),
+            Step::Evict(of) if of.workload.is_none() => self.evict(of.pod.as_deref().unwrap_or(ONLY), step),
             Step::Try(trial) => {
                 let manifest = manifest::trial(self.case, &trial.name, &trial.manifest, &self.setting);
                 let (code, message, stored) = self.try_out(&manifest);
@@ -161,12 +160,7 @@ impl World<'_> {
             Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["initContainers"].is_array() => {
                 self.patch_inits(of, step);
             }
-            Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["containers"].is_array() => {
-                let why = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \
-                           `spec.containers[*].image`"
-                    .to_owned();
-                self.did(Did::Failed { what: step.in_words(), why });
-            }
+            Step::Patch(of) if of.kind.is_none() && of.subresource.is_none() => self.update_pod(of, step),
             Step::Metrics(_) => self.measure(),
             Step::Node(of) => {
                 if let Err(why) = self.do_to_node(&of.verb) {
@@ -175,6 +169,7 @@ impl World<'_> {
             }
             Step::Patch(_)
             | Step::Delete(_)
+            | Step::Evict(_)
             | Step::Exec(_)
             | Step::Scale(_)
             | Step::Update(_)
@@ -231,27 +226,18 @@ impl World<'_> {
         Some(At { pod, container })
     }
 
-    fn delete(&mut self, key: &str, grace: Option<u64>, evict: bool) {
-        let name = pod_name(self.case, key);
-        match evict {
-            true => self.did(Did::Evicted { pod: name.clone(), refused: None }),
-            false => self.did(Did::Deleted { kind: "Pod".to_owned(), name: name.clone(), grace }),
-        };
-        if let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) {
-            let grace = grace.and_then(|grace| i64::try_from(grace).ok());
-            self.ask_to_go(pod, grace.unwrap_or(self.pods[pod].grace() / SECOND));
-        }
-    }
-
-    fn evict(&mut self, key: &str) {
+    fn delete(&mut self, key: &str, grace: Option<u64>, step: &Step) {
         let name = pod_name(self.case, key);
         let pod = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone);
-        if let Some(budget) = pod.and_then(|pod| self.forbidding(pod)) {
-            let why = format!("429 TooManyRequests: the disruption budget {budget} allows no disruption now");
-            self.did(Did::Evicted { pod: name, refused: Some(why) });
-        } else {
-            self.delete(key, None, true);
+        if let Some(why) = pod.and_then(|pod| self.refuses_deletion(pod)) {
+            self.did(Did::Failed { what: step.in_words(), why });
+            return;
         }
+        self.did(Did::Deleted { kind: "Pod".to_owned(), name, grace });
+        let Some(pod) = pod.filter(|pod| !self.awaits_budget(*pod)) else { return };
+        self.explain_deletion(pod);
+        let grace = grace.and_then(|grace| i64::try_from(grace).ok());
+        self.ask_to_go(pod, grace.unwrap_or(self.pods[pod].grace() / SECOND));
     }
 
     fn create_object(&mut self, object: &Value) {

@@ -46,6 +46,7 @@ impl World<'_> {
         gates.extend(added);
         let open = gates.is_empty() || (!removed.is_empty() && self.has(Defect::OneSchedulingGateIsEnough));
         self.pods[pod].object["spec"]["schedulingGates"] = json!(gates);
+        self.count_change(pod);
         self.show_again(pod);
         let bound = self.pods[pod].object["spec"]["nodeName"].is_string();
         if open && !bound && !self.has(Defect::SchedulingGateRemovalUnnoticed) {

@@ -13,14 +13,17 @@ mod conditions;
 mod defects;
 mod director;
 mod endpoints;
+mod evictions;
 mod gates;
 mod kubelet;
 mod node_loss;
 mod pod;
+mod pressure;
 mod resize;
 mod staged;
 mod target;
 mod templates;
+mod updates;
 mod validation;
 mod world;
 

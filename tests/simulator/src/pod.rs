@@ -16,6 +16,8 @@ pub(crate) struct Pod {
     pub(crate) uid: String,
     /// The object as the API has it.
     pub(crate) object: Value,
+    /// The pod as it was created.
+    pub(crate) first: Value,
     pub(crate) ip: String,
     pub(crate) on_host: bool,
     pub(crate) started: i64,
@@ -33,6 +35,10 @@ pub(crate) struct Pod {
     pub(crate) terminal: bool,
     /// It is beyond its deadline.
     pub(crate) expired: bool,
+    /// All its containers are being restarted.
+    pub(crate) resetting: bool,
+    /// It was evicted.
+    pub(crate) evicted: bool,
     pub(crate) gone: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
     /// How many events of each type were recorded about it.
@@ -65,6 +71,8 @@ pub(crate) struct Container {
     /// When the start is planned for which it waits, and the planned start that was replaced by an earlier one.
     pub(crate) waits_until: i64,
     pub(crate) void_start: Option<i64>,
+    /// It is to be created anew, since all containers of its pod restart.
+    pub(crate) reset: bool,
     /// It is being killed by a probe's verdict; of which kind, and whether it is to be started again.
     pub(crate) killing: Option<ProbeKind>,
     pub(crate) restarting: bool,

@@ -23,6 +23,7 @@ impl World<'_> {
                 container["resources"] = entry["resources"].clone();
             }
         }
+        self.count_change(pod);
         self.show_again(pod);
         for container in 0..self.pods[pod].containers.len() {
             let name = &self.pods[pod].containers[container].name;

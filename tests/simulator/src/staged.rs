@@ -7,6 +7,7 @@ use probity_model::history::{Change, Did};
 use serde_json::{Value, json};
 
 use crate::Defect;
+use crate::kubelet::rule_problems;
 use crate::world::World;
 
 /// The resource that the quota of a case is about.
@@ -30,10 +31,10 @@ impl World<'_> {
             }
             names.push(&container["name"]);
             let policy = container["restartPolicy"].as_str();
-            let known = policy.is_none_or(|policy| ["Always", "OnFailure", "Never"].contains(&policy));
-            if !known && !self.has(Defect::ApiAcceptsAnyInitPolicy) {
-                problems
-                    .push(format!("{path}.restartPolicy: Unsupported value: {}", container["restartPolicy"]));
+            let before = problems.len();
+            rule_problems(self, &path, container, problems);
+            if self.has(Defect::ApiAcceptsAnyInitPolicy) {
+                problems.truncate(before);
             }
             if container.get("env").is_some() && self.has(Defect::ApiRefusesInitVariables) {
                 problems.push(format!(
@@ -154,6 +155,7 @@ impl World<'_> {
                 container["image"] = image.clone();
             }
         }
+        self.count_change(pod);
         self.show_again(pod);
         if self.has(Defect::ImageRunsInitAgain) {
             self.run_inits_again(pod);

@@ -6,6 +6,7 @@
 mod awaited;
 mod client;
 mod connection;
+mod downward;
 mod looks;
 mod orphans;
 mod reply;
@@ -57,6 +58,7 @@ impl World<'_> {
             self.later(3 * MS, Act::Exit(life, MISCONFIGURED, "environment"));
             return;
         }
+        self.begin_writing(life);
         self.plan_exit(life, ExitFrom::Start);
         self.later(2 * MS, Act::Await(life, 0, 1));
     }
@@ -82,7 +84,7 @@ impl World<'_> {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
-        let (host, peer) = (pod.name.clone(), format!("{}:40000", pod.ip));
+        let (host, peer) = (self.host_of(life.at), format!("{}:40000", pod.ip));
         let Some(of) = self.life(life) else { return };
         let (boot, seed) = (of.boot.clone(), of.plan.seed);
         let hello =
@@ -158,7 +160,7 @@ impl World<'_> {
             pod: pod.name.clone(),
             uid: pod.uid.clone(),
             container: pod.containers[life.at.container].name.clone(),
-            node: NODE.to_owned(),
+            node: self.node_of(life.at),
             by: Way::Recorder,
             received_us: Some(self.mono() + 300),
             entry,

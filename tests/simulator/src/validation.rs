@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Defect;
+use crate::kubelet::rule_problems;
 use crate::templates::{part, pod_spec_of};
 use crate::world::World;
 
@@ -112,11 +113,15 @@ impl World<'_> {
             ));
         }
         self.gate_problems(spec, of, &mut problems);
+        self.downward_problems(spec, of, &mut problems);
         for list in ["initContainers", "containers"] {
             for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
                 let grace = spec["terminationGracePeriodSeconds"].as_i64();
                 self.sleep_problems(&format!("{of}.{list}[{at}]"), container, grace, &mut problems);
                 let sidecar = container["restartPolicy"] == "Always";
+                if list == "containers" {
+                    rule_problems(self, &format!("{of}.{list}[{at}]"), container, &mut problems);
+                }
                 for field in PROBES {
                     let path = format!("{of}.{list}[{at}].{field}");
                     let Some(probe) = container.get(field) else { continue };

@@ -104,6 +104,10 @@ pub(crate) enum Act {
     Proxy(usize),
     /// A pod is beyond its deadline.
     Expire(usize),
+    /// A process used more storage than the limit of its pod, and the kubelet notices it.
+    Evict(LifeAt),
+    /// All containers of a pod have ended and are created anew; one of them asked for it.
+    Reset(At),
     /// The API drops a pod.
     Drop(usize),
     /// The scheduler finds no node for a pod.
@@ -114,6 +118,10 @@ pub(crate) enum Act {
     Weigh(usize),
     /// The node controller has not heard of the node for too long.
     Lose,
+    /// A defective API server says why a pod goes.
+    Explain(usize),
+    /// A defective cluster no longer leaves a pod alone.
+    Tire(usize),
     /// A pod no longer tolerates that its node is lost.
     Untolerated(usize),
     /// A request of a process's client is done with, by its number among those that are under way.
@@ -252,10 +260,14 @@ impl<'c> World<'c> {
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
+            Act::Evict(life) => self.evict_for_storage(life),
+            Act::Reset(at) => self.create_anew(at),
             Act::Drop(pod) => self.drop_pod(pod),
             Act::Unschedulable(pod) => self.find_no_node(pod),
             Act::Collect(pod) => self.collect(pod),
             Act::Weigh(budget) => self.weigh(budget),
+            Act::Explain(pod) => self.explain(pod),
+            Act::Tire(pod) => self.tire(pod),
             Act::Lose => self.lose(),
             Act::Untolerated(pod) => self.delete_on_lost_node(pod),
             Act::Called(number) => self.called(number),

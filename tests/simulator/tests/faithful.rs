@@ -20,7 +20,9 @@ fn deeds(history: &History) -> impl Iterator<Item = &Did> {
 
 /// Whether the API server rejected an update of a pod that it must reject.
 fn is_rejection(why: &str) -> bool {
-    why.contains("may not change") || why.contains("a gate cannot be added")
+    let rejected =
+        ["may not change", "a gate cannot be added", "422 Invalid", "409 Conflict", "400 BadRequest"];
+    rejected.iter().any(|words| why.contains(words))
 }
 
 /// What is wrong with a run of a case on the faithful cluster.

@@ -85,7 +85,8 @@ impl<'c> Places<'c> {
     fn is_removed(&self, key: &str) -> bool {
         let removes = |step: &&Step| match step {
             Step::Delete(deletion) => deletion.workload.is_none(),
-            step => matches!(step, Step::Evict(_)),
+            Step::Evict(eviction) => eviction.workload.is_none(),
+            _ => false,
         };
         self.steps.iter().filter(removes).any(|step| step.speaks_of().0.unwrap_or(ONLY) == key)
     }

@@ -6,6 +6,7 @@ use probity_cluster::{ClusterClient, connect, gc};
 
 use crate::arguments::GcArgs;
 use crate::exit_status::{Exit, Failure};
+use crate::pipeline::words;
 use crate::{output, pipeline};
 
 /// How long to wait until deleted objects are gone.
@@ -20,18 +21,22 @@ pub(crate) fn run(args: &GcArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Deletes everything, and again until nothing is found: deletion takes a while.
+/// Deletes everything, and again until nothing is found, because deletion takes a while; or until all that is left was
+/// refused twice.
 async fn clear(ground: &ClusterClient, args: &GcArgs) -> Result<Exit, Failure> {
-    let pass = || gc::gc(ground, args.namespace.as_deref(), args.older_than.0);
+    let command = args.node_command.as_deref().map(words);
+    let pass = || gc::gc(ground, args.namespace.as_deref(), args.older_than.0, command.as_deref());
     let found = pass().await;
     if found.is_empty() {
         return output::out("nothing is left\n");
     }
     let began = Instant::now();
     let mut left = found.clone();
-    while !left.is_empty() && began.elapsed() < PATIENCE {
+    let mut refused = false;
+    while !left.is_empty() && !refused && began.elapsed() < PATIENCE {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        left = pass().await;
+        let before = std::mem::replace(&mut left, pass().await);
+        refused = left == before && left.iter().all(|(_, done)| done.is_err());
     }
     for (what, _) in found.iter().filter(|(what, _)| !left.iter().any(|(still, _)| still == what)) {
         output::out(&format!("removed {what}\n"))?;

@@ -13,7 +13,7 @@ use crate::exit_status::{Exit, ExitFacts, Failure};
 use crate::output::{self, counted};
 use crate::pipeline::progress::console::Console;
 use crate::pipeline::selection::Selection;
-use crate::pipeline::{RunPlan, closing_summary, deliver, prepare};
+use crate::pipeline::{RunPlan, closing_summary, deliver, prepare, words};
 use crate::report_files::Github;
 
 const NO_NODES: &str = "--every-node found no node: no ready node matches --node-selector and --toleration, or you lack the right to list nodes; nothing was created";
@@ -41,9 +41,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         output::err(&format!("probity: nothing ran: {}\n", lacks.unwrap_or_default()));
         return Ok(ExitFacts::default().status(standard));
     }
-    let words = |command: &String| command.split_whitespace().map(str::to_owned).collect();
     let options = RunOptions {
-        node_command: args.node_command.as_ref().map(words),
+        node_command: args.node_command.as_deref().map(words),
         starts: args.starts,
         pods: args.pods,
         ..args.settings.options()

@@ -108,7 +108,7 @@ fn exit_status(status: Status) -> Result<i32, RequestFailure> {
             code: status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or(500),
             reason: status.reason.unwrap_or_default(),
             message: status.message.unwrap_or_default(),
-            causes: Vec::new(),
+            ..Refusal::default()
         }))
     })
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::api::client::{BuiltRequest, ClusterClient};
 use crate::api::kinds;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, Refusal, RequestFailure};
 use crate::fields::Fields as _;
 
 /// How many objects are listed at once.
@@ -86,7 +86,8 @@ impl ClusterClient {
         self.request::<Value>(&format!("delete {kind} {name}"), request).await.map(drop)
     }
 
-    /// Evicts a pod. A rejection with 429 comes from a disruption budget.
+    /// Evicts a pod. A rejection with 429 comes from a disruption budget. A pod under several budgets is rejected by a
+    /// `Status` with the code 500 in an answer that has another code itself.
     pub async fn evict(&self, namespace: &str, pod: &str) -> Result<(), ClusterError> {
         // kube's own eviction sends a field that the API does not know.
         let eviction = json!({
@@ -96,7 +97,14 @@ impl ClusterClient {
         let (params, body) = (PostParams::default(), eviction.to_string().into_bytes());
         let request =
             kinds::find("Pod")?.requests(namespace).create_subresource("eviction", pod, &params, body);
-        self.request::<Value>(&format!("evict Pod {pod}"), request).await.map(drop)
+        let doing = format!("evict Pod {pod}");
+        let answer: Value = self.request(&doing, request).await?;
+        if answer["status"] != "Failure" {
+            return Ok(());
+        }
+        let code = answer["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or_default();
+        let refusal = Refusal::read(code, answer.to_string().as_bytes());
+        Err(RequestFailure::Refused(Box::new(refusal)).while_doing(&doing))
     }
 
     /// Reads an object; `None` if it does not exist.

@@ -1,15 +1,16 @@
 //! How each step of a case is done.
 
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
-use probity_case::manifest::{self, control_port, object_name, pod_name};
+use probity_case::manifest::{self, Setting, control_port, object_name, pod_name};
 use probity_case::wait;
 use probity_case::{
     ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
 };
-use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET, Tried, brings_back};
+use probity_model::history::{
+    Did, KubeletSigns, NodeProof, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
+};
 use probity_model::{EventId, Timeline};
 use probity_script::Changed;
 use serde_json::{Value, json};
@@ -18,9 +19,11 @@ use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::run::director::{Director, EarlyEnd};
 use crate::run::progress::Progress;
+use crate::setup::away::{self, NodeCommandError};
 
-/// The status code of an eviction that a disruption budget forbids.
-const TOO_MANY_REQUESTS: u16 = 429;
+/// The status codes by which the API server says that the harness may not evict, or that there is no such pod. With any
+/// other it refuses an eviction.
+const NOT_EVICTABLE: [u16; 3] = [401, 403, 404];
 /// A kubelet records its start after it has registered, and its sender of events may have to wait.
 const PROVEN_WITHIN: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
@@ -42,10 +45,8 @@ enum StepError {
     NoPod(String),
     #[error("pod {0} is not on a node yet")]
     NoNode(String),
-    #[error("there is no command that acts on nodes: give one with --node-command")]
-    NoNodeCommand,
-    #[error("failed to run `{program}`: {error}")]
-    NodeCommand { program: String, error: std::io::Error },
+    #[error(transparent)]
+    Node(#[from] NodeCommandError),
 }
 
 impl Director<'_> {
@@ -100,14 +101,22 @@ impl Director<'_> {
                 Did::Deleted { kind: "Pod".to_owned(), name, grace: of.grace }
             }
             Step::Evict(of) => {
-                let pod = pod_of(&of.pod);
-                let refused = match cluster.evict(&namespace, &pod).await {
-                    Ok(()) => None,
-                    // What a budget forbids is an answer, and no fault.
-                    Err(error) if error.code() == TOO_MANY_REQUESTS => Some(error.to_string()),
-                    Err(error) => return Err(error.into()),
+                let pod = match &of.workload {
+                    Some(key) => self.oldest_of(key)?,
+                    None => pod_of(&of.pod),
                 };
-                Did::Evicted { pod, refused }
+                match cluster.evict(&namespace, &pod).await {
+                    Ok(()) => Did::Evicted { pod, refused: None, code: None, cause: None },
+                    // What a budget forbids is an answer, and no fault.
+                    Err(error) => match error.refusal() {
+                        Some(refusal) if !NOT_EVICTABLE.contains(&refusal.code) => {
+                            let cause = Some(refusal.cause.clone()).filter(|cause| !cause.is_empty());
+                            let code = Some(refusal.code);
+                            Did::Evicted { pod, refused: Some(error.to_string()), code, cause }
+                        }
+                        _ => return Err(error.into()),
+                    },
+                }
             }
             Step::Patch(PatchStep { pod, kind, name, subresource, patch }) => {
                 let (kind, name) = match (kind, name) {
@@ -197,17 +206,24 @@ impl Director<'_> {
         Ok(Did::Patched { kind: kind.to_owned(), name, patch, subresource: subresource.to_owned() })
     }
 
-    /// Runs the user's command with the verb and the node as its last two arguments.
+    /// Runs the user's command with the verb and the node as its last two arguments, and behind them the UID of the pod if the
+    /// verb is about a pod.
     async fn run_node_command(&mut self, of: &NodeStep) -> Result<Did, StepError> {
-        let node = self.node_of(&of.pod)?;
+        let (node, uid) = self.place_of(&of.pod)?;
+        let uid = Some(uid).filter(|_| of.verb == REMOVE_SANDBOX);
         let proves = of.verb == RESTART_KUBELET;
         let before = if proves { Some(self.run.cluster.kubelet_signs(&node).await) } else { None };
         // Before the command, which an interruption may cut off when it has done its work.
-        match brings_back(&of.verb) {
-            Some(back) => self.away.insert(node.clone(), back),
-            None => self.away.remove(&node),
-        };
-        let status = self.do_to_node(&of.verb, &node).await?;
+        if let Some(back) = brings_back(&of.verb) {
+            let Setting { namespace, run, .. } = &self.setting;
+            away::record(&self.run.cluster, namespace, run, (&node, back)).await?;
+            self.away.insert(node.clone(), back);
+        }
+        let status = away::act(self.run.node_command.as_deref(), (&of.verb, &node), uid.as_deref()).await?;
+        if status.success() && self.away.get(&node).is_some_and(|back| **back == *of.verb) {
+            self.is_back(&node).await;
+            self.away.remove(&node);
+        }
         let ended_us = self.run.clock.us();
         let proof = match before {
             Some(before) => Some(self.proof(&node, ended_us, before).await),
@@ -216,21 +232,20 @@ impl Director<'_> {
         Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code(), proof })
     }
 
-    async fn do_to_node(&self, verb: &str, node: &str) -> Result<ExitStatus, StepError> {
-        let command = self.run.node_command.as_ref().and_then(|command| command.split_first());
-        let (program, arguments) = command.ok_or(StepError::NoNodeCommand)?;
-        let mut command = tokio::process::Command::new(program);
-        command.args(arguments).args([verb, node]).stdin(Stdio::null()).stdout(Stdio::null());
-        let status = command.kill_on_drop(true).status().await;
-        status.map_err(|error| StepError::NodeCommand { program: program.clone(), error })
+    /// A record that cannot be erased goes with the namespace; until then, `gc` brings the node back once more.
+    async fn is_back(&self, node: &str) {
+        let _ = away::erase(&self.run.cluster, &self.setting.namespace, node).await;
     }
 
     /// Brings back the nodes that steps took away, and says which it could not.
     pub(super) async fn bring_nodes_back(&mut self) {
         for (node, verb) in std::mem::take(&mut self.away) {
             self.report(format!("brings the node {node} back"));
-            let why = match self.do_to_node(verb, &node).await {
-                Ok(status) if status.success() => continue,
+            let why = match away::act(self.run.node_command.as_deref(), (verb, &node), None).await {
+                Ok(status) if status.success() => {
+                    self.is_back(&node).await;
+                    continue;
+                }
                 Ok(status) => format!("the command ended with {status}"),
                 Err(error) => error.to_string(),
             };
@@ -260,18 +275,18 @@ impl Director<'_> {
         found.ok_or_else(|| StepError::NoPod(key.to_owned()))
     }
 
-    /// The node that a pod of the case was bound to.
-    fn node_of(&self, pod: &Option<String>) -> Result<String, StepError> {
+    /// The node that a pod of the case was bound to, and the UID of the pod.
+    fn place_of(&self, pod: &Option<String>) -> Result<(String, String), StepError> {
         let pod = pod_name(self.case, pod.as_deref().unwrap_or(ONLY));
-        let node = self.history.look(|history| {
+        let place = self.history.look(|history| {
             let run = Timeline::of(history);
-            run.pods.iter().find(|life| life.name == pod).map(|life| life.node.clone())
+            run.pods.iter().find(|life| life.name == pod).map(|life| (life.node.clone(), life.uid.clone()))
         });
-        node.filter(|node| !node.is_empty()).ok_or(StepError::NoNode(pod))
+        place.filter(|(node, _)| !node.is_empty()).ok_or(StepError::NoNode(pod))
     }
 
     async fn read_metrics(&self, of: &MetricsStep) -> Result<Did, StepError> {
-        let node = self.node_of(&of.pod)?;
+        let (node, _) = self.place_of(&of.pod)?;
         let mut pods: Vec<String> = self.case.pods.keys().map(|key| pod_name(self.case, key)).collect();
         self.history.look(|history| {
             let of = self.case.workloads.keys().flat_map(|key| wait::pods_of(self.case, key, history));

@@ -1,6 +1,7 @@
 //! Removes what a crashed run left behind: the namespaces that it created, and objects with its label in other
-//! namespaces.
+//! namespaces. Brings back the nodes that it took away.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,21 +12,42 @@ use crate::api::client::ClusterClient;
 use crate::api::kinds;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
+use crate::setup::away;
 use crate::setup::namespace::{delete, own_kinds};
 
 /// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
-/// (without one) in all. Returns what it asked to delete, and how that went.
+/// (without one) in all. Before that, it brings back the nodes that these runs took away, with the user's command; the
+/// namespace of a run whose node stays away remains, because it is the only record of it. Returns what it asked to
+/// delete, and how that went.
 pub async fn gc(
     cluster: &ClusterClient,
     namespace: Option<&str>,
     older_than: Duration,
+    node_command: Option<&[String]>,
 ) -> Vec<(String, Result<(), String>)> {
     let mut done = Vec::new();
     let mut removed = Vec::new();
+    let mut kept = BTreeSet::new();
+    for record in old_objects(cluster, namespace.unwrap_or_default(), "ConfigMap", older_than)
+        .await
+        .unwrap_or_default()
+        .iter()
+        .filter(|object| away::is_record(object))
+    {
+        let place = record.text("/metadata/namespace");
+        let (what, mut back) = away::bring_back(record, node_command).await;
+        if back.is_ok() {
+            back = delete(cluster, place, "ConfigMap", record).await;
+        }
+        if back.is_err() {
+            kept.insert(place.to_owned());
+        }
+        done.push((what, back));
+    }
     if namespace.is_none() {
         match old_objects(cluster, "", "Namespace", older_than).await {
             Ok(namespaces) => {
-                for name in namespaces.iter().map(Value::name) {
+                for name in namespaces.iter().map(Value::name).filter(|name| !kept.contains(*name)) {
                     let result = cluster.delete("", "Namespace", name, None).await;
                     done.push((format!("Namespace {name}"), result.map_err(|error| error.to_string())));
                     removed.push(name.to_owned());
@@ -45,7 +67,7 @@ pub async fn gc(
                 continue;
             }
         };
-        for object in &objects {
+        for object in objects.iter().filter(|object| !away::is_record(object)) {
             let (place, name) = (object.text("/metadata/namespace"), object.name());
             // Other objects go with their namespace; pods are deleted for their shorter grace period.
             if kind == "Pod" || !removed.iter().any(|gone| gone == place) {

@@ -105,7 +105,12 @@ pub const RULES: &[Rule] = &[
     optional("", "pods/ephemeralcontainers", &["patch"], EPHEMERAL),
     optional("", "pods/resize", &["patch"], RESIZE),
     optional("", "pods/status", &["patch"], CONDITIONS),
-    optional("", "configmaps", MANAGE, "to run cases that mount a ConfigMap"),
+    optional(
+        "",
+        "configmaps",
+        MANAGE,
+        "to run cases that mount a ConfigMap, and to record the nodes that a case takes away",
+    ),
     optional("", "secrets", MANAGE, "to run cases that mount a Secret"),
     optional("", "resourcequotas", MANAGE, "to run cases about quotas"),
     optional("", "serviceaccounts", &["get"], ACCOUNT),

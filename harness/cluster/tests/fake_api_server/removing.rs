@@ -195,7 +195,7 @@ async fn what_a_crash_left_is_collected_and_what_is_young_is_left() {
         _ => Some(list(1, &[])),
     })
     .await;
-    let done = gc(&server.client().await, None, Duration::from_secs(3600)).await;
+    let done = gc(&server.client().await, None, Duration::from_secs(3600), None).await;
     let expected = [("Namespace old".to_owned(), Ok(())), ("Pod a in given".to_owned(), Ok(()))];
     assert_eq!(done, expected);
     let lists = server.asked().into_iter().filter(|asked| asked.method == "GET");
@@ -205,7 +205,46 @@ async fn what_a_crash_left_is_collected_and_what_is_young_is_left() {
 #[tokio::test]
 async fn what_cannot_be_collected_is_named() {
     let server = FakeApiServer::start(|_| Some(refused(403, "Forbidden", "you may not"))).await;
-    let done = gc(&server.client().await, None, Duration::ZERO).await;
+    let done = gc(&server.client().await, None, Duration::ZERO, None).await;
     let named: Vec<_> = done.iter().map(|(what, result)| (what.as_str(), result.is_err())).collect();
     assert_eq!(named, [("namespaces of runs", true), ("pods of runs", true)]);
+}
+
+/// A cluster on which a killed run has left its namespace, with the record of a node that is away.
+async fn with_a_node_away() -> FakeApiServer {
+    FakeApiServer::start(|asked| match asked.line().as_str() {
+        "GET /api/v1/namespaces" => Some(list(1, &[created("run", "", "2026-01-01T00:00:00Z")])),
+        "GET /api/v1/configmaps" => {
+            let mut record = created("probity-away-node2", "run", "2026-01-01T00:00:00Z");
+            record["metadata"]["labels"] = json!({ "probity.dev/run": "r", "probity.dev/away": "true" });
+            record["data"] = json!({ "node": "node2", "verb": "heal" });
+            Some(list(1, &[record]))
+        }
+        line if line.starts_with("DELETE") => Some(done()),
+        _ => Some(list(1, &[])),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_node_that_a_killed_run_took_away_is_brought_back_before_its_record_goes() {
+    let server = with_a_node_away().await;
+    let command = ["true".to_owned()];
+    let done = gc(&server.client().await, None, Duration::ZERO, Some(&command)).await;
+    assert!(done[0].0.contains("node2") && done[0].1.is_ok(), "{done:?}");
+    let deleted: Vec<String> =
+        server.asked().into_iter().filter(|asked| asked.method == "DELETE").map(|asked| asked.path).collect();
+    assert_eq!(deleted, ["/api/v1/namespaces/run/configmaps/probity-away-node2", "/api/v1/namespaces/run"]);
+}
+
+#[tokio::test]
+async fn the_record_of_a_node_that_stays_away_is_kept_with_its_namespace() {
+    for (command, why) in [(None, "--node-command"), (Some(["false".to_owned()]), "exit status: 1")] {
+        let server = with_a_node_away().await;
+        let command = command.as_ref().map(|command| &command[..]);
+        let done = gc(&server.client().await, None, Duration::ZERO, command).await;
+        assert_eq!(done.len(), 1, "{done:?}");
+        assert!(done[0].1.as_ref().is_err_and(|told| told.contains(why)), "{done:?}");
+        assert!(server.asked().iter().all(|asked| asked.method != "DELETE"));
+    }
 }

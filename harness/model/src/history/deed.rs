@@ -58,9 +58,15 @@ pub enum Did {
     Evicted {
         /// The pod.
         pod: String,
-        /// Why the API server refused it, if a disruption budget forbade it.
+        /// Why the API server refused it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         refused: Option<String>,
+        /// The status code of the refusal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<u16>,
+        /// The cause of the refusal in one word, such as `DisruptionBudget`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<String>,
     },
     /// A target's plan was changed over its control port. The instant is on its node's clock.
     Changed {
@@ -145,6 +151,9 @@ pub enum Did {
 
 /// The verb that restarts a node's kubelet.
 pub const RESTART_KUBELET: &str = "restart-kubelet";
+
+/// The verb that removes the sandbox of a pod, which the runtime then no longer has.
+pub const REMOVE_SANDBOX: &str = "remove-sandbox";
 
 /// The verbs that take a node away, each with the one that brings it back.
 const TAKES_AWAY: [(&str, &str); 4] =

@@ -56,7 +56,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
                     Did::Deleted { kind, name, .. } if kind == "Pod" => {
                         mark_deleted(&mut timeline.pods, name, id)
                     }
-                    Did::Evicted { pod, refused: None } => mark_deleted(&mut timeline.pods, pod, id),
+                    Did::Evicted { pod, refused: None, .. } => mark_deleted(&mut timeline.pods, pod, id),
                     _ => {}
                 }
             }

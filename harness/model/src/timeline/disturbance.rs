@@ -9,7 +9,7 @@ use super::{
 };
 use crate::EventId;
 use crate::clocks::{Order, Stamp};
-use crate::history::{Did, Source, brings_back};
+use crate::history::{Did, REMOVE_SANDBOX, Source, brings_back};
 use crate::mechanisms::LATE_SIGHT;
 
 impl<'h> Timeline<'h> {
@@ -24,6 +24,13 @@ impl<'h> Timeline<'h> {
     pub fn lost_a_node(&self) -> bool {
         let takes = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if brings_back(verb).is_some());
         self.deeds.iter().any(|(_, deed)| takes(&deed.did))
+    }
+
+    /// Whether the harness removed a sandbox: the pod of the case begins again in another one, with another address.
+    #[must_use]
+    pub fn lost_a_sandbox(&self) -> bool {
+        let removes = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_SANDBOX);
+        self.deeds.iter().any(|(_, deed)| removes(&deed.did))
     }
 
     /// Whether the harness touched a node or any pod beyond creating and deleting it, so that a container may be stopped
@@ -128,6 +135,15 @@ impl<'h> PodLife<'h> {
             None if container.kind == ContainerKind::Sidecar => "Always",
             None => self.restart_policy(),
         }
+    }
+
+    /// Whether a rule of one of its containers restarts all of them: then more begins again than the policy says.
+    #[must_use]
+    pub fn restarts_as_one(&self) -> bool {
+        self.containers.iter().any(|container| {
+            let rules = container.spec.get("restartPolicyRules").and_then(Value::as_array);
+            rules.is_some_and(|rules| rules.iter().any(|rule| rule["action"] == "RestartAllContainers"))
+        })
     }
 
     /// The revision that shows the pod in a phase that it never leaves.

@@ -123,10 +123,11 @@ macro_rules! filters {
                 self.only(|life| life.holes.is_empty())
             }
 
-            /// Only those in histories without node actions: a restarted kubelet syncs everything again.
+            /// Only those in histories without node actions, since a restarted kubelet syncs everything again, and in pods
+            /// whose containers restart one by one.
             #[must_use]
             pub fn undisturbed(self) -> Self {
-                self.only(|life| !life.run.node_was_touched())
+                self.only(|life| !life.run.node_was_touched() && !life.pod.restarts_as_one())
             }
 
             /// Those of containers that stay: no init containers, but sidecars.

@@ -43,8 +43,8 @@ fn deed_in_words(did: &Did) -> String {
             format!("the harness deleted {kind} {name} with a grace period of {grace} s")
         }
         Did::Deleted { kind, name, grace: None } => format!("the harness deleted {kind} {name}"),
-        Did::Evicted { pod, refused: None } => format!("the harness evicted {pod}"),
-        Did::Evicted { pod, refused: Some(why) } => format!("the eviction of {pod} was rejected: {why}"),
+        Did::Evicted { pod, refused: None, .. } => format!("the harness evicted {pod}"),
+        Did::Evicted { pod, refused: Some(why), .. } => format!("the eviction of {pod} was rejected: {why}"),
         Did::Changed { pod, container, endpoints, .. } => {
             let endpoints: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
             format!("the harness changed the plan of {pod}/{container}: {}", endpoints.join(", "))

@@ -4,6 +4,52 @@ use std::collections::BTreeSet;
 
 /// A clause, and why nothing in the tables breaks it.
 const KNOWN: &[(&str, &str)] = &[
+    ("downward.two-ways", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "downward.fieldref-both",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("downward.env-only", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "downward.volume-only",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "downward.resourcefieldref",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "downward.no-client-needed",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pod.update.generation",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pod.update.allowed-fields",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pod.update.activedeadline",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pod.update.no-new-finalizers",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pod.update.metadata-immutable",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("pod.shared.network", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    ("pod.shared.ipc", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "pod.shared.ip-per-family",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("pod.co-scheduled", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    ("pod.hostname", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
     (
         "restart.backoff.cap",
         "no damage is written yet: the clause is new, and no recorded container has crashed often enough yet",
@@ -225,6 +271,44 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "podgc.orphaned-condition",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "disruption.pods-stay",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.limits-voluntary",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.example-one-at-a-time",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("pdb.selector", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "pdb.involuntary-counts",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.direct-delete-ignores",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.unhealthy-default",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "pdb.unhealthy-alwaysallow",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    ("eviction.graceful", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
+    (
+        "eviction.pending-terminal-bypass",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "disruptiontarget.eviction-api",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
 ];

@@ -49,6 +49,10 @@ impl Inventory {
         self.pods.insert(pod.sandbox.clone(), pod);
     }
 
+    pub(super) fn pods(&self) -> usize {
+        self.pods.len()
+    }
+
     pub(super) fn learn_address(&mut self, sandbox: &str, ip: IpAddr) {
         if let Some(pod) = self.pods.get_mut(sandbox) {
             pod.ip = Some(ip);

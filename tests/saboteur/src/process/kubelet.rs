@@ -45,6 +45,9 @@ impl Kubelet {
         let (hierarchy, home) =
             cpu_group(&groups).ok_or_else(|| io::Error::other("no cgroup for CPU time"))?;
         let poor = home.parent().unwrap_or(&home).join("starved");
+        if home == poor {
+            return Err(io::Error::other("another defect starves it already"));
+        }
         match fs::create_dir(&poor) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
     process::{Output, Stdio},
@@ -85,19 +86,23 @@ impl Commands {
         empty(&out)?;
         empty(&suite)?;
         fs::create_dir_all(&suite)?;
-        for (number, (case, copy)) in cases.iter().enumerate().filter(|(_, (case, copy))| case != copy) {
+        let copies: Vec<_> = cases.iter().filter(|(case, copy)| case != copy).collect();
+        for (number, (case, copy)) in copies.iter().enumerate() {
             fs::write(suite.join(format!("{number:03}.yaml")), copies::copy(&options.book, case, copy)?)?;
         }
+        let mut own = vec![OsStr::new("--suite"), suite.as_os_str()];
+        own.truncate(if copies.is_empty() { 0 } else { own.len() });
         let log = fs::File::create(out.with_extension("log"))?;
         let node_command = format!("{} node", fs::canonicalize(&options.cluster)?.display());
         let status = Command::new(&options.probity)
             .args(["run", "--color", "never", "--exact", "--namespace", namespace, "--node", &options.node])
-            // Starts of containers are what loads a node: one at a time leaves it a processor.
-            .args(["--node-command", &node_command, "--starts", "1", "--pods", &pods.to_string()])
+            // Starts of containers are what loads a node: one at a time leaves it a processor. A crowd is to be complete before
+            // its first pods have ended.
+            .args(["--node-command", &node_command, "--pods", &pods.to_string()])
+            .args(["--starts", if pods > options.pods { "8" } else { "1" }])
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
-            .arg("--suite")
-            .arg(&suite)
+            .args(own)
             .arg("--out")
             .arg(&out)
             .args(cases.iter().map(|(_, name)| name))

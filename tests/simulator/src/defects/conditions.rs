@@ -1,9 +1,9 @@
 //! The defects of the conditions of pods, of readiness gates, and of what collects pods. They follow the others in the one
 //! list.
 
-/// Hands the list of the other defects on, with these behind it, to whoever adds the next.
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
 macro_rules! with_conditions {
-    ($next:ident { $then:ident { $make:ident { $($others:tt)* } } }) => { $next! { $then { $make { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // What is said of conditions.
     /// `PodScheduled` is not among the conditions (`pod.condition.set-of-five`, `podscheduled`).
     ScheduledLeftOut,
@@ -72,5 +72,5 @@ macro_rules! with_conditions {
     OrphansStayPending,
     /// A pod that is being deleted and never had a node stays as it is (`podgc.unscheduled-terminating`).
     UnscheduledTerminatingKept,
-    } } } };
+    } };
 }

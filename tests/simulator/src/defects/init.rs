@@ -1,9 +1,9 @@
 //! The defects of how init containers and sidecars are run, shown and accepted. They follow the others in the same
 //! list.
 
-/// Hands the list of the other defects on, with these behind it, to whoever adds the next.
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
 macro_rules! with_init {
-    ($next:ident { $make:ident { $($others:tt)* } }) => { $next! { $make { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The order of a pod's containers.
     /// Init containers are started together (`init.sequential`, `sidecar.order-and-started`).
     InitsRunTogether,
@@ -27,6 +27,14 @@ macro_rules! with_init {
     StartErrorIsFinal,
     /// A restart of a main container runs the init containers again (`init.container-restart-no-rerun`).
     RestartRunsInitsAgain,
+    /// Init containers run again when all main containers have terminated (`init.restart-reason-all-terminated`).
+    AllEndedRunsInitsAgain,
+    /// So they do when that happens for the second time (`init.restart-reason-all-terminated`).
+    AllEndedTwiceRunsInitsAgain,
+    /// Init containers do not run again in a new sandbox (`init.rerun-on-pod-restart`).
+    SandboxLossSkipsInits,
+    /// Only the last init container runs again in a new sandbox (`init.rerun-on-pod-restart`).
+    SandboxLossRunsLastInit,
     /// Another image runs an init container again (`init.image-change-no-restart`).
     ImageRunsInitAgain,
     // What they see.
@@ -110,5 +118,5 @@ macro_rules! with_init {
     SchedulerIgnoresInits,
     /// The scheduler does not count what sidecars request (`init.resources.scheduling`).
     SchedulerIgnoresSidecars,
-    } } };
+    } };
 }

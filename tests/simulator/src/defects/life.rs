@@ -3,7 +3,7 @@
 
 /// Hands the list of the other defects on, with these behind it.
 macro_rules! with_life {
-    ($make:ident { $($others:tt)* }) => { $make! { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The states of containers.
     /// A container that runs is shown as waiting too (`container.state.three-states`).
     ShownInTwoStates,
@@ -73,6 +73,15 @@ macro_rules! with_life {
     ApiAddsSchedulingGates,
     /// A deleted pod is created again although it has no controller (`pod.lifecycle.controller-replaces`).
     BarePodsComeBack,
+    // Local storage.
+    /// A pod that uses more storage than its limit goes on (`pod.lifecycle.node-pressure-not-survived`).
+    StorageLimitsIgnored,
+    /// A pod that uses more storage than its limit is restarted in place (`pod.lifecycle.node-pressure-not-survived`).
+    EvictedPodsRestart,
+    /// An evicted pod is shown as Succeeded, however its containers ended (`pod.lifecycle.node-pressure-not-survived`).
+    EvictedPodsSucceed,
+    /// The status of an evicted pod has no reason (`pod.lifecycle.node-pressure-not-survived`).
+    StorageEvictionUnexplained,
     // Restarts.
     /// Any policy is accepted (`restart.policy.values-default`).
     ApiAcceptsAnyPolicy,
@@ -102,5 +111,32 @@ macro_rules! with_life {
     KillsWaitAtOnce,
     /// No restart after a kill waits (`restart.backoff.liveness-kills`, `restart.backoff.probe-causes`).
     KillsNeverWait,
+    // The restart policies and rules of containers.
+    /// The policy of a container is ignored (`restart.rules.container-policy`).
+    OwnPolicyIgnored,
+    /// The policy of a container counts only in a pod with Never (`restart.rules.container-policy`).
+    OwnPolicyOnlyAdds,
+    /// The policy of an init container is ignored (`restart.rules.container-policy`).
+    OwnPolicyForMainsOnly,
+    /// The rules of a container are ignored (`restart.rules.exit-codes`).
+    RestartRulesIgnored,
+    /// A rule matches every status but 0 (`restart.rules.exit-codes`).
+    RestartRulesMatchAnyFailure,
+    /// NotIn counts as In (`restart.rules.exit-codes`).
+    RestartRulesKnowOnlyIn,
+    /// A rule that restarts all containers is ignored (`restart.rules.all-containers`).
+    RestartAllIgnored,
+    /// A rule that restarts all containers restarts its own alone (`restart.rules.all-containers`).
+    RestartAllOnlyOne,
+    /// A rule that restarts all containers restarts no init container (`restart.rules.all-containers`).
+    RestartAllSkipsInits,
+    /// A rule restarts all containers whatever the exit status is (`restart.rules.all-containers`).
+    RestartAllForAnyStatus,
+    /// Any policy of a container is accepted (`restart.rules.validation`).
+    ApiAcceptsAnyOwnPolicy,
+    /// Rules need no policy beside them (`restart.rules.validation`).
+    ApiAcceptsRulesWithoutPolicy,
+    /// Any action and operator is accepted, and a rule without exit codes (`restart.rules.validation`).
+    ApiAcceptsAnyRule,
     } };
 }

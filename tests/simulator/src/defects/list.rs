@@ -1,8 +1,14 @@
 //! Makes an enum of a list of defects.
 
 #[macro_use]
+#[path = "basics.rs"]
+mod basics;
+#[macro_use]
 #[path = "conditions.rs"]
 mod conditions;
+#[macro_use]
+#[path = "disruption.rs"]
+mod disruption;
 #[macro_use]
 #[path = "init.rs"]
 mod init;
@@ -18,7 +24,7 @@ mod termination;
 
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {
-    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+    ([] $($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// One way to be wrong.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Defect {

@@ -1,9 +1,9 @@
 //! The defects of what a kubelet reports: its events, and the fields of a status that tell one pod, container and instance from
 //! another. They follow the others in the one list.
 
-/// Hands the list of the other defects on, with these behind it, to whoever adds the next.
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
 macro_rules! with_reports {
-    ($next:ident { $then:ident { $more:ident { $make:ident { $($others:tt)* } } } }) => { $next! { $then { $more { $make { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // What an event says of itself.
     /// An event has a UID that no pod has (`report.event.object`).
     EventOfAnotherPod,
@@ -83,5 +83,5 @@ macro_rules! with_reports {
     GenerationAhead,
     /// A status does not say which generation it is about (`report.status.observed-generation`).
     GenerationUnsaid,
-    } } } } };
+    } };
 }

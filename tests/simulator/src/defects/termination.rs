@@ -3,7 +3,7 @@
 
 /// Makes the list of the other defects, with these behind it.
 macro_rules! with_termination {
-    ($($others:tt)*) => { defects! { $($others)*
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // What the API server does with a request to delete a pod.
     /// A pod without a grace period of its own has ten seconds (`termination.default-grace-30`).
     ApiOtherDefaultGrace,

@@ -112,6 +112,8 @@ impl World<'_> {
         let own = of_pod + 10 + 2 * at.container as u64 + 50 * container.attempt();
         let kinds =
             [("ipc", of_pod), ("mnt", own), ("net", of_pod + 1), ("pid", own + 1), ("uts", of_pod + 2)];
-        kinds.map(|(kind, number)| (kind.to_owned(), number)).into()
+        let mut all: BTreeMap<String, u64> = kinds.map(|(kind, number)| (kind.to_owned(), number)).into();
+        self.misplace_namespaces(at, &mut all);
+        all
     }
 }

@@ -49,7 +49,7 @@ impl World<'_> {
         let of = &self.pods[at.pod];
         let container = &of.containers[at.container];
         let init = container.kind == Kind::Init;
-        match of.restart_policy() {
+        match self.policy_of(at) {
             _ if self.has(Defect::StartErrorIsFinal) && cannot_start(container) => Some(false),
             "Never" => (init && code != 0 && self.has(Defect::InitRetriedUnderNever)).then_some(true),
             _ if init && self.has(Defect::InitNotRetried) => Some(false),
@@ -79,8 +79,13 @@ impl World<'_> {
 
     /// The action of a defective kubelet when a main container has restarted.
     pub(super) fn started_again(&mut self, at: At) {
-        let container = &self.pods[at.pod].containers[at.container];
-        if container.kind == Kind::Main && container.starts > 1 && self.has(Defect::RestartRunsInitsAgain) {
+        let all = &self.pods[at.pod].containers;
+        let container = &all[at.container];
+        let alone = all.iter().filter(|of| of.kind == Kind::Main && of.is_running()).count() == 1;
+        let again = self.has(Defect::RestartRunsInitsAgain)
+            || (alone && self.has(Defect::AllEndedRunsInitsAgain))
+            || (alone && container.starts > 2 && self.has(Defect::AllEndedTwiceRunsInitsAgain));
+        if container.kind == Kind::Main && container.starts > 1 && again {
             self.run_inits_again(at.pod);
         }
     }
@@ -207,7 +212,12 @@ impl World<'_> {
     /// Spoils the lists of statuses, and tells why a pod is over.
     pub(crate) fn misplace_inits(&self, pod: usize, status: &mut Value) {
         let expired = self.is_over_by_deadline(pod);
-        if expired && !self.has(Defect::DeadlineUnexplained) {
+        if expired && self.pods[pod].evicted {
+            if self.end_of_evicted(pod).1 {
+                status["reason"] = json!("Evicted");
+                status["message"] = json!("Usage of local ephemeral storage exceeds the limit");
+            }
+        } else if expired && !self.has(Defect::DeadlineUnexplained) {
             status["reason"] = json!("DeadlineExceeded");
             status["message"] = json!("Pod was active on the node longer than the specified deadline");
         }

@@ -28,6 +28,9 @@ impl World<'_> {
                 return;
             }
         }
+        if self.resets(pod) {
+            return;
+        }
         for container in 0..self.pods[pod].containers.len() {
             self.revive(At { pod, container });
         }
@@ -77,7 +80,7 @@ impl World<'_> {
         let mut delay = 0;
         for container in 0..self.pods[pod].containers.len() {
             let of = &self.pods[pod].containers[container];
-            let fresh = of.starts == 0 && !of.restarting && !self.is_put_off(pod, container);
+            let fresh = (of.starts == 0 || of.reset) && !of.restarting && !self.is_put_off(pod, container);
             let done = self.is_passed(pod, container);
             if fresh && !self.waits_for_image(pod, container) {
                 delay += self.between(60 * MS, 220 * MS);
@@ -115,6 +118,7 @@ impl World<'_> {
         container.failing = false;
         container.killing = None;
         container.restarting = false;
+        container.reset = false;
         if container.starts > 1 && self.has(Defect::RestartMovesPod) {
             self.pods[at.pod].object["spec"]["nodeName"] = serde_json::json!("node2");
         }
@@ -213,7 +217,10 @@ impl World<'_> {
         if let Some(wrong) = self.wrongly_back(at, code) {
             return wrong;
         }
-        match (of.restart_policy(), kind) {
+        if kind != Kind::Sidecar && self.restarts_by_rule(at, code) {
+            return true;
+        }
+        match (self.policy_of(at), kind) {
             ("Never", Kind::Sidecar) => !self.has(Defect::SidecarFollowsPolicy),
             (_, Kind::Sidecar) => true,
             ("Always", Kind::Main) => true,
@@ -225,8 +232,9 @@ impl World<'_> {
 
     /// A container that a probe condemned has ended.
     pub(super) fn after_kill(&mut self, at: At, kind: ProbeKind, ended: Ended) {
-        let policy = self.pods[at.pod].restart_policy().to_owned();
+        let policy = self.policy_of(at).to_owned();
         let comes_back = match policy.as_str() {
+            _ if self.restarts_by_rule(at, ended.code) => true,
             "Never" => self.has(Defect::RestartsDespiteNever),
             "OnFailure" => !self.has(Defect::NotRestartedOnFailurePolicy),
             _ => true,

@@ -4,7 +4,7 @@
 //! its probes say otherwise; a younger one is taken for a new one. Each worker waits for a random part of its period.
 
 use probity_composer::NODE;
-use probity_model::history::{Did, KubeletSigns, NodeProof, RESTART_KUBELET};
+use probity_model::history::{Did, KubeletSigns, NodeProof, REMOVE_SANDBOX, RESTART_KUBELET};
 use probity_model::timeline::ProbeKind;
 
 use crate::Defect;
@@ -21,6 +21,10 @@ impl World<'_> {
     pub(crate) fn do_to_node(&mut self, verb: &str) -> Result<(), String> {
         match verb {
             RESTART_KUBELET => {}
+            REMOVE_SANDBOX => {
+                self.remove_sandbox();
+                return Ok(());
+            }
             "cut" => {
                 self.cut();
                 return Ok(());

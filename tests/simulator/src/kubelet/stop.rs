@@ -53,7 +53,7 @@ impl World<'_> {
     }
 
     /// Runs the hook, then sends the stop signal; the end of the grace period kills.
-    pub(super) fn stop_container(&mut self, at: At, grace: i64) {
+    pub(crate) fn stop_container(&mut self, at: At, grace: i64) {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
         let begins = self.begins_to_stop(at.pod);
         if !self.runs_stop_hook(at, grace) {

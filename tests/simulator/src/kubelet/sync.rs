@@ -173,12 +173,16 @@ impl World<'_> {
             (State::Waiting(_), Some(last)) if of.deleted.is_some() => Some(last.code),
             _ => None,
         };
-        let never = of.restart_policy() == "Never";
-        let broken_init = of
-            .containers
-            .iter()
-            .any(|container| container.kind == Kind::Init && ended(container).is_some_and(|c| c != 0));
-        if self.is_over_by_deadline(pod) || (broken_init && never && !self.tolerates_failed_init()) {
+        let stays = |at: usize| {
+            let (at, of) = (At { pod, container: at }, &of.containers[at]);
+            let code = ended(of).filter(|code| *code != 0 && of.kind == Kind::Init);
+            self.policy_of(at) == "Never" && code.is_some_and(|code| !self.restarts_by_rule(at, code))
+        };
+        let broken_init = (0..of.containers.len()).any(stays);
+        if of.evicted && self.is_over_by_deadline(pod) {
+            return self.end_of_evicted(pod).0;
+        }
+        if self.is_over_by_deadline(pod) || (broken_init && !self.tolerates_failed_init()) {
             return "Failed";
         }
         if mains().any(|container| {
@@ -190,13 +194,18 @@ impl World<'_> {
             return "Running";
         }
         let well = mains().all(|container| ended(container) == Some(0));
-        if of.deleted.is_none() {
-            match of.restart_policy() {
-                "Always" => return "Running",
-                "OnFailure" if !well && !self.has(Defect::CrashIsFinal) => return "Running",
-                "Never" if self.has(Defect::RestartsDespiteNever) => return "Running",
-                _ => {}
+        let back = |at: usize| {
+            let (at, of) = (At { pod, container: at }, &of.containers[at]);
+            let Some(code) = ended(of).filter(|_| of.kind == Kind::Main) else { return false };
+            match self.policy_of(at) {
+                _ if self.restarts_by_rule(at, code) || self.restarts_all_by_rule(at, code) => true,
+                "Always" => true,
+                "OnFailure" => code != 0 && !self.has(Defect::CrashIsFinal),
+                _ => self.has(Defect::RestartsDespiteNever),
             }
+        };
+        if of.deleted.is_none() && (0..of.containers.len()).any(back) {
+            return "Running";
         }
         if well { "Succeeded" } else { "Failed" }
     }

@@ -6,6 +6,7 @@ use probity_script::wire::PlannedConnection;
 use probity_script::witness::{Accepted, Closed, Ending, TlsSeen};
 use probity_script::{ClientCertificate, Endpoint, Fact, Listener, Protocol};
 
+use crate::Defect;
 use crate::call::{Call, CallResult};
 use crate::pod::micros;
 use crate::world::{At, LifeAt, MS, World};
@@ -63,6 +64,9 @@ impl World<'_> {
             Some(place) => place.ok_or_else(|| refused.clone())?,
         };
         let loopback = host == "127.0.0.1" || host == "localhost";
+        if loopback && call.manner.inside.is_none() && self.has(Defect::LoopbackPerContainer) {
+            return Err(refused);
+        }
         let mut end = silent.clone();
         for (pod, of) in self.pods.iter().enumerate() {
             let caller = of.ip == call.peer || (of.on_host && call.peer.starts_with("127."));

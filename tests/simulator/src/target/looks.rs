@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use probity_composer::NODE;
 use probity_script::witness::Dump;
 use serde_json::Value;
 
@@ -10,13 +11,52 @@ use crate::pod::Kind;
 use crate::world::{At, World};
 
 impl World<'_> {
+    /// The host name in a container.
+    pub(super) fn host_of(&self, at: At) -> String {
+        let name = &self.pods[at.pod].name;
+        let cut = name.get(..63).filter(|_| !self.has(Defect::HostnameUncut)).unwrap_or(name);
+        match self.has(Defect::HostnameOfNode) {
+            true => NODE.to_owned(),
+            false => cut.trim_end_matches(['-', '.']).to_owned(),
+        }
+    }
+
+    /// The node on which a container runs.
+    pub(super) fn node_of(&self, at: At) -> String {
+        let last = at.container + 1 == self.pods[at.pod].containers.len();
+        let elsewhere = at.container > 0
+            && (self.has(Defect::ContainersSpread) || (last && self.has(Defect::LastContainerElsewhere)));
+        if elsewhere { format!("{NODE}-2") } else { NODE.to_owned() }
+    }
+
+    /// The namespaces that a defective kubelet gives to a container.
+    pub(crate) fn misplace_namespaces(&self, at: At, namespaces: &mut BTreeMap<String, u64>) {
+        let own = 4_026_600_000 + 100 * at.pod as u64 + at.container as u64;
+        for (kind, per_container, of_all) in [
+            ("net", Defect::NetworkPerContainer, Defect::NetworkOfAllPods),
+            ("ipc", Defect::IpcPerContainer, Defect::IpcOfAllPods),
+        ] {
+            if self.has(per_container) {
+                namespaces.insert(kind.to_owned(), own);
+            } else if self.has(of_all) {
+                namespaces.insert(kind.to_owned(), 4_026_531_800);
+            }
+        }
+    }
+
     /// What a process records at its start.
     pub(super) fn look(&self, at: At) -> Dump {
         let pod = &self.pods[at.pod];
         let container = &pod.containers[at.container];
         let init = container.kind == Kind::Init;
-        let addresses =
-            if init && self.has(Defect::InitWithoutNetwork) { vec![] } else { vec![pod.ip.clone()] };
+        let moved = self.has(Defect::NetworkPerContainer) && at.container > 0;
+        let addresses = if moved {
+            vec![format!("10.244.7.{}", at.container)]
+        } else if init && self.has(Defect::InitWithoutNetwork) {
+            vec![]
+        } else {
+            vec![pod.ip.clone()]
+        };
         let loopback = ("lo".to_owned(), vec!["127.0.0.1".to_owned()]);
         let interfaces = BTreeMap::from([loopback, ("eth0".to_owned(), addresses)]);
         let mounts: Vec<&Value> = pod
@@ -38,10 +78,20 @@ impl World<'_> {
             let items = volume.and_then(|volume| volume["downwardAPI"]["items"].as_array());
             for item in items.into_iter().flatten() {
                 if let (Some(folder), Some(path)) = (mount["mountPath"].as_str(), item["path"].as_str()) {
-                    files.insert(format!("{folder}/{path}"), pod.name.clone());
+                    if let Some(text) = self.content(at, item) {
+                        files.insert(format!("{folder}/{path}"), text);
+                    }
                 }
             }
         }
-        Dump { host: pod.name.clone(), namespaces: self.namespaces(at), interfaces, files, ..Dump::default() }
+        let env = self.environment(at);
+        Dump {
+            host: self.host_of(at),
+            env,
+            namespaces: self.namespaces(at),
+            interfaces,
+            files,
+            ..Dump::default()
+        }
     }
 }

@@ -29,7 +29,7 @@ impl World<'_> {
 
     /// Records the container's current view from inside.
     pub(super) fn dump(&mut self, life: LifeAt, at: i64) {
-        let host = self.pods[life.at.pod].name.clone();
+        let seen = self.look(life.at);
         let stays = !self.has(Defect::RuntimeReapsOrphans);
         let lingers = self.has(Defect::RuntimeLeavesZombies);
         let Some(of) = self.life(life) else { return };
@@ -45,6 +45,6 @@ impl World<'_> {
                 processes.push(process(*pid, 1, "Z", "agnhost-rs"));
             }
         }
-        self.note_at(at, life, Fact::Dump(Dump { host, ids: vec![65_532; 3], processes, ..Dump::default() }));
+        self.note_at(at, life, Fact::Dump(Dump { ids: vec![65_532; 3], processes, ..seen }));
     }
 }

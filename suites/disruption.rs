@@ -1,0 +1,37 @@
+//! What evictions and disruption budgets promise: which evictions are granted and which are refused, what a budget
+//! counts and of whom, how evicted pods go, and that pods stay which nobody touches.
+
+mod account;
+mod bypass;
+mod controllers;
+mod explained;
+mod graceful;
+mod limits;
+mod selector;
+mod staying;
+mod unhealthy;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "disruption.pods-stay", judge: staying::undisturbed_pods_stay },
+        Judge { clause: "pdb.limits-voluntary", judge: limits::evictions_are_limited },
+        Judge { clause: "pdb.example-one-at-a-time", judge: limits::one_at_a_time },
+        Judge { clause: "pdb.intended-count-from-controller", judge: controllers::wanted_by_controllers },
+        Judge { clause: "pdb.rolling-update-not-limited", judge: controllers::updates_are_not_limited },
+        Judge { clause: "pdb.statefulset-replacement", judge: controllers::one_after_the_other },
+        Judge { clause: "pdb.involuntary-counts", judge: limits::unready_pods_count },
+        Judge { clause: "pdb.direct-delete-ignores", judge: limits::deletions_are_not_limited },
+        Judge { clause: "pdb.selector", judge: selector::by_labels },
+        Judge { clause: "pdb.unhealthy-default", judge: unhealthy::wait_for_the_budget },
+        Judge { clause: "pdb.unhealthy-alwaysallow", judge: unhealthy::always_go },
+        Judge { clause: "eviction.graceful", judge: graceful::has_its_grace },
+        Judge { clause: "eviction.pending-terminal-bypass", judge: bypass::without_the_budget },
+        Judge { clause: "disruptiontarget.eviction-api", judge: explained::by_the_condition },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! What the harness can tell by itself of a disruption budget: which pods it selects, which of them were certainly
+//! healthy at a request, and how many of them it needs. What a budget's own status says is never used for this.
+
+use probity_model::history::{Did, Happening};
+use probity_model::mechanisms::LATE_SIGHT;
+use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::{Clause, EventId, Stamp, Timeline};
+use serde_json::Value;
+
+/// The status code by which an eviction is refused that a budget forbids: Kubernetes documentation, API-initiated Eviction.
+pub(super) const FORBIDDEN: u16 = 429;
+/// The cause that is named then: Kubernetes API reference, policy/v1.
+pub(super) const CAUSE: &str = "DisruptionBudget";
+/// The status code for a pod with several budgets.
+pub(super) const SEVERAL: u16 = 500;
+
+/// A budget that the case created and nobody changed.
+pub(super) struct Budget<'h> {
+    pub(super) name: &'h str,
+    pub(super) spec: &'h Value,
+    /// The deed that created it.
+    made: EventId,
+    /// When it had been created, on the harness's clock.
+    since: i64,
+    /// What the watch showed of it.
+    pub(super) shown: Vec<(At, &'h Value)>,
+}
+
+/// A request to evict a pod, and its answer.
+pub(super) struct Eviction<'t, 'h> {
+    pub(super) run: &'t Timeline<'h>,
+    pub(super) at: At,
+    pub(super) began: i64,
+    pub(super) done: i64,
+    pub(super) pod: &'t PodLife<'h>,
+    pub(super) answer: Answer<'h>,
+}
+
+/// An answer.
+#[derive(Clone, Copy)]
+pub(super) enum Answer<'h> {
+    Granted,
+    Refused { why: &'h str, code: Option<u16>, cause: Option<&'h str> },
+}
+
+/// What is certain about a pod at a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Health {
+    /// It was ready, and had been for long enough to be counted.
+    Healthy,
+    /// It ran, and was not ready for long enough to be counted no more.
+    Unready,
+    /// The harness had evicted it.
+    Evicted,
+    /// It was pending, gone, going or over for long enough.
+    Away,
+    /// It did not exist.
+    Absent,
+    /// Nothing is certain.
+    Unsure,
+}
+
+/// How the pods of a budget were at a request.
+pub(super) struct Room<'t, 'h> {
+    pub(super) members: Vec<(&'t PodLife<'h>, Health)>,
+    /// How many healthy pods the budget needs.
+    pub(super) desired: usize,
+}
+
+/// The budgets of the case that stay as they were created.
+pub(super) fn budgets<'h>(run: &Timeline<'h>) -> Vec<Budget<'h>> {
+    let is_budget = |kind: &str| kind == "PodDisruptionBudget";
+    let changed = |of: &str| {
+        run.deeds.iter().any(|(_, deed)| match &deed.did {
+            Did::Patched { kind, name, .. } | Did::Deleted { kind, name, .. } => {
+                is_budget(kind) && name == of
+            }
+            _ => false,
+        })
+    };
+    let shown = |of: &str| {
+        let events = run.history.events().filter(|(_, event)| event.us <= run.ended_us);
+        let shown = events.filter_map(|(id, event)| match &event.what {
+            Happening::Sighting(seen) if is_budget(&seen.kind) && seen.name == of => {
+                Some((At::new(id, Stamp::harness(event.us)), &seen.object))
+            }
+            _ => None,
+        });
+        shown.collect()
+    };
+    let made = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
+        Did::Created { kind, name, manifest } if is_budget(kind) && !changed(name) => Some(Budget {
+            name,
+            spec: manifest.get("spec")?,
+            made: *id,
+            since: run.heard(*id).at.hi,
+            shown: shown(name),
+        }),
+        _ => None,
+    });
+    made.collect()
+}
+
+/// The evictions that were requested, in their order.
+pub(super) fn evictions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Eviction<'t, 'h>> {
+    let known = run.deeds.iter().filter_map(|(id, deed)| {
+        let Did::Evicted { pod: name, refused, code, cause } = &deed.did else { return None };
+        let existed = |pod: &&PodLife<'_>| {
+            pod.name == *name
+                && pod.revisions.first().is_some_and(|first| first.at.at.lo < run.heard(*id).at.hi)
+        };
+        let answer = match refused {
+            None => Answer::Granted,
+            Some(why) => Answer::Refused { why, code: *code, cause: cause.as_deref() },
+        };
+        let (began, done) = (deed.began_us, run.heard(*id).at.hi);
+        let at = At::new(*id, Stamp::harness(began));
+        Some(Eviction { run, at, began, done, pod: run.pods.iter().rfind(existed)?, answer })
+    });
+    known.collect()
+}
+
+impl Budget<'_> {
+    /// Whether it selects a pod. Only labels that must match are read.
+    pub(super) fn selects(&self, pod: &PodLife<'_>) -> bool {
+        let selector = &self.spec["selector"];
+        let labels = pod.revisions.first().map(|first| &first.object["metadata"]["labels"]);
+        let (Some(wanted), Some(labels)) = (selector["matchLabels"].as_object(), labels) else {
+            return false;
+        };
+        wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+    }
+
+    /// Whether it selects pods by labels that must match, and by nothing else.
+    pub(super) fn is_plain(&self) -> bool {
+        let selector = &self.spec["selector"];
+        selector["matchLabels"].is_object() && selector.get("matchExpressions").is_none()
+    }
+
+    /// Whether it lets pods that are not ready go at any time.
+    pub(super) fn always_allows(&self) -> bool {
+        self.spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    }
+
+    /// The events of its creation.
+    pub(super) fn id(&self) -> EventId {
+        self.made
+    }
+
+    /// The pods that it selects.
+    pub(super) fn members<'t, 'h>(&self, run: &'t Timeline<'h>) -> Vec<&'t PodLife<'h>> {
+        run.pods.iter().filter(|pod| self.selects(pod)).collect()
+    }
+
+    /// How its pods were at a request. None if it was too new, or says what it needs in a way that is not read here.
+    pub(super) fn room<'t, 'h>(&self, clause: &Clause, of: &Eviction<'t, 'h>) -> Option<Room<'t, 'h>> {
+        let settled = of.settled(clause);
+        let least = self.spec["minAvailable"].as_u64()?;
+        if !self.is_plain() || self.since > settled {
+            return None;
+        }
+        let members = self.members(of.run).into_iter().map(|pod| (pod, of.health(clause, pod)));
+        Some(Room { members: members.collect(), desired: usize::try_from(least).ok()? })
+    }
+}
+
+/// The budgets that select a pod.
+pub(super) fn budgets_of<'b, 'h>(all: &'b [Budget<'h>], pod: &PodLife<'_>) -> Vec<&'b Budget<'h>> {
+    all.iter().filter(|budget| budget.selects(pod)).collect()
+}
+
+impl Room<'_, '_> {
+    /// How many pods were certainly healthy.
+    pub(super) fn at_least(&self) -> usize {
+        self.count(|health| health == Health::Healthy)
+    }
+
+    /// How many pods can have been healthy.
+    pub(super) fn at_most(&self) -> usize {
+        self.count(|health| matches!(health, Health::Healthy | Health::Unsure))
+    }
+
+    /// How many pods were certainly in this state.
+    pub(super) fn count(&self, of: impl Fn(Health) -> bool) -> usize {
+        self.members.iter().filter(|(_, health)| of(*health)).count()
+    }
+
+    /// Whether no healthy pod could be spared.
+    pub(super) fn is_full(&self) -> bool {
+        self.at_most() <= self.desired
+    }
+
+    /// Whether a healthy pod could be spared.
+    pub(super) fn has_room(&self) -> bool {
+        self.at_least() > self.desired
+    }
+
+    /// What was healthy and what was needed, in words.
+    pub(super) fn in_words(&self) -> String {
+        let (least, most) = (self.at_least(), self.at_most());
+        let healthy = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        format!("{healthy} pods were healthy and {} are needed", self.desired)
+    }
+}
+
+impl<'t, 'h> Eviction<'t, 'h> {
+    /// Since when nothing may have changed, so that everybody knows what was so at the request.
+    fn settled(&self, clause: &Clause) -> i64 {
+        let from = self.began - clause.tolerance_us("settle");
+        from - self.run.noise_between(&self.pod.node, &Stamp::harness(from), &Stamp::harness(self.done))
+    }
+
+    /// What is certain about a pod of the case at this request.
+    pub(super) fn health(&self, clause: &Clause, pod: &PodLife<'h>) -> Health {
+        let own = pod.uid == self.pod.uid;
+        let taken = pod.deleted.and_then(|id| self.run.deeds.iter().find(|(deed, _)| *deed == id));
+        // The harness sends one request after the other.
+        if let Some((_, deed)) = taken.filter(|(id, _)| *id < self.at.id)
+            && matches!(deed.did, Did::Evicted { .. })
+        {
+            return Health::Evicted;
+        }
+        // What follows a later request is of no concern here; nor is what this one did to its own pod.
+        let later = taken.filter(|(id, _)| *id > self.at.id).map(|(_, deed)| deed.began_us);
+        let until = if own { self.began } else { self.done + LATE_SIGHT };
+        let until = later.map_or(until, |later| later.min(until));
+        let settled = self.settled(clause);
+        let before = pod.revisions.iter().rfind(|shown| shown.at.at.lo <= settled);
+        let since = pod.revisions.iter().filter(|shown| shown.at.at.lo > settled && shown.at.at.lo <= until);
+        let mut states = before.into_iter().chain(since).map(state);
+        let Some(first) = states.next() else { return Health::Absent };
+        match states.all(|state| state == first) && before.is_some() {
+            true => first,
+            false => Health::Unsure,
+        }
+    }
+
+    /// The last revision of the pod that was there at the request.
+    pub(super) fn shown(&self) -> Option<&'t Revision<'h>> {
+        self.pod.revisions.iter().rfind(|shown| shown.at.at.lo <= self.began)
+    }
+
+    /// Whether it was refused as one that a budget forbids.
+    pub(super) fn is_forbidden(&self) -> bool {
+        matches!(self.answer, Answer::Refused { code: Some(FORBIDDEN), .. })
+    }
+
+    /// Whether it was granted.
+    pub(super) fn is_granted(&self) -> bool {
+        matches!(self.answer, Answer::Granted)
+    }
+
+    /// The refusal in words.
+    pub(super) fn refusal(&self) -> &'h str {
+        match self.answer {
+            Answer::Granted => "",
+            Answer::Refused { why, .. } => why,
+        }
+    }
+}
+
+/// What a revision shows of a pod's health.
+fn state(shown: &Revision<'_>) -> Health {
+    match shown.phase() {
+        _ if shown.gone || shown.terminating() => Health::Away,
+        "Pending" | "Succeeded" | "Failed" => Health::Away,
+        _ if shown.is("Ready") == Some(true) => Health::Healthy,
+        "Running" => Health::Unready,
+        _ => Health::Unsure,
+    }
+}

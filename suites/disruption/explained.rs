@@ -1,0 +1,61 @@
+//! The condition by which a pod says that it goes because it was evicted.
+
+use probity_model::history::Did;
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::account::evictions;
+
+/// The condition's type and its reason: Kubernetes documentation, Disruptions.
+const TARGET: &str = "DisruptionTarget";
+const REASON: &str = "EvictionByEvictionAPI";
+
+fn reason<'h>(shown: &Revision<'h>) -> Option<&'h str> {
+    shown.condition(TARGET)?.get("reason").and_then(Value::as_str)
+}
+
+/// The first revision that shows the pod going.
+fn going<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
+    pod.revisions.iter().find(|shown| shown.terminating() || shown.gone)
+}
+
+/// An evicted pod has the condition from the time at which it goes, and a deleted one does not.
+pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for eviction in evictions(run).iter().filter(|eviction| eviction.is_granted()) {
+        let Some(going) = going(eviction.pod) else { continue };
+        // A pod that went already has another cause.
+        if eviction.pod.deleted != Some(eviction.at.id) || going.at.at.lo < eviction.began {
+            continue;
+        }
+        let (holds, reason) = (going.is(TARGET), reason(going));
+        let finding = || {
+            let word = holds.map_or("missing", |holds| if holds { "True" } else { "False" });
+            let reason = reason.unwrap_or("no reason");
+            format!("{} was evicted and goes, but {TARGET} is {word} for {reason}", eviction.pod.key)
+        };
+        let kept = holds == Some(true) && reason == Some(REASON);
+        seen.check(kept, finding, [eviction.at.id, going.id]);
+        if kept {
+            seen.facet("pod", "evicted");
+        }
+    }
+    let evicted = |pod: &PodLife<'_>| {
+        let asks = |did: &Did| matches!(did, Did::Evicted { pod: of, .. } if *of == pod.name);
+        run.deeds.iter().any(|(_, deed)| asks(&deed.did))
+    };
+    for pod in run.pods.iter().filter(|pod| pod.deleted.is_some() && !evicted(pod)) {
+        let Some(last) = pod.last().filter(|last| last.terminating() || last.gone) else { continue };
+        let finding = || format!("{} was deleted, but says that it was evicted", pod.key);
+        let kept = reason(last) != Some(REASON);
+        if kept {
+            seen.facet("pod", "deleted");
+        }
+        let events = [pod.deleted, Some(last.id)].into_iter().flatten();
+        if !kept {
+            seen.violated(finding(), events);
+        } else if seen.count_fine() > 0 {
+            seen.fine(events);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Pods that nobody touches stay, and so do their containers.
+
+use probity_model::history::Did;
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+
+/// Whether nothing in a pod or around it can end it or its containers.
+fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let owned =
+        pod.revisions.first().is_some_and(|shown| shown.object["metadata"].get("ownerReferences").is_some());
+    let probed = pod.containers.iter().any(|container| !container.probes.is_empty());
+    let planned = pod.containers.iter().all(|container| {
+        container.stays()
+            && container.plan().is_none_or(|plan| plan.process.exit.is_empty() && plan.listeners.is_empty())
+    });
+    let limited = pod.containers.iter().any(|container| container.spec["resources"]["limits"].is_object());
+    let hooked = pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
+    let deadline = pod.spec.get("activeDeadlineSeconds").is_some();
+    let named = run.deeds.iter().any(|(_, deed)| match &deed.did {
+        Did::Deleted { name, .. } | Did::Patched { name, .. } => *name == pod.name,
+        Did::Evicted { pod: of, .. }
+        | Did::Executed { pod: of, .. }
+        | Did::Changed { pod: of, .. }
+        | Did::Called { pod: of, .. } => *of == pod.name,
+        _ => false,
+    });
+    pod.created.is_some()
+        && !(owned || probed || limited || hooked || deadline || named || run.node_was_touched())
+        && planned
+}
+
+/// A pod that runs and that nobody touches keeps its UID and its containers.
+pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| is_idle(run, pod)) {
+        let Some(ready) = pod.revisions.iter().find(|shown| shown.is("Ready") == Some(true)) else {
+            continue;
+        };
+        let later = || pod.revisions.iter().filter(|shown| shown.id > ready.id);
+        let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone || shown.phase() != "Running";
+        if let Some(gone) = later().find(goes) {
+            let finding = format!("nobody touched {}, but it went", pod.key);
+            seen.violated(finding, [ready.id, gone.id]);
+            continue;
+        }
+        let restarted = |shown: &&Revision<'_>| {
+            pod.containers.iter().any(|container| {
+                let restarts = |of: &Revision<'_>| of.container(&container.name).map(|seen| seen.restarts);
+                restarts(shown) > restarts(ready)
+            })
+        };
+        if let Some(again) = later().find(restarted) {
+            let finding = format!("nobody touched {}, but a container of it was restarted", pod.key);
+            seen.violated(finding, [ready.id, again.id]);
+            continue;
+        }
+        if run.watched_for(pod, &ready.at, clause.tolerance_us("watched")) {
+            seen.fine([Some(ready.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Hand-written histories for the judges of evictions and budgets.
+
+mod controllers;
+mod ends;
+
+use probity_composer::{Composer, NODE};
+use probity_model::history::{Change, Did};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const LIMITS: &str = "pdb.limits-voluntary";
+const ONE: &str = "pdb.example-one-at-a-time";
+const SELECTOR: &str = "pdb.selector";
+const INVOLUNTARY: &str = "pdb.involuntary-counts";
+const DELETE: &str = "pdb.direct-delete-ignores";
+const DEFAULT: &str = "pdb.unhealthy-default";
+const ALWAYS: &str = "pdb.unhealthy-alwaysallow";
+const BYPASS: &str = "eviction.pending-terminal-bypass";
+
+/// A history that is written event by event.
+struct Story {
+    run: Composer,
+    names: Vec<String>,
+}
+
+fn object(name: &str, labels: &Value, status: &Value, going: bool) -> Value {
+    let mut object = json!({
+        "metadata": { "name": name, "uid": format!("uid-{name}"), "labels": labels },
+        "spec": { "nodeName": NODE, "containers": [{ "name": "main" }] }, "status": status,
+    });
+    if going {
+        object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    }
+    object
+}
+
+fn running(ready: bool) -> Value {
+    let word = if ready { "True" } else { "False" };
+    json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": word }] })
+}
+
+impl Story {
+    /// A budget that needs so many pods with the label, and pods that are there and ready from the first second on.
+    fn of(clause: &str, needed: u64, names: &[&str]) -> Self {
+        let mut story = Self { run: Composer::new(&[clause]), names: Vec::new() };
+        story.budget("web", needed, &json!({ "app": "web" }), &json!(null));
+        for name in names {
+            story.pod(1.0, name, &running(true), false);
+        }
+        story
+    }
+
+    fn budget(&mut self, name: &str, needed: u64, labels: &Value, policy: &Value) {
+        let mut manifest = json!({
+            "metadata": { "name": name }, "spec": { "minAvailable": needed, "selector": { "matchLabels": labels } },
+        });
+        if !policy.is_null() {
+            manifest["spec"]["unhealthyPodEvictionPolicy"] = policy.clone();
+        }
+        let (kind, name) = ("PodDisruptionBudget".to_owned(), name.to_owned());
+        self.run.deed(0.1, Did::Created { kind, name, manifest });
+    }
+
+    fn pod(&mut self, at: f64, name: &str, status: &Value, going: bool) {
+        self.labeled(at, name, &json!({ "app": "web" }), status, going);
+    }
+
+    fn labeled(&mut self, at: f64, name: &str, labels: &Value, status: &Value, going: bool) {
+        let new = !self.names.iter().any(|known| known == name);
+        let change = if new { Change::Added } else { Change::Modified };
+        self.names.push(name.to_owned());
+        self.run.sighting(at, "Pod", name, change, object(name, labels, status, going));
+    }
+
+    /// The status of the budget.
+    fn count(&mut self, at: f64, healthy: u64, allowed: u64) {
+        let status = json!({ "currentHealthy": healthy, "disruptionsAllowed": allowed });
+        let budget = json!({ "metadata": { "name": "web" }, "status": status });
+        self.run.sighting(at, "PodDisruptionBudget", "web", Change::Modified, budget);
+    }
+
+    fn granted(&mut self, at: f64, name: &str) {
+        self.run.deed(at, Did::Evicted { pod: name.to_owned(), refused: None, code: None, cause: None });
+    }
+
+    fn refused(&mut self, at: f64, name: &str, code: u16) {
+        let (refused, cause) = (Some("no".to_owned()), (code == 429).then(|| "DisruptionBudget".to_owned()));
+        self.run.deed(at, Did::Evicted { pod: name.to_owned(), refused, code: Some(code), cause });
+    }
+
+    fn deleted(&mut self, at: f64, name: &str) {
+        self.run.deed(at, Did::Deleted { kind: "Pod".to_owned(), name: name.to_owned(), grace: None });
+    }
+
+    fn verdict(mut self, end: f64, clause: &str) -> &'static str {
+        self.run.reading(end);
+        verdict(&self.run.done(), clause)
+    }
+}
+
+/// Two pods of three are needed. One is evicted at 10 s, another one is asked for, and again when a fourth is ready.
+fn limited(first: bool, second: u16, third: bool) -> &'static str {
+    let mut story = Story::of(LIMITS, 2, &["a", "b", "c"]);
+    let answer = |story: &mut Story, at: f64, granted: bool, name: &str| match granted {
+        true => story.granted(at, name),
+        false => story.refused(at, name, 429),
+    };
+    answer(&mut story, 10.0, first, "a");
+    if second == 0 {
+        story.granted(10.1, "b")
+    } else {
+        story.refused(10.1, "b", second)
+    }
+    story.pod(13.0, "d", &running(true), false);
+    answer(&mut story, 20.0, third, "b");
+    story.verdict(30.0, LIMITS)
+}
+
+#[test]
+fn evictions_are_limited() {
+    assert_eq!(limited(true, 429, true), "holds");
+    assert_eq!(limited(true, 0, true), "violated", "both were evicted");
+    assert_eq!(limited(true, 409, true), "violated", "the wrong code");
+    assert_eq!(limited(false, 429, true), "violated", "one could be spared");
+    assert_eq!(limited(true, 429, false), "violated", "there is a replacement");
+}
+
+#[test]
+fn a_refusal_names_its_cause() {
+    let mut story = Story::of(LIMITS, 3, &["a", "b", "c"]);
+    let (refused, code) = (Some("no".to_owned()), Some(429));
+    story.run.deed(10.0, Did::Evicted { pod: "a".to_owned(), refused, code, cause: None });
+    assert_eq!(story.verdict(20.0, LIMITS), "violated");
+}
+
+#[test]
+fn what_is_not_certain_is_not_judged() {
+    let mut new = Story::of(LIMITS, 2, &["a", "b"]);
+    new.pod(9.0, "c", &running(true), false);
+    new.refused(10.0, "a", 429);
+    assert_eq!(new.verdict(20.0, LIMITS), "inconclusive", "a budget may not have counted the third pod yet");
+    let mut failed = Story::of(LIMITS, 2, &["a", "b", "c"]);
+    failed.refused(10.0, "a", 504);
+    assert_eq!(failed.verdict(20.0, LIMITS), "inconclusive", "the API server was in trouble");
+    let mut changed = Story::of(LIMITS, 2, &["a", "b", "c"]);
+    let (kind, name, patch) = ("PodDisruptionBudget".to_owned(), "web".to_owned(), json!({}));
+    changed.run.deed(5.0, Did::Patched { kind, name, patch, subresource: String::new() });
+    changed.refused(10.0, "a", 429);
+    assert_eq!(changed.verdict(20.0, LIMITS), "inconclusive", "the budget was changed");
+}
+
+/// Four of five pods are needed; the budget's status says how many can go, and two are evicted.
+fn of_five(allowed: u64, second: bool) -> &'static str {
+    let mut story = Story::of(ONE, 4, &["a", "b", "c", "d", "e"]);
+    story.count(1.5, 5, allowed);
+    story.granted(10.0, "b");
+    if second {
+        story.granted(10.1, "d")
+    } else {
+        story.refused(10.1, "d", 429)
+    }
+    story.verdict(20.0, ONE)
+}
+
+#[test]
+fn one_at_a_time() {
+    assert_eq!(of_five(1, false), "holds");
+    assert_eq!(of_five(2, false), "violated");
+    assert_eq!(of_five(1, true), "violated");
+}
+
+/// What the API server says to the eviction of a pod without the label, and of one under two budgets.
+fn selected(outside: u16, twice: u16) -> &'static str {
+    let mut story = Story::of(SELECTOR, 2, &["a"]);
+    story.budget("other", 0, &json!({ "also": "web" }), &json!(null));
+    story.labeled(1.0, "outside", &json!({}), &running(true), false);
+    story.labeled(1.0, "twice", &json!({ "app": "web", "also": "web" }), &running(true), false);
+    let mut answer = |at: f64, name: &str, code: u16| match code {
+        0 => story.granted(at, name),
+        _ => story.refused(at, name, code),
+    };
+    answer(10.0, "a", 429);
+    answer(10.1, "outside", outside);
+    answer(10.2, "twice", twice);
+    story.verdict(20.0, SELECTOR)
+}
+
+#[test]
+fn a_budget_is_for_the_pods_that_it_selects() {
+    assert_eq!(selected(0, 500), "holds");
+    assert_eq!(selected(429, 500), "violated");
+    assert_eq!(selected(0, 429), "violated");
+    assert_eq!(selected(0, 0), "violated");
+}
+
+/// One of three pods is not ready from 10 s on; the budget counts that at this time, and another one is evicted.
+fn unready(counted: Option<f64>, granted: bool) -> &'static str {
+    let mut story = Story::of(INVOLUNTARY, 2, &["a", "b", "c"]);
+    story.count(1.5, 3, 1);
+    story.pod(10.0, "b", &running(false), false);
+    match counted {
+        Some(at) if at < 20.0 => story.count(at, 2, 0),
+        _ => {}
+    }
+    if granted {
+        story.granted(20.0, "a")
+    } else {
+        story.refused(20.0, "a", 429)
+    }
+    if let Some(at) = counted.filter(|at| *at > 20.0) {
+        story.count(at, 2, 0);
+    }
+    story.verdict(40.0, INVOLUNTARY)
+}
+
+#[test]
+fn pods_that_are_not_ready_count() {
+    assert_eq!(unready(Some(10.2), false), "holds");
+    assert_eq!(unready(Some(30.0), false), "violated");
+    assert_eq!(unready(None, false), "violated");
+    assert_eq!(unready(Some(10.2), true), "violated");
+}
+
+/// A budget allows nothing. A pod is deleted at 11 s, and goes then, or not at all, or the request is refused.
+fn removed(going: Option<f64>, refused: bool) -> &'static str {
+    let mut story = Story::of(DELETE, 2, &["a", "b"]);
+    story.refused(10.0, "a", 429);
+    if refused {
+        let why = "failed to delete Pod b: the API server answered 429 TooManyRequests: no".to_owned();
+        story.run.deed(11.0, Did::Failed { what: "delete the pod b".to_owned(), why });
+    } else {
+        story.deleted(11.0, "b");
+    }
+    if let Some(at) = going {
+        story.pod(at, "b", &running(true), true);
+    }
+    story.verdict(30.0, DELETE)
+}
+
+#[test]
+fn deletions_are_not_limited() {
+    assert_eq!(removed(Some(11.1), false), "holds");
+    assert_eq!(removed(Some(19.0), false), "violated");
+    assert_eq!(removed(None, false), "violated");
+    assert_eq!(removed(None, true), "violated");
+}
+
+/// Two pods are needed, and so many of three are ready. One that is not ready is evicted.
+fn ill(clause: &str, policy: &Value, healthy: u64, granted: bool) -> Story {
+    let mut story = Story { run: Composer::new(&[clause]), names: Vec::new() };
+    story.budget("web", 2, &json!({ "app": "web" }), policy);
+    for (name, number) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
+        story.pod(1.0, name, &running(number <= healthy), false);
+    }
+    if granted {
+        story.granted(10.0, "d")
+    } else {
+        story.refused(10.0, "d", 429)
+    }
+    story
+}
+
+#[test]
+fn pods_that_are_not_ready_wait_for_the_budget() {
+    let judged =
+        |healthy: u64, granted: bool| ill(DEFAULT, &json!(null), healthy, granted).verdict(20.0, DEFAULT);
+    assert_eq!(judged(1, false), "holds");
+    assert_eq!(judged(1, true), "violated");
+    assert_eq!(judged(2, true), "holds");
+    assert_eq!(judged(2, false), "violated");
+    let spared = |granted: bool| {
+        let mut story = ill(DEFAULT, &json!(null), 3, true);
+        if granted {
+            story.granted(10.1, "a")
+        } else {
+            story.refused(10.1, "a", 429)
+        }
+        story.verdict(20.0, DEFAULT)
+    };
+    assert_eq!(spared(true), "holds");
+    assert_eq!(spared(false), "violated", "the first eviction used up the budget");
+}
+
+#[test]
+fn pods_that_are_not_ready_always_go() {
+    let policy = json!("AlwaysAllow");
+    let judged = |granted: bool| ill(ALWAYS, &policy, 1, granted).verdict(20.0, ALWAYS);
+    assert_eq!(judged(true), "holds");
+    assert_eq!(judged(false), "violated");
+    let healthy = |granted: bool| {
+        let mut story = ill(ALWAYS, &policy, 1, true);
+        if granted {
+            story.granted(10.1, "a")
+        } else {
+            story.refused(10.1, "a", 429)
+        }
+        story.verdict(20.0, ALWAYS)
+    };
+    assert_eq!(healthy(false), "holds");
+    assert_eq!(healthy(true), "violated");
+    assert_eq!(ill(DEFAULT, &policy, 1, true).verdict(20.0, DEFAULT), "inconclusive", "another policy");
+}
+
+#[test]
+fn pods_that_are_of_no_use_are_evicted() {
+    let judged = |status: &Value, going: bool, granted: bool| {
+        let mut story = Story::of(BYPASS, 1, &["healthy"]);
+        story.pod(1.0, "idle", status, going);
+        if granted {
+            story.granted(10.0, "idle")
+        } else {
+            story.refused(10.0, "idle", 429)
+        }
+        story.verdict(20.0, BYPASS)
+    };
+    let pending = json!({ "phase": "Pending" });
+    assert_eq!(judged(&pending, false, true), "holds");
+    assert_eq!(judged(&pending, false, false), "violated");
+    assert_eq!(judged(&json!({ "phase": "Succeeded" }), false, false), "violated");
+    assert_eq!(judged(&running(true), true, false), "violated");
+    assert_eq!(judged(&running(true), true, true), "holds");
+    assert_eq!(judged(&running(true), false, false), "inconclusive", "it is healthy");
+}

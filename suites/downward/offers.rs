@@ -1,0 +1,81 @@
+//! The variables and files of the downward API that a container has by its spec, each with what its process saw.
+
+use probity_model::Timeline;
+use serde_json::Value;
+
+use crate::reading::dumps::{Look, looks};
+
+/// How a value reaches a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Variable,
+    File,
+}
+
+impl Form {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Variable => "env",
+            Self::File => "file",
+        }
+    }
+}
+
+/// A variable or a file.
+pub(super) struct Offer<'l> {
+    pub(super) form: Form,
+    /// Its name or path.
+    pub(super) name: String,
+    /// What it is made of: a `fieldRef` or a `resourceFieldRef`.
+    pub(super) source: &'l Value,
+    /// What the process saw; none if it is missing.
+    pub(super) seen: Option<&'l str>,
+}
+
+impl<'l> Offer<'l> {
+    /// The path of the field of the pod.
+    pub(super) fn field(&self) -> Option<&'l str> {
+        self.source.get("fieldRef")?.get("fieldPath")?.as_str()
+    }
+
+    /// The resource of a container.
+    pub(super) fn resource(&self) -> Option<&'l Value> {
+        self.source.get("resourceFieldRef")
+    }
+}
+
+/// The files that a target records lie here, by the manual of the target.
+const RECORDED: &str = "/etc/podinfo";
+
+/// All variables and files of a container, as one of its views shows them.
+pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
+    let (spec, dump) = (look.life.container.spec, look.dump);
+    let mut all = Vec::new();
+    // A view without an environment was taken of something else.
+    for variable in list(spec, "env").filter(|_| !dump.env.is_empty()) {
+        if let (Some(name), Some(source)) = (variable["name"].as_str(), variable.get("valueFrom")) {
+            let seen = dump.env.get(name).map(String::as_str);
+            all.push(Offer { form: Form::Variable, name: name.to_owned(), source, seen });
+        }
+    }
+    for mount in list(spec, "volumeMounts").filter(|mount| mount["mountPath"] == RECORDED) {
+        let volume = list(look.life.pod.spec, "volumes").find(|volume| volume["name"] == mount["name"]);
+        for item in volume.into_iter().flat_map(|volume| list(&volume["downwardAPI"], "items")) {
+            if let Some(path) = item["path"].as_str() {
+                let name = format!("{RECORDED}/{path}");
+                let seen = dump.files.get(&name).map(String::as_str);
+                all.push(Offer { form: Form::File, name, source: item, seen });
+            }
+        }
+    }
+    all
+}
+
+fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    of.get(field).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// All views that show an environment.
+pub(super) fn views<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
+    looks(run).into_iter().filter(|look| !look.dump.env.is_empty()).collect()
+}

@@ -1,0 +1,52 @@
+//! Fields that the API server rejects in volumes or in variables of the downward API.
+
+use probity_model::verdict::Doubt;
+use probity_model::{Seen, Timeline};
+use serde_json::Value;
+
+use super::fields::{OF_FILES, OF_VARIABLES};
+
+/// The word by which a rejection names the field.
+const PATH: &str = "fieldPath";
+
+/// Fields of variables in volumes.
+pub(super) fn in_volumes(run: &Timeline<'_>, seen: &mut Seen) {
+    judge(run, seen, "volume", |spec| {
+        let volumes = list(spec, "volumes").flat_map(|volume| list(&volume["downwardAPI"], "items"));
+        volumes.filter_map(|item| item["fieldRef"][PATH].as_str()).find(|field| OF_VARIABLES.contains(field))
+    });
+}
+
+/// Fields of files in variables.
+pub(super) fn in_variables(run: &Timeline<'_>, seen: &mut Seen) {
+    judge(run, seen, "env", |spec| {
+        let variables = list(spec, "containers").flat_map(|container| list(container, "env"));
+        let mut fields = variables.filter_map(|variable| variable["valueFrom"]["fieldRef"][PATH].as_str());
+        fields.find(|field| OF_FILES.contains(field))
+    });
+}
+
+fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    of.get(field).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn judge(run: &Timeline<'_>, seen: &mut Seen, place: &str, wrong: impl Fn(&Value) -> Option<&str>) {
+    for (id, tried) in &run.tried {
+        let Some(field) = tried.manifest.get("spec").and_then(&wrong) else { continue };
+        match tried.code {
+            ..300 => {
+                let finding =
+                    format!("`{}` was accepted, although its {place} is to show {field}", tried.name);
+                seen.violated(finding, [*id]);
+            }
+            400 | 422 if tried.message.contains(PATH) => {
+                seen.fine([*id]);
+                seen.facet("rejected", field);
+            }
+            _ => {
+                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
+                seen.doubt(Doubt::Ambiguous, why, [*id]);
+            }
+        }
+    }
+}

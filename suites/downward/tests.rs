@@ -1,0 +1,124 @@
+//! Hand-written histories of containers that are told about their pods.
+
+use std::collections::BTreeMap;
+
+use probity_composer::Composer;
+use probity_model::history::Change;
+use probity_script::witness::{Dump, Fact};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const BOTH: &str = "downward.fieldref-both";
+const VARIABLES: &str = "downward.env-only";
+const FILES: &str = "downward.volume-only";
+const RESOURCES: &str = "downward.resourcefieldref";
+const WAYS: &str = "downward.two-ways";
+const TOKEN: &str = "downward.no-client-needed";
+
+fn object(label: &str) -> Value {
+    let field = |path: &str| json!({ "fieldRef": { "fieldPath": path } });
+    let env = |name: &str, from: Value| json!({ "name": name, "valueFrom": from });
+    let item = |path: &str, field: &str| json!({ "path": path, "fieldRef": { "fieldPath": field } });
+    json!({
+        "metadata": { "name": "pod", "uid": "uid-pod", "labels": { "b": label, "probity.dev/pod": "pod" } },
+        "spec": {
+            "nodeName": "node1", "automountServiceAccountToken": false,
+            "volumes": [{ "name": "info", "downwardAPI": {
+                "items": [item("name", "metadata.name"), item("labels", "metadata.labels")],
+            } }],
+            "containers": [{
+                "name": "target", "resources": { "limits": { "cpu": "1500m", "memory": "64Mi" } },
+                "volumeMounts": [{ "name": "info", "mountPath": "/etc/podinfo" }],
+                "env": [
+                    env("NAME", field("metadata.name")), env("IP", field("status.podIP")),
+                    env("CPU", json!({ "resourceFieldRef": { "resource": "limits.cpu" } })),
+                    env("MEMORY", json!({ "resourceFieldRef": { "resource": "limits.memory", "divisor": "1Mi" } })),
+                ],
+            }],
+        },
+        "status": { "phase": "Running", "podIP": "10.0.0.7" },
+    })
+}
+
+/// The view of a container at 3 s, or so much later: its variables and files, each perhaps another than the right one.
+fn told(clause: &str, wrong: &[(&str, &str)], at: f64) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    run.sighting(0.5, "Pod", "pod", Change::Added, object("old"));
+    run.start(1.0, 0);
+    run.sighting(2.0, "Pod", "pod", Change::Modified, object("new"));
+    let mut files: BTreeMap<String, String> = [
+        ("/proc/self/mountinfo", "1 1 0:1 / /etc/podinfo rw"),
+        ("/etc/podinfo/name", "pod"),
+        ("/etc/podinfo/labels", "b=\"new\"\nprobity.dev/pod=\"pod\""),
+    ]
+    .map(|(path, text)| (path.to_owned(), text.to_owned()))
+    .into();
+    let mut env: BTreeMap<String, String> =
+        [("NAME", "pod"), ("IP", "10.0.0.7"), ("CPU", "2"), ("MEMORY", "64"), ("PATH", "/")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+    for (name, value) in wrong {
+        let of = if name.starts_with('/') { &mut files } else { &mut env };
+        match *value {
+            "" => drop(of.remove(*name)),
+            value => drop(of.insert((*name).to_owned(), value.to_owned())),
+        }
+    }
+    run.fact(at, Fact::Dump(Dump { env, files, ..Dump::default() }));
+    run.reading(at + 5.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_container_is_told_what_its_pod_is() {
+    assert_eq!(told(BOTH, &[], 3.0), "holds");
+    assert_eq!(told(BOTH, &[("NAME", "another")], 3.0), "violated");
+    assert_eq!(told(BOTH, &[("NAME", "")], 3.0), "violated", "it is missing");
+    assert_eq!(told(BOTH, &[("/etc/podinfo/name", "another")], 3.0), "violated");
+    assert_eq!(told(VARIABLES, &[], 3.0), "holds");
+    assert_eq!(told(VARIABLES, &[("IP", "10.0.0.8")], 3.0), "violated");
+    assert_eq!(told(WAYS, &[], 3.0), "holds");
+    assert_eq!(told(WAYS, &[("NAME", "another")], 3.0), "violated");
+    assert_eq!(told(TOKEN, &[], 3.0), "holds");
+    assert_eq!(told(TOKEN, &[("/etc/podinfo/name", "")], 3.0), "violated");
+    let token = [("/proc/self/mountinfo", "1 1 0:1 / /var/run/secrets/kubernetes.io/serviceaccount ro")];
+    assert_eq!(told(TOKEN, &token, 3.0), "inconclusive", "it has a token");
+}
+
+#[test]
+fn amounts_are_divided_and_rounded_up() {
+    assert_eq!(told(RESOURCES, &[], 3.0), "holds");
+    assert_eq!(told(RESOURCES, &[("CPU", "1")], 3.0), "violated", "rounded down");
+    assert_eq!(told(RESOURCES, &[("MEMORY", "67108864")], 3.0), "violated", "not divided");
+}
+
+#[test]
+fn files_show_changes() {
+    let old = [("/etc/podinfo/labels", "b=\"old\"\nprobity.dev/pod=\"pod\"")];
+    assert_eq!(told(FILES, &[], 3.0), "holds");
+    assert_eq!(told(FILES, &old, 3.0), "holds", "it takes a while");
+    assert_eq!(told(FILES, &old, 200.0), "violated");
+    assert_eq!(told(FILES, &[("/etc/podinfo/labels", "b=new\nprobity.dev/pod=pod")], 3.0), "violated");
+    let more = [("/etc/podinfo/labels", "")];
+    assert_eq!(told(FILES, &more, 3.0), "violated", "it is missing");
+}
+
+#[test]
+fn some_fields_are_rejected() {
+    let tried = |clause: &str, spec: &Value, code: u16, message: &str| {
+        let mut run = Composer::new(&[clause]);
+        run.tried(1.0, "trial", json!({ "kind": "Pod", "spec": spec }), code, message, json!({}));
+        verdict(&run.done(), clause)
+    };
+    let item = json!({ "path": "f", "fieldRef": { "fieldPath": "status.podIP" } });
+    let volume = json!({ "volumes": [{ "name": "v", "downwardAPI": { "items": [item] } }] });
+    let from = json!({ "fieldRef": { "fieldPath": "metadata.labels" } });
+    let variable = json!({ "containers": [{ "name": "c", "env": [{ "name": "A", "valueFrom": from }] }] });
+    let message = "spec.x.fieldRef.fieldPath: Unsupported value";
+    for (clause, spec) in [(VARIABLES, &volume), (FILES, &variable)] {
+        assert_eq!(tried(clause, spec, 422, message), "holds");
+        assert_eq!(tried(clause, spec, 201, ""), "violated");
+        assert_eq!(tried(clause, spec, 422, "another fault"), "inconclusive");
+    }
+}

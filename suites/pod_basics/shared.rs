@@ -1,0 +1,224 @@
+//! What the containers of a pod share: a network, interprocess communication, a node; and what pods do not share.
+
+use std::net::IpAddr;
+
+use probity_model::clocks::Order;
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
+use serde_json::Value;
+
+use crate::reading::dumps::{Look, looks};
+
+/// The word with which a call ends that nobody listens for.
+const REFUSED: &str = "refused";
+
+/// Whether a pod uses what its node has, by this field of its spec.
+fn uses_node(pod: &PodLife<'_>, field: &str) -> bool {
+    pod.spec.get(field).is_some_and(|is| *is == true)
+}
+
+/// Whether two views were taken by processes of which one began while the other ran.
+fn overlap(run: &Timeline<'_>, one: &Look<'_, '_>, other: &Look<'_, '_>) -> bool {
+    let ran_on = |first: &Look<'_, '_>, second: &Look<'_, '_>| {
+        let ended = first.life.attempt.ended.as_ref();
+        ended.is_none_or(|ended| run.clocks.order(&second.life.attempt.began, ended) == Order::Before)
+    };
+    ran_on(one, other) && ran_on(other, one)
+}
+
+/// Containers of one pod are in one namespace of a kind, and those of two pods in two.
+fn judge_namespaces(run: &Timeline<'_>, (kind, of_node): (&str, &str), seen: &mut Seen) {
+    let all: Vec<Look<'_, '_>> =
+        looks(run).into_iter().filter(|look| !uses_node(look.life.pod, of_node)).collect();
+    for (at, one) in all.iter().enumerate() {
+        for other in all.iter().skip(at).filter(|other| other.life.attempt.node == one.life.attempt.node) {
+            let (Some(here), Some(there)) = (one.dump.namespaces.get(kind), other.dump.namespaces.get(kind))
+            else {
+                continue;
+            };
+            let (a, b) = (one.life.name(), other.life.name());
+            let events = [one.line.id, other.line.id];
+            let same_pod = one.life.pod.uid == other.life.pod.uid;
+            let same_container = same_pod && one.life.container.name == other.life.container.name;
+            if same_container || run.node_was_touched() || !overlap(run, one, other) {
+                continue;
+            }
+            if same_pod {
+                seen.check(here == there, || format!("{a} and {b} have different {kind} namespaces"), events);
+                if here == there {
+                    seen.facet("shared", "namespace");
+                }
+            } else {
+                let finding = || format!("{a} and {b} of two pods have the same {kind} namespace");
+                seen.check(here != there, finding, events);
+                if here != there {
+                    seen.facet("shared", "not-by-pods");
+                }
+            }
+        }
+    }
+}
+
+/// The containers of a pod have one network namespace with the pod's address, and reach each other by localhost.
+pub(super) fn network(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_namespaces(run, ("net", "hostNetwork"), seen);
+    for look in looks(run).iter().filter(|look| !look.dump.interfaces.is_empty()) {
+        let Some(ip) = look.life.pod.ip() else { continue };
+        let there = look.dump.interfaces.values().flatten().any(|address| address == ip);
+        let finding = || format!("{} does not have the address {ip} of its pod", look.life.name());
+        seen.check(there, finding, [look.line.id]);
+        if there {
+            seen.facet("shared", "address");
+        }
+    }
+    judge_localhost(run, seen);
+}
+
+/// A request to localhost at a port of another container of the pod.
+fn judge_localhost(run: &Timeline<'_>, seen: &mut Seen) {
+    for life in run.lives() {
+        for line in &life.attempt.lines {
+            let Fact::Call(call) = &line.line.fact else { continue };
+            let place = call.url.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.split('/').next());
+            let Some(port) = place.and_then(|port| port.parse::<u16>().ok()) else { continue };
+            let Some(opened) = opened(run, life.pod, &life.container.name, port) else { continue };
+            if run.clocks.order(&opened.1, &line.at) != Order::Before {
+                continue;
+            }
+            let refused = call.error.as_ref().is_some_and(|why| why.contains(REFUSED));
+            if refused {
+                let finding = format!(
+                    "{} does not reach port {port} of another container of its pod by localhost",
+                    life.name()
+                );
+                seen.violated(finding, [opened.0, line.id]);
+            } else if call.status.is_some() {
+                seen.fine([opened.0, line.id]);
+                seen.facet("shared", "localhost");
+            }
+        }
+    }
+}
+
+/// When another container of a pod opened a port that it never closed: its only instance, so that it still runs.
+fn opened<'t>(
+    run: &'t Timeline<'_>,
+    pod: &PodLife<'_>,
+    caller: &str,
+    port: u16,
+) -> Option<(probity_model::EventId, &'t probity_model::clocks::Stamp)> {
+    let end = format!(":{port}");
+    let mut found = None;
+    for life in run.lives() {
+        if life.pod.uid != pod.uid || life.container.name == caller {
+            continue;
+        }
+        for line in &life.attempt.lines {
+            let Fact::Listening(listening) = &line.line.fact else { continue };
+            if !listening.address.ends_with(&end) {
+                continue;
+            }
+            if listening.state != "open" || life.attempt.ended.is_some() || found.is_some() {
+                return None;
+            }
+            found = Some((line.id, &line.at));
+        }
+    }
+    found
+}
+
+/// The containers of a pod have one namespace for interprocess communication.
+pub(super) fn ipc(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_namespaces(run, ("ipc", "hostIPC"), seen);
+}
+
+/// The processes of all containers of a pod run on one node.
+pub(super) fn one_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let told = |container: &probity_model::timeline::ContainerLife<'_>| {
+            let attempt = container.attempts.first()?;
+            Some((container.name.clone(), attempt.node.clone(), attempt.began.id))
+        };
+        let all: Vec<_> =
+            pod.containers.iter().filter_map(told).filter(|(_, node, _)| !node.is_empty()).collect();
+        let Some((first, home, began)) = all.first() else { continue };
+        for (name, node, id) in all.iter().skip(usize::from(true)) {
+            let finding = || format!("{first} of {} runs on {home}, and {name} runs on {node}", pod.key);
+            seen.check(node == home, finding, [*began, *id]);
+        }
+    }
+}
+
+/// The addresses of a pod.
+fn addresses(shown: &Revision<'_>) -> Vec<IpAddr> {
+    let list = shown.object.pointer("/status/podIPs").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(|of| of["ip"].as_str()?.parse().ok()).collect()
+}
+
+/// A pod has one address of each family, and none that another pod has.
+pub(super) fn own_addresses(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let own = run.pods.iter().filter(|pod| !uses_node(pod, "hostNetwork"));
+    let shown: Vec<(&PodLife<'_>, &Revision<'_>, Vec<IpAddr>)> = own
+        .filter_map(|pod| {
+            let shown = pod.revisions.iter().find(|shown| !addresses(shown).is_empty())?;
+            Some((pod, shown, addresses(shown)))
+        })
+        .collect();
+    for (at, (pod, first, ips)) in shown.iter().enumerate() {
+        let twice = ips
+            .iter()
+            .enumerate()
+            .any(|(at, ip)| ips.iter().take(at).any(|other| other.is_ipv4() == ip.is_ipv4()));
+        let finding = || format!("{} has several addresses of one family: {ips:?}", pod.key);
+        seen.check(!twice, finding, [first.id]);
+        if !twice {
+            seen.facet("address", "one-of-a-family");
+        }
+        for (other, theirs, others) in shown.iter().skip(at).filter(|(other, ..)| other.name != pod.name) {
+            if !lived_at(run, pod, theirs) || !lived_at(run, other, first) {
+                continue;
+            }
+            let shared = ips.iter().find(|ip| others.contains(ip));
+            let finding = || format!("{} and {} both have the address {:?}", pod.key, other.key, shared);
+            seen.check(shared.is_none(), finding, [first.id, theirs.id]);
+            if shared.is_none() {
+                seen.facet("address", "of-one-pod");
+            }
+        }
+    }
+}
+
+/// Whether a pod was neither over nor going when a revision of another one came.
+fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool {
+    let over = |shown: &&Revision<'_>| {
+        shown.gone || shown.terminating() || matches!(shown.phase(), "Succeeded" | "Failed")
+    };
+    pod.revisions.iter().find(over).is_none_or(|over| run.before(&other.at, &over.at))
+}
+
+/// The longest host name, by Linux and the Kubernetes documentation on pod hostnames.
+const LONGEST: usize = 63;
+/// The fields of a spec that give a pod another host name than its own.
+const OTHER_NAMES: [&str; 4] = ["hostname", "hostnameOverride", "setHostnameAsFQDN", "hostNetwork"];
+
+/// The host name that a process sees is the name of its pod.
+pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for life in run.lives() {
+        if OTHER_NAMES.iter().any(|field| life.pod.spec.get(field).is_some()) {
+            continue;
+        }
+        let started = life.attempt.lines.iter().find_map(|line| match &line.line.fact {
+            Fact::Started(started) => Some((line.id, started.host.as_str())),
+            _ => None,
+        });
+        let Some((id, host)) = started.filter(|(_, host)| !host.is_empty()) else { continue };
+        let name = life.pod.name.as_str();
+        let wanted = name.get(..LONGEST).unwrap_or(name).trim_end_matches(['-', '.']);
+        let finding = || format!("{} sees the host name {host}, not {wanted}", life.name());
+        seen.check(host == wanted, finding, [id]);
+        if host == wanted {
+            seen.facet("name", if name.len() > LONGEST { "long" } else { "short" });
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Pods that use more of their node's disk than they may.
+
+use probity_model::measure::Fit;
+use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::{Consumer, Fact};
+use serde_json::Value;
+
+use crate::reading::ends::End;
+
+/// The reason of a pod that was evicted, by the Kubernetes documentation.
+const EVICTED: &str = "Evicted";
+
+/// A pod that uses more local storage than its limit is evicted: it fails, and none of its containers restarts.
+pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().whole().staying() {
+        let Some((line, limit)) = exceeded(&life).filter(|(line, _)| life.before_deletion(&line.at)) else {
+            continue;
+        };
+        if life.pod.spec.get("activeDeadlineSeconds").is_some() {
+            continue;
+        }
+        let name = life.name();
+        if let Some(again) = life.lives_again() {
+            let finding = format!("{name} used more storage than its limit, and was restarted in place");
+            seen.violated(finding, [line.id, again]);
+        } else if let Some(over) = life.pod.over().filter(|over| life.before_deletion(&over.at)) {
+            let quantity = format!("from the write of {name} to the end of its pod");
+            let fit = seen.within(run, &life.node, quantity, (line, over), clause.in_time());
+            let quiet = run.watched_for(life.pod, &over.at, clause.tolerance_us("watched"));
+            if fit == Some(Fit::Met) && quiet {
+                judge_status(&life, (line, limit), seen);
+            }
+        } else if life.watched_for(&line.at, clause.slack_us()) {
+            let finding = format!("{name} used more storage than its limit, and its pod went on");
+            seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+/// The status of a pod that was evicted. Where all containers exit with 0, the reference implementation takes that for success.
+fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), seen: &mut Seen) {
+    let Some(shown) = life.pod.revisions.iter().rfind(|shown| !shown.gone) else { return };
+    let reason = shown.object["status"]["reason"].as_str();
+    let code = End::of(life).and_then(|end| end.code);
+    let alone = life.pod.containers.len() == 1;
+    let events = [line.id, shown.id];
+    match (shown.phase(), reason, code) {
+        ("Failed", Some(EVICTED), _) => {
+            seen.fine(events);
+            seen.facet("end", if code == Some(0) { "success" } else { "failure" });
+        }
+        ("Succeeded", None, Some(0)) if alone => {
+            let finding = format!("{} was evicted, and is shown as Succeeded", life.pod.key);
+            seen.diverges(finding, events);
+            seen.facet("end", "success");
+        }
+        (phase, reason, _) => {
+            let reason = reason.unwrap_or("no reason");
+            let finding = format!("{} was evicted, and is shown as {phase} with {reason}", life.pod.key);
+            seen.violated(finding, events);
+        }
+    }
+    seen.facet("limit", limit);
+}
+
+/// The record of a write to a volume beyond a limit, and which limit that is.
+fn exceeded<'t, 'h>(life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'static str)> {
+    let plan = life.container.plan()?;
+    let mut paths = plan.process.consume.iter().filter_map(|consumer| match consumer {
+        Consumer::Disk { path, .. } => Some(path.as_str()),
+        _ => None,
+    });
+    // With several files it is not known which one a record is about.
+    let (path, None) = (paths.next()?, paths.next()) else { return None };
+    let volume = volume_of(life.pod, life.container, path)?;
+    let (bytes, limit) = limit_of(life.pod, volume)?;
+    let line = life.attempt.lines.iter().find(|line| match &line.line.fact {
+        Fact::Consumed(consumed) => {
+            consumed.resource == "disk" && consumed.error.is_none() && consumed.amount > bytes
+        }
+        _ => false,
+    })?;
+    Some((line, limit))
+}
+
+/// The `emptyDir` on the disk of the node in which a file is.
+fn volume_of<'p>(pod: &'p PodLife<'_>, container: &ContainerLife<'_>, path: &str) -> Option<&'p Value> {
+    let mounts = container.spec.get("volumeMounts")?.as_array()?;
+    let mount = mounts.iter().find(|mount| {
+        let at = mount["mountPath"].as_str().unwrap_or_default();
+        path.strip_prefix(at).is_some_and(|rest| rest.starts_with('/'))
+    })?;
+    let volumes = pod.spec.get("volumes")?.as_array()?;
+    let source = volumes.iter().find(|volume| volume["name"] == mount["name"])?.get("emptyDir")?;
+    source["medium"].as_str().is_none_or(str::is_empty).then_some(source)
+}
+
+/// The limit of a volume, or of the containers of its pod together.
+fn limit_of(pod: &PodLife<'_>, volume: &Value) -> Option<(u64, &'static str)> {
+    if let Some(limit) = volume["sizeLimit"].as_str() {
+        return Some((bytes(limit)?, "volume"));
+    }
+    let mains = pod.containers.iter().filter(|of| of.kind == ContainerKind::Main);
+    let mut limits =
+        mains.map(|of| of.spec.get("resources")?.get("limits")?.get("ephemeral-storage")?.as_str());
+    let (only, None) = (limits.next()??, limits.next()) else { return None };
+    Some((bytes(only)?, "container"))
+}
+
+/// A quantity with one of the binary suffixes of Kubernetes, or without a suffix.
+fn bytes(quantity: &str) -> Option<u64> {
+    let digits = quantity.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.parse().ok()?;
+    match &quantity[digits.len()..] {
+        "" => Some(number),
+        "Ki" => Some(number << 10),
+        "Mi" => Some(number << 20),
+        "Gi" => Some(number << 30),
+        _ => None,
+    }
+}

@@ -1,0 +1,80 @@
+//! Hand-written histories of pods that use more storage than their limit.
+
+use probity_composer::Composer;
+use probity_script::Fact;
+use probity_script::witness::{Consumed, Exiting};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const CLAUSE: &str = "pod.lifecycle.node-pressure-not-survived";
+const WRITTEN: u64 = 16 << 20;
+
+/// A container has written 16 MiB at 5 s, more than its limit or not.
+fn writing(limit: &str) -> Composer {
+    let mut run = Composer::new(&[CLAUSE]);
+    let plan = r#"{"process":{"consume":[{"disk":{"path":"/scratch/file","bytes":"16MiB"}}]}}"#;
+    let spec = json!({
+        "volumes": [{ "name": "scratch", "emptyDir": { "sizeLimit": limit } }],
+        "containers": [{
+            "name": "target", "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+            "volumeMounts": [{ "name": "scratch", "mountPath": "/scratch" }],
+        }],
+    });
+    run.create(0.0, &spec).start(1.0, 0).running(1.5, true, true, 0);
+    run.fact(5.0, Fact::Consumed(Consumed { resource: "disk".to_owned(), amount: WRITTEN, error: None }));
+    run
+}
+
+fn over(run: &mut Composer, at: f64, phase: &str, reason: Option<&str>, code: u8) {
+    run.signal(at - 1.0, "SIGTERM");
+    if code == 0 {
+        run.fact(at - 0.9, Fact::Exiting(Exiting { code, why: "stop".to_owned() }));
+    }
+    run.left(at - 0.8);
+    let state = json!({ "terminated": { "exitCode": code, "reason": "Error" } });
+    let mut status: Value = json!({
+        "phase": phase, "podIP": "10.0.0.7",
+        "containerStatuses": [{
+            "name": "target", "restartCount": 0, "ready": false, "started": false,
+            "containerID": "containerd://target-0", "state": state, "lastState": {},
+        }],
+    });
+    if let Some(reason) = reason {
+        status["reason"] = json!(reason);
+    }
+    run.status(at, &status);
+}
+
+fn ended(phase: &str, reason: Option<&str>, code: u8) -> &'static str {
+    let mut run = writing("4Mi");
+    over(&mut run, 30.0, phase, reason, code);
+    run.reading(60.0);
+    verdict(&run.done(), CLAUSE)
+}
+
+#[test]
+fn a_pod_beyond_its_limit_is_evicted() {
+    assert_eq!(ended("Failed", Some("Evicted"), 137), "holds");
+    assert_eq!(ended("Failed", None, 137), "violated");
+    assert_eq!(ended("Succeeded", None, 137), "violated");
+    assert_eq!(ended("Succeeded", None, 0), "diverges", "the end of the containers counts as success");
+}
+
+#[test]
+fn a_pod_that_goes_on_or_comes_back_is_noticed() {
+    let mut run = writing("4Mi");
+    run.reading(120.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    let mut run = writing("4Mi");
+    run.signal(28.0, "SIGTERM");
+    run.left(29.0).start(30.0, 1).running(30.5, true, true, 1).reading(60.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+}
+
+#[test]
+fn a_pod_within_its_limit_is_left_alone() {
+    let mut run = writing("64Mi");
+    run.reading(120.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+}

@@ -1,0 +1,96 @@
+//! Patches of pods by the harness: what each one asked for, and whether the API server accepted it.
+
+use probity_case::ONLY;
+use probity_document as document;
+use probity_model::clocks::Stamp;
+use probity_model::history::Did;
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{EventId, Timeline};
+use serde_json::Value;
+
+/// A patch of a pod itself, not of a subresource.
+pub(crate) struct Patch<'t, 'h> {
+    /// The deed.
+    pub(crate) id: EventId,
+    /// When it began.
+    pub(crate) began: Stamp,
+    /// When its answer was there.
+    pub(crate) done: Stamp,
+    /// The pod.
+    pub(crate) pod: &'t PodLife<'h>,
+    /// What was asked for.
+    pub(crate) asked: Value,
+    /// What the API server said if it rejected the patch.
+    pub(crate) refused: Option<&'h str>,
+}
+
+/// All patches of pods, in order.
+pub(crate) fn of_pods<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Patch<'t, 'h>> {
+    let read = |(id, deed): &(EventId, &'h probity_model::history::Deed)| {
+        let began = Stamp::harness(deed.began_us);
+        let known =
+            |pod: &&PodLife<'h>| pod.revisions.first().is_some_and(|first| run.before(&first.at, &began));
+        let mut pods = run.pods.iter().filter(known);
+        let (pod, asked, refused) = match &deed.did {
+            Did::Patched { kind, name, patch, subresource } if kind == "Pod" && subresource.is_empty() => {
+                (pods.rfind(|pod| pod.name == *name)?, patch.clone(), None)
+            }
+            Did::Failed { what, why } => {
+                let (key, asked) = from_words(what)?;
+                (pods.rfind(|pod| pod.key == key)?, asked, Some(why.as_str()))
+            }
+            _ => return None,
+        };
+        Some(Patch { id: *id, began, done: run.heard(*id), pod, asked, refused })
+    };
+    run.deeds.iter().filter_map(read).collect()
+}
+
+/// The pod's key and the patch. Of a failed step only its sentence is known, which is written as a case writes a patch.
+fn from_words(what: &str) -> Option<(&str, Value)> {
+    let (pod, patch) = what.strip_prefix("patch the pod")?.split_once(" by ")?;
+    let key = if pod.is_empty() { ONLY } else { pod.trim_start() };
+    Some((key, document::read("patch", "patch", patch).ok()?))
+}
+
+impl<'t, 'h> Patch<'t, 'h> {
+    /// The pod before the patch, as last shown.
+    pub(crate) fn before(&self, run: &Timeline<'_>) -> Option<&'t Revision<'h>> {
+        self.pod.revisions.iter().rev().find(|shown| run.before(&shown.at, &self.began))
+    }
+
+    /// The revisions that may show the patch. The watch may be faster than the answer.
+    pub(crate) fn after(&self, run: &Timeline<'_>) -> impl Iterator<Item = &'t Revision<'h>> {
+        let known = self.before(run).map(|before| before.id);
+        self.pod.revisions.iter().filter(move |shown| known.is_none_or(|known| shown.id > known))
+    }
+
+    /// Whether the API server rejected it as invalid, and not for another reason.
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.refused.is_some_and(|why| why.contains("422 Invalid"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_patch_is_read_from_its_sentence() {
+        let read = from_words("patch the pod by { spec: { activeDeadlineSeconds: null } }");
+        assert_eq!(read, Some((ONLY, json!({ "spec": { "activeDeadlineSeconds": null } }))));
+        let read = from_words("patch the pod a by { metadata: { finalizers: [probity.dev/late] } }");
+        assert_eq!(read, Some(("a", json!({ "metadata": { "finalizers": ["probity.dev/late"] } }))));
+        let read = from_words("patch the pod by { spec: { containers: [{ name: c, image: a.local/b:1 }] } }");
+        let image = json!([{ "name": "c", "image": "a.local/b:1" }]);
+        assert_eq!(read, Some((ONLY, json!({ "spec": { "containers": image } }))));
+        assert_eq!(
+            from_words("patch the pod (resize) by { spec: {} }").map(|(key, _)| key),
+            Some("(resize)")
+        );
+        assert_eq!(from_words("patch Service web by { spec: {} }"), None);
+        assert_eq!(from_words("patch the pod by { metadata: { labels: { a: b…"), None, "it was cut off");
+    }
+}

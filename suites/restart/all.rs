@@ -1,0 +1,148 @@
+//! Rules that restart all containers of a pod.
+
+use probity_model::clocks::{Order, Stamp};
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::policy::exits;
+use super::rules::{knows, restarts_all, rules};
+use crate::reading::mains::mains;
+
+/// An exit in a container with a rule that restarts all containers.
+struct Exit<'t, 'h> {
+    life: Life<'t, 'h>,
+    line: &'t Line<'h>,
+    /// Whether the rule is about its status.
+    known: bool,
+}
+
+/// The first such exit of each pod that a rule is about, and in pods without one the first that none is about.
+fn first_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
+    let mut first: Vec<Exit<'_, '_>> = Vec::new();
+    for (life, line, code) in exits(run) {
+        let rules = rules(life.container);
+        let matching = rules.iter().find(|rule| knows(rule, code));
+        let known = matching.is_some_and(restarts_all);
+        if !rules.iter().any(restarts_all) || run.node_was_touched() || (matching.is_some() && !known) {
+            continue;
+        }
+        let exit = Exit { life, line, known };
+        match first.iter_mut().find(|other| other.life.pod.uid == life.pod.uid) {
+            Some(other) if exit.known && (!other.known || run.before(&line.at, &other.line.at)) => {
+                *other = exit
+            }
+            Some(_) => {}
+            None => first.push(exit),
+        }
+    }
+    first
+}
+
+/// A container's first instance that began after an exit.
+fn again<'t, 'h>(run: &Timeline<'_>, of: &'t ContainerLife<'h>, exit: &Line<'_>) -> Option<&'t Attempt<'h>> {
+    of.attempts.iter().find(|attempt| run.clocks.order(&exit.at, &attempt.began) == Order::Before)
+}
+
+/// Such an exit restarts all containers: the init containers run again, in their order, and then the others start.
+pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for exit in first_exits(run) {
+        if !exit.known {
+            judge_others(run, clause, &exit, seen);
+        } else if judge_course(run, clause, &exit, seen) {
+            seen.facet("status", "known");
+            seen.facet("by", exit.life.container.kind.word());
+        }
+    }
+}
+
+/// Whether all containers restarted in their order.
+fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) -> bool {
+    let Exit { life, line, .. } = exit;
+    // The last word of the init container before.
+    let mut since = At::of(*line);
+    for of in life.pod.containers.iter().filter(|of| !of.attempts.is_empty()) {
+        let Some(next) = again(run, of, line) else {
+            let mut mains = mains(life.pod).filter_map(|main| again(run, main, line));
+            // What follows an init container does not begin without it.
+            let overtaken = mains.next().filter(|_| of.kind == ContainerKind::Init).map(|main| main.began.id);
+            let late = run.watched_for(life.pod, &since.stamp, clause.slack_us());
+            if let Some(shown) = overtaken.or_else(|| run.last_event().filter(|_| late)) {
+                let finding = format!(
+                    "{} exited with a status that restarts all containers, but {} did not restart",
+                    life.name(),
+                    of.name
+                );
+                seen.violated(finding, [line.id, shown]);
+            }
+            return false;
+        };
+        if run.before(&next.began, &since) {
+            let finding = format!("{} restarted before the init containers were done again", of.name);
+            seen.violated(finding, [line.id, next.began.id, since.id]);
+            return false;
+        }
+        seen.fine([line.id, next.began.id]);
+        seen.facet("restarted", of.kind.word());
+        if of.kind == ContainerKind::Init {
+            let Some((done, 0)) = next.exited_by_itself() else { return false };
+            since = At::of(done);
+        }
+    }
+    true
+}
+
+/// An exit with a status that no rule is about restarts no other container.
+fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) {
+    let Exit { life, line, .. } = exit;
+    let others = life.pod.containers.iter().filter(|of| of.name != life.container.name);
+    let by_itself = |of: &ContainerLife<'_>| {
+        of.attempts.iter().any(|attempt| attempt.exited_by_itself().is_some() && of.stays())
+    };
+    let mut others = others.filter(|of| !by_itself(of));
+    if let Some(next) = others.find_map(|of| again(run, of, line).filter(|next| next.number > 0)) {
+        let finding = format!("no rule is about the exit status of {}, but others restarted", life.name());
+        seen.violated(finding, [line.id, next.began.id]);
+    } else if life.watched_for(&line.at, clause.slack_us()) {
+        seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
+        seen.facet("status", "unknown");
+    }
+}
+
+/// The restart of all containers leaves the pod, its address and its volumes as they are.
+pub(super) fn in_place(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for Exit { life, line, .. } in first_exits(run).iter().filter(|exit| exit.known) {
+        let Some(next) = again(run, life.container, line).filter(|next| next.is_numbered()) else { continue };
+        let events = [line.id, next.began.id];
+        if next.number == life.number + 1 {
+            seen.fine(events);
+            seen.facet("kept", "volume");
+        } else {
+            let finding =
+                format!("{} restarted, and its volume has another count of its instances", life.name());
+            seen.violated(finding, events);
+        }
+        judge_address(run, (life.pod, line), events, seen);
+    }
+}
+
+fn judge_address(
+    run: &Timeline<'_>,
+    (pod, line): (&PodLife<'_>, &Line<'_>),
+    [exit, next]: [EventId; 2],
+    seen: &mut Seen,
+) {
+    let is_before = |at: &Stamp| run.clocks.order(at, &line.at) == Order::Before;
+    let shown = || pod.revisions.iter().filter(|shown| !shown.gone);
+    let old = shown().rfind(|shown| is_before(&shown.at));
+    let new = shown().find(|shown| shown.id > next);
+    let (Some(old), Some(new)) = (old, new) else { return };
+    for path in ["/status/podIP", "/spec/nodeName", "/metadata/uid"] {
+        if old.object.pointer(path) != new.object.pointer(path) {
+            let finding = format!("{path} of {} changed when all containers restarted", pod.key);
+            seen.violated(finding, [old.id, exit, new.id]);
+            return;
+        }
+    }
+    seen.fine([old.id, exit, new.id]);
+    seen.facet("kept", "address");
+}

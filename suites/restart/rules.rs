@@ -1,0 +1,118 @@
+//! What a container's own restart policy and its rules decide.
+
+use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Line};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::policy::exits;
+
+/// A container's own policy decides, and not the policy of its pod.
+pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (life, line, code) in exits(run).filter(|(life, ..)| !life.pod.restarts_as_one()) {
+        if !rules(life.container).is_empty() {
+            continue;
+        }
+        let (kind, pod) = (life.container.kind, life.pod.restart_policy());
+        let Some(own) = life.container.spec.get("restartPolicy").and_then(Value::as_str) else { continue };
+        let restarts = comes_back(kind, own, code);
+        // Where the pod's policy decides the same, nothing shows which of them counts.
+        if kind == ContainerKind::Sidecar || restarts == comes_back(kind, pod, code) {
+            continue;
+        }
+        let why = format!("its restartPolicy is {own} and that of its pod is {pod}");
+        if judge(clause, &life, (line, code), (restarts, &why), seen) {
+            seen.facet("own", own);
+            seen.facet("container", kind.word());
+        }
+    }
+}
+
+/// The first rule that knows the exit status restarts the container; without one its policy decides.
+pub(super) fn exit_codes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (life, line, code) in exits(run).filter(|(life, ..)| !life.pod.restarts_as_one()) {
+        let (rules, policy) = (rules(life.container), life.policy());
+        let Some(first) = rules.first() else { continue };
+        let matching = rules.iter().find(|rule| knows(rule, code));
+        let (restarts, why) = match matching {
+            Some(_) => (true, "a rule says that it restarts".to_owned()),
+            None => (
+                comes_back(life.container.kind, policy, code),
+                format!("no rule knows this status, and its restartPolicy is {policy}"),
+            ),
+        };
+        if judge(clause, &life, (line, code), (restarts, &why), seen) {
+            seen.facet("operator", operator(matching.unwrap_or(first)));
+            seen.facet("status", if matching.is_some() { "known" } else { "unknown" });
+        }
+    }
+}
+
+/// The rules of a container.
+pub(super) fn rules<'c>(container: &ContainerLife<'c>) -> &'c [Value] {
+    container.spec.get("restartPolicyRules").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Whether a rule restarts all containers of the pod.
+pub(super) fn restarts_all(rule: &Value) -> bool {
+    rule["action"] == "RestartAllContainers"
+}
+
+/// Whether a rule is about an exit status.
+pub(super) fn knows(rule: &Value, code: u8) -> bool {
+    let values = rule["exitCodes"]["values"].as_array();
+    let listed = values.is_some_and(|values| values.iter().any(|value| *value == code));
+    listed == (operator(rule) == "In")
+}
+
+fn operator(rule: &Value) -> &str {
+    rule["exitCodes"]["operator"].as_str().unwrap_or_default()
+}
+
+/// Whether a policy restarts a container; an init container that has succeeded never restarts.
+fn comes_back(kind: ContainerKind, policy: &str, code: u8) -> bool {
+    match policy {
+        "Never" => false,
+        "OnFailure" => code != 0,
+        _ => code != 0 || kind == ContainerKind::Main,
+    }
+}
+
+/// Judges whether a container restarted as it must; returns whether that was seen.
+fn judge(
+    clause: &Clause,
+    life: &Life<'_, '_>,
+    (line, code): (&Line<'_>, u8),
+    (restarts, why): (bool, &str),
+    seen: &mut Seen,
+) -> bool {
+    let (run, name) = (life.run, life.name());
+    let over = life.pod.over().filter(|over| life.before_deletion(&over.at));
+    match (restarts, life.lives_again()) {
+        (true, Some(again)) => {
+            seen.fine([line.id, again]);
+            return true;
+        }
+        (false, Some(again)) => {
+            let finding = format!("{name} exited with {code} and restarted, although {why}");
+            seen.violated(finding, [line.id, again]);
+        }
+        (true, None) if life.pod.was_ended_from_outside() => {}
+        (true, None) => {
+            // Only the first restart comes at once.
+            let late = life.number == 0 && life.watched_for(&line.at, clause.slack_us());
+            if let Some(over) = over.map(|over| over.id).or_else(|| run.last_event().filter(|_| late)) {
+                let finding = format!("{name} exited with {code} and did not restart, although {why}");
+                seen.violated(finding, [line.id, over]);
+            }
+        }
+        (false, None) => {
+            let quiet = life.number == 0 && life.watched_for(&line.at, clause.slack_us());
+            let end = over.map(At::of).map(|over| over.id).or_else(|| run.last_event().filter(|_| quiet));
+            if let Some(end) = end {
+                seen.fine([line.id, end]);
+                return true;
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,72 @@
+//! Hand-written histories of containers with policies and rules of their own.
+
+use probity_composer::Composer;
+use serde_json::{Value, json};
+
+use super::{ended, exits, runs, status};
+use crate::tests::verdict;
+
+const OWN: &str = "restart.rules.container-policy";
+const CODES: &str = "restart.rules.exit-codes";
+
+/// A container with these fields exits at 3 s with a status, and restarts a second later or not.
+fn after(clause: &str, policy: &str, fields: &Value, code: u8, again: bool) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let mut container = json!({ "name": "target" });
+    for (field, value) in fields.as_object().unwrap() {
+        container[field] = value.clone();
+    }
+    run.create(0.0, &json!({ "restartPolicy": policy, "containers": [container] })).start(1.0, 0);
+    run.status(1.5, &status("Running", 0, runs(1.0), json!({})));
+    exits(&mut run, 3.0, code, "plan");
+    if again {
+        run.start(4.0, 1).status(4.5, &status("Running", 1, runs(4.0), ended(code.into())));
+    } else {
+        let phase = if code == 0 { "Succeeded" } else { "Failed" };
+        run.status(3.5, &status(phase, 0, ended(code.into()), json!({})));
+    }
+    run.reading(30.0);
+    verdict(&run.done(), clause)
+}
+
+fn own(policy: &str) -> Value {
+    json!({ "restartPolicy": policy })
+}
+
+fn ruled(operator: &str) -> Value {
+    let rule = json!({ "action": "Restart", "exitCodes": { "operator": operator, "values": [42] } });
+    json!({ "restartPolicy": "Never", "restartPolicyRules": [rule] })
+}
+
+#[test]
+fn the_policy_of_a_container_comes_before_the_one_of_its_pod() {
+    assert_eq!(after(OWN, "Never", &own("Always"), 0, true), "holds");
+    assert_eq!(after(OWN, "Never", &own("Always"), 0, false), "violated");
+    assert_eq!(after(OWN, "Never", &own("OnFailure"), 1, false), "violated");
+    assert_eq!(after(OWN, "Always", &own("Never"), 1, true), "violated");
+    assert_eq!(after(OWN, "Always", &own("OnFailure"), 0, true), "violated");
+    assert_eq!(after(OWN, "Always", &own("Never"), 1, false), "holds");
+}
+
+#[test]
+fn a_policy_that_decides_the_same_shows_nothing() {
+    assert_eq!(after(OWN, "OnFailure", &own("Always"), 1, false), "inconclusive");
+    assert_eq!(after(OWN, "Always", &json!({}), 1, false), "inconclusive");
+}
+
+#[test]
+fn a_rule_comes_before_the_policy() {
+    assert_eq!(after(CODES, "Never", &ruled("In"), 42, true), "holds");
+    assert_eq!(after(CODES, "Never", &ruled("In"), 42, false), "violated");
+    assert_eq!(after(CODES, "Never", &ruled("In"), 1, true), "violated");
+    assert_eq!(after(CODES, "Never", &ruled("NotIn"), 1, false), "violated");
+    assert_eq!(after(CODES, "Never", &ruled("NotIn"), 42, true), "violated");
+    assert_eq!(after(CODES, "Always", &ruled("In"), 1, true), "violated", "the container's policy is Never");
+}
+
+#[test]
+fn containers_without_rules_are_left_alone() {
+    assert_eq!(after(CODES, "Never", &own("Never"), 42, true), "inconclusive");
+    assert_eq!(after("restart.policy.never", "Never", &ruled("In"), 42, true), "inconclusive");
+    assert_eq!(after("restart.policy.scope", "Never", &own("Always"), 1, true), "inconclusive");
+}

@@ -1,0 +1,111 @@
+//! The restart of all containers of a pod, which a rule of one of them asks for.
+
+use probity_composer::NODE;
+use probity_model::history::{Did, REMOVE_SANDBOX};
+
+use crate::Defect;
+use crate::pod::{Kind, State};
+use crate::world::{Act, At, LifeAt, MS, World};
+
+impl World<'_> {
+    /// Whether a rule of a container restarts all containers of its pod after this exit status.
+    pub(super) fn restarts_all_by_rule(&self, at: At, code: i64) -> bool {
+        let spec = &self.pods[at.pod].containers[at.container].spec;
+        let rules = spec["restartPolicyRules"].as_array().into_iter().flatten();
+        let any = self.has(Defect::RestartAllForAnyStatus);
+        !self.has(Defect::RestartAllIgnored)
+            && rules
+                .filter(|rule| rule["action"] == "RestartAllContainers")
+                .any(|rule| any || self.matches(rule, code))
+    }
+
+    /// Whether a defective kubelet does not run an init container again.
+    fn keeps_init(&self, at: At, lost: bool) -> bool {
+        let all = &self.pods[at.pod].containers;
+        let later = all.get(at.container + 1).is_some_and(|next| next.kind == Kind::Init);
+        let skips = match lost {
+            true if self.has(Defect::SandboxLossRunsLastInit) => later,
+            true => self.has(Defect::SandboxLossSkipsInits),
+            false => self.has(Defect::RestartAllSkipsInits),
+        };
+        skips && all[at.container].kind == Kind::Init
+    }
+
+    /// Whether the pod restarts all its containers, or begins to do so now.
+    pub(super) fn resets(&mut self, pod: usize) -> bool {
+        let asks = |at: usize| {
+            let container = &self.pods[pod].containers[at];
+            match &container.state {
+                State::Ended(ended) if !container.reset => {
+                    self.restarts_all_by_rule(At { pod, container: at }, ended.code)
+                }
+                _ => false,
+            }
+        };
+        if self.pods[pod].resetting || self.pods[pod].deleted.is_some() {
+            return self.pods[pod].resetting;
+        }
+        let Some(trigger) = (0..self.pods[pod].containers.len()).find(|at| asks(*at)) else { return false };
+        self.pods[pod].resetting = true;
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &mut self.pods[pod].containers[container];
+            of.restarting = true;
+            if of.is_running() && !self.has(Defect::RestartAllOnlyOne) {
+                let (at, attempt) = (At { pod, container }, self.pods[pod].containers[container].attempt());
+                self.later(20 * MS, Act::Force(LifeAt { at, attempt }));
+            }
+        }
+        let delay = self.between(200 * MS, 600 * MS);
+        self.later(delay, Act::Reset(At { pod, container: trigger }));
+        true
+    }
+
+    /// The sandbox of the first pod is gone: the kubelet stops its containers and begins anew.
+    pub(crate) fn remove_sandbox(&mut self) {
+        let (node, verb) = (NODE.to_owned(), REMOVE_SANDBOX.to_owned());
+        self.did(Did::NodeVerb { node, verb, exit: Some(0), proof: None });
+        let pod = 0;
+        self.pods[pod].sandbox = false;
+        self.pods[pod].resetting = true;
+        self.touch(pod);
+        for container in 0..self.pods[pod].containers.len() {
+            self.pods[pod].containers[container].restarting = true;
+            if self.pods[pod].containers[container].is_running() {
+                let attempt = self.pods[pod].containers[container].attempt();
+                let delay = self.between(500 * MS, 1500 * MS);
+                self.later(delay, Act::Force(LifeAt { at: At { pod, container }, attempt }));
+            }
+        }
+        self.later(2500 * MS, Act::Reset(At { pod, container: 0 }));
+    }
+
+    /// All containers have ended: they are created anew, from the first init container on.
+    pub(crate) fn create_anew(&mut self, trigger: At) {
+        let pod = trigger.pod;
+        self.pods[pod].resetting = false;
+        if self.pods[pod].deleted.is_some() || self.pods[pod].gone {
+            return;
+        }
+        for container in 0..self.pods[pod].containers.len() {
+            let lost = !self.pods[pod].sandbox;
+            let kept = self.keeps_init(At { pod, container }, lost);
+            let of = &mut self.pods[pod].containers[container];
+            of.restarting = false;
+            let State::Ended(ended) = of.state.clone() else { continue };
+            if kept {
+                of.restarting = true;
+                continue;
+            }
+            of.reset = true;
+            of.back_off.wait = 0;
+            of.state = State::Waiting("PodInitializing");
+            of.view.state = State::Waiting("PodInitializing");
+            of.last = Some(ended.clone());
+            of.view.last = Some(ended);
+            of.view.started = false;
+            of.view.ready = false;
+        }
+        self.touch(pod);
+        self.create_containers(pod);
+    }
+}

@@ -1,0 +1,65 @@
+//! The restart policies and rules of single containers.
+
+use serde_json::Value;
+
+use crate::Defect;
+use crate::pod::Kind;
+use crate::world::{At, World};
+
+impl World<'_> {
+    /// The restart policy that counts for a container that is not a sidecar: its own, or the one of its pod.
+    pub(super) fn policy_of(&self, at: At) -> &str {
+        let of = &self.pods[at.pod];
+        let (container, pod) = (&of.containers[at.container], of.restart_policy());
+        let own = container.spec["restartPolicy"].as_str().filter(|_| container.kind != Kind::Sidecar);
+        match own {
+            Some(_) if self.has(Defect::OwnPolicyIgnored) => pod,
+            Some(_) if self.has(Defect::OwnPolicyOnlyAdds) && pod != "Never" => pod,
+            Some(_) if self.has(Defect::OwnPolicyForMainsOnly) && container.kind == Kind::Init => pod,
+            own => own.unwrap_or(pod),
+        }
+    }
+
+    /// Whether a rule of a container restarts it after this exit status.
+    pub(super) fn restarts_by_rule(&self, at: At, code: i64) -> bool {
+        let spec = &self.pods[at.pod].containers[at.container].spec;
+        let rules = spec["restartPolicyRules"].as_array().into_iter().flatten();
+        !self.has(Defect::RestartRulesIgnored)
+            && rules.filter(|rule| rule["action"] == "Restart").any(|rule| self.matches(rule, code))
+    }
+
+    pub(super) fn matches(&self, rule: &Value, code: i64) -> bool {
+        let codes = &rule["exitCodes"];
+        let listed =
+            codes["values"].as_array().into_iter().flatten().any(|value| value.as_i64() == Some(code));
+        match () {
+            () if self.has(Defect::RestartRulesMatchAnyFailure) => code != 0,
+            () if self.has(Defect::RestartRulesKnowOnlyIn) => listed,
+            () => listed == (codes["operator"] == "In"),
+        }
+    }
+}
+
+/// What is wrong with the restart policy and the rules of a container.
+pub(crate) fn rule_problems(world: &World<'_>, path: &str, container: &Value, problems: &mut Vec<String>) {
+    let policy = container["restartPolicy"].as_str();
+    let known = policy.is_none_or(|policy| ["Always", "OnFailure", "Never"].contains(&policy));
+    if !known && !world.has(Defect::ApiAcceptsAnyOwnPolicy) {
+        problems.push(format!("{path}.restartPolicy: Unsupported value: {}", container["restartPolicy"]));
+    }
+    let rules = container["restartPolicyRules"].as_array().map_or(&[][..], Vec::as_slice);
+    if !rules.is_empty() && policy.is_none() && !world.has(Defect::ApiAcceptsRulesWithoutPolicy) {
+        problems.push(format!("{path}.restartPolicy: Required value: must specify restartPolicy"));
+    }
+    for (at, rule) in rules.iter().enumerate().filter(|_| !world.has(Defect::ApiAcceptsAnyRule)) {
+        let (path, codes) = (format!("{path}.restartPolicyRules[{at}]"), &rule["exitCodes"]);
+        if rule["action"] != "Restart" && rule["action"] != "RestartAllContainers" {
+            problems.push(format!("{path}.action: Unsupported value: {}", rule["action"]));
+        }
+        if codes.is_null() {
+            problems.push(format!("{path}.exitCodes: Required value: must be specified"));
+        } else if codes["operator"] != "In" && codes["operator"] != "NotIn" {
+            problems.push(format!("{path}.exitCodes.operator: Unsupported value: {}", codes["operator"]));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What a container is told about its pod: its variables, and the files of the downward API.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::Defect;
+use crate::world::{At, World};
+
+impl World<'_> {
+    /// The environment of a container.
+    pub(super) fn environment(&self, at: At) -> BTreeMap<String, String> {
+        let pod = &self.pods[at.pod];
+        let mut env = BTreeMap::new();
+        for variable in list(&pod.containers[at.container].spec, "env") {
+            let name = variable["name"].as_str().unwrap_or_default().to_owned();
+            let source = &variable["valueFrom"];
+            let value = match variable["value"].as_str() {
+                Some(text) => Some(text.to_owned()),
+                None if self.has(Defect::DownwardVariablesMissing) || self.lacks_token(at) => None,
+                None => self.told(at, source, &pod.object),
+            };
+            if let Some(value) = value {
+                env.insert(name, value);
+            }
+        }
+        env
+    }
+
+    /// The content of a file of the downward API.
+    pub(super) fn content(&self, at: At, item: &Value) -> Option<String> {
+        let pod = &self.pods[at.pod];
+        let object = if self.has(Defect::DownwardFilesStay) { &pod.first } else { &pod.object };
+        if self.has(Defect::DownwardFilesMissing) || self.lacks_token(at) {
+            return None;
+        }
+        self.told(at, item, object)
+    }
+
+    /// A defective kubelet tells a pod without a token nothing.
+    fn lacks_token(&self, at: At) -> bool {
+        let automatic = &self.pods[at.pod].object["spec"]["automountServiceAccountToken"];
+        self.has(Defect::DownwardNeedsToken) && *automatic == false
+    }
+
+    fn told(&self, at: At, source: &Value, object: &Value) -> Option<String> {
+        if let Some(field) = source["fieldRef"]["fieldPath"].as_str() {
+            return Some(self.field(object, field, &self.pods[at.pod].ip));
+        }
+        self.resource(at, &source["resourceFieldRef"])
+    }
+
+    fn field(&self, object: &Value, field: &str, ip: &str) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (metadata, spec) = (&object["metadata"], &object["spec"]);
+        if let Some((list, key)) = field.strip_suffix("']").and_then(|field| field.split_once("['")) {
+            let list = if self.has(Defect::DownwardMixesMaps) { "metadata.labels" } else { list };
+            return text(&metadata[list.trim_start_matches("metadata.")][key]);
+        }
+        match field {
+            "metadata.labels" | "metadata.annotations" => {
+                let map = metadata[field.trim_start_matches("metadata.")].as_object();
+                let lines =
+                    map.into_iter().flatten().map(|(key, value)| match self.has(Defect::DownwardUnquoted) {
+                        true => format!("{key}={}", text(value)),
+                        false => format!("{key}={value}"),
+                    });
+                lines.collect::<Vec<_>>().join("\n")
+            }
+            "metadata.uid" if self.has(Defect::DownwardUidIsName) => text(&metadata["name"]),
+            "metadata.name" => text(&metadata["name"]),
+            "metadata.namespace" => text(&metadata["namespace"]),
+            "metadata.uid" => text(&metadata["uid"]),
+            "spec.serviceAccountName" => text(&spec["serviceAccountName"]),
+            "spec.nodeName" => text(&spec["nodeName"]),
+            "status.hostIP" | "status.hostIPs" if self.has(Defect::DownwardHostIsPod) => ip.to_owned(),
+            "status.hostIP" | "status.hostIPs" => "10.89.0.2".to_owned(),
+            _ => ip.to_owned(),
+        }
+    }
+
+    fn resource(&self, at: At, source: &Value) -> Option<String> {
+        let (kind, resource) = source["resource"].as_str()?.split_once('.')?;
+        let kind = if self.has(Defect::DownwardRequestsAreLimits) { "limits" } else { kind };
+        let amount =
+            quantity(self.pods[at.pod].containers[at.container].spec["resources"][kind][resource].as_str()?)?;
+        let divisor = source["divisor"].as_str().filter(|_| !self.has(Defect::DownwardDivisorIgnored));
+        let divisor = divisor.and_then(quantity).unwrap_or(1000);
+        let more = if self.has(Defect::DownwardRoundsDown) { 0 } else { divisor - 1 };
+        Some(((amount + more) / divisor).to_string())
+    }
+
+    /// What is wrong with the downward API in a pod's spec.
+    pub(crate) fn downward_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
+        let only_env = ["spec.serviceAccountName", "spec.nodeName", "status.hostIP", "status.podIP"];
+        for (at, volume) in list(spec, "volumes").enumerate() {
+            for item in list(&volume["downwardAPI"], "items") {
+                let field = item["fieldRef"]["fieldPath"].as_str().unwrap_or_default();
+                let wrong = only_env.iter().any(|only| field.starts_with(only));
+                if wrong && !self.has(Defect::ApiAcceptsVariablesInVolumes) {
+                    let path = format!("{of}.volumes[{at}].downwardAPI.fieldRef.fieldPath");
+                    problems.push(format!("{path}: Unsupported value: \"{field}\""));
+                }
+            }
+        }
+        for container in list(spec, "containers") {
+            for (at, variable) in list(container, "env").enumerate() {
+                let field = variable["valueFrom"]["fieldRef"]["fieldPath"].as_str().unwrap_or_default();
+                let wrong = matches!(field, "metadata.labels" | "metadata.annotations");
+                if wrong && !self.has(Defect::ApiAcceptsFilesInVariables) {
+                    problems.push(format!(
+                        "{of}.env[{at}].valueFrom.fieldRef.fieldPath: Unsupported value: \"{field}\""
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// A quantity in thousandths.
+fn quantity(text: &str) -> Option<i64> {
+    let (number, factor) = match () {
+        () if text.ends_with("Mi") => (text.trim_end_matches("Mi"), 1_048_576_000),
+        () if text.ends_with('m') => (text.trim_end_matches('m'), 1),
+        () => (text, 1000),
+    };
+    Some(number.parse::<i64>().ok()? * factor)
+}
+
+fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    of[field].as_array().into_iter().flatten()
+}
