@@ -41,7 +41,8 @@ impl Lack {
         match self {
             Self::Unpulled => &["ErrImageNeverPull"],
             Self::Misnamed => &["InvalidImageName"],
-            Self::Unserved => &["ErrImagePull", "ImagePullBackOff"],
+            // Some runtimes say by themselves that it is the registry that does not answer.
+            Self::Unserved => &["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"],
         }
     }
 
@@ -66,7 +67,9 @@ fn is_misnamed(image: &str) -> bool {
 fn lacking<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>, Lack)> {
-    let plain = run.pods.iter().filter(|pod| !pod.was_ended_from_outside() && !run.node_was_touched());
+    let plain = run.pods.iter().filter(|pod| {
+        !pod.was_ended_from_outside() && run.deletion(pod).is_none() && !run.node_was_touched()
+    });
     let firsts = plain.flat_map(|pod| {
         let helped = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
         pod.containers.iter().take(if helped { 1 } else { pod.containers.len() }).map(move |of| (pod, of))

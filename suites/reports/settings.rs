@@ -1,10 +1,11 @@
-//! Pods that refer to a ConfigMap or a Secret, or to a key in one, that does not exist: what they wait for, the events about that, and
-//! that they start once it exists.
+//! Pods that refer to a ConfigMap or a Secret, or to a key in one, that does not exist: what they wait for, the events
+//! about that, and that they start once it exists.
 
 use std::collections::BTreeSet;
 
 use probity_model::history::Did;
 use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, State};
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
@@ -12,6 +13,8 @@ use super::WARNING;
 use super::tally::{Tally, Told};
 use crate::reading::statuses::of_kubelet;
 
+/// How the names begin of ConfigMaps and Secrets that nobody creates. Others may have existed before the run.
+const NOBODYS: &str = "probity-no-such-";
 /// What a container waits for that lacks a part of its configuration, by the reference implementation of Kubernetes.
 const NO_CONFIGURATION: &str = "CreateContainerConfigError";
 /// What a container waits for whose pod lacks a volume, by the Kubernetes documentation.
@@ -21,8 +24,9 @@ const NO_VOLUME: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 struct Missing<'p, 'h> {
     /// The container that needs it; none if it is a volume, which all containers of the pod wait for.
     container: Option<&'p ContainerLife<'h>>,
-    /// What it refers to, and the words of which an event has one: the object, the key or the volume.
+    /// The kind of what it refers to.
     object: &'static str,
+    /// The words of which an event has one: the name of the object, of a key or of the volume.
     named: Vec<&'h str>,
     /// When it came to exist, if it did.
     supplied: Option<At>,
@@ -69,7 +73,7 @@ fn of_environment(spec: &Value) -> impl Iterator<Item = Reference<'_>> {
     })
 }
 
-/// When a reference came to point at something: `Ok` if it always did, else when it did, if ever.
+/// When a reference came to point at something: `Ok` if it always did or may have done so, else when it did, if ever.
 fn supplied(run: &Timeline<'_>, of: &Reference<'_>, since: EventId) -> Result<(), Option<At>> {
     let mut lacking: BTreeSet<&str> = of.keys.iter().copied().collect();
     let mut made = false;
@@ -90,11 +94,11 @@ fn supplied(run: &Timeline<'_>, of: &Reference<'_>, since: EventId) -> Result<()
             return if *id < since { Ok(()) } else { Err(Some(at)) };
         }
     }
-    Err(None)
+    if made || of.name.starts_with(NOBODYS) { Err(None) } else { Ok(()) }
 }
 
-/// Everything that a pod lacked when it was created. A pod that lacks several things waits for them one after the other, so what
-/// can be said of each is unclear: such a pod is left out.
+/// What a pod lacked when it was created. A pod that lacks several things waits for one after the other, so it is unclear
+/// what can be said of each: such a pod is left out.
 fn missing<'p, 'h>(run: &Timeline<'h>, pod: &'p PodLife<'h>) -> Option<Missing<'p, 'h>> {
     let (created, _) = pod.created?;
     let volumes = pod.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
@@ -107,8 +111,7 @@ fn missing<'p, 'h>(run: &Timeline<'h>, pod: &'p PodLife<'h>) -> Option<Missing<'
         of_environment(container.spec).map(move |found| (Some(container), found, None))
     });
     let lack = |(container, of, volume): (Option<&'p ContainerLife<'h>>, Reference<'h>, Option<&'h str>)| {
-        // Each namespace has one of these by itself.
-        let supplied = supplied(run, &of, created).err().filter(|_| of.name != "kube-root-ca.crt")?;
+        let supplied = supplied(run, &of, created).err()?;
         let named = of.keys.iter().copied().chain([of.name]).chain(volume).collect();
         Some(Missing { container, object: of.object, named, supplied })
     };
@@ -122,7 +125,9 @@ fn missing<'p, 'h>(run: &Timeline<'h>, pod: &'p PodLife<'h>) -> Option<Missing<'
 
 /// The pods that lack something, and what.
 fn lacking<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, Missing<'t, 'h>)> {
-    let plain = run.pods.iter().filter(|pod| !pod.was_ended_from_outside() && !run.node_was_touched());
+    let plain = run.pods.iter().filter(|pod| {
+        !pod.was_ended_from_outside() && run.deletion(pod).is_none() && !run.node_was_touched()
+    });
     plain.filter_map(|pod| Some((pod, missing(run, pod)?)))
 }
 
@@ -216,17 +221,28 @@ fn judge_wait(
     }
 }
 
+/// How long a pod may take to start once what it lacked exists: it is tried again after delays that double.
+fn patience(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, supplied: &At) -> Option<Bound> {
+    let first = of_kubelet(pod).next()?;
+    let waited = run.clocks.between(&first.at, &supplied.stamp)?.hi;
+    let formula = format!("{} waited + the clause's slack", seconds(waited));
+    Some(Bound::at_most(waited + clause.slack_us(), formula))
+}
+
 /// A pod starts once what was missing exists, and not before.
 pub(super) fn starts_then(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, missing) in lacking(run) {
+        let bound = missing.supplied.as_ref().and_then(|at| patience(run, clause, pod, at));
         for container in pod.containers.iter().filter(|of| missing.concerns(of)) {
             let name = format!("{}/{}", pod.key, container.name);
             let began = container.attempts.first().map(|attempt| &attempt.began);
             match (&missing.supplied, began) {
                 (Some(supplied), Some(began)) if run.before(&supplied.stamp, &began.stamp) => {
+                    let Some(bound) = bound.clone() else { continue };
                     let quantity = format!("from the {} to the start of {name}", missing.object);
-                    seen.within(run, &pod.node, quantity, (supplied, began), clause.in_time());
-                    seen.facet("used-as", missing.usage());
+                    if seen.within(run, &pod.node, quantity, (supplied, began), bound) == Some(Fit::Met) {
+                        seen.facet("used-as", missing.usage());
+                    }
                 }
                 (Some(supplied), Some(began)) if run.before(&began.stamp, &supplied.stamp) => {
                     let finding =
@@ -237,13 +253,13 @@ pub(super) fn starts_then(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                     let finding = format!("{name} started without the {} that it refers to", missing.object);
                     seen.violated(finding, [began.id]);
                 }
-                (Some(supplied), None)
-                    if container.plan().is_some()
-                        && run.watched_for(pod, &supplied.stamp, clause.slack_us()) =>
-                {
-                    let finding =
-                        format!("the {} exists that {name} needs, and it does not start", missing.object);
-                    seen.violated(finding, [Some(supplied.id), run.last_event()].into_iter().flatten());
+                (Some(supplied), None) if container.plan().is_some() => {
+                    let most = bound.as_ref().and_then(|bound| bound.upper.as_ref()).map(|limit| limit.value);
+                    if most.is_some_and(|most| run.watched_for(pod, &supplied.stamp, most)) {
+                        let finding =
+                            format!("the {} exists that {name} needs, and it does not start", missing.object);
+                        seen.violated(finding, [Some(supplied.id), run.last_event()].into_iter().flatten());
+                    }
                 }
                 _ => {}
             }

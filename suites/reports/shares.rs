@@ -9,6 +9,7 @@ use probity_script::witness::Fact;
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
+use crate::reading::quantities::is_same;
 use crate::reading::statuses::{of_kubelet, statuses};
 
 /// Each container of a pod in each status that its kubelet wrote.
@@ -52,7 +53,7 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
             for (resource, amount) in asked(container, "requests") {
                 let is = status.get("allocatedResources").and_then(|all| all.get(resource));
-                if is != Some(amount) {
+                if !is.is_some_and(|is| is_same(is, amount)) {
                     let finding = format!(
                         "{}/{} requests {amount} of {resource}, and {} is allocated",
                         pod.key,
@@ -79,7 +80,7 @@ pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 for (resource, amount) in asked(container, list) {
                     let all = status.get("resources").and_then(|of| of.get(list));
                     let is = all.and_then(|all| all.get(resource));
-                    if is != Some(amount) {
+                    if !is.is_some_and(|is| is_same(is, amount)) {
                         let finding = format!(
                             "{}/{} has {amount} of {resource} in its {list}, and its status has {}",
                             pod.key,
@@ -112,7 +113,7 @@ fn mounts(of: &Value) -> BTreeSet<(&str, &str, bool)> {
 pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
-        for (shown, container, status) in shown(pod) {
+        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
             let (wanted, is) = (mounts(container.spec), mounts(status));
             if wanted != is {
                 let finding = format!(

@@ -311,6 +311,46 @@ const KNOWN: &[(&str, &str)] = &[
         "disruptiontarget.eviction-api",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
+    (
+        "report.event.image-missing",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.image-missing",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.event.settings-missing",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.settings-missing",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.settings-supplied",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.termination-message-limit",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.termination-message-log",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.allocated-resources",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.resources",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
+    (
+        "report.status.user",
+        "no damage is written yet: the clause is new, and its cases are not recorded yet",
+    ),
 ];
 
 #[test]
