@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use probity_model::history::Did;
-use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, State};
 use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, State};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ use crate::reading::statuses::of_kubelet;
 
 /// How the names begin of ConfigMaps and Secrets that nobody creates. Others may have existed before the run.
 const NOBODYS: &str = "probity-no-such-";
+/// The ConfigMap that each namespace has by itself, by the Kubernetes documentation.
+const EVERYBODYS: &str = "kube-root-ca.crt";
 /// What a container waits for that lacks a part of its configuration, by the reference implementation of Kubernetes.
 const NO_CONFIGURATION: &str = "CreateContainerConfigError";
 /// What a container waits for whose pod lacks a volume, by the Kubernetes documentation.
@@ -50,6 +52,16 @@ struct Reference<'h> {
     keys: Vec<&'h str>,
 }
 
+/// Since when something exists that a pod refers to.
+enum Existence {
+    /// Since before the pod was created.
+    Always,
+    /// The run did not create it, so it may exist or not.
+    Unknown,
+    /// It did not exist when the pod was created. Then this created it, if anything did.
+    Later(Option<At>),
+}
+
 fn text<'h>(of: &'h Value, field: &str) -> Option<&'h str> {
     of.get(field)?.as_str()
 }
@@ -73,8 +85,11 @@ fn of_environment(spec: &Value) -> impl Iterator<Item = Reference<'_>> {
     })
 }
 
-/// When a reference came to point at something: `Ok` if it always did or may have done so, else when it did, if ever.
-fn supplied(run: &Timeline<'_>, of: &Reference<'_>, since: EventId) -> Result<(), Option<At>> {
+/// Since when a reference of a pod that was created then points at something.
+fn existence(run: &Timeline<'_>, of: &Reference<'_>, created: EventId) -> Existence {
+    if of.name == EVERYBODYS {
+        return Existence::Always;
+    }
     let mut lacking: BTreeSet<&str> = of.keys.iter().copied().collect();
     let mut made = false;
     for (id, deed) in &run.deeds {
@@ -91,10 +106,10 @@ fn supplied(run: &Timeline<'_>, of: &Reference<'_>, since: EventId) -> Result<()
         made |= makes;
         if made && lacking.is_empty() {
             let at = At::new(*id, Stamp::harness(deed.began_us));
-            return if *id < since { Ok(()) } else { Err(Some(at)) };
+            return if *id < created { Existence::Always } else { Existence::Later(Some(at)) };
         }
     }
-    if made || of.name.starts_with(NOBODYS) { Err(None) } else { Ok(()) }
+    if made || of.name.starts_with(NOBODYS) { Existence::Later(None) } else { Existence::Unknown }
 }
 
 /// What a pod lacked when it was created. A pod that lacks several things waits for one after the other, so it is unclear
@@ -110,13 +125,18 @@ fn missing<'p, 'h>(run: &Timeline<'h>, pod: &'p PodLife<'h>) -> Option<Missing<'
     let used = pod.containers.iter().flat_map(|container| {
         of_environment(container.spec).map(move |found| (Some(container), found, None))
     });
-    let lack = |(container, of, volume): (Option<&'p ContainerLife<'h>>, Reference<'h>, Option<&'h str>)| {
-        let supplied = supplied(run, &of, created).err()?;
-        let named = of.keys.iter().copied().chain([of.name]).chain(volume).collect();
-        Some(Missing { container, object: of.object, named, supplied })
-    };
-    let mut all = mounted.chain(used).filter_map(lack);
-    let only = all.next().filter(|_| all.next().is_none())?;
+    let mut only = None;
+    for (container, of, volume) in mounted.chain(used) {
+        match existence(run, &of, created) {
+            Existence::Always => {}
+            Existence::Later(supplied) if only.is_none() => {
+                let named = of.keys.iter().copied().chain([of.name]).chain(volume).collect();
+                only = Some(Missing { container, object: of.object, named, supplied });
+            }
+            Existence::Later(_) | Existence::Unknown => return None,
+        }
+    }
+    let only = only?;
     // A container whose turn comes later is not looked at before.
     let first = pod.containers.first().filter(|first| first.kind != ContainerKind::Main);
     let its_turn = only.container.is_none_or(|of| first.is_none_or(|first| first.name == of.name));

@@ -150,11 +150,8 @@ pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let (name, mut said) = (life.name(), false);
         for (shown, _, status) in shown(life.pod).filter(|(_, of, _)| of.name == life.container.name) {
             let same = status.get("restartCount").and_then(Value::as_u64) == Some(life.number);
-            let Some(user) =
-                status.get("user").and_then(|user| user.get("linux")).filter(|_| same && runs(status))
-            else {
-                continue;
-            };
+            let linux = status.get("user").and_then(|user| user.get("linux"));
+            let Some(user) = linux.filter(|user| user.is_object() && same && runs(status)) else { continue };
             let number = |of: &Value| of.as_u64().and_then(|of| u32::try_from(of).ok());
             let all = user.get("supplementalGroups").and_then(Value::as_array).into_iter().flatten();
             // Some runtimes count the group of the user among the others, and some do not.

@@ -61,7 +61,8 @@ fn dots(count: usize) -> String {
 #[test]
 fn the_message_is_what_was_written() {
     let clause = "report.status.termination-message";
-    let of = |written: Option<u64>, code: u8, message: &str| leaves(clause, json!({}), written, code, message);
+    let of =
+        |written: Option<u64>, code: u8, message: &str| leaves(clause, json!({}), written, code, message);
     assert_eq!(of(Some(100), 0, &dots(100)), "holds");
     assert_eq!(of(Some(100), 1, &"\u{fffd}".repeat(100)), "holds", "a character that is not one of UTF-8");
     assert_eq!(of(None, 1, ""), "holds");
@@ -134,8 +135,10 @@ fn what_a_container_requests_is_allocated() {
 #[test]
 fn a_container_has_the_resources_of_its_spec() {
     let clause = "report.status.resources";
-    let of = |spec: &Value, resources: Value| judged(clause, spec, &[running(json!({ "resources": resources }))]);
-    let both = |limit: &str| json!({ "requests": { "cpu": "1", "memory": "67108864" }, "limits": { "cpu": limit } });
+    let of =
+        |spec: &Value, resources: Value| judged(clause, spec, &[running(json!({ "resources": resources }))]);
+    let both =
+        |limit: &str| json!({ "requests": { "cpu": "1", "memory": "67108864" }, "limits": { "cpu": limit } });
     assert_eq!(of(&with_resources(), both("1.5")), "holds");
     assert_eq!(of(&with_resources(), both("2")), "violated");
     assert_eq!(of(&with_resources(), json!({ "requests": { "cpu": "1", "memory": "64Mi" } })), "violated");
@@ -161,7 +164,8 @@ fn a_status_lists_the_mounts() {
         { "name": "scratch", "mountPath": "/scratch", "readOnly": true }, { "name": "data", "mountPath": "/data" },
     ] }));
     let of = |mounts: Value| judged(clause, &spec, &[running(json!({ "volumeMounts": mounts }))]);
-    let scratch = |read_only: bool| json!({ "name": "scratch", "mountPath": "/scratch", "readOnly": read_only });
+    let scratch =
+        |read_only: bool| json!({ "name": "scratch", "mountPath": "/scratch", "readOnly": read_only });
     let data = |path: &str| json!({ "name": "data", "mountPath": path });
     assert_eq!(of(json!([scratch(true), data("/data")])), "holds");
     assert_eq!(of(json!([scratch(false), data("/data")])), "violated");
@@ -197,7 +201,8 @@ fn a_status_has_the_user_of_the_process() {
 fn each_container_has_one_status() {
     let clause = "report.status.one-per-container";
     let of = |inits: &[&str], mains: &[&str]| {
-        let all = |names: &[&str]| -> Vec<Value> { names.iter().map(|name| json!({ "name": name })).collect() };
+        let all =
+            |names: &[&str]| -> Vec<Value> { names.iter().map(|name| json!({ "name": name })).collect() };
         let status = json!({
             "startTime": timestamp(0.0), "initContainerStatuses": all(inits), "containerStatuses": all(mains),
         });

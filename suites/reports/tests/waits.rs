@@ -71,7 +71,8 @@ fn a_container_without_an_image_does_not_run() {
 fn what_is_tried_for_an_image_is_reported() {
     let clause = "report.event.image-missing";
     let judged = |name: &str, policy: &str, events: &[(&str, &str)]| {
-        let events: Vec<Value> = events.iter().map(|(kind, reason)| about(kind, reason, "no image")).collect();
+        let events: Vec<Value> =
+            events.iter().map(|(kind, reason)| about(kind, reason, "no image")).collect();
         judged(pod(clause, &of_image(name, policy)), clause, &[waits("ContainerCreating")], &events)
     };
     let (failed, pulling, backs_off) = (("Warning", "Failed"), ("Normal", "Pulling"), ("Normal", "BackOff"));
@@ -172,7 +173,10 @@ fn what_does_not_exist_is_reported() {
     let failed = |message: &str| about("Warning", "Failed", message);
     assert_eq!(after(&lacking, &[failed("Error: there is no key later")]), "holds");
     let unmounted = about("Warning", "FailedMount", "no volume \"settings\"");
-    assert_eq!(after(&of_volume("words"), &[with(unmounted, "/involvedObject/fieldPath", json!(""))]), "holds");
+    assert_eq!(
+        after(&of_volume("words"), &[with(unmounted, "/involvedObject/fieldPath", json!(""))]),
+        "holds"
+    );
     assert_eq!(after(&lacking, &[failed("Error: something does not exist")]), "violated");
     assert_eq!(after(&lacking, &[about("Normal", "Failed", "no key later")]), "violated", "it is no warning");
     assert_eq!(after(&lacking, &[]), "violated");

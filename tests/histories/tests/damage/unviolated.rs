@@ -347,10 +347,7 @@ const KNOWN: &[(&str, &str)] = &[
         "report.status.resources",
         "no damage is written yet: the clause is new, and its cases are not recorded yet",
     ),
-    (
-        "report.status.user",
-        "no damage is written yet: the clause is new, and its cases are not recorded yet",
-    ),
+    ("report.status.user", "no damage is written yet: the clause is new, and its cases are not recorded yet"),
 ];
 
 #[test]

@@ -47,7 +47,9 @@ impl World<'_> {
         }
         let shown = match reason {
             _ if self.has(Defect::ImageLackShownAsCreating) => "ContainerCreating",
-            "InvalidImageName" | "ErrImageNeverPull" if self.has(Defect::ImageLackShownAsPull) => "ErrImagePull",
+            "InvalidImageName" | "ErrImageNeverPull" if self.has(Defect::ImageLackShownAsPull) => {
+                "ErrImagePull"
+            }
             _ => reason,
         };
         let of = &mut self.pods[pod].containers[container];
