@@ -1,7 +1,7 @@
 # The decision on a report: whether the job passes, and why not.
 #
-# $reports is an array of one report, $baselines of at most one, $compared says whether there is a
-# baseline, $failOn is the threshold, $status the exit status of the run as text.
+# $reports is an array of one report, $baselines an array of at most one, $compared says whether there is a
+# baseline, $failOn is the threshold, and $status is the exit status of the run as text.
 
 def words: ["violated", "error", "inconclusive", "diverges", "holds", "skipped"];
 def count($n; $thing): "\($n) \($thing)\(if $n == 1 then "" else "s" end)";

@@ -1,7 +1,7 @@
 # The head of the summary, from the decision. Text from the cluster is untrusted input: it becomes HTML text.
 
 def text: tostring | gsub("[\r\n]+"; " ") | @html;
-# In a cell of a table a bar would begin the next one.
+# In a table cell, a bar would begin the next cell.
 def cell: text | gsub("\\|"; "&#124;");
 
 "## Probity action: \(if .passed then "passed" else "failed" end) (fail-on: \(.failOn | text))\n",

@@ -58,7 +58,7 @@ make_certificates() {
     done
 }
 
-# Writes a kubeconfig that holds all it needs: it may be copied anywhere.
+# Writes a self-contained kubeconfig, which may be copied anywhere.
 write_kubeconfig() {
     local file=$1 certificate=$2 server=$3
     (umask 077 && cat >"$file") <<END

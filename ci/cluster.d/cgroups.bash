@@ -3,7 +3,7 @@
 # All processes of the cluster are inside, so everything inside can be killed.
 # shellcheck shell=bash
 
-# The mount points of all hierarchies, one a line.
+# The mount points of all hierarchies, one per line.
 cgroup_hierarchies() {
     awk '{ for (i = 7; i < NF; i++) if ($i == "-") { if ($(i + 1) ~ /^cgroup2?$/) print $5; break } }' /proc/self/mountinfo
 }
@@ -58,7 +58,7 @@ copy_cpuset() {
     done
 }
 
-# A kubelet can't start without these; better said now than found in its log.
+# A kubelet can't start without these: fail now, so that nobody has to search its log.
 require_controllers() {
     local controller have
     if [[ $(cgroup_layout) == v2 ]]; then

@@ -1,4 +1,4 @@
-# `check`: tries what a cluster is for, on every node, with pods of a plain busybox. Leaves nothing in the cluster.
+# `check`: tests the main functions of a cluster on every node, with plain busybox pods. Leaves nothing in the cluster.
 # shellcheck shell=bash
 
 CHECK_NAMESPACE=cluster-check
@@ -100,7 +100,7 @@ port_forward_answers() {
     [[ $answer == "on-$node" ]] || { echo "got '$answer'"; return 1; }
 }
 
-# Asks the Service from a pod of NODE until each node's pod has answered: that crosses kube-proxy and the bridge.
+# Calls the Service from a pod of NODE until each node's pod has answered: these calls cross kube-proxy and the bridge.
 service_reaches_all() {
     local node=$1 address seen
     address=$(kubectl_check get service web --output=jsonpath='{.spec.clusterIP}')

@@ -1,7 +1,7 @@
-# The control plane: etcd, API server, controller manager and scheduler on the control machine. Nothing here knows a node.
+# The control plane: etcd, API server, controller manager and scheduler on the control machine. Nothing here depends on nodes.
 # shellcheck shell=bash
 
-# COMPONENT's extra flags from --flag COMPONENT=--name=value, one a line, and the feature gates.
+# COMPONENT's extra flags from --flag COMPONENT=--name=value, one per line, and the feature gates.
 extra_flags() {
     local component=$1 entry
     [[ -z $FEATURE_GATES ]] || echo "--feature-gates=$FEATURE_GATES"
@@ -67,7 +67,7 @@ start_controllers() {
         --authorization-kubeconfig=$folder/kube-scheduler.kubeconfig --bind-address=127.0.0.1 --leader-elect=false "${flags[@]}"
 }
 
-# kubectl as the administrator, through the same door as any user.
+# Runs kubectl as the administrator, on the same path as any user.
 kubectl() { "$TOOLS_DIR/kubectl" --kubeconfig="$KUBECONFIG_FILE" "$@"; }
 
 api_server_is_ready() {

@@ -1,8 +1,8 @@
-# Images: nothing is pulled, all come as archives. The sandbox is the target's own image; `check` has one of its own,
-# made here from a static busybox. A loaded image is also loaded into nodes that start later.
+# Images: none is pulled, all come from archives. The sandbox is the target's own image; `check` has its own image,
+# built here from a static busybox. A loaded image is also loaded into nodes that start later.
 # shellcheck shell=bash
 
-# Sees to it that the sandbox image's archive exists; ci/image makes it.
+# Makes sure that the sandbox image's archive exists; ci/image builds it.
 ensure_sandbox_archive() {
     local archive=$1
     if [[ ! -f $archive && $archive == "$SANDBOX_ARCHIVE" ]]; then
@@ -13,7 +13,7 @@ ensure_sandbox_archive() {
     [[ -f $archive ]] || fail "the image archive $archive does not exist"
 }
 
-# An image of one static program under the names of a few; in the format that `docker save` writes.
+# Builds an image with one static program under several names, in the format that `docker save` writes.
 ensure_check_archive() {
     local work layer_sum program
     [[ ! -f $CHECK_ARCHIVE ]] || return 0
@@ -60,7 +60,7 @@ import_image() {
         fail "$node can't load the image archive $archive: $(telling_line "$log"); log: $log"
 }
 
-# All that nodes must have, oldest first.
+# All images that nodes must have, oldest first.
 import_images() {
     local node=$1 archive
     for archive in "$STATE_DIR"/images/*.tar; do

@@ -1,6 +1,6 @@
-# Kubernetes, built from its own Go modules: kubernetes/MINOR/go.mod says which patch release, go.sum what it must hash
-# to.
-# Built once per version and flags, into the cache. Builds nothing that is there, and no kubelet if every node brings one.
+# Kubernetes, built from its own Go modules: kubernetes/MINOR/go.mod defines the patch release, and go.sum its hashes.
+# It is built once for each version and set of flags, into the cache. Existing programs are not built again, and no kubelet
+# is built if every node has its own.
 # shellcheck shell=bash
 
 supported_versions() {
@@ -10,7 +10,7 @@ supported_versions() {
     done
 }
 
-# 1.36 or 1.36.3 or v1.36.3 to the minor; fails if that is not what the modules here say.
+# Converts 1.36, 1.36.3 or v1.36.3 to the minor version; fails if the modules here are for another release.
 resolve_version() {
     local wanted=${1#v} minor patch
     minor=$(cut -d. -f1,2 <<<"$wanted")
@@ -26,7 +26,7 @@ module_version() {
     awk -v module="$2" '{ sub(/^require /, "") } $1 == module && $2 ~ /^v/ { print $2; exit }' "$1/go.mod"
 }
 
-# Sets TOOLS_DIR, and sees to it that the folder has all COMPONENTS for MINOR.
+# Sets TOOLS_DIR, and makes sure that the folder has all COMPONENTS for MINOR.
 ensure_kubernetes() {
     local minor=$1 folder
     shift
@@ -84,7 +84,7 @@ build_missing() {
 # The last line that is neither a download nor the name of a package.
 build_error() { grep -avE '^(go: downloading .*|[A-Za-z0-9._~/-]+)$' "$1" | tail -n 1 | cut -c1-300; }
 
-# go_build FOLDER OUTPUT STAMPS PACKAGE...: names each package on standard error as it gets to it.
+# go_build FOLDER OUTPUT STAMPS PACKAGE...: prints the name of each package on standard error when it reaches it.
 go_build() {
     local folder=$1 output=$2 stamps=$3
     shift 3

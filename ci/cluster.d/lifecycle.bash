@@ -1,5 +1,5 @@
-# Up and down. A start either ends with Ready nodes or leaves nothing running; what a killed cluster left is cleared
-# first.
+# Up and down. A start either ends with Ready nodes or leaves nothing running. It first removes what a killed cluster
+# left behind.
 # shellcheck shell=bash
 
 # ---- state between commands -------------------------------------------------------------------------
@@ -58,7 +58,7 @@ up() {
     say "the cluster is up: ${NODES[*]}; export KUBECONFIG=\$(ci/cluster kubeconfig)"
 }
 
-# What takes minutes on a new machine, so that something else can be built at the same time.
+# The steps that take minutes on a new machine, so that something else can be built at the same time.
 prepare() {
     parse_up "$@"
     require_root
@@ -127,7 +127,7 @@ begin_state() {
 }
 
 # etcd and the container runtimes wait for the disk at every write. On a shared disk this can take seconds, and then a kubelet
-# is late through no fault of its own. So the machines' disks are in memory if there is enough of it.
+# is late through no fault of its own. So the machines' disks are in memory if enough is available.
 keep_disks_in_memory() {
     local available
     available=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
@@ -144,7 +144,7 @@ describe_host() {
         "$(containerd --version | awk '{ print "containerd " $3 }'), $("$CONTAINER_RUNTIME" --version | head -n 1), snapshots by $SNAPSHOTTER"
 }
 
-# overlayfs does not work on top of itself, as in many a CI container; copying does everywhere.
+# overlayfs does not work on top of itself, as in many CI containers; copying works everywhere.
 choose_snapshotter() {
     local trial=$DISKS/overlay-trial
     mkdir -p "$trial"/{lower,upper,work,merged}
@@ -218,7 +218,7 @@ down() {
     say "nothing of the cluster is left"
 }
 
-# Runs when a start fails or is interrupted: all goes but the logs, which the error names.
+# Runs when a start fails or is interrupted: removes everything except the logs, which the error names.
 give_up() {
     local status=$? boot
     trap - EXIT INT TERM HUP
@@ -231,7 +231,7 @@ give_up() {
     exit "$status"
 }
 
-# Ends and removes whatever there is of a cluster, alive, half-started or killed.
+# Ends and removes whatever is left of a cluster, whether it is running, half-started or killed.
 clear_remains() {
     local keep_logs=${1:-} directory pid started
     require_own_state
@@ -262,7 +262,7 @@ clear_remains() {
 
 unmounted() { umount "$1" 2>/dev/null; }
 
-# The folder comes from the environment: without our mark in it, it must not be emptied.
+# The folder comes from the environment: it must not be emptied unless it contains our mark.
 require_own_state() {
     [[ -d $STATE_DIR && -n $(ls -A "$STATE_DIR") ]] || return 0
     [[ -f $STATE_DIR/.probity-cluster || $(ls -A "$STATE_DIR") == lost+found ]] ||

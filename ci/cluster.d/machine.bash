@@ -1,6 +1,6 @@
 # A machine: one set of namespaces (processes, mounts, network, host name, IPC) with a first process that holds it.
-# The control plane is one machine, each node another. Nothing of a machine shows in the host's own namespaces but its
-# processes, so ending the first process ends everything: mounts, links, addresses, rules, containers.
+# The control plane is one machine, each node another. Only a machine's processes are visible in the host's own
+# namespaces, so ending the first process ends everything: mounts, links, addresses, rules, containers.
 # shellcheck shell=bash
 
 machine_dir() { echo "$DISKS/$1"; }
@@ -116,7 +116,7 @@ require_running() {
     fail "$component on $machine stopped: $(telling_line "$log"); log: $log"
 }
 
-# Asks a component to end, and makes it after SECONDS.
+# Asks a component to end, and kills it after SECONDS.
 stop_component() {
     local machine=$1 component=$2 seconds=${3:-10} pid_file pid
     component_is_running "$machine" "$component" || return 0
@@ -130,7 +130,7 @@ stop_component() {
 
 component_has_ended() { ! component_is_running "$1" "$2"; }
 
-# Power loss: the kernel takes every process, mount and link of the machine along.
+# Power loss: the kernel removes every process, mount and link of the machine.
 power_off() {
     local machine=$1 pid
     if pid=$(machine_pid "$machine"); then

@@ -1,5 +1,5 @@
 # The network between the machines: a bridge on the control machine, one virtual cable to each node, routes between
-# the nodes' pod ranges. The host's own namespace gets no link, address, route or rule; `relay` is its only door.
+# the nodes' pod ranges. The host's own namespace gets no link, address, route or rule; `relay` is the only connection.
 # shellcheck shell=bash
 
 node_index() { echo "${1#node}"; }
@@ -38,7 +38,7 @@ END
     } | inside_network "$node" ip -batch -
 }
 
-# Cuts NODE off silently: its link stays up and its packets go nowhere, as with a broken switch.
+# Cuts NODE off silently: its link stays up but its packets are lost, as with a broken switch.
 cut_off() { inside_network "$CONTROL" ip link set "$1" nomaster; }
 
 heal() {
@@ -51,7 +51,7 @@ is_cut_off() {
     ! grep -q "^$1@" <<<"$connected"
 }
 
-# ---- the door: 127.0.0.1:PORT of the host to the API server ----------------------------------------------------
+# ---- the relay: 127.0.0.1:PORT of the host to the API server ----------------------------------------------------
 # A unix socket crosses network namespaces, so two socats replace any link between them.
 
 start_relay() {

@@ -1,6 +1,6 @@
 # A node: containerd, kubelet and kube-proxy on a machine of their own, with canonical paths (/var/lib/kubelet,
-# /run/containerd/containerd.sock, /var/log/pods), so that what works on any node works here. Says nothing to the
-# control plane.
+# /run/containerd/containerd.sock, /var/log/pods), so that whatever works on an ordinary node works here. It sends nothing to
+# the control plane.
 # shellcheck shell=bash
 
 # ---- files that are written once, before the first boot ----------------------------------------------------------------
@@ -51,7 +51,7 @@ state = "/run/containerd"
 END
 }
 
-# Without CAP_SYS_RESOURCE (bit 24) no process may lower its OOM score, and runc would fail trying.
+# Without CAP_SYS_RESOURCE (bit 24), no process may lower its OOM score, and runc would fail when it tries.
 lacks_sys_resource() {
     local effective
     effective=$(awk '/^CapEff/ { print $2 }' /proc/self/status)
@@ -183,8 +183,8 @@ start_kube_proxy() {
     start_component "$1" kube-proxy kube-proxy --config=/var/lib/kube-proxy/config.yaml
 }
 
-# True if the API server calls all NODES Ready in the boot that they are in: what it says of a machine that was just
-# switched on may be from before. A stopped kubelet ends the wait immediately.
+# True if the API server reports all NODES as Ready in their current boot: its status of a machine that was just switched
+# on may be from an earlier boot. A stopped kubelet ends the wait immediately.
 nodes_are_ready() {
     local node ready
     for node in "$@"; do

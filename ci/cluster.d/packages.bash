@@ -1,4 +1,4 @@
-# What the machine must have: the distribution's packages, and a Go toolchain for building. Installs missing packages
+# What the machine needs: the distribution's packages, and a Go toolchain for building. Installs missing packages
 # and prints them; on a system without apt it only names the missing programs. Never starts a service of an installed
 # package.
 # shellcheck shell=bash
@@ -7,7 +7,7 @@
 # Go for a machine that has none, or one too old to fetch a newer one by itself.
 GO_TO_INSTALL=1.26.8
 
-# program:package pairs of Debian and its kin.
+# program:package pairs for Debian and its derivatives.
 NEEDED_PROGRAMS=(
     etcd:etcd-server containerd:containerd "$CONTAINER_RUNTIME:$CONTAINER_RUNTIME" iptables:iptables conntrack:conntrack socat:socat
     ip:iproute2 ss:iproute2 nsenter:util-linux openssl:openssl mount:mount busybox:busybox-static
@@ -86,7 +86,7 @@ find_go() {
 
 is_at_least() { [[ $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 
-# An older Go still can fetch modules, and every Go release is one. It only doesn't mark the programs as executable.
+# An older Go can still fetch modules, and every Go release is a module. Only the programs are not marked as executable.
 fetch_go_as_module() {
     local module folder source old_go
     old_go=$(command -v go) || fail "no Go was found after installing it"

@@ -32,17 +32,17 @@ prepare_saboteur() {
     cp "$(pki)/kubelet-$node.key" "$lib/client.key"
 }
 
-# The kubelet's settings that let its messages be read: JSON instead of protobuf towards the API server.
+# Kubelet settings that make its messages readable: JSON instead of protobuf for the API server.
 saboteur_kubelet_settings() {
     ! has_saboteur || echo "contentType: application/json"
 }
 
-# The command that keeps NODE's kubelet running, one word a line: a defect may kill it.
+# The command that keeps NODE's kubelet running, one word per line: a defect may kill it.
 kubelet_keeper() {
     ! has_saboteur || printf '%s\n' "$SABOTEUR_INSIDE/saboteur" keep --
 }
 
-# Starts it on NODE and waits until it answers; a kubelet that came first would find no runtime.
+# Starts it on NODE and waits until it answers; a kubelet that started earlier would find no runtime.
 start_saboteur() {
     local node=$1
     has_saboteur || return 0

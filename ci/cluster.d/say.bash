@@ -1,4 +1,4 @@
-# How the script speaks: progress on standard error, one clear line for a failure. Decides nothing.
+# The output of the script: progress on standard error, one clear line for a failure. Decides nothing.
 # shellcheck shell=bash
 
 # A step that was taken, with the seconds since the command began.
@@ -30,7 +30,7 @@ telling_line() {
     sed -E 's/^[EF][0-9]{4} [0-9:.]+ +[0-9]+ [^]]*\] ?//' <<<"$line" | cut -c1-400
 }
 
-# Asks COMMAND again and again for at most SECONDS; false if it never agreed.
+# Runs COMMAND repeatedly for at most SECONDS; false if it never succeeded.
 # Use: wait_until SECONDS COMMAND ARGUMENT...
 wait_until() {
     local deadline=$((SECONDS + $1))

@@ -1,4 +1,4 @@
-# Names, addresses and paths of the cluster, each said once. Changes nothing on the machine.
+# Names, addresses and paths of the cluster, each defined once. Changes nothing on the machine.
 # Sourced by ci/cluster before every other part; a user may override what is read from the environment.
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # the other parts use these
@@ -7,10 +7,10 @@
 
 # Disks of the nodes, certificates, logs. `down` removes it.
 STATE_DIR=${PROBITY_CLUSTER_STATE:-/var/lib/probity-cluster}
-# The disks of the machines, in memory if at least so much of it is available (MiB).
+# The disks of the machines, in memory if at least this amount is available (MiB).
 DISKS=$STATE_DIR/machines
 MIN_MEMORY_FOR_DISKS=${PROBITY_CLUSTER_MEMORY_FOR_DISKS:-8192}
-# Built programs, one folder per version and set of flags. `down` leaves it: a warm start lives from it.
+# Built programs, one folder per version and set of flags. `down` keeps it: a warm start needs it.
 CACHE_DIR=${PROBITY_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/probity}
 # With less free space than this (MiB), a start fails before anything is changed.
 MIN_FREE_STATE=${PROBITY_CLUSTER_MIN_FREE:-1024}
@@ -21,7 +21,7 @@ MIN_FREE_CACHE=6144
 # The sandbox of every pod is the target itself, whose default sub-command is `pause`.
 SANDBOX_IMAGE=probity.local/agnhost-rs:dev
 SANDBOX_ARCHIVE=$REPOSITORY/target/image/agnhost-rs.tar
-# What `check` runs in its pods: a shell and a small web server, so that the check depends on nothing of ours.
+# What `check` runs in its pods: a shell and a small web server, so that the check does not depend on our programs.
 CHECK_IMAGE=probity.local/cluster-check:1
 CHECK_ARCHIVE=$CACHE_DIR/cluster-check-1.tar
 

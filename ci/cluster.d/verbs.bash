@@ -102,7 +102,7 @@ node_verb() {
     esac
 }
 
-# Orderly shutdown: the kubelet first, as a machine that goes down does, then a chance for every container.
+# Orderly shutdown: stops the kubelet first, as a machine that shuts down does, then gives every container time to end.
 node_stop() {
     local node=$1
     machine_is_on "$node" || { say "$node is off already"; return; }
@@ -158,7 +158,7 @@ node_heal() {
     say "$1 is connected and Ready"
 }
 
-# When the kubelet of NODE last said to the API server that it lives.
+# When the kubelet of NODE last renewed its lease at the API server.
 lease_of() { kubectl --request-timeout=5s --namespace=kube-node-lease get lease "$1" --output=jsonpath='{.spec.renewTime}'; }
 
 lease_was_renewed() { [[ $(lease_of "$1" 2>/dev/null) > $2 ]]; }
@@ -199,7 +199,7 @@ bring_back() {
     component_is_running "$node" kube-proxy || start_kube_proxy "$node"
 }
 
-# Restarts the kubelet alone; containers go on. With options, under another program, environment or configuration.
+# Restarts the kubelet alone; containers keep running. Options set another program, environment or configuration.
 restart_kubelet() {
     local node=$1
     shift

@@ -13,7 +13,7 @@ def line:
     | ($package | capture("^(?<name>[^ ]+) v(?<version>[^ ]+)")) + { depth: ($depth | tonumber) }
     | . + { id: "\(.name)@\(.version)", license: ($license | sub(" \\(\\*\\)$"; "") | gsub("/"; " OR ")) };
 
-# Every package of the tree with the packages that it needs: a parent is the last line above with one depth less.
+# Every package of the tree with the packages that it needs: the parent is the last line above whose depth is one less.
 def packages:
     reduce (inputs | select(. != "") | line) as $each ({ path: [], found: {} };
         .path = .path[:$each.depth] + [$each.id]
@@ -28,7 +28,7 @@ def component($sums):
         { hashes: [{ alg: "SHA-256", content: $sums[.id] }], purl: "pkg:cargo/\(.name)@\(.version)" }
        else {} end);
 
-# What is linked into both programs and is not a crate of Cargo.lock.
+# What is linked into both programs but is not a crate of Cargo.lock.
 def runtime:
     { type: "library", "bom-ref": "rust-std@\($rust)", name: "rust-std", version: $rust, licenses: [{ expression: "MIT OR Apache-2.0" }] },
     ($libc | select(. != "") | split(" ") as [$name, $number]

@@ -98,9 +98,9 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
                 format!("{} had {} after an eviction, but is still running", life.name(), seconds(grace));
             seen.violated(finding, [began.id, last]);
         }
-    } else if let Some(ended) = killed(life) {
-        if life.within(seen, quantity, (&began, ended), bound) == Some(Fit::Met) {
-            seen.facet("seen", "kill");
-        }
+    } else if let Some(ended) = killed(life)
+        && life.within(seen, quantity, (&began, ended), bound) == Some(Fit::Met)
+    {
+        seen.facet("seen", "kill");
     }
 }

@@ -3,6 +3,7 @@
 use probity_model::history::Did;
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
+use probity_script::Process;
 
 /// Whether nothing in a pod or around it can end it or its containers.
 fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
@@ -11,7 +12,10 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let probed = pod.containers.iter().any(|container| !container.probes.is_empty());
     let planned = pod.containers.iter().all(|container| {
         container.stays()
-            && container.plan().is_none_or(|plan| plan.process.exit.is_empty() && plan.listeners.is_empty())
+            // A process with nothing to do: no exit, no missing variable, nothing that it consumes or waits for.
+            && container
+                .plan()
+                .is_none_or(|plan| plan.process == Process::default() && plan.listeners.is_empty())
     });
     let limited = pod.containers.iter().any(|container| container.spec["resources"]["limits"].is_object());
     let hooked = pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());

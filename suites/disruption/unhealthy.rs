@@ -57,17 +57,16 @@ pub(super) fn wait_for_the_budget(run: &Timeline<'_>, clause: &Clause, seen: &mu
         if budget.always_allows() {
             continue;
         }
-        match health {
+        let kept = match health {
             Health::Unready if room.at_most() < room.desired => {
-                if check_refused(eviction, budget, &room, seen) {
-                    seen.facet("budget", "unmet");
-                }
+                check_refused(eviction, budget, &room, seen).then_some("unmet")
             }
             Health::Unready if room.at_least() >= room.desired && room.desired > 0 => {
-                if check_granted(eviction, budget, &room, seen) {
-                    seen.facet("budget", "met");
+                let granted = check_granted(eviction, budget, &room, seen);
+                if granted {
                     spared.push(budget.name);
                 }
+                granted.then_some("met")
             }
             Health::Healthy if room.has_room() && spared.contains(&budget.name) => {
                 let granted = eviction.is_granted();
@@ -76,11 +75,12 @@ pub(super) fn wait_for_the_budget(run: &Timeline<'_>, clause: &Clause, seen: &mu
                     format!("the eviction of a pod that was not ready used up the budget: {words}")
                 };
                 seen.check(granted || !eviction.is_forbidden(), finding, [budget.id(), eviction.at.id]);
-                if granted {
-                    seen.facet("budget", "unused");
-                }
+                granted.then_some("unused")
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(kept) = kept {
+            seen.facet("budget", kept);
         }
     }
 }
@@ -92,18 +92,17 @@ pub(super) fn always_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if !budget.always_allows() {
             continue;
         }
-        match health {
+        let kept = match health {
             Health::Unready if room.at_most() < room.desired => {
-                if check_granted(eviction, budget, &room, seen) {
-                    seen.facet("pod", "unhealthy");
-                }
+                check_granted(eviction, budget, &room, seen).then_some("unhealthy")
             }
             Health::Healthy if room.is_full() => {
-                if check_refused(eviction, budget, &room, seen) {
-                    seen.facet("pod", "healthy");
-                }
+                check_refused(eviction, budget, &room, seen).then_some("healthy")
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(kept) = kept {
+            seen.facet("pod", kept);
         }
     }
 }

@@ -24,11 +24,11 @@ pub(super) fn counts_changes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         seen.applies();
         // What it did to the pod is judged by its revisions.
         let before = patch.before(run).filter(|before| generation(before) != Some(asked));
-        if let Some((before, after)) = before.zip(patch.after(run).last()) {
-            if generation(after) != Some(asked) {
-                seen.fine([before.id, patch.id, after.id]);
-                seen.facet("change", "requested");
-            }
+        if let Some((before, after)) = before.zip(patch.after(run).last())
+            && generation(after) != Some(asked)
+        {
+            seen.fine([before.id, patch.id, after.id]);
+            seen.facet("change", "requested");
         }
     }
 }

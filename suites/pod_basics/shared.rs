@@ -83,7 +83,7 @@ fn judge_localhost(run: &Timeline<'_>, seen: &mut Seen) {
             let place = call.url.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.split('/').next());
             let Some(port) = place.and_then(|port| port.parse::<u16>().ok()) else { continue };
             let Some(opened) = opened(run, life.pod, &life.container.name, port) else { continue };
-            if run.clocks.order(&opened.1, &line.at) != Order::Before {
+            if run.clocks.order(opened.1, &line.at) != Order::Before {
                 continue;
             }
             let refused = call.error.as_ref().is_some_and(|why| why.contains(REFUSED));

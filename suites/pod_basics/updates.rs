@@ -305,7 +305,7 @@ fn judge_identity(
     let later =
         run.pods.iter().flat_map(|pod| &pod.revisions).filter(|shown| !run.before(&shown.at, &patch.began));
     let mut later = later.filter(|shown| {
-        ["name", "uid"].iter().any(|of| *of == field) || shown.object["metadata"]["uid"] == *patch.pod.uid
+        ["name", "uid"].contains(&field) || shown.object["metadata"]["uid"] == *patch.pod.uid
     });
     if let Some(shown) = later.find(|shown| shown.object["metadata"][field] == *wanted) {
         let finding = format!("a patch changed the {field} of {} to {wanted}", patch.pod.key);

@@ -82,15 +82,6 @@ impl Cluster {
         command
     }
 
-    /// `probity gc` against the cluster, with these arguments.
-    #[must_use]
-    pub fn gc(&self, arguments: &[&str]) -> Command {
-        let mut command = probity();
-        command.arg("gc").arg("--kubeconfig").arg(&self.kubeconfig).args(["--context", &self.context]);
-        command.args(arguments).stdin(Stdio::null());
-        command
-    }
-
     /// Everything of ours that is in the cluster, by name.
     #[must_use]
     pub fn remains(&self) -> Vec<String> {

@@ -71,26 +71,6 @@ fn ends_by(sent: Signal, cluster: &Cluster, out: &Path) -> ExitStatus {
 
 #[test]
 #[ignore = "needs the cluster of ci/live"]
-fn after_a_kill_gc_brings_a_lost_node_back() {
-    let cluster = Cluster::given();
-    let folder = tempfile::tempdir().unwrap();
-    let ended = ends_by(Signal::SIGKILL, &cluster, &folder.path().join("run"));
-    assert_eq!(ended.code(), None, "killed");
-    let verbs = format!("{} node", cluster.root().join("ci/cluster").display());
-    let gc = |arguments: &[&str]| cluster.gc(arguments).output().unwrap();
-    let without = gc(&[]);
-    assert_eq!(without.status.code(), Some(6), "{}", words(&without));
-    assert!(words(&without).contains("--node-command"), "{}", words(&without));
-    assert!(!status(&cluster).status.success(), "it is still away");
-    let with = gc(&["--node-command", &verbs]);
-    assert!(with.status.success(), "{}", words(&with));
-    let nodes = status(&cluster);
-    assert!(nodes.status.success(), "{}", words(&nodes));
-    assert_eq!(cluster.remains(), Vec::<String>::new());
-}
-
-#[test]
-#[ignore = "needs the cluster of ci/live"]
 fn an_interrupt_brings_a_lost_node_back() {
     let cluster = Cluster::given();
     let folder = tempfile::tempdir().unwrap();

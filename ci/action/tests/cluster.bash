@@ -1,5 +1,5 @@
 # The action on a real cluster: all steps, with the real program, once with the user's kubeconfig and once with the same
-# cluster in the place of kind's.
+# cluster in place of a kind cluster.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 

@@ -1,4 +1,4 @@
-# The examples of docs/ci.md: each is taken from the page as it stands, checked by what reads it, and run with stand-ins.
+# The examples of docs/ci.md: each is taken from the page unchanged, checked by the tools for its format, and run with stand-ins.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 

@@ -1,4 +1,4 @@
-# The files of the action and of the workflows, by their checkers.
+# Checks the files of the action and of the workflows with the tools for their formats.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 
@@ -34,7 +34,7 @@ each_begins_safely() {
     done
 }
 
-# For each step: the variables that the script names, less those that it sets or that the runner gives.
+# For each step: the variables that the script names, except those that it sets or that the runner provides.
 inputs_reach_the_scripts() {
     "$PYTHON" - "$ACTION" <<'PYTHON'
 import pathlib, re, sys

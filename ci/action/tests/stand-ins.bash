@@ -19,7 +19,7 @@ make_stand_ins() {
     DIGEST=$(sha256sum <"$ARCHIVE" | cut -d' ' -f1)
 }
 
-# new_place NAME: a folder for one run of the action, with notes of the programs.
+# new_place NAME: creates a folder for one run of the action, with the records of the programs.
 new_place() {
     PLACE=$WORK/$1
     rm -rf "$PLACE"
@@ -29,7 +29,7 @@ new_place() {
 }
 
 # act NAME [INPUT=VALUE...]: runs the action in a new place, with the packed archive unless another is given. STATUS is
-# that of the stand-in runner.
+# the status of the stand-in runner.
 act() {
     local name=$1 input given=(archive="$ARCHIVE")
     shift

@@ -1,4 +1,4 @@
-# The steps of the action, run as action.yml says, with a recorded run in place of a cluster.
+# The steps of the action, run as in action.yml, with a recorded run instead of a cluster.
 # shellcheck shell=bash
 # shellcheck disable=SC2016,SC2034,SC2154  # the parts share variables; jq and not the shell reads the filters
 

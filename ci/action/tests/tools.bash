@@ -1,4 +1,4 @@
-# The checkers that the tests of the action use, in the versions that are known to work, from their registries.
+# The checkers that the tests of the action use, in versions that are known to work, from their registries.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the caller sets CACHE and uses the paths
 
@@ -29,7 +29,7 @@ install_check_jsonschema() {
     "$folder/bin/pip" install --quiet "check-jsonschema==$version" >/dev/null
 }
 
-# The reader of bills of materials of those who define the format; it brings their schema.
+# The reader for bills of materials by the authors of the format; it contains their schema.
 install_cyclonedx() {
     local version=11.12.0
     local folder=$CACHE/cyclonedx-$version

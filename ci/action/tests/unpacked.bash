@@ -1,5 +1,5 @@
-# A release as its user meets it: downloaded into an empty folder, checked, unpacked, and each thing in it used. Takes the
-# release in target/release-files, or that of --release FOLDER.
+# Uses a release as a user would: downloads it into an empty folder, checks it, unpacks it, and uses everything in it. The
+# release is the one in target/release-files, or that of --release FOLDER.
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # the parts share variables
 
@@ -36,7 +36,7 @@ test_unpacked() {
 
 release_architecture() { case $(uname -m) in x86_64) echo amd64 ;; aarch64) echo arm64 ;; esac; }
 
-# at FOLDER COMMAND...: as someone does who has nothing but the download.
+# at FOLDER COMMAND...: runs the command as someone would who has only the download.
 at() {
     local folder=$1
     shift

@@ -1,4 +1,4 @@
-# What goes wrong is told in one line that names the component and its log, and leaves nothing running.
+# Each failure is reported in one line that names the component and its log, and leaves nothing running.
 # shellcheck shell=bash
 
 test_failures() {

@@ -1,5 +1,6 @@
-# Each verb for a node has its effect, and the control plane reacts in the documented time. Uses the cluster of the part `cluster`,
-# whose controllers are shortened: a node is lost after 12 s without a lease, its pods are evicted 4 s later.
+# Each verb for a node has its effect, and the control plane reacts in the documented time. Uses the cluster of the part
+# `cluster`, whose controllers have shorter timeouts: a node is lost after 12 s without a lease, and its pods are evicted
+# 4 s later.
 # shellcheck shell=bash
 
 GRACE=12 TOLERATION=4 PERIOD=2

@@ -1,4 +1,4 @@
-# `down` leaves nothing behind, nor does a cluster of which every process was killed.
+# `down` leaves nothing behind, even if every process of the cluster was killed.
 # shellcheck shell=bash
 
 test_remains() {

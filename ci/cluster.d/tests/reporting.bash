@@ -1,4 +1,4 @@
-# How cluster-test counts and speaks. A test is a line of words and a command; the command's output explains a failure.
+# How cluster-test counts and reports. A test is a description and a command; the command's output explains a failure.
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # counted here, printed by cluster-test
 

@@ -3,7 +3,7 @@
 
 traces() {
     echo "# programs"
-    # Names only of what a cluster runs: the machine has other users, and theirs come and go.
+    # Only the names of programs that a cluster runs: other users of the machine start and end theirs at any time.
     # shellcheck disable=SC2009  # pgrep can't print both
     ps -eo pid=,comm= | grep -E ' (etcd|kube.*|containerd.*|runc|crun|socat|unshare|machine-init|sandbox|httpd|kubectl)$' || true
     echo "# namespaces"

@@ -1,5 +1,5 @@
-# Other Kubernetes versions come up, too. Building one takes minutes, so only those are tried that are built already;
-# CLUSTER_TEST_VERSIONS="1.35 1.34" builds what it names.
+# Other Kubernetes versions come up, too. Building one takes minutes, so only versions that are already built are tested;
+# CLUSTER_TEST_VERSIONS="1.35 1.34" builds the versions that it names.
 # shellcheck shell=bash
 
 test_versions() {

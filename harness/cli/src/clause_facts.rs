@@ -1,7 +1,7 @@
 //! The facts about a clause, collected from the whole book: its chapter, its judge, its cases, the planted defects that
 //! it detects, and the upstream specs that check it.
 //!
-//! `list --coverage`, `explain` and the pages of the clause book agree on a clause because they all ask here.
+//! `list --coverage`, `explain` and the pages of the clause book agree on a clause because they all get its facts here.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use probity_suites::{CHAPTERS, Chapter, Check, Upstream};
 use crate::cases::book::Book;
 use crate::exit_status::Failure;
 
-/// The facts that the clauses themselves do not hold.
+/// The facts that the clauses themselves do not contain.
 pub(crate) struct ClauseIndex {
     defects: BTreeMap<&'static str, Vec<&'static str>>,
     real_defects: BTreeMap<&'static str, Vec<&'static str>>,

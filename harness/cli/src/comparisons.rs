@@ -1,4 +1,4 @@
-//! Comparisons of reports: where the reports are, how they are called, and how what follows is written.
+//! Comparisons of reports: where the reports are, what they are called, and how the result is written.
 
 pub(crate) mod links;
 pub(crate) mod markdown;
@@ -55,7 +55,7 @@ impl ComparedReport {
     }
 }
 
-/// The names of reports: those that the user gave, and for the others what tells them apart. Fails if the
+/// The names of reports: those that the user gave, and for the others whatever distinguishes them. Fails if the
 /// same report is given twice, or two have the same name.
 pub(crate) fn names(reports: &[ComparedReport]) -> Result<Vec<String>, Failure> {
     for (at, one) in reports.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! How the program ends: the exit statuses for `--help`, and the failure of a command.
 //!
-//! The statuses are a contract with scripts and CI and do not change. Which one a run or a judgement ends with is decided
-//! by [`ExitFacts::status`] and nowhere else.
+//! The statuses are a contract with scripts and CI and do not change. Only [`ExitFacts::status`] decides which status a
+//! run or a judgement ends with.
 
 use std::fmt;
 use std::path::Path;

@@ -1,10 +1,10 @@
-//! Texts in Markdown in which nothing means anything, neither to Markdown nor to HTML. Texts of a cluster are also cut to a
-//! bearable length.
+//! Escapes texts so that no character has a meaning in Markdown or HTML. Texts from a cluster are also cut to a
+//! readable length.
 
-/// How long a single text may be, in characters: more belongs into the report.
+/// The maximum length of a single text, in characters: longer texts belong in the report.
 const LONGEST_CELL: usize = 600;
 
-/// Text for a cell or a line of Markdown: one line, and nothing in it means anything.
+/// Text for a cell or a line of Markdown: one line, in which no character has a special meaning.
 pub(crate) fn cell(text: &str) -> String {
     let mut plain = String::new();
     for (at, c) in text.chars().enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn escaped(word: &str) -> String {
     plain
 }
 
-/// Text for a block of preformatted lines, each of a bearable length.
+/// Text for a block of preformatted lines, each of a readable length.
 pub(crate) fn lines(text: &str) -> String {
     let line = |line: &str| -> String {
         let mut plain = String::new();

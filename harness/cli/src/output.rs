@@ -1,6 +1,6 @@
 //! Text for terminals and pipes: output and layout.
 //!
-//! A reader that went away (`probity list | head`) is not a failure.
+//! A reader that has closed the pipe (`probity list | head`) is not a failure.
 
 use std::io::{self, ErrorKind, Write};
 

@@ -17,7 +17,7 @@ pub(crate) const SCHEMA: &str = "probity.dev/verdicts";
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 
-/// How many events of a finding are shown; the rest is counted.
+/// The maximum number of events that are shown of a finding; the others are counted.
 const SHOWN: usize = 4;
 
 /// The conclusions from one history. It follows from the history and the judges alone.
@@ -96,7 +96,7 @@ impl CaseVerdicts {
         }
     }
 
-    /// Whether there is more to say of a judgement than its word: it was broken, it diverges, or it is undecided though
+    /// Whether a judgement needs more explanation than its word: it is broken or divergent, or it is undecided although
     /// the case was written for it.
     fn tells(judgement: &Judgement) -> bool {
         match &judgement.verdict {
@@ -106,8 +106,8 @@ impl CaseVerdicts {
         }
     }
 
-    /// The findings whose verdict is among these words (all if there are none), each in a few lines. `path` is where the
-    /// history lies.
+    /// The findings whose verdict is among these words (all if there are none), each in a few lines. `path` is where
+    /// the history lies.
     pub(crate) fn findings(
         &self,
         registry: &Registry,
@@ -141,7 +141,7 @@ impl CaseVerdicts {
         judged.map(of_judgement).chain(expected.map(of_expected)).collect()
     }
 
-    /// The file of a run: the same history and the same judges give the same bytes.
+    /// The verdicts as they are stored in a run's folder: the same history and judges give the same bytes.
     pub(crate) fn file(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

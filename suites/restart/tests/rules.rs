@@ -13,7 +13,7 @@ const CODES: &str = "restart.rules.exit-codes";
 fn after(clause: &str, policy: &str, fields: &Value, code: u8, again: bool) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let mut container = json!({ "name": "target" });
-    for (field, value) in fields.as_object().unwrap() {
+    for (field, value) in fields.as_object().into_iter().flatten() {
         container[field] = value.clone();
     }
     run.create(0.0, &json!({ "restartPolicy": policy, "containers": [container] })).start(1.0, 0);

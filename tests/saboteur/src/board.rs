@@ -48,7 +48,7 @@ pub enum Moment {
     Stopped,
 }
 
-/// Those who wait for moments. One who falls behind by more than this misses some.
+/// The listeners that wait for moments. A listener that falls too far behind misses some.
 #[derive(Debug)]
 struct Moments(broadcast::Sender<(Moment, Target)>);
 
@@ -125,7 +125,7 @@ impl Active {
 }
 
 impl Board {
-    /// Puts a defect in force. One of the same name is replaced, and its counts begin anew.
+    /// Puts a defect in force. A defect of the same name is replaced, and its counts start again.
     pub fn put(&self, defect: Defect) {
         let mut defects = lock(&self.0.defects);
         defects.retain(|active| active.0.defect.name != defect.name);
@@ -136,7 +136,7 @@ impl Board {
         })));
     }
 
-    /// Removes the defects for which `goes` is true, and returns their last counts.
+    /// Removes the defects for which `goes` returns true, and returns their last counts.
     pub fn remove(&self, goes: impl Fn(&Defect) -> bool) -> Vec<Count> {
         let (gone, kept) = std::mem::take(&mut *lock(&self.0.defects))
             .into_iter()
@@ -157,7 +157,7 @@ impl Board {
         lock(&self.0.defects).iter().any(|active| active.name() == name)
     }
 
-    /// Tells that a moment has come.
+    /// Announces a moment.
     pub fn happened(&self, moment: Moment, target: &Target) {
         // Nobody waits while nothing but a proxy is tested.
         self.0.moments.0.send((moment, target.clone())).ok();
@@ -169,7 +169,8 @@ impl Board {
         self.0.moments.0.subscribe()
     }
 
-    /// All defects in force on a node as crowded as it is, for which `pick` finds something, whomever they strike.
+    /// All active defects for which `pick` finds something, whatever they strike, at the current number of pods on the
+    /// node.
     #[must_use]
     pub fn all<T>(&self, pick: impl Fn(&Fault) -> Option<T>) -> Vec<(Active, T)> {
         let pods = lock(&self.0.inventory).pods();
@@ -193,7 +194,7 @@ impl Board {
         self.matching(pick, target).into_iter().next()
     }
 
-    /// What strikes `target` on this occasion, and is counted: all that match and whose time it is.
+    /// What strikes `target` on this occasion, and is counted: all that match and are due.
     #[must_use]
     pub fn strikes<T>(&self, pick: impl Fn(&Fault) -> Option<T>, target: &Target) -> Vec<T> {
         let found = self.matching(pick, target);
@@ -224,7 +225,7 @@ impl Board {
         );
     }
 
-    /// Remembers of which kind a container is. Only the pod's specification says it, so the API proxy tells it.
+    /// Remembers the kind of a container. Only the pod's specification contains it, so the API proxy reports it.
     pub fn learn_kind(&self, namespace: &str, pod: &str, container: &str, kind: ContainerKind) {
         lock(&self.0.inventory).learn_kind(namespace, pod, container, kind);
     }

@@ -1,4 +1,4 @@
-//! How defects are put in force and taken back while the node runs: a unix socket that takes one JSON request a line
+//! How defects are activated and removed while the node runs: a unix socket that accepts one JSON request per line
 //! and answers each with one line.
 
 use std::{io, path::Path};
@@ -37,7 +37,7 @@ pub enum Instruction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Acknowledgement {
-    /// What is in force, or was until now.
+    /// The defects that are active, or were until now.
     Counts(Vec<Count>),
     /// Why the request was refused.
     Refused(String),

@@ -1,6 +1,6 @@
 //! The proxy between kubelet and container runtime: gRPC over a unix socket, altered message by message. It knows the
-//! runtime's API by the numbers of a few fields, so that any release of it will do; every call and field that it does
-//! not know passes as it came.
+//! runtime's API by the numbers of a few fields, so that it works with every release; every call and field that it does
+//! not know passes unchanged.
 
 mod call;
 mod events;

@@ -1,4 +1,4 @@
-//! The definition of a defect: a [`Defect`] names one fault, the pods that it affects and the occasions. Words only;
+//! The definition of a defect: a [`Defect`] names one fault, the pods that it affects and the occasions. Only words;
 //! the proxies give them their meaning.
 
 use serde::{Deserialize, Serialize};
@@ -70,14 +70,14 @@ pub enum ContainerKind {
     Init,
 }
 
-/// The occasions on which a defect strikes. They are counted for each container apart.
+/// The occasions on which a defect strikes. They are counted separately for each container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct When {
     /// Only one occasion in this many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
-    /// Not on the first occasions, this many.
+    /// Not on this number of first occasions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after: u32,
     /// At most this many times.
@@ -100,7 +100,7 @@ impl When {
     }
 }
 
-/// What a proxy knows of the thing before it: whose pod, which container.
+/// What a proxy knows about the thing that it handles: its pod and its container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The pod's namespace.

@@ -1,7 +1,7 @@
 //! The proxy between kubelet and pods. The node's packet filter shows it the first packet of each connection that the
-//! node itself opens to a pod (IPv4 over TCP). It lets the packet go, drops it, holds it back, has it refused, or takes
-//! the connection over and serves it by the defects that strike it. With no defect for the pod the packet goes at once
-//! and the connection is never seen again; when the proxy is gone all packets pass.
+//! node itself opens to a pod (IPv4 over TCP). It lets the packet pass, drops it, delays it, refuses it, or takes
+//! the connection over and serves it with the defects that strike it. If no defect applies to the pod, the packet
+//! passes immediately and the proxy does not see the connection again. If the proxy is gone, all packets pass.
 
 mod choice;
 mod connect;
@@ -49,7 +49,7 @@ pub struct PodsOptions {
     pub pods_queue: u16,
 }
 
-/// A connection of either side, plain or in TLS.
+/// A connection of either side, plain or with TLS.
 trait Io: AsyncRead + AsyncWrite + Send + Sync + Unpin {
     /// It ends with a reset when it is dropped.
     fn reset(&mut self);
@@ -87,7 +87,7 @@ struct Shared {
     kept: kept::Kept,
 }
 
-/// Serves until it fails, or the process is told to end. The rules of the packet filter are removed in both cases.
+/// Serves until it fails, or the process is asked to end. The rules of the packet filter are removed in both cases.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed. They affect everything on
-//! the node, so no other run may share it at the time.
+//! the node, so no other run may use it at the same time.
 //!
 //! The clock of the kubelet is not moved: the kernel gives a process clocks of its own only for the time since boot,
-//! and a kubelet reads the time of day past every library that could be put in between.
+//! and a kubelet reads the time of day directly, past every library that could be put in between.
 
 mod kubelet;
 
@@ -24,7 +24,7 @@ use kubelet::Kubelet;
 pub struct ProcessFault {
     /// The moment.
     pub at: Moment,
-    /// So long after it.
+    /// How long after that moment.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after: Span,
     /// What happens then.
@@ -49,7 +49,7 @@ pub enum ProcessDoes {
     },
     /// It gets this percentage of one core while the defect is active.
     Starved {
-        /// Of one core.
+        /// The percentage of one core.
         percent: u32,
     },
     /// It is killed, and immediately started again.

@@ -1,6 +1,6 @@
-//! Tries the rows of the table on a cluster whose nodes have saboteurs. Each row gets copies of its cases, whose pods alone
-//! its defects strike, and all copies run side by side in one run of the harness, with the cases themselves among them: of
-//! those nothing may be violated.
+//! Tries the rows of the table on a cluster whose nodes have saboteurs. Each row gets copies of its cases, and its
+//! defects strike only the pods of these copies. All copies run in parallel in one run of the harness, together with
+//! the original cases, which must not violate any clause.
 
 mod commands;
 mod copies;
@@ -132,7 +132,7 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
 /// The name of the run of all rows that share the node.
 const TOGETHER: &str = "together";
 
-/// Judges the last run of all rows again. Of a row that was not in it nothing is said.
+/// Judges the last run of all rows again. A row that was not in it is not mentioned.
 async fn judge_again(options: &RunnerOptions, jobs: Vec<Job>) -> io::Result<Vec<Trial>> {
     let report = commands::judge_again(options, TOGETHER).await?;
     let trials = jobs.into_iter().map(|job| trial(job, &report, &BTreeMap::new()));
@@ -141,7 +141,7 @@ async fn judge_again(options: &RunnerOptions, jobs: Vec<Job>) -> io::Result<Vec<
     Ok(trials)
 }
 
-/// Tries jobs in one run, in a namespace of its own, which is there with all defects before any pod is.
+/// Tries jobs in one run, in a separate namespace, which exists with all its defects before any pod is created.
 async fn attempt(commands: &Commands, name: &str, jobs: Vec<Job>, pods: u32) -> io::Result<Vec<Trial>> {
     if jobs.is_empty() {
         return Ok(Vec::new());

@@ -32,7 +32,7 @@ pub struct Row {
     pub also: Vec<Also>,
     /// The cases of the book to run with it.
     pub cases: Vec<String>,
-    /// How many times each case is run, side by side: a crowd shows what a single pod does not.
+    /// How many times each case runs in parallel: a crowd shows what a single pod does not.
     #[serde(default = "once")]
     pub copies: u32,
     /// The clauses that must be violated.
@@ -44,7 +44,7 @@ pub struct Row {
     /// No other row may run at the same time: it affects the whole node.
     #[serde(default)]
     pub alone: bool,
-    /// Its detection was never confirmed on a real kubelet. The daily third leaves it out.
+    /// Its detection has not been confirmed on a real kubelet yet. The daily third leaves it out.
     #[serde(default)]
     pub untried: bool,
 }
@@ -67,7 +67,7 @@ pub struct Also {
     pub fault: Fault,
 }
 
-/// The longest name: with what is put before it, it must do as the name of a namespace.
+/// The longest name: together with its prefix, it must be a valid name of a namespace.
 const LONGEST_NAME: usize = 45;
 
 impl Row {

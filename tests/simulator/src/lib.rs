@@ -28,6 +28,8 @@ mod updates;
 mod validation;
 mod world;
 
+use std::collections::BTreeSet;
+
 use probity_case::Case;
 use probity_model::History;
 
@@ -37,4 +39,13 @@ pub use defects::Defect;
 #[must_use]
 pub fn simulate(case: &Case, defects: &[Defect], seed: u64) -> History {
     world::World::new(case, defects, seed).run()
+}
+
+/// The faithful history of a case, and the defects that it depended on. Any other defect leaves it as it is.
+#[must_use]
+pub fn simulate_faithful(case: &Case, seed: u64) -> (History, BTreeSet<Defect>) {
+    let world = world::World::new(case, &[], seed);
+    let depends_on = world.depends_on();
+    let history = world.run();
+    (history, depends_on.take())
 }

@@ -169,7 +169,7 @@ impl World<'_> {
         let differs = |field: &String| munged[field] != old[field];
         let mut fields = munged.as_object().into_iter().flatten().map(|(field, _)| field);
         let fixed = fields.any(|field| {
-            differs(field) && !(self.has(Defect::ApiPatchesSpec) && !field.ends_with("ontainers"))
+            differs(field) && (!self.has(Defect::ApiPatchesSpec) || field.ends_with("ontainers"))
         });
         fixed.then(|| FIXED.to_owned())
     }

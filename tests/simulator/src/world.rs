@@ -3,7 +3,9 @@
 //! Time is virtual and moves from one act to the next. Whatever is heard (a revision, a witness line) is written into the
 //! history a little after it happened, as on a real network. The world knows nothing of probes or pods' ways.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use probity_case::Case;
 use probity_case::manifest::Setting;
@@ -134,6 +136,8 @@ pub(crate) enum Act {
 pub(crate) struct World<'c> {
     pub(crate) case: &'c Case,
     defects: BTreeSet<Defect>,
+    /// The defects that anything depended on so far.
+    depends_on: Rc<RefCell<BTreeSet<Defect>>>,
     pub(crate) now: i64,
     queue: BTreeMap<(i64, u64), Act>,
     ticket: u64,
@@ -193,6 +197,7 @@ impl<'c> World<'c> {
         Self {
             case,
             defects: defects.iter().copied().collect(),
+            depends_on: Rc::default(),
             now: 0,
             queue: BTreeMap::new(),
             ticket: 0,
@@ -282,7 +287,13 @@ impl<'c> World<'c> {
 
     /// Whether this defect is planted.
     pub(crate) fn has(&self, defect: Defect) -> bool {
+        self.depends_on.borrow_mut().insert(defect);
         self.defects.contains(&defect)
+    }
+
+    /// The defects that the run will have depended on when it has ended.
+    pub(crate) fn depends_on(&self) -> Rc<RefCell<BTreeSet<Defect>>> {
+        Rc::clone(&self.depends_on)
     }
 
     /// Does something after a while.

@@ -107,7 +107,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) standard: StandardArgs,
 }
 
-/// A span that is longer than none: there would be nothing to try otherwise.
+/// Reads a span that must be longer than 0s: otherwise there would be nothing to try.
 fn positive_span(text: &str) -> Result<Span, String> {
     let span: Span = text.parse()?;
     if span == Span::default() { Err("it must be longer than 0s".to_owned()) } else { Ok(span) }

@@ -73,8 +73,8 @@ async fn gather(cluster: &ClusterClient, args: &FetchArgs) -> Result<Vec<(Shard,
     }
 }
 
-/// Why nothing more will be stored, by the Job as it was and as it is. Results may come from elsewhere, so a Job that
-/// never was there proves nothing.
+/// Why nothing more will be stored, according to the earlier and the current Job. Results may come from elsewhere, so a
+/// Job that never existed proves nothing.
 fn over(before: JobState, now: JobState) -> Option<&'static str> {
     match (before, now) {
         (_, JobState::Failed) => Some("the Job has failed"),

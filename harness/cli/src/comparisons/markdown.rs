@@ -1,4 +1,4 @@
-//! Comparisons in Markdown, for comments, wikis and the summaries of workflow steps. Texts of a cluster stay texts.
+//! Comparisons in Markdown, for comments, wikis and the summaries of workflow steps. Texts from a cluster are escaped.
 
 use probity_page::Link;
 use probity_report::{Diff, Matrix, MatrixCell, MatrixRow, Moved, ReportFacts, Turn, Word};
@@ -6,10 +6,10 @@ use probity_report::{Diff, Matrix, MatrixCell, MatrixRow, Moved, ReportFacts, Tu
 use crate::markdown::{cell, tidy};
 use crate::output::counted;
 
-/// How many rows of a list are shown that could be very long.
+/// The maximum number of rows that are shown of a list that could be very long.
 const SHOWN: usize = 200;
 
-/// The matrix: what differs stands open, all clauses by chapter are folded.
+/// The matrix: differences are shown open, and the list of all clauses by chapter is folded.
 pub(crate) fn matrix(matrix: &Matrix, links: &[Option<Link>]) -> String {
     let mut text = format!("## Probity: {}\n\n", matrix.headline());
     let reports: Vec<(&ReportFacts, Option<&Link>)> = matrix
@@ -37,7 +37,7 @@ pub(crate) fn matrix(matrix: &Matrix, links: &[Option<Link>]) -> String {
     tidy(&text)
 }
 
-/// The facts of the reports, a row each.
+/// The facts about the reports, one row each.
 fn facts(reports: &[(&ReportFacts, Option<&Link>)]) -> String {
     let mut text = "| report | clauses | profiles | Kubernetes | nodes | began | program |\n| --- | --- | --- | --- | --- | --- | --- |\n".to_owned();
     for (report, link) in reports {
@@ -96,7 +96,7 @@ fn verdict(of: &MatrixCell) -> String {
     format!("{} {word}{turn}", word.sign())
 }
 
-/// What happened where a clause turned for the worse.
+/// What happened where a clause got a worse verdict.
 fn findings(matrix: &Matrix) -> String {
     let mut text = "\n".to_owned();
     for row in &matrix.clauses {
@@ -110,7 +110,7 @@ fn findings(matrix: &Matrix) -> String {
     text
 }
 
-/// The difference: new violations and those that ended stand open, moved numbers and facets are folded.
+/// The difference: new and ended violations are shown open; changed numbers and facets are folded.
 pub(crate) fn diff(diff: &Diff) -> String {
     let title = match diff.new_violations().count() {
         0 => "no new violation".to_owned(),

@@ -1,6 +1,6 @@
 //! The progress of a run: which cases run, for how long, what they wait for, and when the run should end.
 //!
-//! The board only keeps it. Where it is shown, and how often, is decided in [`screen`].
+//! The board only stores the progress; [`screen`] decides where and how often it is shown.
 
 pub(crate) mod console;
 pub(crate) mod screen;
@@ -80,7 +80,7 @@ impl ProgressBoard {
         self.failed += 1;
     }
 
-    /// The user wants an end.
+    /// The user wants the run to end.
     pub(crate) fn note_interruption(&mut self) {
         self.interrupted = true;
     }

@@ -14,7 +14,7 @@ use quick_junit::{NonSuccessKind, Property, SerializeError, TestCase, TestCaseSt
 /// The maximum number of measurements of a case.
 const PROPERTIES: usize = 40;
 
-/// The report as JUnit has it.
+/// The report in the JUnit format.
 pub(super) fn xml(report: &Report, standard: Standard) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, TestSuite> = BTreeMap::new();
     for case in report.cases.iter().filter(|case| !case.tried_again) {

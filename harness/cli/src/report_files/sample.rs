@@ -1,4 +1,4 @@
-//! The composed runs of `tests/sample` as folders, for the tests of the files.
+//! Writes the composed runs of `tests/sample` as folders, for the tests of the report files.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,7 +1,7 @@
 //! `summary.md`: the report for the page of a workflow step.
 //!
-//! The first line has the verdict and the counts. Findings that are violated, failed or undecided stand open; the rest is
-//! folded. GitHub drops a summary of more than a mebibyte as a whole, so it is cut well before, and says so.
+//! The first line has the verdict and the counts. Findings that are violated, failed or undecided are shown open; the
+//! rest is folded. GitHub drops a summary of more than a mebibyte as a whole, so it is cut well before, and says so.
 //! Texts from the cluster are hostile input: they are escaped for HTML everywhere and for Markdown in tables.
 
 use minijinja::value::Serde;
@@ -20,7 +20,7 @@ const LONGEST: usize = 900 << 10;
 
 const TEMPLATE: &str = include_str!("summary.md.j2");
 
-/// How many rows of each list are shown.
+/// The maximum number of rows that are shown of each list.
 #[derive(Clone, Copy)]
 struct Shown {
     open: usize,
@@ -81,7 +81,7 @@ impl Shown {
     }
 }
 
-/// What stands before the lists.
+/// The text before the lists.
 fn head(report: &Report, standard: Standard) -> Value {
     let ground = report.environment.as_ref();
     let nodes = match ground.map_or(0, |ground| ground.nodes.len()) {

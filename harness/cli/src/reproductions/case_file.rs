@@ -18,13 +18,13 @@ use crate::trials::manifests::{self, ChosenWorkload};
 
 /// A case that is to reproduce something.
 pub(crate) struct Reproduction {
-    /// The name of the file that it was made of.
+    /// The name of the file that it was created from.
     pub(crate) source: String,
     /// The case file.
     pub(crate) text: String,
     /// The cases in it.
     pub(crate) cases: Vec<Case>,
-    /// The guesses, which no manifest describes.
+    /// The guesses: things that a manifest does not describe.
     pub(crate) guesses: Vec<String>,
     /// What differs from the manifest.
     pub(crate) differs: Vec<String>,

@@ -1,7 +1,7 @@
 //! The text of an issue, in Markdown: the environment, the promises, the observations with their times, and how to
 //! reproduce them.
 //!
-//! Texts of the cluster are escaped as in `summary.md`.
+//! Texts from the cluster are escaped as in `summary.md`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::cases::case_text;
 use crate::markdown::{cell, lines};
 use crate::output::counted;
 
-/// How many promises that were kept are named.
+/// The maximum number of kept promises that are named.
 const NAMED: usize = 40;
 
 /// The result of a reproduction.
@@ -151,7 +151,7 @@ impl Issue<'_> {
     }
 }
 
-/// Lines that mean nothing to Markdown.
+/// Lines in which no character has a meaning in Markdown.
 fn block(language: &str, text: &str) -> String {
     let mut fence = "```".to_owned();
     while text.contains(&fence) {

@@ -1,5 +1,5 @@
-//! The result of a trial, for people and for programs: the pod that ran, each fault with promise and observation side by
-//! side, remarks, and the clauses that the kubelet itself violated.
+//! The result of a trial, for people and for programs: the pod that ran, each fault with promise and observation side
+//! by side, remarks, and the clauses that the kubelet itself violated.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -90,13 +90,14 @@ impl<'a> TrialRun<'a> {
         why.map(String::as_str)
     }
 
-    /// How many observations fit their promises like this.
+    /// The number of observations that fit their promises in this way.
     pub(super) fn count(&self, fit: Fit) -> usize {
         let observations = self.results.iter().flat_map(|result| &result.observations);
         observations.filter(|seen| seen.fit == Some(fit)).count()
     }
 
-    /// What the exit status follows from, by the facts of the run. What the clauses leave undecided does not matter here.
+    /// What the exit status follows from, by the facts of the run. What the clauses leave undecided does not matter
+    /// here.
     pub(crate) fn exit_facts(&self, trials: &[Trial], run: ExitFacts) -> ExitFacts {
         let any = |fit| self.results.iter().any(|result| result.fit() == fit);
         ExitFacts {

@@ -26,7 +26,7 @@ fn agree<'a>(object: &Value, mut values: impl Iterator<Item = (&'a String, &'a V
 }
 
 impl Change {
-    /// Changes `object` if its condition holds. Whether anything is different then.
+    /// Changes `object` if its condition holds. Returns whether anything has changed.
     pub fn apply(&self, object: &mut Value) -> bool {
         if !agree(object, self.only_if.iter()) {
             return false;
@@ -68,12 +68,12 @@ fn shifted(time: &str, seconds: i64) -> Option<String> {
     Some(moved.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
-/// The three lists of a status that tell of containers.
+/// The three lists of a status that describe containers.
 pub const CONTAINER_LISTS: [&str; 3] =
     ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 
 impl Alter {
-    /// Changes a pod's status. `is_struck` says which containers are meant; the pod itself is always.
+    /// Changes a pod's status. `is_struck` selects the containers; the pod itself is always selected.
     pub fn apply(&self, status: &mut Value, is_struck: impl Fn(&Value) -> bool) -> bool {
         let mut changed = false;
         for list in CONTAINER_LISTS {
@@ -104,7 +104,7 @@ impl Alter {
 }
 
 impl Condition {
-    /// Whether a pod's status is one of those that are meant.
+    /// Whether a pod's status is one of the selected ones.
     #[must_use]
     pub fn holds(&self, status: &Value, is_struck: impl Fn(&Value) -> bool) -> bool {
         let lists = CONTAINER_LISTS.iter().filter_map(|list| status.get(*list)?.as_array());

@@ -24,7 +24,7 @@ impl Fates {
         }
     }
 
-    /// What becomes of a later change of an event. None if it was never written.
+    /// What happens to a later change of an event. None if it was never written.
     #[must_use]
     pub(super) fn change(&self, namespace: &str, name: &str, mut change: Value) -> Option<Value> {
         let fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +145,7 @@ fn renamed(mut event: Value) -> Value {
     event
 }
 
-/// What the kubelet gets for an event that is not sent, or not yet: its own words.
+/// What the kubelet receives for an event that is not sent, or not yet: the event that it sent.
 #[must_use]
 pub(super) fn receipt(event: &Value, namespace: &str, name: &str) -> Value {
     let mut receipt = if event.is_object() { event.clone() } else { json!({}) };

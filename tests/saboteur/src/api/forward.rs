@@ -27,7 +27,7 @@ use crate::defect::{Fault, Target};
 pub(super) struct Proxy {
     /// The defects.
     pub(super) board: Board,
-    /// What the proxy itself has to say to the API server.
+    /// The connection for the proxy's own requests to the API server.
     pub(super) upstream: Upstream,
     /// What the kubelet receives.
     pub(super) ear: Ear,
@@ -43,7 +43,7 @@ fn answer(status: StatusCode, body: &Value) -> Response<AnyBody> {
     response
 }
 
-/// What the API server says when something was done that has no object to show.
+/// The API server's answer to a successful request that returns no object.
 fn done() -> Response<AnyBody> {
     answer(
         StatusCode::OK,
@@ -138,7 +138,7 @@ impl Proxy {
         self.ear.shadows.show(&mut pod).then(|| serde_json::to_vec(&pod).ok())?
     }
 
-    /// Passes a request whose answer is read whole and may be shown otherwise.
+    /// Passes on a request whose whole answer is read and may be changed.
     async fn read(
         &self,
         sender: Sender,

@@ -1,4 +1,5 @@
-//! What the kubelet hears of pods tells the other proxies who is who: the kinds of the containers, the probes at a port.
+//! What the API server tells the kubelet about pods informs the other proxies, too: the kinds of containers, and the
+//! probes at a port.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The way in which the API server lays a patch over an object, as far as a kubelet's patches of pods need it: maps are
-//! merged, `null` removes, some lists are merged by a key, all others replaced. So the proxy knows what the kubelet takes
-//! for written when it is not.
+//! merged, `null` removes, some lists are merged by a key, all others replaced. So the proxy knows what the kubelet
+//! believes to be written although it is not.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ pub(super) fn add_up(sum: &mut Value, patch: &Value) {
     merge(sum, patch, true);
 }
 
-/// With `keep`, the words of a patch are kept because the object is one, too.
+/// With `keep`, the directives of a patch are kept, because the object is a patch, too.
 fn merge(object: &mut Value, patch: &Value, keep: bool) {
     let Value::Object(changes) = patch else {
         *object = patch.clone();

@@ -3,7 +3,7 @@
 /// What a request asks for, as far as the path says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// The namespace; none for what has none, or for all namespaces.
+    /// The namespace; none for resources without one, or for all namespaces.
     pub(super) namespace: Option<String>,
     /// The resource: `pods`, `events`.
     pub(super) resource: String,
@@ -57,7 +57,7 @@ pub(super) enum Route {
         /// The resource with its part: `serviceaccounts/token`.
         resource: String,
     },
-    /// Nothing that anybody could want to change.
+    /// A request that no defect changes.
     Untouched,
 }
 

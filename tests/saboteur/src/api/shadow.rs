@@ -1,6 +1,6 @@
-//! What a kubelet takes for written, where it is not, or not yet: one shadow for each pod whose statuses were ever struck.
-//! It lays the kubelet's patches over whatever the API server has, so that the kubelet reads back what it wrote and does
-//! not repair what a defect spoilt.
+//! What a kubelet believes to be written although it is not, or not yet: one shadow for each pod of which a status was
+//! ever struck. It applies the kubelet's patches to whatever the API server has, so that the kubelet reads back what it
+//! wrote and does not repair what a defect has changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +15,12 @@ use super::writer::Deed;
 #[derive(Clone, Default)]
 pub(super) struct Shadows(Arc<Mutex<HashMap<(String, String), Shadow>>>);
 
-/// One pod whose statuses go through the proxy's own hands.
+/// One pod whose statuses the proxy writes itself.
 #[derive(Clone)]
 pub(super) struct Shadow {
     /// Another pod of the same name is another pod.
     pub(super) uid: String,
-    /// All of the kubelet's patches, added up.
+    /// All of the kubelet's patches, merged into one.
     pub(super) sum: Value,
     /// Whether any status was written since the first strike.
     pub(super) is_written: bool,
@@ -35,7 +35,7 @@ impl Shadow {
         Self { uid: uid.to_owned(), sum: json!({}), is_written: false, deeds }
     }
 
-    /// Shows `pod` as the kubelet believes that it is.
+    /// Changes `pod` to what the kubelet believes it to be.
     pub(super) fn show(&self, pod: &mut Value) {
         if let Some(status) = self.sum.get("status") {
             merge::lay_over(pod, &json!({"status": status}));
@@ -56,7 +56,7 @@ impl Shadows {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the shadow of a pod, if it has one.
+    /// Calls a function with the shadow of a pod, if it has one.
     pub(super) fn with<T>(
         &self,
         namespace: &str,
@@ -86,7 +86,7 @@ impl Shadows {
         self.lock().remove(&(namespace.to_owned(), pod.to_owned()));
     }
 
-    /// Shows a pod as the kubelet believes that it is. Whether anything is different then.
+    /// Changes a pod to what the kubelet believes it to be. Returns whether anything has changed.
     pub(super) fn show(&self, pod: &mut Value) -> bool {
         let uid = pod.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
         let Some((namespace, name)) = super::learn::name_of(pod) else { return false };

@@ -1,5 +1,5 @@
-//! A status that a kubelet writes: which defects affect it, and what is written instead, and when. Decides; the writer
-//! does.
+//! A status that a kubelet writes: which defects affect it, and what is written instead, and when. This module
+//! decides; the writer acts.
 
 use std::time::Duration;
 
@@ -24,14 +24,14 @@ pub(super) fn faults(board: &Board, namespace: &str, pod: &str) -> Vec<(Active, 
     found
 }
 
-/// Whether a scope speaks of this pod, or of some container of it.
+/// Whether a scope covers this pod, or one of its containers.
 #[must_use]
 pub(super) fn concerns(scope: &Scope, namespace: &str, pod: &str) -> bool {
     Scope { container: None, kind: None, restarted: false, ..scope.clone() }
         .covers(&Target::pod(namespace, pod))
 }
 
-/// Whether a scope speaks of containers and not of the pod as a whole.
+/// Whether a scope is about containers and not about the pod as a whole.
 fn is_of_containers(scope: &Scope) -> bool {
     scope.container.is_some() || scope.kind.is_some() || scope.restarted
 }
@@ -53,7 +53,7 @@ pub(super) struct Case<'a> {
     pub(super) namespace: &'a str,
     /// The pod's name.
     pub(super) pod: &'a str,
-    /// The status as the kubelet means it.
+    /// The status as the kubelet wrote it.
     pub(super) status: &'a Value,
     /// Whether an earlier one was written since the first defect.
     pub(super) is_written: bool,

@@ -1,4 +1,5 @@
-//! A stream of changes on its way to the kubelet: its lines are read, decided about, and passed on at once or later.
+//! A stream of changes on its way to the kubelet: each line is read, and passed on immediately or later, as the defects
+//! require.
 
 use std::io;
 

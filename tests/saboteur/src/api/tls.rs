@@ -1,6 +1,6 @@
 //! TLS on both sides of the proxy: towards the kubelet with a certificate of the cluster's own authority, towards the
-//! API server with the kubelet's. What the kubelet may do is decided by the API server alone, so the proxy asks it for
-//! no certificate; it listens on the node's loopback.
+//! API server with the kubelet's. What the kubelet may do is decided by the API server alone, so the proxy does not
+//! request a certificate from it; it listens on the node's loopback.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Connections to the API server: one for each of the kubelet's, in the same protocol, and one for what the proxy
-//! itself has to say.
+//! Connections to the API server: one for each of the kubelet's, in the same protocol, and one for the proxy's
+//! own requests.
 
 use std::io;
 use std::net::SocketAddr;

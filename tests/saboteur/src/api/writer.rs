@@ -1,5 +1,5 @@
-//! Writes the statuses of one pod in the proxy's own name: in order, late, never, twice, as the defects have it. Each is
-//! written whole over what the API server has then, but for the conditions that are not the kubelet's.
+//! Writes the statuses of one pod on behalf of the proxy: in order, late, never or twice, as the defects require. Each
+//! replaces the whole status at the API server, except for the conditions that are not the kubelet's.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::upstream::Upstream;
 pub(super) enum Deed {
     /// Write a status.
     Write(Write),
-    /// Send this removal, and be done.
+    /// Send this removal, and end.
     Remove {
         /// Path and query.
         path: String,
@@ -46,7 +46,7 @@ pub(super) struct Write {
 pub(super) enum Timing {
     /// At once.
     Now,
-    /// So much later than the kubelet wrote it.
+    /// This much later than the kubelet wrote it.
     Late(Duration),
     /// Never.
     Lost,
@@ -54,13 +54,13 @@ pub(super) enum Timing {
     Merged(Duration),
     /// After the next, if one follows within this time.
     Reordered(Duration),
-    /// Again so much later.
+    /// Once more, this much later.
     Doubled(Duration),
-    /// This status first, and the right one so much later.
+    /// This status first, and the right one this much later.
     Glitch(Value, Duration),
 }
 
-/// Starts the writer of one pod. It ends when nobody can send it any deed, or the pod is gone.
+/// Starts the writer of one pod. It ends when nobody can send it any more deeds, or when the pod is gone.
 #[must_use]
 pub(super) fn start(upstream: Upstream, path: String, uid: String) -> UnboundedSender<Deed> {
     let (sender, receiver) = unbounded_channel();
@@ -99,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// Writes one status. Returns the deed that it had to look at meanwhile, if that is not done yet.
+    /// Writes one status. Returns the deed that it received meanwhile, if that is not done yet.
     async fn write(&self, write: Write, deeds: &mut UnboundedReceiver<Deed>) -> Option<Deed> {
         match write.timing.clone() {
             Timing::Now => self.put(&write, &write.status).await,

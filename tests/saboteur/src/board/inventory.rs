@@ -1,4 +1,5 @@
-//! The identities on this node: pods by sandbox and address, container instances by id. Learnt by looking on.
+//! The identities on this node: pods by sandbox and address, container instances by id. Learned by observing the
+//! traffic.
 
 use std::{collections::HashMap, net::IpAddr};
 

@@ -1,5 +1,5 @@
-//! The calls that the proxy understands: whom each is about, and what each tells about pods and containers. All other
-//! calls stream by.
+//! The calls that the proxy understands: which container or pod each is about, and what each reveals about them. All
+//! other calls pass as streams.
 
 use bytes::Bytes;
 
@@ -136,7 +136,7 @@ mod tests {
         message
     }
 
-    /// A board that looked on while a pod with one container was made.
+    /// A board that observed the creation of a pod with one container.
     fn looked_on() -> Board {
         let board = Board::default();
         let mut run = Message::default();

@@ -35,11 +35,11 @@ pub(super) async fn stream(
     Ok(response.map(|body| Events::new(proxy, body).boxed_unsync()))
 }
 
-/// A body that cuts what comes into events and passes on what the defects leave of each.
+/// A body that splits its input into events and passes on what the defects leave of each.
 struct Events {
     proxy: Arc<Proxy>,
     incoming: Incoming,
-    /// The beginning of an event that has not come whole.
+    /// The beginning of an event that has not arrived completely.
     begun: BytesMut,
     /// Events that wait for their turn, each with its own delay.
     waiting: VecDeque<(Duration, Bytes)>,
@@ -51,7 +51,7 @@ impl Events {
         Self { proxy, incoming, begun: BytesMut::new(), waiting: VecDeque::new(), pause: None }
     }
 
-    /// Cuts whole events off what came so far.
+    /// Splits complete events off the input so far.
     fn cut(&mut self) {
         while let Some(length) = frame_length(&self.begun).filter(|length| *length <= self.begun.len()) {
             let framed = self.begun.split_to(length).freeze();
@@ -98,7 +98,7 @@ impl Body for Events {
 }
 
 impl Proxy {
-    /// What becomes of one framed event: how late each copy of it comes.
+    /// What happens to one framed event: the delay of each copy.
     fn event(&self, framed: Bytes) -> Vec<(Duration, Bytes)> {
         let Some(mut event) = unframe(&framed).and_then(|bytes| Message::parse(&bytes).ok()) else {
             return vec![(Duration::ZERO, framed)];

@@ -35,7 +35,7 @@ pub enum CriFault {
     Address(std::net::IpAddr),
     /// Events of the runtime, where the kubelet listens to them.
     Event(EventEffect),
-    /// So long after its start, a container is stopped and replaced by a new one under the same id.
+    /// This long after its start, a container is stopped and replaced by a new one under the same id.
     ReplacedUnseen(Span),
 }
 
@@ -128,11 +128,11 @@ pub enum GraceEffect {
     Seconds(i64),
     /// It is multiplied.
     Times(f64),
-    /// So many seconds are added; fewer than 0 are taken away.
+    /// This number of seconds is added; a negative number shortens the time.
     Added(i64),
 }
 
-/// What can happen to the making of a container.
+/// What can happen to the creation of a container.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum CreateEffect {
@@ -151,9 +151,9 @@ pub enum CreateEffect {
     Command(Vec<String>),
     /// Its arguments are these.
     Arguments(Vec<String>),
-    /// It is stopped by the signal of this number in the runtime's own list.
+    /// It is stopped with the signal that has this number in the runtime's own list.
     StopSignal(i64),
-    /// One of the notes that the kubelet leaves for itself at the container is changed.
+    /// One of the annotations that the kubelet keeps on the container for itself is changed.
     Annotation {
         /// Its key.
         key: String,
@@ -162,7 +162,7 @@ pub enum CreateEffect {
     },
 }
 
-/// What can happen to how a container is shown. What strikes a container instance once strikes it always.
+/// What can happen to how a container is shown. A fault that strikes a container instance once strikes it always.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ShownEffect {
@@ -183,7 +183,7 @@ pub enum ShownEffect {
     StartedMoved(f64),
     /// Its end time is moved by this many seconds, back if negative.
     FinishedMoved(f64),
-    /// The number of restarts that the kubelet wrote down at the container is changed by this.
+    /// The number of restarts that the kubelet stored on the container is changed by this.
     RestartsMoved(i64),
     /// Its image is this.
     Image(String),
@@ -195,11 +195,11 @@ pub enum ShownEffect {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum EventEffect {
-    /// It comes so late, and holds up those behind it.
+    /// It arrives this much later, and delays the events after it.
     Late(Span),
-    /// It never comes.
+    /// It never arrives.
     Lost,
-    /// It comes twice.
+    /// It arrives twice.
     Doubled,
 }
 

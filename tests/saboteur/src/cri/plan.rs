@@ -30,7 +30,7 @@ pub(super) struct Plan {
     address: Option<String>,
 }
 
-/// Whether a fault has to do with this very call.
+/// Whether a fault applies to this call.
 pub(super) fn concerns(fault: &CriFault, method: Method, request: &Message) -> bool {
     let said = |command: &Option<String>| {
         command
@@ -48,7 +48,7 @@ pub(super) fn concerns(fault: &CriFault, method: Method, request: &Message) -> b
 }
 
 impl Plan {
-    /// What `faults`, which all concern the call and whose time it is, make of it.
+    /// The plan for the call under `faults`, all of which apply to it and are due.
     pub(super) fn of(faults: Vec<CriFault>, request: &Message) -> Self {
         let mut plan = Self::default();
         let mut altered = request.clone();

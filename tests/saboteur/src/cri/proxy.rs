@@ -1,4 +1,4 @@
-//! The way of one call through the proxy: read it, let the defects have their way, forward it, learn from the answer.
+//! The way of one call through the proxy: read it, apply the defects, forward it, learn from the answer.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -39,7 +39,7 @@ impl Proxy {
         Self { board, ..Self::default() }
     }
 
-    /// Answers one call. Whatever fails on the way to the runtime is told to the kubelet as a failed connection.
+    /// Answers one call. The kubelet sees any failure on the way to the runtime as a failed connection.
     pub(super) async fn handle(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -102,7 +102,7 @@ impl Proxy {
         Plan::of(self.strikes(method, request, target), request)
     }
 
-    /// Tells the others what is about to happen, or has happened.
+    /// Tells the other proxies what is about to happen, or has happened.
     fn announce(&self, target: Option<&Target>, call: Call, order: Order) {
         if let (Some(target), Some(moment)) = (target, moment(call, order)) {
             self.board.happened(moment, target);
@@ -117,7 +117,7 @@ impl Proxy {
         self.board.strikes(pick, target)
     }
 
-    /// Learns from an answer what is true, then shows the containers in it as the defects have them.
+    /// Learns the true state from an answer, then changes the containers in it as the defects require.
     fn after(&self, call: Call, request: &Message, answer: CallAnswer) -> CallAnswer {
         let Some(response) = answer.message().and_then(|bytes| Message::parse(&bytes).ok()) else {
             return answer;
@@ -173,7 +173,7 @@ impl Outgoing {
         CallAnswer::collect(self.upstream.clone().send_request(request).await?).await
     }
 
-    /// The same for another method, with nothing of the kubelet's own deadline.
+    /// The same for another method, without the kubelet's own deadline.
     pub(super) fn to(&self, method: &str) -> Self {
         let mut other = self.clone();
         other.parts.headers.remove("grpc-timeout");

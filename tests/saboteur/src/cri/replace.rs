@@ -39,8 +39,8 @@ impl Replacements {
         self.ledger().created.insert(response.text(1), framed);
     }
 
-    /// Forgets a container that the kubelet has removed. If it was replaced, the runtime has removed the new instance, and
-    /// the old one shows again until the kubelet removes it, too.
+    /// Forgets a container that the kubelet has removed. If it was replaced, the runtime has removed the new instance,
+    /// and the old one shows again until the kubelet removes it, too.
     pub(super) fn forget(&self, id: &str) {
         let mut ledger = self.ledger();
         ledger.created.remove(id);
@@ -70,7 +70,7 @@ impl Replacements {
 }
 
 impl Proxy {
-    /// Replaces a container that was just started, if a defect wants that, when its time has come.
+    /// Replaces a container that was just started, if a defect requires this, when its time has come.
     pub(super) fn replace_later(self: Arc<Self>, id: &str, start: Outgoing) {
         let pick = |fault: &Fault| match fault {
             Fault::Cri(CriFault::ReplacedUnseen(after)) => Some(after.0),
@@ -102,7 +102,7 @@ impl Proxy {
     }
 }
 
-/// The request for the same container under another attempt: the runtime refuses two of one name.
+/// The request for the same container under another attempt: the runtime rejects two containers of the same name.
 fn later_attempt(created: &Bytes) -> Option<Bytes> {
     let mut request = Message::parse(&unframe(created)?).ok()?;
     request.change(2, |config| {

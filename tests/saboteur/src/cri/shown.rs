@@ -1,5 +1,5 @@
 //! How containers are shown to the kubelet: the same alteration in the list of containers, in the status of one and
-//! in the status of a sandbox, so that no way of asking tells the truth.
+//! in the status of a sandbox, so that no request reveals the truth.
 
 use std::{
     collections::HashMap,
@@ -111,7 +111,7 @@ impl Showings {
     }
 }
 
-/// Applies one effect; false if the container does not show any more. Pure but for the message.
+/// Applies one effect; false if the container does not show any more. Changes nothing but the message.
 fn alter(effect: &ShownEffect, layout: &Layout, container: &mut Message, age: Duration) -> bool {
     let state = container.integer(layout.state);
     match effect {
@@ -162,7 +162,7 @@ fn alter_times(effect: &ShownEffect, layout: &Layout, container: &mut Message) {
     }
 }
 
-/// Moves a time in nanoseconds; one that is not there yet stays away.
+/// Moves a time in nanoseconds; a time that is not set yet stays unset.
 #[expect(clippy::cast_possible_truncation, reason = "a table moves times by seconds, not by centuries")]
 fn move_time(container: &mut Message, field: u32, seconds: f64) {
     let time = container.integer(field);

@@ -1,5 +1,5 @@
 //! Protobuf in its wire format: fields by number, in their order, including unknown ones. Enough to read and change
-//! single fields of a message without its definition, so that any release of the runtime's API will do.
+//! single fields of a message without its definition, so that it works with every release of the runtime's API.
 
 use bytes::Bytes;
 
@@ -133,7 +133,7 @@ impl Message {
         self.messages(number).find(|entry| entry.bytes(1) == key).map(|entry| entry.text(2))
     }
 
-    /// Sets an integer. The place of a field that was there stays.
+    /// Sets an integer. An existing field keeps its place.
     pub fn set_integer(&mut self, number: u32, value: i64) {
         self.set(number, Value::Varint(value.cast_unsigned()));
     }
@@ -143,7 +143,7 @@ impl Message {
         self.set(number, Value::Bytes(value.into()));
     }
 
-    /// Changes the message inside a field; it is made if it was absent.
+    /// Changes the message inside a field; it is created if it is absent.
     pub fn change(&mut self, number: u32, change: impl FnOnce(&mut Self)) {
         let mut inner = self.message(number);
         change(&mut inner);

@@ -1,5 +1,5 @@
-//! Which defects strike a connection, by as much as is known of it: its address when its first packet waits, the request
-//! once it was read.
+//! Which defects strike a connection, according to what is known about it: its address when its first packet waits, the
+//! request once it was read.
 
 use crate::board::{Active, Board, KnownPod};
 use crate::defect::{Fault, Target};
@@ -10,9 +10,9 @@ use super::probes::{Fits, PROBES, Probe, Seen};
 /// What strikes a connection.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// What happens to it. Each was counted.
+    /// What happens to it. Each of these was counted.
     pub(super) struck: Vec<Does>,
-    /// What may happen to it once more is known. None was counted.
+    /// What may happen to it once more is known. None of these was counted.
     pub(super) open: Vec<Does>,
     /// The names of the defects about which it was decided: they are not asked again.
     pub(super) decided: Vec<String>,

@@ -18,7 +18,7 @@ pub(super) struct Effects {
     pub(super) delay: Duration,
     /// The probe is repeated this many times, each with this delay.
     pub(super) double: Option<(u32, Duration)>,
-    /// Only one in so many comes; what stands for the answer of the others.
+    /// Only one probe in this number reaches the pod; the others get this answer instead.
     pub(super) skip: Option<(u32, Instead)>,
     /// The pod is probed at a different pace.
     pub(super) pace: Option<Pace>,
@@ -40,7 +40,7 @@ pub(super) struct Effects {
     pub(super) linger: Option<Duration>,
     /// The delay of the answer.
     pub(super) late: Duration,
-    /// The time after which it ends, and how.
+    /// The time after which it ends, and how it ends.
     pub(super) slow: Option<(Duration, Outcome)>,
     /// Other judgements.
     pub(super) judge: Judge,
@@ -110,7 +110,7 @@ impl Effects {
         }
     }
 
-    /// Whether nothing happens.
+    /// Whether there is no effect.
     #[must_use]
     pub(super) fn is_none(&self) -> bool {
         *self == Self::default()
@@ -122,7 +122,7 @@ impl Effects {
         SocketAddrV4::new(self.address.unwrap_or(*to.ip()), self.port.unwrap_or(to.port()))
     }
 
-    /// Whether HTTP/1.1 must be spoken, since what happens is only known in it.
+    /// Whether HTTP/1.1 must be spoken, because the effects are only implemented for it.
     #[must_use]
     pub(super) fn needs_http1(&self) -> bool {
         self.body.is_some()

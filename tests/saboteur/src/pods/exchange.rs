@@ -23,7 +23,7 @@ const READ_BY_KUBELET: usize = 10 << 10;
 /// A request that may be sent again and again.
 #[derive(Clone)]
 pub(super) struct Errand {
-    /// What was made at the start.
+    /// The objects that were created at the start.
     pub(super) identity: Arc<Identity>,
     /// Connections that are kept.
     pub(super) memory: Memory,
@@ -45,15 +45,15 @@ pub(super) struct Reply {
     pub(super) head: Head,
     /// The bytes of the body that were read.
     pub(super) body: Vec<u8>,
-    /// The connection, if it may have more of it.
+    /// The connection, if more of the answer may follow on it.
     pub(super) rest: Option<Stream>,
 }
 
-/// Reads a head and whatever came with it. None if the peer closes before anything.
+/// Reads a head and whatever arrived with it. None if the peer closes before it sends anything.
 ///
 /// # Errors
 ///
-/// When the connection breaks, or what comes is no head.
+/// When the connection breaks, or the bytes are not a valid head.
 pub(super) async fn read_head(stream: &mut Stream) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     let mut bytes = Vec::with_capacity(2048);
     loop {
@@ -71,7 +71,7 @@ pub(super) async fn read_head(stream: &mut Stream) -> io::Result<Option<(Vec<u8>
     }
 }
 
-/// Opens a connection to a pod as the defects have it.
+/// Opens a connection to a pod as the defects require.
 ///
 /// # Errors
 ///
@@ -181,7 +181,7 @@ impl Errand {
         Ok(Reply { head, body, rest: Some(stream) })
     }
 
-    /// Reads so many bytes of the body and closes. The kubelet gets what was read as a body of that length.
+    /// Reads this number of bytes of the body and closes. The kubelet gets what was read as a body of that length.
     async fn read_body(
         &self,
         mut head: Head,
@@ -228,7 +228,7 @@ impl Errand {
         });
     }
 
-    /// Sends it, and reads the answer as a kubelet does, which then looks at nothing of it.
+    /// Sends it, and reads the answer as a kubelet does; the answer is then discarded.
     async fn run_to_the_end(&self) {
         let Ok(Reply { head, mut body, rest: Some(mut stream) }) = self.run(None).await else { return };
         while !is_whole(&head, &body) && body.len() <= READ_BY_KUBELET {
@@ -239,12 +239,12 @@ impl Errand {
     }
 }
 
-/// The fields that a client sends of its own accord.
+/// The fields that a client adds by itself.
 fn is_own_field(name: &str) -> bool {
     ["host", "connection", "accept-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
-/// Where a redirect is followed to. None if it is not.
+/// The target of a redirect. None if the redirect is not followed.
 fn next_hop(rules: &Redirects, place: &Place, at: SocketAddrV4, first: SocketAddrV4) -> Option<SocketAddrV4> {
     let address = place.address(*at.ip())?;
     let port = place.port.unwrap_or(at.port());

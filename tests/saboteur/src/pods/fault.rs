@@ -1,5 +1,5 @@
-//! Faults between a kubelet and its pods: the vocabulary of defects. Which bytes they change is said in the modules
-//! beside this one; when they strike, by the board.
+//! Faults between a kubelet and its pods: the vocabulary of defects. The modules next to this one define
+//! which bytes the faults change; the board decides when they strike.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::probes::{Mechanism, ProbeKind};
 
-/// A fault of the probes of a pod.
+/// A fault that affects the probes of a pod.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PodsFault {
@@ -21,8 +21,8 @@ pub struct PodsFault {
 
 /// A choice among the probes of a pod. All given conditions must match.
 ///
-/// `probe` and `by` are known from the pod's specification. Two probes that ask for the same at the same port can't be
-/// told apart on the wire: what strikes one of them strikes both.
+/// `probe` and `by` are known from the pod's specification. Two probes that send the same request to the same port
+/// cannot be told apart on the wire: a fault that strikes one of them strikes both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Of {
@@ -57,7 +57,7 @@ impl Of {
 pub enum Does {
     /// The first packet is dropped, and so is each repetition: the probe times out and the pod never sees it.
     Drop,
-    /// The first packet is held back: the probe comes late by `by` and a random share of `spread`.
+    /// The first packet is delayed: the probe arrives late by `by` plus a random share of `spread`.
     Delay {
         /// The least delay.
         by: Span,
@@ -86,7 +86,7 @@ pub enum Does {
     },
     /// The pod is probed at a pace of its own: the kubelet's probes are answered with the last answer.
     Pace {
-        /// From one probe to the next.
+        /// The time from one probe to the next.
         period: Span,
         /// A random additional delay of at most this.
         #[serde(default, skip_serializing_if = "is_none")]
@@ -106,13 +106,13 @@ pub enum Does {
     },
     /// The HTTP request is another one.
     Request(Request),
-    /// TLS is spoken otherwise.
+    /// The TLS handshake is changed.
     Tls(Tls),
     /// The proxy follows redirects in the kubelet's place, by other rules.
     Redirects(Redirects),
-    /// The body of the answer is read otherwise than up to 10 KiB.
+    /// The body of the answer is read up to another limit than 10 KiB.
     Body {
-        /// So many bytes are waited for, and then the connection is closed.
+        /// The proxy waits for this number of bytes, and then closes the connection.
         read: u64,
         /// A body that ends too early, or with an error, counts as a whole one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -141,17 +141,17 @@ pub enum Does {
         /// What the kubelet receives then.
         r#as: Outcome,
     },
-    /// Answers are judged otherwise.
+    /// Answers are judged by other rules.
     Judge(Judge),
-    /// gRPC requests and connections are otherwise.
+    /// gRPC requests and connections are changed.
     Grpc(GrpcChange),
-    /// TCP probes do otherwise.
+    /// TCP probes are changed.
     Tcp(TcpChange),
     /// The connection comes from the pod itself instead of the node.
     FromInside,
 }
 
-/// What stands for an answer of the pod.
+/// What replaces an answer of the pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Instead {
@@ -167,9 +167,9 @@ pub enum Instead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Well.
+    /// As a success.
     Success,
-    /// Badly.
+    /// As a failure.
     Failure,
 }
 
@@ -233,7 +233,7 @@ pub enum Scheme {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Tls {
-    /// The pod's certificate is verified, which none of a pod stands.
+    /// The pod's certificate is verified, and no pod's certificate passes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
     /// Only this version, `1.2` or `1.3`, is spoken.
@@ -254,10 +254,10 @@ pub struct Tls {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Redirects {
-    /// Other hosts are followed to, too.
+    /// Redirects to other hosts are followed, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_host: bool,
-    /// Other ports of the same host are not followed to.
+    /// Redirects to other ports of the same host are not followed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_port: bool,
     /// The maximum number.
@@ -265,7 +265,7 @@ pub struct Redirects {
     pub limit: u32,
     /// How the probe ends with a redirect that is not followed.
     pub beyond: Outcome,
-    /// The header fields of the specification are left out of the second request on.
+    /// The header fields of the specification are left out from the second request on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_headers: bool,
 }
@@ -283,7 +283,7 @@ pub struct Judge {
     /// gRPC errors by their code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorRule>,
-    /// No answer at all (refused, reset, closed) ends so.
+    /// How the probe ends if there is no answer at all (refused, reset, closed).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silence: Option<Outcome>,
 }
@@ -345,13 +345,13 @@ pub struct GrpcChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum TcpChange {
-    /// This is sent on the connection.
+    /// This text is sent on the connection.
     Send(String),
     /// The connection ends with a reset.
     Reset,
     /// It counts as a failure if the pod sends nothing within this time.
     NeedsBanner {
-        /// How long it is waited for.
+        /// How long the probe waits for it.
         within: Span,
     },
     /// It counts as a failure if the pod closes within this time.

@@ -1,7 +1,7 @@
 //! The two messages of a gRPC health check, as bytes: a request names a service, an answer has a status. Both have one
-//! field with number 1, which the documentation of the protocol fixes for ever.
+//! field with number 1, which the documentation of the protocol fixes permanently.
 
-/// Before each message stands a zero and its length.
+/// Each message is preceded by a zero byte and its length.
 const PREFIX: usize = 5;
 
 fn framed(message: &[u8]) -> Vec<u8> {

@@ -99,7 +99,7 @@ impl Head {
         alter_fields(&mut self.fields, change);
     }
 
-    /// Judges an answer otherwise.
+    /// Judges an answer by other rules.
     pub(super) fn judge(&mut self, judge: &Judge) {
         let Some(status) = self.status() else { return };
         let fits = |rule: &&super::fault::StatusRule| {
@@ -149,7 +149,7 @@ pub(super) fn instead(outcome: Outcome) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").into_bytes()
 }
 
-/// Whether an answer is whole, as its head has it. Without a length it lasts until the connection ends.
+/// Whether an answer is complete according to its head. Without a length, it lasts until the connection ends.
 #[must_use]
 pub(super) fn is_whole(head: &Head, body: &[u8]) -> bool {
     if matches!(head.status(), Some(204 | 304)) {
@@ -176,7 +176,7 @@ pub(super) struct Place {
     pub(super) target: String,
 }
 
-/// Reads a `Location`. `secure` is how the request was made that it answers.
+/// Reads a `Location`. `secure` says whether the request that it answers used TLS.
 #[must_use]
 pub(super) fn place(location: &str, secure: bool) -> Place {
     let (secure, rest) = match location.split_once("://") {
@@ -201,7 +201,7 @@ fn rooted(target: &str) -> String {
 }
 
 impl Place {
-    /// The address of its host, if it is one or none is said. Names are nobody's business here.
+    /// The address of its host, if the host is an address or absent. Names are not resolved here.
     #[must_use]
     pub(super) fn address(&self, own: Ipv4Addr) -> Option<Ipv4Addr> {
         self.host.as_ref().map_or(Some(own), |host| host.parse().ok())

@@ -13,7 +13,7 @@ use super::memory::Last;
 use super::pace;
 use super::session::Session;
 
-/// So much of an answer is remembered: more than a kubelet reads.
+/// The maximum size of a remembered answer: more than a kubelet reads.
 const REMEMBERED: usize = 16 << 10;
 
 /// Serves one probe.
@@ -67,7 +67,7 @@ enum Asked {
     Reply(Reply),
     /// The pod gave no answer.
     Silent,
-    /// It takes too long, and ends so.
+    /// It takes too long, and ends in this way.
     Slow(Outcome),
     /// The kubelet has given up.
     Gone,

@@ -1,5 +1,5 @@
-//! Serves a probe in HTTP/2, gRPC or HTTPS, by the defects that strike it. Both sides are spoken by a library; what is
-//! not changed keeps its meaning, if not its frames.
+//! Serves a probe in HTTP/2, gRPC or HTTPS, by the defects that strike it. A library speaks both sides; what
+//! is not changed keeps its meaning, but not necessarily its frames.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::pace;
 use super::probes::{Mechanism, Seen};
 use super::session::Session;
 
-/// How long the answer to a probe that nobody waits for is waited for.
+/// How long the proxy waits for the answer to a probe that no client waits for.
 const UNATTENDED: Duration = Duration::from_secs(60);
 
 /// A way to the pod.
@@ -142,7 +142,7 @@ impl Probe {
         Ok(answer.into_response())
     }
 
-    /// The answer in the pod's place, where a defect has it so.
+    /// The answer in place of the pod's, if a defect requires it.
     async fn stand_in(
         self: &Arc<Self>,
         key: &Key,
@@ -212,7 +212,7 @@ impl Probe {
         }
     }
 
-    /// Asks on the connection of this probe, or on the one that is kept for all.
+    /// Sends the request on the connection of this probe, or on the one that is kept for all probes.
     async fn ask(&self, key: &Key, effects: &Effects, request: Request<Bytes>) -> io::Result<Answer> {
         let shared = Arc::clone(&self.session.lock().await.shared);
         if effects.keep_alive

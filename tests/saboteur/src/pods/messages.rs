@@ -111,7 +111,7 @@ pub(super) fn last_of(answer: &Answer) -> Last {
     }
 }
 
-/// A remembered answer, given again. A success if there is none.
+/// A remembered answer, sent again. If there is none, a success.
 #[must_use]
 pub(super) fn remembered(is_grpc: bool, last: Option<Last>) -> Answer {
     match last {

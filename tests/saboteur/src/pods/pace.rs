@@ -1,4 +1,5 @@
-//! A pace of its own: the pod is probed by the proxy, as often as the defect has it, and the kubelet gets the last answer.
+//! A pace of its own: the pod is probed by the proxy, as often as the defect requires, and the kubelet gets the last
+//! answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,15 +17,15 @@ use super::memory::{Key, Last, Memory};
 #[derive(Default)]
 pub(super) struct Pacers(Mutex<HashMap<Key, Instant>>);
 
-/// A pod that the kubelet does not ask about any more is left alone after so long.
+/// After this time, a pod that the kubelet no longer probes is left alone.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the first answer is waited for.
+/// How long to wait for the first answer.
 const FIRST: Duration = Duration::from_secs(60);
-/// How long any answer is waited for. The kubelet's own timeout is not known here.
+/// How long to wait for any answer. The kubelet's own timeout is not known here.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Pacers {
-    /// Whether the probe is new: then somebody must keep its pace.
+    /// Whether the probe is new: then a pacer must be started.
     fn ask(&self, key: &Key) -> bool {
         let mut pacers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pacers.insert(key.clone(), Instant::now()).is_none()
@@ -41,7 +42,7 @@ impl Pacers {
     }
 }
 
-/// Keeps the pace of an HTTP probe, and gives its last answer.
+/// Keeps the pace of an HTTP probe, and returns its last answer.
 pub(super) async fn http(shared: &std::sync::Arc<Shared>, errand: &Errand, pace: Pace) -> Option<Last> {
     if shared.pacers.ask(&errand.key) {
         let (shared, mut errand) = (std::sync::Arc::clone(shared), errand.clone());
@@ -71,7 +72,7 @@ fn judged(mut reply: Reply, errand: &Errand) -> Reply {
     reply
 }
 
-/// Calls `probe` at the pace until nobody wants it any more.
+/// Calls `probe` at the pace until the kubelet no longer probes.
 pub(super) async fn keep(shared: &Shared, key: &Key, pace: Pace, probe: impl Fn()) {
     let patience = PATIENCE.max(pace.period * 3);
     let mut next = Instant::now();
@@ -97,7 +98,7 @@ async fn first(memory: &Memory, key: &Key) -> Option<Last> {
     None
 }
 
-/// Keeps the pace of any other probe, which `probe` sends and remembers.
+/// Keeps the pace of any other probe; `probe` sends it and remembers the answer.
 pub(super) async fn other(
     shared: &std::sync::Arc<Shared>,
     key: &Key,

@@ -1,5 +1,5 @@
 //! The rules of the node's packet filter that show the proxy each connection which the node itself opens to a pod. Made
-//! and removed by running `iptables`; IPv4 alone. When the proxy is gone the packets pass, rules or not.
+//! and removed by running `iptables`; IPv4 only. If the proxy is gone, the packets pass in spite of the rules.
 
 use std::io;
 use std::process::Command;
@@ -18,7 +18,7 @@ const TABLES: [&str; 3] = ["mangle", "nat", "filter"];
 /// The rules as long as they are in force. They go with this value.
 pub(super) struct Rules(());
 
-/// What is to be told to `iptables`, line by line.
+/// The arguments for `iptables`, line by line.
 fn lines(ranges: &[String], queue: u16, port: u16) -> Vec<String> {
     let mut lines = Vec::new();
     for table in TABLES {
@@ -44,7 +44,7 @@ fn lines(ranges: &[String], queue: u16, port: u16) -> Vec<String> {
 }
 
 impl Rules {
-    /// Makes the rules, in place of any that an earlier process left.
+    /// Creates the rules, in place of any that an earlier process left.
     ///
     /// # Errors
     ///

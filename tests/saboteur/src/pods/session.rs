@@ -1,5 +1,5 @@
 //! A connection that was taken over: it is read as far as needed to know which defects strike it, and then served by
-//! them. What none strikes is copied byte for byte.
+//! them. A connection that no defect strikes is copied byte for byte.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -47,7 +47,7 @@ impl Session {
         (self.to, format!("{} {what}", self.pod.uid))
     }
 
-    /// What strikes the probe, now that all is known of it.
+    /// What strikes the probe, now that everything about it is known.
     #[must_use]
     pub(super) fn effects(&mut self, seen: &Seen) -> Effects {
         if !self.choice.open.is_empty() {
@@ -170,7 +170,7 @@ impl Session {
         http1::serve(self, errand, kubelet).await
     }
 
-    /// Nothing strikes it after all.
+    /// No defect strikes it after all.
     async fn copy(mut self, mut kubelet: Stream, first: &[u8], secure: bool) -> io::Result<()> {
         let mut pod = self.connection(&Effects::default()).await?;
         if secure {

@@ -1,5 +1,5 @@
-//! TLS in the middle of a probe: towards the kubelet with a certificate made at the start, which it does not verify;
-//! towards the pod as the kubelet would, but for what a defect changes.
+//! TLS in the middle of a probe: towards the kubelet with a certificate created at the start, which it does not verify;
+//! towards the pod as the kubelet would, except for what a defect changes.
 
 use std::io;
 use std::net::IpAddr;
@@ -56,7 +56,7 @@ impl Identity {
         Ok(Hello { start, protocols })
     }
 
-    /// Goes on with the kubelet, in this protocol.
+    /// Continues with the kubelet, in this protocol.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ pub(super) struct Hello {
     pub(super) protocols: Vec<Vec<u8>>,
 }
 
-/// Believes every certificate, as a kubelet's probes do.
+/// Accepts every certificate, as a kubelet's probes do.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

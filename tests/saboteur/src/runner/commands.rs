@@ -17,7 +17,7 @@ use crate::{board::Count, defect::Defect};
 /// The label of the namespaces.
 pub(super) const LABEL: &str = "probity.dev/saboteur";
 
-/// How they are called.
+/// How the programs are called.
 #[derive(Debug)]
 pub(super) struct Commands {
     pub(super) options: RunnerOptions,
@@ -50,7 +50,7 @@ impl Commands {
         self.cluster(&[&["node", "saboteur", &self.options.node], arguments].concat(), input).await
     }
 
-    /// Makes a namespace, and has these defects strike in it.
+    /// Creates a namespace, and activates these defects in it.
     pub(super) async fn prepare(&self, namespace: &str, defects: &[Defect]) -> io::Result<()> {
         let object = json!({
             "apiVersion": "v1",
@@ -64,7 +64,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Takes the defects of a namespace back, and the namespace with them. Returns how often each struck.
+    /// Removes a namespace and its defects. Returns how often each defect struck.
     pub(super) async fn clean(&self, namespace: &str) -> io::Result<BTreeMap<String, u32>> {
         let counts = self.saboteur(&["clear", "--namespace", namespace], "").await?;
         self.kubectl(&["delete", "namespace", namespace, "--wait=false"], "").await?;
@@ -72,7 +72,7 @@ impl Commands {
         Ok(counts.into_iter().map(|count| (count.name, count.strikes)).collect())
     }
 
-    /// Runs copies of cases in a namespace, and gives back the report. The output of the harness goes to a log, and its
+    /// Runs copies of cases in a namespace, and returns the report. The output of the harness goes to a log, and its
     /// progress to the terminal.
     pub(super) async fn probity(
         &self,
@@ -128,7 +128,7 @@ pub(super) async fn judge_again(options: &RunnerOptions, name: &str) -> io::Resu
     Ok(serde_json::from_str(&report)?)
 }
 
-/// The harness wants a folder that is not there.
+/// The harness requires a folder that does not exist.
 fn empty(out: &Path) -> io::Result<()> {
     match fs::remove_dir_all(out) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

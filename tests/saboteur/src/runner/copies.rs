@@ -2,12 +2,12 @@
 
 use std::{fs, io, path::Path};
 
-/// What of a case's name says which variant of its matrix it is: `/container-kind=sidecar`.
+/// The part of a case's name that names the variant of its matrix, such as `/container-kind=sidecar`.
 pub(super) fn variant(case: &str) -> &str {
     case.find('=').and_then(|equals| case[..equals].rfind('/')).map_or("", |slash| &case[slash..])
 }
 
-/// The text of a case under another name. Of its matrix, only the variant of the case's name is left.
+/// The text of a case under another name. Its matrix contains only the variant of the case's name.
 ///
 /// # Errors
 ///

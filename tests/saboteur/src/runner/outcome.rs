@@ -16,7 +16,7 @@ pub struct RunOutcome {
     pub violated: BTreeMap<String, String>,
     /// The clauses that could not be decided.
     pub undecided: BTreeSet<String>,
-    /// What failed of ours.
+    /// The failures of the harness itself.
     pub failed: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Trial {
         !self.is_plain()
     }
 
-    /// Whether another try may end otherwise: an accusation without a defect is never tried away.
+    /// Whether another try may have another result: a violation without a defect is never tried again.
     #[must_use]
     pub fn is_worth_another(&self) -> bool {
         self.complaint().is_some() && (self.outcome.violated.is_empty() || !self.is_plain())
@@ -135,8 +135,8 @@ const HEAD: &str = "\
 # Each defect of a real kubelet that tests/saboteur makes, and the clauses that call it a violation. Written by ci/saboteur.
 ";
 
-/// The file of what was noticed, with the paragraphs of these trials renewed: a row at the beginning of a line, the
-/// clauses that noticed it indented below it. Rows that are not in the table any more go.
+/// The file of the detected defects, with the paragraphs of these trials renewed: a row at the beginning of a line, and
+/// below it, indented, the clauses that detected it. Rows that are no longer in the table are removed.
 #[must_use]
 pub fn merge_noticed(before: &str, trials: &[Trial], rows: &BTreeSet<String>) -> String {
     let mut noticed = read_noticed(before);

@@ -65,6 +65,10 @@ impl World<'_> {
         let (node, verb) = (NODE.to_owned(), REMOVE_SANDBOX.to_owned());
         self.did(Did::NodeVerb { node, verb, exit: Some(0), proof: None });
         let pod = 0;
+        // The API server may have rejected it.
+        if self.pods.is_empty() {
+            return;
+        }
         self.pods[pod].sandbox = false;
         self.pods[pod].resetting = true;
         self.touch(pod);

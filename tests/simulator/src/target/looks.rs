@@ -77,10 +77,10 @@ impl World<'_> {
             let volume = volumes.into_iter().flatten().find(|volume| volume["name"] == mount["name"]);
             let items = volume.and_then(|volume| volume["downwardAPI"]["items"].as_array());
             for item in items.into_iter().flatten() {
-                if let (Some(folder), Some(path)) = (mount["mountPath"].as_str(), item["path"].as_str()) {
-                    if let Some(text) = self.content(at, item) {
-                        files.insert(format!("{folder}/{path}"), text);
-                    }
+                if let (Some(folder), Some(path)) = (mount["mountPath"].as_str(), item["path"].as_str())
+                    && let Some(text) = self.content(at, item)
+                {
+                    files.insert(format!("{folder}/{path}"), text);
                 }
             }
         }

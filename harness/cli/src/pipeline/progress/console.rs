@@ -26,7 +26,7 @@ impl Console {
         }
     }
 
-    /// Writes to standard output. A reader that went away does not fail the run.
+    /// Writes to standard output. A reader that has closed the pipe does not make the run fail.
     pub(crate) fn out(&self, bytes: &[u8]) {
         let write = || {
             let mut stream = io::stdout().lock();

@@ -22,7 +22,7 @@ const SHOWN: usize = 8;
 /// A board that several threads share.
 pub(crate) type SharedBoard = Arc<Mutex<ProgressBoard>>;
 
-/// Does something with a board.
+/// Locks a board and calls `act` with it.
 pub(crate) fn with<T>(board: &SharedBoard, act: impl FnOnce(&mut ProgressBoard) -> T) -> T {
     // A panic elsewhere leaves nothing worse than old numbers.
     act(&mut board.lock().unwrap_or_else(PoisonError::into_inner))
