@@ -21,6 +21,7 @@ pub(crate) mod kubelet_restarts;
 pub(crate) mod mains;
 pub(crate) mod origin;
 pub(crate) mod patches;
+pub(crate) mod quantities;
 pub(crate) mod readiness;
 #[cfg(test)]
 pub(crate) mod scene;

@@ -10,7 +10,11 @@ mod failures;
 mod generations;
 mod hooks;
 mod ids;
+mod images;
+mod messages;
 mod restarts;
+mod settings;
+mod shares;
 mod starts;
 mod stops;
 mod tally;
@@ -41,6 +45,20 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "report.status.start-time", judge: addresses::before_its_containers },
         Judge { clause: "report.status.qos-class", judge: generations::class_of_resources },
         Judge { clause: "report.status.observed-generation", judge: generations::never_ahead },
+        Judge { clause: "report.event.pulled-each-time", judge: starts::each_image },
+        Judge { clause: "report.event.image-missing", judge: images::reported },
+        Judge { clause: "report.status.image-missing", judge: images::waits },
+        Judge { clause: "report.event.settings-missing", judge: settings::reported },
+        Judge { clause: "report.status.settings-missing", judge: settings::waits },
+        Judge { clause: "report.status.settings-supplied", judge: settings::starts_then },
+        Judge { clause: "report.status.termination-message", judge: messages::of_its_file },
+        Judge { clause: "report.status.termination-message-limit", judge: messages::cut_at_limit },
+        Judge { clause: "report.status.termination-message-log", judge: messages::of_its_log },
+        Judge { clause: "report.status.allocated-resources", judge: shares::allocated },
+        Judge { clause: "report.status.resources", judge: shares::enacted },
+        Judge { clause: "report.status.volume-mounts", judge: shares::mounted },
+        Judge { clause: "report.status.user", judge: shares::user },
+        Judge { clause: "report.status.one-per-container", judge: shares::one_for_each },
     ]
 }
 

@@ -5,26 +5,10 @@ use serde_json::Value;
 
 use super::offers::{Offer, offers, views};
 use crate::reading::dumps::Look;
+use crate::reading::quantities::thousandths;
 
-/// The suffixes of quantities as factors of thousandths, by the Kubernetes documentation on resource units.
-const SUFFIXES: [(&str, i64); 7] = [
-    ("Ki", 1_024_000),
-    ("Mi", 1_048_576_000),
-    ("Gi", 1_073_741_824_000),
-    ("k", 1_000_000),
-    ("M", 1_000_000_000),
-    ("G", 1_000_000_000_000),
-    ("m", 1),
-];
 /// Thousandths of one, by the Kubernetes documentation on resource units.
-const WHOLE: i64 = 1_000;
-
-/// A quantity in thousandths; none if it is written in another way.
-fn thousandths(quantity: &str) -> Option<i64> {
-    let suffix = SUFFIXES.iter().find_map(|(suffix, factor)| Some((quantity.strip_suffix(suffix)?, *factor)));
-    let (number, factor) = suffix.unwrap_or((quantity, WHOLE));
-    number.parse::<i64>().ok()?.checked_mul(factor)
-}
+const WHOLE: i128 = 1_000;
 
 /// What a container must be told: the amount divided by the divisor, rounded up. None where the spec says nothing.
 fn expected(look: &Look<'_, '_>, source: &Value) -> Option<String> {

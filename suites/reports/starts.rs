@@ -9,16 +9,27 @@ use crate::reading::mains::lives_of;
 
 /// The two events of each start.
 const BOTH: [&str; 2] = ["Created", "Started"];
+/// The event about an image that is on the node.
+const PULLED: &str = "Pulled";
 
 /// Each instance of a container is reported as created and as started.
 pub(super) fn each_instance(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    each(run, clause, &BOTH, seen);
+}
+
+/// Before each start the image of the container is reported as being on the node.
+pub(super) fn each_image(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    each(run, clause, &[PULLED], seen);
+}
+
+fn each(run: &Timeline<'_>, clause: &Clause, reasons: &[&str], seen: &mut Seen) {
     if run.node_was_touched() {
         return;
     }
     for pod in &run.pods {
         let tally = Tally::of(run, pod);
         for container in &pod.containers {
-            for reason in BOTH {
+            for reason in reasons {
                 judge(run, clause, (pod, container, reason), &tally, seen);
             }
         }

@@ -1,8 +1,10 @@
 //! Hand-written histories for the judges of events and reports.
 
 mod events;
+mod given;
 mod statuses;
 mod stops;
+mod waits;
 
 use probity_composer::{Composer, NODE, timestamp};
 use probity_model::history::{Change, Did};

@@ -113,7 +113,8 @@ fn burn(witness: &Witness, threads: u16, lasts: Duration) {
 fn disk(witness: &Witness, path: &str, bytes: u64) {
     let mut amount = 0;
     let mut told = Instant::now();
-    let block = vec![0xA5_u8; BLOCK];
+    // Text, so that it can be shown where the file is a termination message.
+    let block = vec![b'.'; BLOCK];
     let outcome = File::create(path).and_then(|mut file| {
         while amount < bytes {
             let size = usize::try_from(bytes - amount).unwrap_or(BLOCK).min(BLOCK);

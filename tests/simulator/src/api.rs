@@ -84,6 +84,8 @@ impl World<'_> {
             syncing: false,
             hooked_until: 0,
             sandbox: false,
+            mount_wait: 0,
+            mounts_at: 0,
             terminal: false,
             expired: false,
             evicted: false,
@@ -167,7 +169,7 @@ impl World<'_> {
                 .containers
                 .iter()
                 .filter(|container| (container.kind != Kind::Main) == init)
-                .map(|container| self.container_status(container))
+                .map(|container| self.container_status(pod, container))
                 .collect();
             if !list.is_empty() {
                 status[field] = json!(list);
@@ -176,17 +178,22 @@ impl World<'_> {
         status["conditions"] = self.conditions(pod, phase, &old["conditions"]);
         status["qosClass"] = old["qosClass"].clone();
         self.misplace_inits(pod, &mut status);
+        self.miscount(&mut status);
         self.misreport(pod, &mut status);
         status
     }
 
-    fn container_status(&self, container: &Container) -> Value {
+    fn container_status(&self, pod: usize, container: &Container) -> Value {
         let view = &container.view;
         let ended = |ended: &crate::pod::Ended| {
-            json!({ "terminated": {
+            let mut state = json!({
                 "exitCode": ended.code, "reason": end_reason(container, ended.code),
                 "startedAt": self.timestamp(ended.started), "finishedAt": self.timestamp(ended.finished), "containerID": ended.id,
-            } })
+            });
+            if !ended.message.is_empty() {
+                state["message"] = json!(ended.message);
+            }
+            json!({ "terminated": state })
         };
         let state = match &view.state {
             State::Waiting(reason) => json!({ "waiting": { "reason": reason } }),
@@ -201,6 +208,7 @@ impl World<'_> {
         if !view.id.is_empty() {
             status["containerID"] = json!(view.id);
         }
+        self.show_given(pod, container, &mut status);
         self.misshow(container, &mut status);
         self.misidentify(container, &mut status);
         status
@@ -307,6 +315,7 @@ fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>)
             state: waiting.clone(),
             last: None,
             starts: 0,
+            tries: 0,
             life: None,
             view: View {
                 id: String::new(),

@@ -161,6 +161,9 @@ impl World<'_> {
                 self.patch_inits(of, step);
             }
             Step::Patch(of) if of.kind.is_none() && of.subresource.is_none() => self.update_pod(of, step),
+            Step::Patch(of) if matches!(of.kind.as_deref(), Some("ConfigMap" | "Secret")) => {
+                self.patch_settings(of)
+            }
             Step::Metrics(_) => self.measure(),
             Step::Node(of) => {
                 if let Err(why) = self.do_to_node(&of.verb) {
@@ -249,6 +252,7 @@ impl World<'_> {
             "Service" => self.create_service(manifest),
             "PodDisruptionBudget" => self.create_budget(manifest),
             "ResourceQuota" => self.create_quota(manifest),
+            "ConfigMap" | "Secret" => self.create_settings(&manifest),
             _ => {}
         }
     }

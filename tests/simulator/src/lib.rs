@@ -20,6 +20,7 @@ mod node_loss;
 mod pod;
 mod pressure;
 mod resize;
+mod settings;
 mod staged;
 mod target;
 mod templates;

@@ -32,6 +32,9 @@ pub(crate) struct Pod {
     pub(crate) hooked_until: i64,
     /// Whether its sandbox was made, with its network.
     pub(crate) sandbox: bool,
+    /// How long the kubelet waits before it mounts its volumes again, and until when it does.
+    pub(crate) mount_wait: i64,
+    pub(crate) mounts_at: i64,
     pub(crate) terminal: bool,
     /// It is beyond its deadline.
     pub(crate) expired: bool,
@@ -62,6 +65,8 @@ pub(crate) struct Container {
     pub(crate) state: State,
     pub(crate) last: Option<Ended>,
     pub(crate) starts: u64,
+    /// How often it could not be created.
+    pub(crate) tries: u32,
     pub(crate) life: Option<Life>,
     /// The kubelet's own status of it, which its workers use.
     pub(crate) view: View,
@@ -113,6 +118,8 @@ pub(crate) struct Ended {
     pub(crate) started: i64,
     pub(crate) finished: i64,
     pub(crate) id: String,
+    /// Its termination message.
+    pub(crate) message: String,
 }
 
 /// A container as the kubelet's status has it.
@@ -185,6 +192,8 @@ pub(crate) struct Life {
     pub(crate) is_target: bool,
     /// The workers of its listeners, where these are bounded.
     pub(crate) pools: BTreeMap<String, Pool>,
+    /// The end of its log, if that may be needed.
+    pub(crate) log: String,
     /// Children that its commands left behind: their ids, and when they end.
     pub(crate) orphans: Vec<(u32, i64)>,
 }

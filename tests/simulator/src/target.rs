@@ -146,6 +146,7 @@ impl World<'_> {
         let Some(of) = self.life_mut(life).filter(|of| of.is_target) else { return };
         let line = WitnessLine { v: 1, boot: of.boot.clone(), attempt, seq: of.seq, mono_us, wall_us, fact };
         of.seq += 1;
+        self.log(life, &line);
         self.tell(life, Entry::Line(Box::new(line)));
     }
 

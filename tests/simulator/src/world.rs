@@ -65,6 +65,8 @@ pub(crate) enum Act {
     Bind(usize),
     /// The kubelet creates the pod's next containers.
     Create(usize),
+    /// The kubelet looks again at a container that could not be created.
+    Retry(At),
     /// A container starts.
     Start(At),
     /// A process looks whether something is there that it waits for: which, and how often it has looked. Then it
@@ -145,6 +147,8 @@ pub(crate) struct World<'c> {
     pub(crate) pods: Vec<Pod>,
     pub(crate) services: Vec<Service>,
     pub(crate) budgets: Vec<Budget>,
+    /// The keys of the ConfigMaps and Secrets, by kind and name.
+    pub(crate) settings: BTreeMap<(String, String), BTreeSet<String>>,
     /// How much cpu a quota allows, in thousandths.
     pub(crate) quota: Option<i64>,
     pub(crate) director: Director,
@@ -203,6 +207,7 @@ impl<'c> World<'c> {
             pods: Vec::new(),
             services: Vec::new(),
             budgets: Vec::new(),
+            settings: BTreeMap::new(),
             quota: None,
             director: Director::default(),
             revision: 1000,
@@ -245,6 +250,7 @@ impl<'c> World<'c> {
             Act::Direct => self.direct(),
             Act::Bind(pod) => self.bind(pod),
             Act::Create(pod) => self.create_containers(pod),
+            Act::Retry(at) => self.retry(at),
             Act::Start(at) => self.start(at),
             Act::Await(life, which, tries) => self.look_for(life, which, tries),
             Act::Doors(life) => self.doors(life),

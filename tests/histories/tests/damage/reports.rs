@@ -126,6 +126,43 @@ pub(crate) const ALL: &[Damage] = &[
         let shown = status(run, |shown| shown.object.pointer("/status/observedGeneration").is_some())?;
         set(run, shown, "/status/observedGeneration", json!(9))
     }),
+    violated("no image is reported as being on the node", &["report.event.pulled-each-time"], |run| {
+        let began = run.lives().iter().any(|life| is_early(run, &life.began));
+        began.then(|| without(run, "Pulled"))?
+    }),
+    violated("a container that wrote nothing has a message", &["report.status.termination-message"], |run| {
+        let lives = run.lives().whole().undisturbed();
+        let (shown, name) = lives.iter().find_map(|life| {
+            let (shown, code) = life.termination().filter(|_| life.is_numbered())?;
+            let (_, own) = life.exited_by_itself()?;
+            let clear = own > 0 && code == i64::from(own) && shown.start_second().is_some();
+            (clear && !life.pod.was_ended_from_outside()).then(|| (shown.id, life.container.name.clone()))
+        })?;
+        let write = |status: &mut Value| {
+            for place in ["/state/terminated", "/lastState/terminated"] {
+                if let Some(ended) = status.pointer_mut(place) {
+                    ended["message"] = json!("from elsewhere");
+                }
+            }
+        };
+        Copy::of(run).status(shown, &name, write).done()
+    }),
+    violated("the status of a container has no mounts", &["report.status.volume-mounts"], |run| {
+        container(
+            run,
+            |shown, name| shown.container(name)?.is_running().then_some(()),
+            |status| status["volumeMounts"] = json!([]),
+        )
+    }),
+    violated("a container has two statuses", &["report.status.one-per-container"], |run| {
+        let shown = status(run, |shown| shown.object.pointer("/status/containerStatuses/0").is_some())?;
+        let double = |object: &mut Value| {
+            if let Some(all) = object["status"]["containerStatuses"].as_array_mut() {
+                all.extend(all.first().cloned());
+            }
+        };
+        Copy::of(run).object(shown, double).done()
+    }),
 ];
 
 /// The time by which an event about something must have come, and more.

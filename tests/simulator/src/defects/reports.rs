@@ -83,5 +83,73 @@ macro_rules! with_reports {
     GenerationAhead,
     /// A status does not say which generation it is about (`report.status.observed-generation`).
     GenerationUnsaid,
+    // Images, ConfigMaps and Secrets that are missing.
+    /// It is not reported that an image is on the node (`report.event.pulled-each-time`).
+    PullUnreported,
+    /// Only before the first start of a container it is reported that its image is on the node (`report.event.pulled-each-time`).
+    PullReportedOnce,
+    /// A container without an image is shown as if it was being created (`report.status.image-missing`).
+    ImageLackShownAsCreating,
+    /// Whatever is wrong with an image, its pull is shown as failed (`report.status.image-missing`).
+    ImageLackShownAsPull,
+    /// Nothing is reported about a container without an image but what was tried (`report.event.image-missing`).
+    ImageLackUnreported,
+    /// The wait for the next pull is not reported (`report.event.image-missing`).
+    PullBackOffUnreported,
+    /// A container starts without what its environment or its volume refers to (`report.status.settings-missing`,
+    /// `settings-supplied`).
+    SettingsIgnored,
+    /// A container without its environment is shown as if it was being created (`report.status.settings-missing`).
+    SettingsLackShownAsCreating,
+    /// A container without its environment is shown as if its start had failed (`report.status.settings-missing`).
+    SettingsLackShownAsRunError,
+    /// A container without its volume is shown as if its creation had failed (`report.status.settings-missing`).
+    VolumeLackShownAsError,
+    /// It is not reported that a ConfigMap or a Secret does not exist (`report.event.settings-missing`).
+    SettingsLackUnreported,
+    /// The report about what does not exist names neither it nor what needs it (`report.event.settings-missing`).
+    SettingsLackUnnamed,
+    /// The kubelet tries only once to start a container with what it refers to (`report.status.settings-supplied`).
+    SettingsNotTriedAgain,
+    // Termination messages.
+    /// No container has a termination message (`report.status.termination-message`, `termination-message-log`).
+    MessageMissing,
+    /// Only a container that fails has a termination message (`report.status.termination-message`).
+    MessageOfFailuresOnly,
+    /// The termination message is read from the usual file alone (`report.status.termination-message`).
+    MessageOfUsualPath,
+    /// Termination messages are not cut (`report.status.termination-message-limit`).
+    MessageUncut,
+    /// Termination messages are cut at half of the limit (`report.status.termination-message-limit`).
+    MessageCutEarly,
+    /// The log of a container never stands in for its message (`report.status.termination-message-log`).
+    LogNeverStandsIn,
+    /// The log of a container also stands in for its message when it succeeded (`report.status.termination-message-log`).
+    LogAfterSuccess,
+    /// The log stands in for a message although the container wrote one (`report.status.termination-message`).
+    LogReplacesMessage,
+    /// The log stands in for a message with its beginning (`report.status.termination-message-log`).
+    LogFromItsBeginning,
+    // What a container was given.
+    /// A status does not have the allocated resources (`report.status.allocated-resources`).
+    AllocationUnsaid,
+    /// A status has no other allocated resource than memory (`report.status.allocated-resources`).
+    AllocationOfMemoryOnly,
+    /// A status does not have the resources of a container (`report.status.resources`).
+    ResourcesUnsaid,
+    /// A status does not have the limits of a container (`report.status.resources`).
+    ResourcesWithoutLimits,
+    /// A status does not list the mounted volumes (`report.status.volume-mounts`).
+    MountsUnsaid,
+    /// A volume that is mounted read-only is shown as writable (`report.status.volume-mounts`).
+    MountsShownAsWritable,
+    /// Each container is shown with the user root (`report.status.user`).
+    UserShownAsRoot,
+    /// A status does not have the groups that a pod asks for (`report.status.user`).
+    GroupsUnsaid,
+    /// The last container of each list has two statuses (`report.status.one-per-container`).
+    StatusTwice,
+    /// Each list has a status of a container that the pod does not have (`report.status.one-per-container`).
+    StatusOfNoContainer,
     } };
 }

@@ -9,12 +9,8 @@ use crate::world::{Act, MS, World};
 /// The conditions that the kubelet owns, in the order in which it writes them.
 const OWNED: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
-/// The registry of images that cannot be pulled: nothing listens there.
-const NOWHERE: &str = "localhost:9/";
 /// How soon the kubelet shows that a pod has its sandbox: it does not wait for anything else.
 const SHOWN: i64 = 20 * MS;
-/// How soon the kubelet looks again at a container whose image cannot be pulled.
-const LOOKS_AGAIN: i64 = 50 * MS;
 
 /// What a condition is to say.
 struct Says<'s> {
@@ -185,41 +181,10 @@ impl World<'_> {
 
     /// The kubelet makes the pod's sandbox with its network, once its volumes are there; whether it exists.
     pub(super) fn make_sandbox(&mut self, pod: usize) -> bool {
-        if !self.pods[pod].sandbox && !self.lacks_volume(pod) {
+        if !self.pods[pod].sandbox && self.mounts_volumes(pod) {
             self.pods[pod].sandbox = true;
             self.later(SHOWN, Act::Publish(pod));
         }
         self.pods[pod].sandbox
-    }
-
-    /// Whether a volume of a pod cannot be mounted: what is in it does not exist.
-    fn lacks_volume(&self, pod: usize) -> bool {
-        let volumes = self.pods[pod].object["spec"]["volumes"].as_array().into_iter().flatten();
-        let mut wanted = volumes.filter_map(|volume| {
-            let (map, secret) = (&volume["configMap"], &volume["secret"]);
-            let optional = map["optional"] == true || secret["optional"] == true;
-            let name = map["name"].as_str().map(|name| ("ConfigMap", name));
-            name.or(secret["secretName"].as_str().map(|name| ("Secret", name))).filter(|_| !optional)
-        });
-        wanted.any(|(kind, name)| {
-            let is = |object: &Value| {
-                let made = object["metadata"]["name"].as_str().unwrap_or_default();
-                object["kind"] == kind && probity_case::manifest::object_name(self.case, made) == name
-            };
-            !self.case.objects.iter().any(is)
-        })
-    }
-
-    /// A container whose image cannot be pulled waits instead of starting; whether it does.
-    pub(super) fn waits_for_image(&mut self, pod: usize, container: usize) -> bool {
-        let of = &mut self.pods[pod].containers[container];
-        let image = of.spec["image"].as_str().unwrap_or_default();
-        if of.plan.is_some() || !image.starts_with(NOWHERE) {
-            return false;
-        }
-        of.state = State::Waiting("ErrImagePull");
-        of.restarting = true;
-        self.later(LOOKS_AGAIN, Act::Sync(pod));
-        true
     }
 }

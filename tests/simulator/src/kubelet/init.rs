@@ -71,7 +71,13 @@ impl World<'_> {
             return false;
         }
         let id = container.id(&uid);
-        container.state = State::Ended(Ended { code: NOT_STARTED, started: now, finished: now, id });
+        container.state = State::Ended(Ended {
+            code: NOT_STARTED,
+            started: now,
+            finished: now,
+            id,
+            message: String::new(),
+        });
         let delay = self.between(60 * MS, 1000 * MS);
         self.later(delay, Act::Sync(at.pod));
         true

@@ -21,13 +21,25 @@ const LAGS: i64 = 300 * MS;
 impl World<'_> {
     /// Records an event for a container of a pod.
     pub(crate) fn record(&mut self, pod: usize, container: usize, kind: &str, reason: &str, message: &str) {
+        self.record_about((pod, Some(container)), kind, reason, message);
+    }
+
+    /// Records an event for a pod, or for a container of it.
+    pub(crate) fn record_about(
+        &mut self,
+        (pod, container): (usize, Option<usize>),
+        kind: &str,
+        reason: &str,
+        message: &str,
+    ) {
         let recorded = self.pods[pod].recorded.entry(kind.to_owned()).or_default();
         if *recorded == EVENT_BURST {
             return;
         }
         *recorded += 1;
-        let of = &self.pods[pod].containers[container];
-        let (name, main) = (of.name.clone(), of.kind == Kind::Main);
+        let of = container.map(|container| &self.pods[pod].containers[container]);
+        let main = of.is_some_and(|of| of.kind == Kind::Main);
+        let name = of.map(|of| of.name.clone()).unwrap_or_default();
         let next = self.events.len() as u64;
         let (number, count, first) = {
             let key = (pod, format!("{name}/{reason}/{message}"));
@@ -49,6 +61,11 @@ impl World<'_> {
             "reportingComponent": "kubelet", "reportingInstance": NODE,
             "firstTimestamp": self.timestamp(first), "lastTimestamp": self.timestamp(self.now),
         });
+        if container.is_none()
+            && let Some(about) = object["involvedObject"].as_object_mut()
+        {
+            about.remove("fieldPath");
+        }
         self.spoil_event(&mut object);
         let change = if count == 1 { Change::Added } else { Change::Modified };
         self.show("Event", &event, change, &object);
@@ -101,6 +118,8 @@ impl World<'_> {
             [("Pulled", pulled), ("Created", "Container created"), ("Started", "Container started")]
         {
             match reason {
+                "Pulled" if self.has(Defect::PullUnreported) => {}
+                "Pulled" if !first && self.has(Defect::PullReportedOnce) => {}
                 "Created" if self.has(Defect::CreationUnreported) => {}
                 "Created" if late => self.later(LAGS, Act::Report(at, "Normal", reason, message)),
                 _ => self.record(at.pod, at.container, "Normal", reason, message),

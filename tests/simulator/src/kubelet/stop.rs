@@ -145,12 +145,13 @@ impl World<'_> {
 
     /// The process of a container is gone.
     fn ended(&mut self, life: LifeAt, code: i64) {
+        let message = self.last_words(life, code);
         self.leave(life);
         let (at, now) = (life.at, self.now);
         let uid = self.pods[at.pod].uid.clone();
         let container = &mut self.pods[at.pod].containers[at.container];
         let started = if let State::Running(since) = container.state { since } else { now };
-        let how = Ended { code, started, finished: now, id: container.id(&uid) };
+        let how = Ended { code, started, finished: now, id: container.id(&uid), message };
         container.state = State::Ended(how.clone());
         let killed = container.killing;
         container.failing = false;

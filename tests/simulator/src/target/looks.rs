@@ -87,6 +87,7 @@ impl World<'_> {
         let env = self.environment(at);
         Dump {
             host: self.host_of(at),
+            ids: self.ids_of(at.pod, &pod.containers[at.container]),
             env,
             namespaces: self.namespaces(at),
             interfaces,

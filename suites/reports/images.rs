@@ -1,0 +1,133 @@
+//! Containers whose images are not on the node and cannot be pulled: what they wait for, and the events about that.
+
+use std::collections::BTreeSet;
+
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::tally::{Tally, Told};
+use super::{NORMAL, WARNING};
+use crate::reading::statuses::of_kubelet;
+
+/// The registry of images that no node can have: port 9 is the discard service (RFC 863), which serves no images.
+const NOWHERE: &str = "localhost:9/";
+
+/// Why the image of a container cannot be used.
+#[derive(Clone, Copy)]
+enum Lack {
+    /// Its policy forbids a pull, and no node has it.
+    Unpulled,
+    /// Its name is not that of any image.
+    Misnamed,
+    /// Nobody serves it.
+    Unserved,
+}
+
+impl Lack {
+    fn of(container: &ContainerLife<'_>) -> Option<Self> {
+        let text = |field: &str| container.spec.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (image, policy) = (text("image"), text("imagePullPolicy"));
+        match policy {
+            _ if is_misnamed(image) => Some(Self::Misnamed),
+            "Never" if image.starts_with(NOWHERE) => Some(Self::Unpulled),
+            "Always" | "IfNotPresent" if image.starts_with(NOWHERE) => Some(Self::Unserved),
+            _ => None,
+        }
+    }
+
+    /// What such a container waits for, by the reference implementation of Kubernetes.
+    fn reasons(self) -> &'static [&'static str] {
+        match self {
+            Self::Unpulled => &["ErrImageNeverPull"],
+            Self::Misnamed => &["InvalidImageName"],
+            // Some runtimes say by themselves that it is the registry that does not answer.
+            Self::Unserved => &["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"],
+        }
+    }
+
+    /// The events about it, each with its type, by the reference implementation of Kubernetes.
+    fn events(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Unpulled => &[("ErrImageNeverPull", WARNING), ("Failed", WARNING)],
+            Self::Misnamed => &[("InspectFailed", WARNING), ("Failed", WARNING)],
+            Self::Unserved => &[("Pulling", NORMAL), ("Failed", WARNING), ("BackOff", NORMAL)],
+        }
+    }
+}
+
+/// Whether the last part of an image's name has a capital letter before its tag, which no repository has.
+fn is_misnamed(image: &str) -> bool {
+    let last = image.rsplit('/').next().unwrap_or_default();
+    let name = last.split([':', '@']).next().unwrap_or_default();
+    name.chars().any(|char| char.is_ascii_uppercase())
+}
+
+/// The first containers of pods: nothing but their images keeps these from starting.
+fn lacking<'t, 'h>(
+    run: &'t Timeline<'h>,
+) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>, Lack)> {
+    let plain = run.pods.iter().filter(|pod| {
+        !pod.was_ended_from_outside() && run.deletion(pod).is_none() && !run.node_was_touched()
+    });
+    let firsts = plain.flat_map(|pod| {
+        let helped = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
+        pod.containers.iter().take(if helped { 1 } else { pod.containers.len() }).map(move |of| (pod, of))
+    });
+    firsts.filter_map(|(pod, of)| Some((pod, of, Lack::of(of)?)))
+}
+
+/// The first revision that shows that the network of a pod is there, so that its containers can be started.
+fn begun<'p, 'h>(pod: &'p PodLife<'h>) -> Option<&'p Revision<'h>> {
+    of_kubelet(pod).find(|shown| shown.is("PodReadyToStartContainers") == Some(true))
+}
+
+/// A container without an image waits for it, and is never shown as running.
+pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container, lack) in lacking(run) {
+        let (name, mut said) = (format!("{}/{}", pod.key, container.name), BTreeSet::new());
+        for shown in of_kubelet(pod) {
+            let Some(status) = shown.container(&container.name) else { continue };
+            match status.state {
+                State::Waiting { reason } if lack.reasons().contains(&reason) => {
+                    if said.insert(reason) {
+                        seen.fine([shown.id]);
+                        seen.facet("reason", reason);
+                    }
+                }
+                // So it is shown before it is looked at.
+                State::Waiting { reason: "ContainerCreating" | "PodInitializing" } if said.is_empty() => {}
+                State::Waiting { reason } => {
+                    seen.violated(format!("{name} has no image, and waits for {reason:?}"), [shown.id]);
+                }
+                _ => seen.violated(format!("{name} has no image, and is not shown as waiting"), [shown.id]),
+            }
+        }
+        let Some(first) = begun(pod).filter(|_| said.is_empty()) else { continue };
+        if run.watched_for(pod, &first.at, clause.slack_us()) {
+            let finding = format!("{name} has no image, and its status does not say so");
+            seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+/// What is tried for an image, and what comes of it, is reported.
+pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container, lack) in lacking(run) {
+        let (tally, Some(first)) = (Tally::of(run, pod), begun(pod)) else { continue };
+        for (reason, kind) in lack.events() {
+            match tally.told(clause, first, (kind, 1), |event| event.is_of(&container.name, reason)) {
+                Told::Yes(event) => {
+                    seen.fine([first.id, event]);
+                    seen.facet("reason", *reason);
+                }
+                Told::No => {
+                    let finding =
+                        format!("{}/{} has no image, and no event {reason} says so", pod.key, container.name);
+                    seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+                }
+                Told::Unknown => {}
+            }
+        }
+    }
+}

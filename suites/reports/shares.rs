@@ -1,0 +1,227 @@
+//! What a status says that a container was given: its resources, its volumes and its user.
+
+use std::collections::BTreeSet;
+
+use probity_model::history::Did;
+use probity_model::timeline::{ContainerLife, PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
+use serde_json::Value;
+
+use crate::reading::mains::lives_of;
+use crate::reading::quantities::is_same;
+use crate::reading::statuses::{of_kubelet, statuses};
+
+/// Each container of a pod in each status that its kubelet wrote.
+fn shown<'p, 'h>(
+    pod: &'p PodLife<'h>,
+) -> impl Iterator<Item = (&'p Revision<'h>, &'p ContainerLife<'h>, &'h Value)> {
+    let of_each = move |shown: &'p Revision<'h>| {
+        statuses(shown).filter_map(move |(name, status)| Some((shown, pod.container(name)?, status)))
+    };
+    of_kubelet(pod).flat_map(of_each)
+}
+
+fn runs(status: &Value) -> bool {
+    status.get("state").is_some_and(|state| state.get("running").is_some())
+}
+
+/// The pods whose resources nobody changes.
+fn unresized<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
+    let resizes = |pod: &PodLife<'_>| {
+        run.deeds.iter().any(|(_, deed)| match &deed.did {
+            Did::Patched { name, subresource, .. } => *name == pod.name && subresource == "resize",
+            _ => false,
+        })
+    };
+    run.pods.iter().filter(move |pod| !resizes(pod))
+}
+
+/// The resources that a container asks for in one of the lists of its spec, `requests` or `limits`.
+fn asked<'h>(
+    container: &ContainerLife<'h>,
+    list: &str,
+) -> impl Iterator<Item = (&'h str, &'h Value)> + use<'h> {
+    let of = container.spec.get("resources").and_then(|of| of.get(list)).and_then(Value::as_object);
+    of.into_iter().flatten().map(|(resource, amount)| (resource.as_str(), amount))
+}
+
+/// The node has set aside for a running container what it requests.
+pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in unresized(run) {
+        let mut said = BTreeSet::new();
+        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
+            for (resource, amount) in asked(container, "requests") {
+                let is = status.get("allocatedResources").and_then(|all| all.get(resource));
+                if !is.is_some_and(|is| is_same(is, amount)) {
+                    let finding = format!(
+                        "{}/{} requests {amount} of {resource}, and {} is allocated",
+                        pod.key,
+                        container.name,
+                        is.map_or("nothing".to_owned(), Value::to_string)
+                    );
+                    seen.violated(finding, [shown.id]);
+                } else if said.insert((container.kind.word(), resource)) {
+                    seen.fine([shown.id]);
+                    seen.facet("resource", resource);
+                    seen.facet("container", container.kind.word());
+                }
+            }
+        }
+    }
+}
+
+/// A running container has what its spec asks for.
+pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in unresized(run) {
+        let mut said = BTreeSet::new();
+        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
+            for list in ["requests", "limits"] {
+                for (resource, amount) in asked(container, list) {
+                    let all = status.get("resources").and_then(|of| of.get(list));
+                    let is = all.and_then(|all| all.get(resource));
+                    if !is.is_some_and(|is| is_same(is, amount)) {
+                        let finding = format!(
+                            "{}/{} has {amount} of {resource} in its {list}, and its status has {}",
+                            pod.key,
+                            container.name,
+                            is.map_or("nothing".to_owned(), Value::to_string)
+                        );
+                        seen.violated(finding, [shown.id]);
+                    } else if said.insert((list, resource)) {
+                        seen.fine([shown.id]);
+                        seen.facet("list", list);
+                        seen.facet("resource", resource);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A mount by its volume, its path, and whether it is read-only.
+fn mounts(of: &Value) -> BTreeSet<(&str, &str, bool)> {
+    let all = of.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(|mount| {
+        let read_only = mount.get("readOnly").and_then(Value::as_bool).unwrap_or(false);
+        Some((mount.get("name")?.as_str()?, mount.get("mountPath")?.as_str()?, read_only))
+    })
+    .collect()
+}
+
+/// A status lists the volumes that are mounted into its container.
+pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
+            let (wanted, is) = (mounts(container.spec), mounts(status));
+            if wanted != is {
+                let finding = format!(
+                    "{}/{} mounts {} volumes, and its status has {} or others",
+                    pod.key,
+                    container.name,
+                    wanted.len(),
+                    is.len()
+                );
+                seen.violated(finding, [shown.id]);
+                continue;
+            }
+            for (_, _, read_only) in wanted {
+                let word = if read_only { "read-only" } else { "read-write" };
+                if said.insert(word) {
+                    seen.fine([shown.id]);
+                    seen.facet("mount", word);
+                }
+            }
+        }
+    }
+}
+
+/// The user in a status is the one that the process has found itself to be.
+pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for life in run.pods.iter().flat_map(|pod| pod.containers.iter().flat_map(|of| lives_of(run, pod, of))) {
+        let seen_by_itself = life.lines.iter().find_map(|line| match &line.line.fact {
+            Fact::Dump(dump) => Some((line.id, dump.ids.as_slice())),
+            _ => None,
+        });
+        let Some((line, [uid, gid, groups @ ..])) = seen_by_itself.filter(|_| life.is_numbered()) else {
+            continue;
+        };
+        let (name, mut said) = (life.name(), false);
+        for (shown, _, status) in shown(life.pod).filter(|(_, of, _)| of.name == life.container.name) {
+            let same = status.get("restartCount").and_then(Value::as_u64) == Some(life.number);
+            let linux = status.get("user").and_then(|user| user.get("linux"));
+            let Some(user) = linux.filter(|user| user.is_object() && same && runs(status)) else { continue };
+            let number = |of: &Value| of.as_u64().and_then(|of| u32::try_from(of).ok());
+            let all = user.get("supplementalGroups").and_then(Value::as_array).into_iter().flatten();
+            // Some runtimes count the group of the user among the others, and some do not.
+            let with_own = |of: &mut dyn Iterator<Item = u32>| of.chain([*gid]).collect::<BTreeSet<u32>>();
+            let wrong = match () {
+                () if user.get("uid").and_then(number) != Some(*uid) => Some("user"),
+                () if user.get("gid").and_then(number) != Some(*gid) => Some("group"),
+                () if with_own(&mut all.filter_map(number)) != with_own(&mut groups.iter().copied()) => {
+                    Some("groups")
+                }
+                () => None,
+            };
+            match wrong {
+                Some(wrong) => {
+                    seen.violated(
+                        format!("{name} runs with another {wrong} than its status says"),
+                        [line, shown.id],
+                    );
+                }
+                None if !std::mem::replace(&mut said, true) => {
+                    seen.fine([line, shown.id]);
+                    let groups = pod_has_groups(life.pod);
+                    seen.facet("groups", if groups { "given" } else { "of-the-user" });
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// Whether the spec of a pod gives its processes further groups.
+fn pod_has_groups(pod: &PodLife<'_>) -> bool {
+    let context = pod.spec.get("securityContext");
+    let given = |field: &str| context.is_some_and(|of| of.get(field).is_some());
+    given("supplementalGroups") || given("fsGroup")
+}
+
+/// A list of statuses has at most one for each container, and none for a container that the pod does not have.
+pub(super) fn one_for_each(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        for shown in of_kubelet(pod) {
+            for (list, of_spec) in LISTS {
+                let named = |of: Option<&'_ Value>| -> Vec<String> {
+                    let all = of.and_then(Value::as_array).into_iter().flatten();
+                    all.filter_map(|of| of.get("name")?.as_str().map(str::to_owned)).collect()
+                };
+                let names = named(shown.object.pointer(&format!("/status/{list}")));
+                let known = named(shown.object.pointer(&format!("/spec/{of_spec}")));
+                let mut once = BTreeSet::new();
+                let wrong = names.iter().find_map(|name| match () {
+                    () if !once.insert(name) => Some(format!("has two statuses of {name}")),
+                    () if !known.contains(name) => {
+                        Some(format!("has a status of {name} in {list}, which is not in {of_spec}"))
+                    }
+                    () => None,
+                });
+                match wrong {
+                    Some(wrong) => seen.violated(format!("{} {wrong}", pod.key), [shown.id]),
+                    None if !names.is_empty() && said.insert(list) => {
+                        seen.fine([shown.id]);
+                        seen.facet("list", list);
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+}
+
+/// The lists of a status, each with that of the spec that it is about.
+const LISTS: [(&str, &str); 2] =
+    [("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")];

@@ -1,0 +1,218 @@
+//! What a container leaves behind, and what it was given: its termination message, resources, volumes and user.
+
+use probity_model::History;
+use probity_model::history::Happening;
+use probity_script::witness::{Consumed, Dump, Entry};
+
+use super::*;
+
+fn status(container: &str, state: &Value, more: Value) -> Value {
+    let mut of = json!({ "name": container, "restartCount": 0, "image": "agnhost-rs", "state": state });
+    if let (Some(of), Value::Object(more)) = (of.as_object_mut(), more) {
+        of.extend(more);
+    }
+    json!({ "phase": "Running", "startTime": timestamp(0.0), "containerStatuses": [of] })
+}
+
+fn running(more: Value) -> Value {
+    status("target", &json!({ "running": { "startedAt": timestamp(1.0) } }), more)
+}
+
+/// A container that writes so much to a file, exits, and is shown with this message.
+fn leaves(clause: &str, container: Value, written: Option<u64>, code: u8, message: &str) -> &'static str {
+    let path = container["terminationMessagePath"].as_str().unwrap_or("/dev/termination-log").to_owned();
+    let files = written.map(|bytes| json!({ "disk": { "path": path, "bytes": bytes } }));
+    let plan = json!({ "process": { "consume": files.into_iter().collect::<Vec<_>>() } });
+    let mut container = container;
+    container["name"] = json!("target");
+    container["env"] = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
+    let spec = one(container);
+    let gone = || {
+        let mut run = pod(clause, &spec);
+        run.start(1.0, 0);
+        if let Some(amount) = written {
+            run.fact(1.5, Fact::Consumed(Consumed { resource: "disk".to_owned(), amount, error: None }));
+        }
+        exits(&mut run, 3.0, code);
+        run
+    };
+    let (mut run, message) = (gone(), message.replace("THE LAST LINE", &last_line(&gone().done())));
+    let end = json!({ "exitCode": code, "message": message, "containerID": "containerd://a" });
+    run.status(4.0, &status("target", &json!({ "terminated": end }), json!({})));
+    concluded(run, clause)
+}
+
+/// The last record of the target, as its log has it.
+fn last_line(history: &History) -> String {
+    let line = history.events().rev().find_map(|(_, event)| match &event.what {
+        Happening::Witness(heard) => match &heard.entry {
+            Entry::Line(line) => serde_json::to_string(line).ok(),
+            _ => None,
+        },
+        _ => None,
+    });
+    line.unwrap_or_default()
+}
+
+fn dots(count: usize) -> String {
+    ".".repeat(count)
+}
+
+#[test]
+fn the_message_is_what_was_written() {
+    let clause = "report.status.termination-message";
+    let of =
+        |written: Option<u64>, code: u8, message: &str| leaves(clause, json!({}), written, code, message);
+    assert_eq!(of(Some(100), 0, &dots(100)), "holds");
+    assert_eq!(of(Some(100), 1, &"\u{fffd}".repeat(100)), "holds", "a character that is not one of UTF-8");
+    assert_eq!(of(None, 1, ""), "holds");
+    assert_eq!(of(Some(100), 0, ""), "violated");
+    assert_eq!(of(Some(100), 1, &dots(99)), "violated");
+    assert_eq!(of(None, 0, "from elsewhere"), "violated");
+    assert_eq!(of(Some(6000), 0, &dots(4096)), "inconclusive", "it is too long");
+    let path = json!({ "terminationMessagePath": "/words" });
+    assert_eq!(leaves(clause, path.clone(), Some(10), 1, &dots(10)), "holds");
+    assert_eq!(leaves(clause, path, Some(10), 1, ""), "violated");
+    let logs = json!({ "terminationMessagePolicy": "FallbackToLogsOnError" });
+    assert_eq!(leaves(clause, logs, None, 1, "the log"), "inconclusive", "another clause is about that");
+}
+
+#[test]
+fn a_message_is_cut_at_the_limit() {
+    let clause = "report.status.termination-message-limit";
+    let of = |written: u64, length: usize| leaves(clause, json!({}), Some(written), 1, &dots(length));
+    assert_eq!(of(6000, 4096), "holds");
+    assert_eq!(of(6000, 6000), "violated");
+    assert_eq!(of(6000, 2048), "violated");
+    assert_eq!(of(4096, 4096), "inconclusive", "it need not be cut");
+}
+
+#[test]
+fn the_log_stands_in_for_the_message_of_a_failure() {
+    let clause = "report.status.termination-message-log";
+    let logs = || json!({ "terminationMessagePolicy": "FallbackToLogsOnError" });
+    let of = |code: u8, message: &str| leaves(clause, logs(), None, code, message);
+    assert_eq!(of(1, "before\nTHE LAST LINE\n"), "holds");
+    assert_eq!(of(0, ""), "holds");
+    assert_eq!(of(1, ""), "violated");
+    assert_eq!(of(1, "the beginning"), "violated");
+    assert_eq!(of(0, "THE LAST LINE"), "violated", "it succeeded");
+    assert_eq!(of(1, &format!("{}THE LAST LINE", dots(2048))), "violated", "it is too long");
+    assert_eq!(of(1, &format!("{}THE LAST LINE", "\n".repeat(80))), "violated", "these are too many lines");
+    assert_eq!(leaves(clause, json!({}), None, 1, ""), "inconclusive", "it has another policy");
+    assert_eq!(leaves(clause, logs(), Some(10), 1, &dots(10)), "inconclusive", "it has a message");
+}
+
+/// A pod that is shown in some statuses.
+fn judged(clause: &str, spec: &Value, statuses: &[Value]) -> &'static str {
+    let mut run = pod(clause, spec);
+    for (at, status) in (2_u32..).zip(statuses) {
+        run.status(f64::from(at), status);
+    }
+    concluded(run, clause)
+}
+
+fn with_resources() -> Value {
+    let resources = json!({ "requests": { "cpu": "1", "memory": "64Mi" }, "limits": { "cpu": "1500m" } });
+    one(json!({ "name": "target", "resources": resources }))
+}
+
+#[test]
+fn what_a_container_requests_is_allocated() {
+    let clause = "report.status.allocated-resources";
+    let of = |spec: &Value, more: Value| judged(clause, spec, &[running(more)]);
+    let allocated = |cpu: &str| json!({ "allocatedResources": { "cpu": cpu, "memory": "64Mi" } });
+    assert_eq!(of(&with_resources(), allocated("1")), "holds");
+    assert_eq!(of(&with_resources(), allocated("1000m")), "holds", "it is the same amount");
+    assert_eq!(of(&with_resources(), allocated("2")), "violated");
+    assert_eq!(of(&with_resources(), json!({ "allocatedResources": { "cpu": "1" } })), "violated");
+    assert_eq!(of(&with_resources(), json!({})), "violated");
+    assert_eq!(of(&one(json!({ "name": "target" })), json!({})), "inconclusive", "it requests nothing");
+    let waiting = status("target", &json!({ "waiting": { "reason": "ContainerCreating" } }), json!({}));
+    assert_eq!(judged(clause, &with_resources(), &[waiting]), "inconclusive", "it does not run");
+}
+
+#[test]
+fn a_container_has_the_resources_of_its_spec() {
+    let clause = "report.status.resources";
+    let of =
+        |spec: &Value, resources: Value| judged(clause, spec, &[running(json!({ "resources": resources }))]);
+    let both =
+        |limit: &str| json!({ "requests": { "cpu": "1", "memory": "67108864" }, "limits": { "cpu": limit } });
+    assert_eq!(of(&with_resources(), both("1.5")), "holds");
+    assert_eq!(of(&with_resources(), both("2")), "violated");
+    assert_eq!(of(&with_resources(), json!({ "requests": { "cpu": "1", "memory": "64Mi" } })), "violated");
+    assert_eq!(of(&with_resources(), Value::Null), "violated");
+    assert_eq!(of(&one(json!({ "name": "target" })), Value::Null), "inconclusive");
+}
+
+#[test]
+fn resources_that_are_being_changed_are_left_out() {
+    for clause in ["report.status.allocated-resources", "report.status.resources"] {
+        let mut run = pod(clause, &with_resources());
+        let (kind, name, subresource) = ("Pod".to_owned(), "pod".to_owned(), "resize".to_owned());
+        run.deed(1.0, Did::Patched { kind, name, patch: json!({}), subresource });
+        run.status(2.0, &running(json!({})));
+        assert_eq!(concluded(run, clause), "inconclusive");
+    }
+}
+
+#[test]
+fn a_status_lists_the_mounts() {
+    let clause = "report.status.volume-mounts";
+    let spec = one(json!({ "name": "target", "volumeMounts": [
+        { "name": "scratch", "mountPath": "/scratch", "readOnly": true }, { "name": "data", "mountPath": "/data" },
+    ] }));
+    let of = |mounts: Value| judged(clause, &spec, &[running(json!({ "volumeMounts": mounts }))]);
+    let scratch =
+        |read_only: bool| json!({ "name": "scratch", "mountPath": "/scratch", "readOnly": read_only });
+    let data = |path: &str| json!({ "name": "data", "mountPath": path });
+    assert_eq!(of(json!([scratch(true), data("/data")])), "holds");
+    assert_eq!(of(json!([scratch(false), data("/data")])), "violated");
+    assert_eq!(of(json!([scratch(true), data("/other")])), "violated");
+    assert_eq!(of(json!([scratch(true)])), "violated");
+    assert_eq!(of(Value::Null), "violated");
+    assert_eq!(judged(clause, &spec, &[]), "inconclusive");
+}
+
+#[test]
+fn a_status_has_the_user_of_the_process() {
+    let clause = "report.status.user";
+    let of = |ids: &[u32], user: Value| {
+        let mut run = pod(clause, &one(json!({ "name": "target" })));
+        run.start(1.0, 0);
+        run.fact(1.1, Fact::Dump(Dump { ids: ids.to_vec(), ..Dump::default() }));
+        run.status(2.0, &running(json!({ "user": { "linux": user } })));
+        concluded(run, clause)
+    };
+    let user = |uid: u32, groups: &[u32]| json!({ "uid": uid, "gid": 3, "supplementalGroups": groups });
+    assert_eq!(of(&[7, 3, 2000], user(7, &[3, 2000])), "holds");
+    assert_eq!(of(&[7, 3], user(7, &[3])), "holds", "its own group may be listed");
+    assert_eq!(of(&[7, 3, 3], user(7, &[])), "holds");
+    assert_eq!(of(&[7, 3, 2000], user(0, &[3, 2000])), "violated");
+    assert_eq!(of(&[7, 4, 2000], user(7, &[3, 2000])), "violated");
+    assert_eq!(of(&[7, 3, 2000], user(7, &[3])), "violated");
+    assert_eq!(of(&[7, 3], user(7, &[3, 2000])), "violated");
+    assert_eq!(of(&[7, 3], Value::Null), "inconclusive", "the runtime does not tell it");
+    assert_eq!(of(&[], user(7, &[3])), "inconclusive", "the process does not tell it");
+}
+
+#[test]
+fn each_container_has_one_status() {
+    let clause = "report.status.one-per-container";
+    let of = |inits: &[&str], mains: &[&str]| {
+        let all =
+            |names: &[&str]| -> Vec<Value> { names.iter().map(|name| json!({ "name": name })).collect() };
+        let status = json!({
+            "startTime": timestamp(0.0), "initContainerStatuses": all(inits), "containerStatuses": all(mains),
+        });
+        judged(clause, &three(), &[status])
+    };
+    assert_eq!(of(&["first", "helper"], &["target"]), "holds");
+    assert_eq!(of(&["first"], &["target"]), "holds", "one may be missing");
+    assert_eq!(of(&["first", "first"], &["target"]), "violated");
+    assert_eq!(of(&["first"], &["target", "target"]), "violated");
+    assert_eq!(of(&["first"], &["target", "helper"]), "violated", "it is in the wrong list");
+    assert_eq!(of(&["another"], &["target"]), "violated");
+    assert_eq!(judged(clause, &three(), &[]), "inconclusive");
+}

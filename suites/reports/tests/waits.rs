@@ -1,0 +1,213 @@
+//! Containers that cannot start for want of an image, a ConfigMap or a Secret: their statuses, the events, and their start.
+
+use super::*;
+
+/// A status that a kubelet wrote of a pod with its network, in which the container waits for this.
+fn waits(reason: &str) -> Value {
+    shown(json!({ "waiting": { "reason": reason } }))
+}
+
+fn runs() -> Value {
+    shown(json!({ "running": { "startedAt": timestamp(1.0) } }))
+}
+
+fn shown(state: Value) -> Value {
+    json!({
+        "phase": "Pending", "startTime": timestamp(0.0),
+        "conditions": [{ "type": "PodReadyToStartContainers", "status": "True" }],
+        "containerStatuses": [{ "name": "target", "restartCount": 0, "image": "none", "state": state }],
+    })
+}
+
+/// Shows what there is at 2 s, 3 s and so on, until 30 s.
+fn judged(mut run: Composer, clause: &str, statuses: &[Value], events: &[Value]) -> &'static str {
+    for (at, status) in (2_u32..).zip(statuses) {
+        run.status(f64::from(at), status);
+    }
+    for (at, event) in (4_u32..).zip(events) {
+        told(&mut run, f64::from(at), event);
+    }
+    concluded(run, clause)
+}
+
+fn about(kind: &str, reason: &str, message: &str) -> Value {
+    let event = event(4.0, "target", kind, reason, message);
+    with(event, "/metadata/name", json!(format!("pod.{reason}")))
+}
+
+// ---- images
+
+fn of_image(image: &str, policy: &str) -> Value {
+    one(json!({ "name": "target", "image": image, "imagePullPolicy": policy }))
+}
+
+const NOWHERE: &str = "localhost:9/none:1";
+
+#[test]
+fn a_container_without_an_image_waits_for_it() {
+    let clause = "report.status.image-missing";
+    let judged = |image: &str, policy: &str, reasons: &[&str]| {
+        let statuses: Vec<Value> = reasons.iter().map(|reason| waits(reason)).collect();
+        judged(pod(clause, &of_image(image, policy)), clause, &statuses, &[])
+    };
+    assert_eq!(judged(NOWHERE, "Never", &["ContainerCreating", "ErrImageNeverPull"]), "holds");
+    assert_eq!(judged(NOWHERE, "Always", &["ErrImagePull", "ImagePullBackOff", "ErrImagePull"]), "holds");
+    assert_eq!(judged("local/None:1", "Always", &["InvalidImageName"]), "holds");
+    assert_eq!(judged(NOWHERE, "Never", &["ErrImagePull"]), "violated", "nobody may pull it");
+    assert_eq!(judged("local/None:1", "IfNotPresent", &["ErrImagePull"]), "violated", "nobody can pull it");
+    assert_eq!(judged(NOWHERE, "Always", &["ErrImagePull", "ContainerCreating"]), "violated");
+    assert_eq!(judged(NOWHERE, "Always", &["ContainerCreating"]), "violated", "it is never told");
+    assert_eq!(judged("local/none:1", "Always", &["ErrImagePull"]), "inconclusive", "it may be there");
+    assert_eq!(judged(NOWHERE, "Always", &[]), "inconclusive");
+}
+
+#[test]
+fn a_container_without_an_image_does_not_run() {
+    let clause = "report.status.image-missing";
+    assert_eq!(judged(pod(clause, &of_image(NOWHERE, "Never")), clause, &[runs()], &[]), "violated");
+}
+
+#[test]
+fn what_is_tried_for_an_image_is_reported() {
+    let clause = "report.event.image-missing";
+    let judged = |name: &str, policy: &str, events: &[(&str, &str)]| {
+        let events: Vec<Value> =
+            events.iter().map(|(kind, reason)| about(kind, reason, "no image")).collect();
+        judged(pod(clause, &of_image(name, policy)), clause, &[waits("ContainerCreating")], &events)
+    };
+    let (failed, pulling, backs_off) = (("Warning", "Failed"), ("Normal", "Pulling"), ("Normal", "BackOff"));
+    assert_eq!(judged(NOWHERE, "Never", &[("Warning", "ErrImageNeverPull"), failed]), "holds");
+    assert_eq!(judged("local/None:1", "Never", &[("Warning", "InspectFailed"), failed]), "holds");
+    assert_eq!(judged(NOWHERE, "Always", &[pulling, failed, backs_off]), "holds");
+    assert_eq!(judged(NOWHERE, "Always", &[pulling, failed]), "violated", "it waits for the next pull");
+    assert_eq!(judged(NOWHERE, "Never", &[failed]), "violated", "what was tried is not told");
+    assert_eq!(judged(NOWHERE, "Never", &[]), "violated");
+    assert_eq!(judged("local/none:1", "Always", &[]), "inconclusive", "it may be there");
+}
+
+#[test]
+fn the_image_of_each_instance_is_reported() {
+    let clause = "report.event.pulled-each-time";
+    let judged = |counts: &[u64]| {
+        let mut run = pod(clause, &three());
+        run.start(2.0, 0);
+        exits(&mut run, 3.0, 1);
+        run.start(5.0, 1);
+        for (at, count) in [(2.5, 1), (5.5, 2)].into_iter().filter(|(_, count)| counts.contains(count)) {
+            told(&mut run, at, &with(about("Normal", "Pulled", "it is there"), "/count", json!(count)));
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged(&[1, 2]), "holds");
+    assert_eq!(judged(&[1]), "violated", "only the first start was reported");
+    assert_eq!(judged(&[]), "violated");
+    assert_eq!(concluded(pod(clause, &three()), clause), "inconclusive");
+}
+
+// ---- ConfigMaps and Secrets
+
+fn of_variable(kind: &str, name: &str) -> Value {
+    let source = json!({ kind: { "name": name, "key": "later" } });
+    one(json!({ "name": "target", "env": [{ "name": "LATER", "valueFrom": source }] }))
+}
+
+fn of_volume(name: &str) -> Value {
+    let mut spec = one(json!({ "name": "target", "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] }));
+    let items = json!([{ "key": "later", "path": "later" }]);
+    spec["volumes"] = json!([{ "name": "settings", "configMap": { "name": name, "items": items } }]);
+    spec
+}
+
+/// A ConfigMap with a key, and a pod that is created after it.
+fn beside_a_map(clause: &str, key: &str, spec: &Value) -> Composer {
+    let mut run = Composer::new(&[clause]);
+    let manifest = json!({ "data": { key: "word" } });
+    run.deed(0.0, Did::Created { kind: "ConfigMap".to_owned(), name: "words".to_owned(), manifest });
+    run.create(0.1, spec);
+    run
+}
+
+fn supplies(run: &mut Composer, at: f64) {
+    let (kind, name, subresource) = ("ConfigMap".to_owned(), "words".to_owned(), String::new());
+    run.deed(at, Did::Patched { kind, name, patch: json!({ "data": { "later": "now" } }), subresource });
+}
+
+#[test]
+fn a_container_without_its_environment_waits_for_it() {
+    let clause = "report.status.settings-missing";
+    let nobodys = of_variable("secretKeyRef", "probity-no-such-words");
+    let lacking = of_variable("configMapKeyRef", "words");
+    let after = |spec: &Value, key: &str, reasons: &[&str]| {
+        let statuses: Vec<Value> = reasons.iter().map(|reason| waits(reason)).collect();
+        judged(beside_a_map(clause, key, spec), clause, &statuses, &[])
+    };
+    let creating = "ContainerCreating";
+    assert_eq!(after(&nobodys, "hello", &[creating, "CreateContainerConfigError"]), "holds");
+    assert_eq!(after(&lacking, "hello", &["CreateContainerConfigError"]), "holds");
+    assert_eq!(after(&lacking, "hello", &["CreateContainerConfigError", creating]), "violated");
+    assert_eq!(after(&lacking, "hello", &["RunContainerError"]), "violated");
+    assert_eq!(after(&lacking, "hello", &[creating]), "violated", "it is never told");
+    assert_eq!(after(&lacking, "later", &[creating]), "inconclusive", "the key exists");
+    let others = of_variable("secretKeyRef", "somebodys");
+    assert_eq!(after(&others, "hello", &[creating]), "inconclusive", "it may exist");
+}
+
+#[test]
+fn a_container_without_its_volume_is_being_created() {
+    let clause = "report.status.settings-missing";
+    let after = |statuses: &[Value]| {
+        judged(beside_a_map(clause, "hello", &of_volume("words")), clause, statuses, &[])
+    };
+    assert_eq!(after(&[waits("ContainerCreating")]), "holds");
+    assert_eq!(after(&[waits("CreateContainerError")]), "violated");
+    assert_eq!(after(&[runs()]), "violated");
+}
+
+#[test]
+fn what_does_not_exist_is_reported() {
+    let clause = "report.event.settings-missing";
+    let after = |spec: &Value, events: &[Value]| {
+        judged(beside_a_map(clause, "hello", spec), clause, &[waits("ContainerCreating")], events)
+    };
+    let lacking = of_variable("configMapKeyRef", "words");
+    let failed = |message: &str| about("Warning", "Failed", message);
+    assert_eq!(after(&lacking, &[failed("Error: there is no key later")]), "holds");
+    let unmounted = about("Warning", "FailedMount", "no volume \"settings\"");
+    assert_eq!(
+        after(&of_volume("words"), &[with(unmounted, "/involvedObject/fieldPath", json!(""))]),
+        "holds"
+    );
+    assert_eq!(after(&lacking, &[failed("Error: something does not exist")]), "violated");
+    assert_eq!(after(&lacking, &[about("Normal", "Failed", "no key later")]), "violated", "it is no warning");
+    assert_eq!(after(&lacking, &[]), "violated");
+    let others = of_variable("secretKeyRef", "somebodys");
+    assert_eq!(after(&others, &[]), "inconclusive", "it may exist");
+}
+
+#[test]
+fn a_pod_starts_once_it_has_what_it_refers_to() {
+    let clause = "report.status.settings-supplied";
+    let after = |supplied: Option<f64>, started: Option<f64>| {
+        let mut run = beside_a_map(clause, "hello", &of_volume("words"));
+        run.status(1.0, &waits("ContainerCreating"));
+        let mut steps: Vec<(f64, bool)> = supplied.map(|at| (at, false)).into_iter().collect();
+        steps.extend(started.map(|at| (at, true)));
+        steps.sort_by(|one, other| one.0.total_cmp(&other.0));
+        for (at, starts) in steps {
+            if starts {
+                run.start(at, 0);
+            } else {
+                supplies(&mut run, at);
+            }
+        }
+        run.reading(90.0);
+        crate::tests::verdict(&run.done(), clause)
+    };
+    assert_eq!(after(Some(12.0), Some(20.0)), "holds");
+    assert_eq!(after(Some(30.0), Some(75.0)), "holds", "the delays double");
+    assert_eq!(after(Some(12.0), Some(60.0)), "violated", "it was not tried again for too long");
+    assert_eq!(after(Some(12.0), None), "violated");
+    assert_eq!(after(Some(12.0), Some(5.0)), "violated", "it started without");
+    assert_eq!(after(None, Some(5.0)), "violated");
+    assert_eq!(after(Some(80.0), None), "inconclusive", "the case ends too early");
+}

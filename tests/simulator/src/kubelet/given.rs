@@ -1,0 +1,81 @@
+//! What a status says that a container was given: its resources, its volumes and its user.
+
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::pod::{Container, State};
+use crate::world::World;
+
+fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    of[field].as_array().into_iter().flatten()
+}
+
+impl World<'_> {
+    /// The user, the group and the further groups of a container's processes.
+    pub(crate) fn ids_of(&self, pod: usize, container: &Container) -> Vec<u32> {
+        let of_pod = &self.pods[pod].object["spec"]["securityContext"];
+        let of_both = |field: &str| {
+            let own = container.spec["securityContext"][field].as_u64();
+            own.or(of_pod[field].as_u64()).unwrap_or_default()
+        };
+        let groups = list(of_pod, "supplementalGroups").chain([&of_pod["fsGroup"]]).filter_map(Value::as_u64);
+        let all = [of_both("runAsUser"), of_both("runAsGroup")].into_iter().chain(groups);
+        all.filter_map(|id| u32::try_from(id).ok()).collect()
+    }
+
+    /// Shows what a container was given.
+    pub(crate) fn show_given(&self, pod: usize, container: &Container, status: &mut Value) {
+        let mounts = list(&container.spec, "volumeMounts").map(|mount| {
+            let mut shown = json!({ "name": mount["name"], "mountPath": mount["mountPath"] });
+            if mount["readOnly"] == true && !self.has(Defect::MountsShownAsWritable) {
+                shown["readOnly"] = json!(true);
+                shown["recursiveReadOnly"] = json!("Disabled");
+            }
+            shown
+        });
+        let mounts: Vec<Value> = mounts.collect();
+        if !mounts.is_empty() && !self.has(Defect::MountsUnsaid) {
+            status["volumeMounts"] = json!(mounts);
+        }
+        if !matches!(container.view.state, State::Running(_)) {
+            return;
+        }
+        let mut resources = container.spec["resources"].clone();
+        let requests = resources["requests"].clone();
+        if requests.is_object() && !self.has(Defect::AllocationUnsaid) {
+            let halved = self.has(Defect::AllocationOfMemoryOnly);
+            let shown = if halved { json!({ "memory": requests["memory"] }) } else { requests };
+            status["allocatedResources"] = shown;
+        }
+        if self.has(Defect::ResourcesWithoutLimits)
+            && let Some(lists) = resources.as_object_mut()
+        {
+            lists.remove("limits");
+        }
+        if resources.is_object() && !self.has(Defect::ResourcesUnsaid) {
+            status["resources"] = resources;
+        }
+        if let [user, group, groups @ ..] = self.ids_of(pod, container).as_slice() {
+            let user = if self.has(Defect::UserShownAsRoot) { &0 } else { user };
+            let groups = if self.has(Defect::GroupsUnsaid) { &[] } else { groups };
+            let groups: Vec<&u32> = [group].into_iter().chain(groups).collect();
+            status["user"] = json!({ "linux": { "uid": user, "gid": group, "supplementalGroups": groups } });
+        }
+    }
+
+    /// Spoils the lists of statuses of a pod.
+    pub(crate) fn miscount(&self, status: &mut Value) {
+        let twice = self.has(Defect::StatusTwice);
+        if !twice && !self.has(Defect::StatusOfNoContainer) {
+            return;
+        }
+        for field in ["initContainerStatuses", "containerStatuses"] {
+            let Some(all) = status[field].as_array_mut() else { continue };
+            let Some(mut more) = all.last().cloned() else { continue };
+            if !twice {
+                more["name"] = json!("left-over");
+            }
+            all.push(more);
+        }
+    }
+}

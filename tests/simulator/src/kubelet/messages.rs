@@ -1,0 +1,74 @@
+//! Termination messages: the file that a container wrote, or the end of its log.
+
+use probity_script::{Consumer, WitnessLine};
+use serde_json::Value;
+
+use crate::Defect;
+use crate::pod::micros;
+use crate::world::{LifeAt, MS, World};
+
+/// The most bytes of a message.
+const LONGEST: usize = 4096;
+/// The most bytes of the messages of all containers of a pod.
+const OF_ALL: usize = 12 * 1024;
+/// The most bytes of a log that stand in for a message.
+const OF_LOG: usize = 2048;
+/// How much of a log a defective kubelet takes from its beginning.
+const BEGINNING: usize = 200;
+/// The file of a message, unless the container names another one.
+const USUAL_PATH: &str = "/dev/termination-log";
+
+fn text<'v>(of: &'v Value, field: &str) -> &'v str {
+    of[field].as_str().unwrap_or_default()
+}
+
+impl World<'_> {
+    /// Adds a line to the log of a process, if that may be needed.
+    pub(crate) fn log(&mut self, life: LifeAt, line: &WitnessLine) {
+        let spec = &self.pods[life.at.pod].containers[life.at.container].spec;
+        if text(spec, "terminationMessagePolicy") != "FallbackToLogsOnError" {
+            return;
+        }
+        let line = serde_json::to_string(line).unwrap_or_default();
+        if let Some(of) = self.life_mut(life) {
+            of.log.push_str(&line);
+            of.log.push('\n');
+        }
+    }
+
+    /// The termination message of a process that ends with this status.
+    pub(super) fn last_words(&self, life: LifeAt, code: i64) -> String {
+        let Some(of) = self.life(life).filter(|of| of.is_target) else { return String::new() };
+        let all = &self.pods[life.at.pod].containers;
+        let spec = &all[life.at.container].spec;
+        let named = text(spec, "terminationMessagePath");
+        let path = if named.is_empty() || self.has(Defect::MessageOfUsualPath) { USUAL_PATH } else { named };
+        let mut written = of.plan.process.consume.iter().filter_map(|consumer| match consumer {
+            Consumer::Disk { path: file, bytes, after } if file == path => {
+                let written = self.now - of.began > after.map_or(0, micros) + 20 * MS;
+                usize::try_from(bytes.0).ok().filter(|_| written)
+            }
+            _ => None,
+        });
+        let longest = if self.has(Defect::MessageCutEarly) { LONGEST / 2 } else { LONGEST };
+        let limit = if self.has(Defect::MessageUncut) { usize::MAX } else { longest };
+        let mut message = ".".repeat(written.next().unwrap_or(0).min(limit));
+        let logs = text(spec, "terminationMessagePolicy") == "FallbackToLogsOnError";
+        let failed = code != 0 || self.has(Defect::LogAfterSuccess);
+        let silent = message.is_empty() || self.has(Defect::LogReplacesMessage);
+        if silent && logs && failed && !self.has(Defect::LogNeverStandsIn) {
+            let part = match of.log.len() {
+                length if self.has(Defect::LogFromItsBeginning) => of.log.get(..length.min(BEGINNING)),
+                length => of.log.get(length.saturating_sub(OF_LOG)..),
+            };
+            part.unwrap_or_default().clone_into(&mut message);
+        }
+        if self.has(Defect::MessageMissing) || (code == 0 && self.has(Defect::MessageOfFailuresOnly)) {
+            message.clear();
+        }
+        if !self.has(Defect::MessageUncut) {
+            message.truncate(OF_ALL / all.len().max(1));
+        }
+        message
+    }
+}

@@ -1,0 +1,146 @@
+//! ConfigMaps and Secrets: what pods refer to in their environment and their volumes, and how they wait for what does not
+//! exist.
+
+use probity_case::PatchStep;
+use probity_case::manifest::object_name;
+use probity_model::history::Did;
+use serde_json::Value;
+
+use crate::Defect;
+use crate::pod::State;
+use crate::world::{Act, At, MS, SECOND, World};
+
+/// How long the kubelet waits before it mounts a volume again; it doubles each time.
+const MOUNT_WAIT: i64 = 500 * MS;
+/// How soon a container that cannot be created is shown so.
+const SHOWN: i64 = 50 * MS;
+
+fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    of[field].as_array().into_iter().flatten()
+}
+
+/// The kind of object that a source is about, and the field of its name.
+fn source(of: &Value) -> Option<(&'static str, &Value)> {
+    let [map, secret, map_key, secret_key] =
+        ["configMap", "secret", "configMapKeyRef", "secretKeyRef"].map(|field| of.get(field));
+    let kind = if map.or(map_key).is_some() { "ConfigMap" } else { "Secret" };
+    Some((kind, map.or(secret).or(map_key).or(secret_key)?))
+}
+
+impl World<'_> {
+    /// A ConfigMap or a Secret is created.
+    pub(crate) fn create_settings(&mut self, manifest: &Value) {
+        let text = |path: &Value| path.as_str().unwrap_or_default().to_owned();
+        self.add_keys(&text(&manifest["kind"]), &text(&manifest["metadata"]["name"]), manifest);
+    }
+
+    /// A client patches a ConfigMap or a Secret.
+    pub(crate) fn patch_settings(&mut self, of: &PatchStep) {
+        let kind = of.kind.clone().unwrap_or_default();
+        let name = object_name(self.case, of.name.as_deref().unwrap_or_default());
+        self.add_keys(&kind, &name, &of.patch);
+        self.did(Did::Patched { kind, name, patch: of.patch.clone(), subresource: String::new() });
+    }
+
+    fn add_keys(&mut self, kind: &str, name: &str, content: &Value) {
+        let keys = self.settings.entry((kind.to_owned(), name.to_owned())).or_default();
+        for field in ["data", "stringData", "binaryData"] {
+            keys.extend(content[field].as_object().into_iter().flatten().map(|(key, _)| key.clone()));
+        }
+    }
+
+    /// What is missing of what a reference needs.
+    fn lack(&self, of: &Value) -> Option<String> {
+        let (kind, source) = source(of)?;
+        let name = source["name"].as_str().or(source["secretName"].as_str())?;
+        if source["optional"] == true || self.has(Defect::SettingsIgnored) {
+            return None;
+        }
+        let why = match self.settings.get(&(kind.to_owned(), name.to_owned())) {
+            None => format!("{kind} \"{name}\" not found"),
+            Some(keys) => {
+                let items = list(source, "items").map(|item| &item["key"]).chain([&source["key"]]);
+                let key = items.filter_map(Value::as_str).find(|key| !keys.contains(*key))?;
+                format!("couldn't find key {key} in {kind} {name}")
+            }
+        };
+        Some(if self.has(Defect::SettingsLackUnnamed) { "something does not exist".to_owned() } else { why })
+    }
+
+    /// Why a volume of a pod cannot be mounted.
+    fn mount_problem(&self, pod: usize) -> Option<String> {
+        let mut volumes = list(&self.pods[pod].object["spec"], "volumes");
+        let (volume, why) = volumes.find_map(|volume| Some((volume, self.lack(volume)?)))?;
+        let name = if self.has(Defect::SettingsLackUnnamed) { &Value::Null } else { &volume["name"] };
+        Some(format!("MountVolume.SetUp failed for volume {name} : {why}"))
+    }
+
+    /// Why the environment of a container cannot be made.
+    fn environment_problem(&self, pod: usize, container: usize) -> Option<String> {
+        let mut variables = list(&self.pods[pod].containers[container].spec, "env");
+        variables.find_map(|variable| self.lack(variable.get("valueFrom")?))
+    }
+
+    /// Whether the volumes of a pod are mounted. One that cannot be is reported, and tried again.
+    pub(crate) fn mounts_volumes(&mut self, pod: usize) -> bool {
+        let Some(message) = self.mount_problem(pod) else { return true };
+        if self.now < self.pods[pod].mounts_at {
+            return false;
+        }
+        if !self.has(Defect::SettingsLackUnreported) {
+            self.record_about((pod, None), "Warning", "FailedMount", &message);
+        }
+        let of = &mut self.pods[pod];
+        of.mount_wait = if of.mount_wait == 0 { MOUNT_WAIT } else { of.mount_wait * 2 };
+        of.mounts_at = self.now + of.mount_wait;
+        let again = of.mounts_at;
+        if !self.has(Defect::SettingsNotTriedAgain) {
+            self.at(again, Act::Create(pod));
+        }
+        if self.has(Defect::VolumeLackShownAsError) {
+            for container in &mut self.pods[pod].containers {
+                container.state = State::Waiting("CreateContainerError");
+            }
+            self.later(SHOWN, Act::Sync(pod));
+        }
+        false
+    }
+
+    /// Whether a container waits because its environment refers to something that does not exist.
+    pub(crate) fn waits_for_settings(&mut self, pod: usize, container: usize) -> bool {
+        let Some(why) = self.environment_problem(pod, container) else { return false };
+        let reason = match () {
+            () if self.has(Defect::SettingsLackShownAsCreating) => "ContainerCreating",
+            () if self.has(Defect::SettingsLackShownAsRunError) => "RunContainerError",
+            () => "CreateContainerConfigError",
+        };
+        let of = &mut self.pods[pod].containers[container];
+        of.state = State::Waiting(reason);
+        of.restarting = true;
+        self.record(pod, container, "Normal", "Pulled", "Container image already present");
+        if !self.has(Defect::SettingsLackUnreported) {
+            self.record(pod, container, "Warning", "Failed", &format!("Error: {why}"));
+        }
+        self.later(SHOWN, Act::Sync(pod));
+        if !self.has(Defect::SettingsNotTriedAgain) {
+            self.retry_after_error(At { pod, container });
+        }
+        true
+    }
+
+    /// The kubelet will look again at a container after an error.
+    pub(crate) fn retry_after_error(&mut self, at: At) {
+        let delay = self.between(10 * SECOND, 15 * SECOND);
+        self.later(delay, Act::Retry(at));
+    }
+
+    /// The kubelet looks again at a container that could not be created.
+    pub(crate) fn retry(&mut self, at: At) {
+        let of = &mut self.pods[at.pod].containers[at.container];
+        if of.starts == 0 {
+            of.tries += 1;
+            of.restarting = false;
+            self.create_containers(at.pod);
+        }
+    }
+}
