@@ -9,6 +9,7 @@ pub(crate) mod absence;
 pub(crate) mod answers;
 pub(crate) mod arrivals;
 pub(crate) mod began;
+pub(crate) mod causes;
 pub(crate) mod dumps;
 pub(crate) mod endpoints;
 pub(crate) mod ends;

@@ -11,13 +11,13 @@ extra_flags() {
 }
 
 prepare_control_plane() {
-    local folder component
+    local folder
+    prepare_saboteur_of_controllers
     folder=$(disk_of "$CONTROL")/lib/kubernetes
     mkdir -p "$folder" "$(disk_of "$CONTROL")/lib/etcd-data"
     cp -r "$(pki)" "$folder/pki"
-    for component in kube-controller-manager kube-scheduler; do
-        write_kubeconfig "$folder/$component.kubeconfig" "$component" "https://$CONTROL_IP:$API_PORT"
-    done
+    write_kubeconfig "$folder/kube-controller-manager.kubeconfig" kube-controller-manager "$(api_endpoint)"
+    write_kubeconfig "$folder/kube-scheduler.kubeconfig" kube-scheduler "https://$CONTROL_IP:$API_PORT"
 }
 
 start_etcd() {
@@ -52,7 +52,8 @@ start_api_server() {
 
 start_controllers() {
     local pki=/var/lib/kubernetes/pki folder=/var/lib/kubernetes flags
-    mapfile -t flags < <(extra_flags kube-controller-manager)
+    start_saboteur_of_controllers
+    mapfile -t flags < <(saboteur_controllers_flags; extra_flags kube-controller-manager)
     start_component "$CONTROL" kube-controller-manager "${RARE_COLLECTION[@]}" kube-controller-manager \
         --kubeconfig=$folder/kube-controller-manager.kubeconfig \
         --authentication-kubeconfig=$folder/kube-controller-manager.kubeconfig \

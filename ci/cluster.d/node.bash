@@ -18,7 +18,7 @@ prepare_node() {
     write_network_config "$lib/containerd/net.d/10-bridge.conflist" "$node"
     write_kubelet_config "$lib/kubelet/config.yaml" "$node"
     write_kube_proxy_config "$lib/kube-proxy/config.yaml" "$node"
-    prepare_saboteur "$node"
+    prepare_saboteur "$node" "kubelet-$node"
     # Pods must not get the host's name servers: they are out of reach. Lookups fail immediately instead of timing out.
     : >"$lib/kubelet/resolv.conf"
 }

@@ -88,7 +88,7 @@ node_verb() {
     require_root
     [[ $verb == exec || $verb == saboteur ]] || take_lock
     load_cluster
-    require_node "$node"
+    [[ $verb:$node == "saboteur:$CONTROL" ]] || require_node "$node"
     case $verb in
         exec) node_exec "$node" "$@" ;;
         saboteur) node_saboteur "$node" "$@" ;;

@@ -172,6 +172,13 @@ fn judge_age(
     }
 }
 
+/// Whether a pod showed different values for a field.
+fn changed(look: &Look<'_, '_>, field: &str) -> bool {
+    let mut values = look.life.pod.revisions.iter().map(|shown| value(shown.object, field));
+    let first = values.next().flatten();
+    values.any(|value| value != first)
+}
+
 /// What a variable and a file of one container say of one field.
 pub(super) fn both_ways_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
@@ -183,11 +190,8 @@ pub(super) fn both_ways_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     && other.resource() == variable.resource()
             };
             for file in all.iter().filter(same) {
-                // A field that can change may have changed since the process began.
-                if ENTRIES
-                    .iter()
-                    .any(|(path, _)| variable.field().is_some_and(|field| field.starts_with(path)))
-                {
+                // Of a field that changed, the file may show more than the variable.
+                if variable.field().is_some_and(|field| changed(look, field)) {
                     continue;
                 }
                 let finding = || {

@@ -11,9 +11,9 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::schedule::{
-    countable, countable_of_all, distribution, is_command, listening, only_its_probe, open, shown_ready,
-    watched,
+    countable, countable_of_all, distribution, is_command, listening, open, shown_ready, watched,
 };
+use crate::reading::causes::only_its_probe;
 use crate::reading::readiness::{falls, goes_down, readiness_lives, turns};
 use crate::reading::termination::{Exhausted, exhausted};
 

@@ -118,18 +118,6 @@ pub(super) fn started_at(life: &Life<'_, '_>) -> Option<At> {
     })
 }
 
-/// Whether only one of its own probes can have stopped this instance: the case has no other cause.
-pub(super) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
-    let (pod, container) = (life.pod, life.container);
-    let other = [ProbeKind::Startup, ProbeKind::Liveness]
-        .into_iter()
-        .any(|kind| kind != life.spec.kind && container.probe(kind).is_some());
-    let hooked = container.spec.get("lifecycle").is_some();
-    let lawful = life.stop().is_none_or(|stop| life.before_deletion(&stop.at));
-    let stays = container.stays() && !pod.work_is_done(container) && life.policy() != "Never";
-    stays && lawful && !other && !hooked && life.only_probes_stop_it()
-}
-
 /// Judges many measurements of one kind: each miss is a violation, and the tightest of the others represents them in
 /// the report. Measurements affected by noise are ignored if there are clear ones; otherwise the result is a doubt.
 pub(super) fn judge_each(seen: &mut Seen, all: Vec<Measurement>) {

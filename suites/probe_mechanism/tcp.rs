@@ -1,13 +1,17 @@
 //! TCP probes as a mechanism: a connection is a success, whatever follows.
 
-use probity_model::timeline::{Asked, Connection, Handler, ProbeAnswer, Through};
+use probity_model::measure::seconds;
+use probity_model::timeline::{Asked, Connection, Handler, ProbeAnswer, ProbeKind, ProbedLife, Through};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::answers::{Answers, of_others};
+use crate::reading::causes::only_its_probe;
 use crate::reading::http::closed_port::refusals_fail;
 use crate::reading::http::exchange::Exchange;
 use crate::reading::http::reaction::CountsAs;
 use crate::reading::unreachable::{There, judge_unreachable};
+use crate::reading::unvisited::opened_until;
 
 /// What a target does with an open connection that cannot be mistaken for a refusal.
 const OPEN: [&str; 5] = ["serve", "hold", "close", "echo", "garbage"];
@@ -31,6 +35,7 @@ pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         });
         refusals_fail(clause, &answers.course, seen);
     }
+    stopped_while_open(run, clause, seen, |_| true);
     let why = ("whose port is closed", CountsAs::Failure);
     judge_unreachable(run, clause, seen, why, |probe| {
         matches!(probe.spec.handler, Handler::Tcp { .. }) && probe.there() == There::Nobody
@@ -59,6 +64,43 @@ pub(super) fn blind_to_the_application(run: &Timeline<'_>, clause: &Clause, seen
             let in_trouble = last.status().is_none_or(|status| status >= SERVER_ERROR);
             in_trouble.then(|| (CountsAs::Success, "connected to an application in trouble".to_owned()))
         });
+    }
+    stopped_while_open(run, clause, seen, |life| {
+        let failed = |asked: &&Asked<'_>| asked.status().is_some_and(|status| status >= SERVER_ERROR);
+        life.requests.iter().any(|asked| failed(&asked))
+    });
+}
+
+/// No connection to an open port can fail, so a container whose port is open must not be stopped because of its TCP probe,
+/// whatever else connects to the port and cannot be told from the probe.
+fn stopped_while_open(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    seen: &mut Seen,
+    concerns: impl Fn(&ProbedLife<'_, '_>) -> bool,
+) {
+    let by_tcp = |life: &ProbedLife<'_, '_>| {
+        let is_meant = matches!(life.spec.handler, Handler::Tcp { .. }) && life.spec.handler.host().is_none();
+        is_meant && only_its_probe(life) && !life.pod.restarts_as_one() && concerns(life)
+    };
+    for life in run.lives().of_each(&ProbeKind::STOPPING).whole().only(by_tcp) {
+        let (Some(stop), Some(port)) = (life.stop(), life.spec.handler.port()) else { continue };
+        let Some(opened) = opened_until(life.attempt, port, &stop.at) else { continue };
+        // The last failure of those that stop a container is at most that old.
+        let recent = life.spec.timeout + clause.slack_us();
+        let open_for = run.at_least(&opened.at, &stop.at);
+        if open_for <= recent {
+            continue;
+        }
+        let (words, span) = (life.words(), seconds(open_for));
+        let finding = format!("{words}: stopped, although its port had been open for {span}");
+        // A kubelet that cannot run in time may miss a connection that the kernel made.
+        if life.noise(&stop.at.earlier(recent), &stop.at) < life.spec.timeout {
+            seen.violated(finding, [opened.id, stop.id]);
+        } else {
+            let why = format!("{finding}, but the node was stalled meanwhile");
+            seen.doubt(Doubt::Ambiguous, why, [opened.id, stop.id]);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use probity_model::mechanisms::FIRST_TURNS;
 use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, ProbeSpec,
 };
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::witness::{Fact, Listening};
 
 /// A violation if a port was open for long and no connection at all came to it. Says nothing otherwise, nor where a reason
@@ -59,7 +59,21 @@ fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<&'t At> {
 
 /// The line by which a port was opened to the pod's network; none if that ever changed.
 pub(crate) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
-    let mut states = attempt.lines.iter().filter_map(|line| match &line.line.fact {
+    opened_in(&attempt.lines, port)
+}
+
+/// The same for the time until an instant of the process's own clock.
+pub(crate) fn opened_until<'t, 'h>(
+    attempt: &'t Attempt<'h>,
+    port: u16,
+    until: &Stamp,
+) -> Option<&'t Line<'h>> {
+    let before = attempt.lines.iter().take_while(|line| line.at.at.lo < until.at.lo).count();
+    opened_in(attempt.lines.get(..before)?, port)
+}
+
+fn opened_in<'t, 'h>(lines: &'t [Line<'h>], port: u16) -> Option<&'t Line<'h>> {
+    let mut states = lines.iter().filter_map(|line| match &line.line.fact {
         Fact::Listening(listening) => Some((line, listening)),
         _ => None,
     });

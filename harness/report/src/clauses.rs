@@ -43,7 +43,9 @@ pub(super) fn of_clause(
     let unasked = outcome.is_none().then(|| nobody_asked(registry, clause, ground));
     let facets = facets::joined(&clause.facets, judgements(clause, case_runs).flat_map(|of| &of.facets));
     let half_seen = outcome.and_then(|vote| half_seen(vote.verdict, &facets));
-    let verdict = half_seen.as_ref().or(outcome.map(|vote| vote.verdict)).or(unasked.as_ref());
+    let answer = half_seen.as_ref().or(outcome.map(|vote| vote.verdict)).or(unasked.as_ref());
+    let untargeted = answer.filter(|_| votes.iter().all(|vote| !vote.intended)).and_then(untargeted);
+    let verdict = untargeted.as_ref().or(answer);
     let word = verdict.map_or(Word::Skipped, Word::of);
     let aside = |vote: &&Vote<'_>| {
         poll.sets_doubts_aside() && !vote.intended && Word::of(vote.verdict) == Word::Inconclusive
@@ -117,6 +119,14 @@ fn half_seen(verdict: &Verdict, facets: &[FacetSeen]) -> Option<Verdict> {
     );
     let events = evidence.events().to_vec();
     Some(Verdict::Inconclusive { doubt: Doubt::HalfSeen, why, events })
+}
+
+/// Cases that were written for other clauses may show a part of one. If no case of the run was written for it, that is no
+/// doubt about the clause: whoever chose the cases did not ask for it.
+fn untargeted(answer: &Verdict) -> Option<Verdict> {
+    let Verdict::Inconclusive { why, .. } = answer else { return None };
+    let why = format!("no case of this run targets it, and the others cannot decide it: {why}");
+    Some(Verdict::Skipped { reason: Skip::Filtered, why })
 }
 
 /// Why a clause has no vote at all.

@@ -40,12 +40,15 @@ pub fn undecided(registry: &Registry, planned: &[Planned], judged: &[JudgedCase]
     again.map(|one| &one.case).filter(|case| chosen.contains(case)).cloned().collect()
 }
 
-/// The cases that may show what is left open of a clause: those that were undecided about it, or else those that were written
-/// for it. If one of these was left out of the run, it may be the one that shows the rest; then only those count that a
+/// The cases that may show what is left open of a clause that the run asks about: those that were written for it and were
+/// undecided, or else all that were written for it. If one of these was left out of the run, it may be the one that shows the rest; then only those count that a
 /// busy machine may have kept from it.
 fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase]) -> Vec<&'j CaseName> {
     let on = |one: &'j JudgedCase| one.judgements.iter().find(|judgement| judgement.clause == clause.id);
     let asked: Vec<_> = judged.iter().filter_map(|one| Some((&one.case, on(one)?))).collect();
+    if !asked.iter().any(|(_, judgement)| judgement.intended) {
+        return Vec::new();
+    }
     let votes = asked.iter().enumerate().map(|(place, (_, judgement))| Vote {
         place,
         intended: judgement.intended,
@@ -57,7 +60,8 @@ fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase])
     if word != Some(Word::Inconclusive) && !half_seen {
         return Vec::new();
     }
-    let open = |judgement: &Judgement| Word::of(&judgement.verdict) == Word::Inconclusive;
+    let open =
+        |judgement: &Judgement| judgement.intended && Word::of(&judgement.verdict) == Word::Inconclusive;
     let undecided: Vec<_> =
         asked.iter().filter(|(_, judgement)| open(judgement)).map(|(case, _)| *case).collect();
     if !undecided.is_empty() {

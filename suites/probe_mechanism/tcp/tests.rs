@@ -82,3 +82,23 @@ fn an_application_in_trouble_does_not_matter() {
         assert_eq!(scene.at(20.0), word);
     }
 }
+
+/// A container with a TCP liveness probe that is stopped at `stop`, while something else asks at its port.
+fn stopped_at(clause: &str, stop: f64) -> &'static str {
+    let mut scene = scene(clause, "livenessProbe");
+    let (listener, address) = ("web".to_owned(), "0.0.0.0:8080".to_owned());
+    scene.run.fact(1.2, Fact::Listening(Listening { listener, address, state: "open".to_owned() }));
+    for second in 2..6 {
+        scene.run.http(f64::from(second), &Told::get("/r", 500));
+    }
+    scene.killed(stop);
+    scene.at(20.0)
+}
+
+#[test]
+fn an_open_port_is_no_reason_to_stop_a_container() {
+    for clause in [OPEN, BLIND] {
+        assert_eq!(stopped_at(clause, 14.2), "violated");
+        assert_eq!(stopped_at(clause, 1.9), "inconclusive", "the port may have been closed until then");
+    }
+}

@@ -1,4 +1,5 @@
-//! The proxy between kubelet and API server: TLS on both sides, HTTP/1.1 and HTTP/2. It understands the statuses and
+//! The proxy between kubelet and API server, and another between controllers and API server: TLS on both sides, HTTP/1.1
+//! and HTTP/2. It understands the statuses and
 //! events of pods that the kubelet writes, and the lists and watches by which it hears of them, all in JSON: the
 //! kubelet must be configured with `contentType: application/json`. Every other request passes unchanged, and so do
 //! these while no defect affects them.
@@ -10,6 +11,7 @@ mod forward;
 mod heard;
 mod learn;
 mod merge;
+mod other;
 mod route;
 mod shadow;
 mod status;
@@ -62,6 +64,15 @@ pub struct ApiOptions {
     pub api_client_key: PathBuf,
 }
 
+/// Who is on the other side of the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// A kubelet.
+    Kubelet,
+    /// The controllers of the controller manager.
+    Controllers,
+}
+
 /// As many requests at once as the API server allows on one connection. A kubelet that needs more opens another.
 const STREAMS: u32 = 100;
 
@@ -70,16 +81,17 @@ const STREAMS: u32 = 100;
 /// # Errors
 ///
 /// When it cannot listen, or a key or certificate is unreadable.
-pub async fn serve(options: ApiOptions, board: Board) -> io::Result<()> {
+pub async fn serve(options: ApiOptions, board: Board, client: Client) -> io::Result<()> {
     let Some(forward) = options.api_forward else { return std::future::pending().await };
-    let client =
+    let speaker =
         tls::client(&options.api_authority, &options.api_client_certificate, &options.api_client_key)?;
     let server = tls::server(&options.api_certificate, &options.api_key)?;
     let listener = TcpListener::bind(options.api_listen).await?;
     let proxy = Proxy {
+        client,
         ear: Ear { board: board.clone(), shadows: shadow::Shadows::default() },
         board,
-        upstream: Upstream::new(forward, client),
+        upstream: Upstream::new(forward, speaker),
         fates: events::Fates::default(),
     };
     let acceptor = TlsAcceptor::from(Arc::new(server));

@@ -3,7 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{api::fault::ApiFault, cri::fault::CriFault, pods::fault::PodsFault, process::ProcessFault};
+use crate::{
+    api::fault::{ApiFault, OtherFault},
+    cri::fault::CriFault,
+    pods::fault::PodsFault,
+    process::ProcessFault,
+};
 
 /// One thing that goes wrong, as it is written in the table and sent to the control socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +33,8 @@ pub enum Fault {
     Cri(CriFault),
     /// Between kubelet and API server.
     Api(ApiFault),
+    /// Between the controllers and the API server: what they write about objects whose names the scope covers.
+    Controllers(OtherFault),
     /// Between kubelet and pods.
     Pods(PodsFault),
     /// In the kubelet's process.

@@ -5,6 +5,7 @@ mod api_scene;
 use std::time::{Duration, Instant};
 
 use api_scene::{ApiScene, patch_of, wait_for};
+use probity_saboteur::api::Client;
 use serde_json::{Value, json};
 
 const POD: &str = "/api/v1/namespaces/run-1/pods/probe";
@@ -136,4 +137,23 @@ fn a_lease_is_refused() {
     let lease = "/apis/coordination.k8s.io/v1/namespaces/run-1/leases/node1";
     assert_eq!(scene.ask("PUT", lease, "{}").0, 503);
     assert_eq!(scene.ask("GET", lease, "").0, 200);
+}
+
+#[test]
+fn what_a_controller_writes_is_changed_pretended_and_refused() {
+    let scene = ApiScene::of(Client::Controllers);
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/run-1/endpointslices";
+    scene.fault(
+        "{ controllers: { resource: endpointslices, does: { alter: { set: { endpoints/0/ready: true } } } } }",
+    );
+    let slice = json!({"metadata": {"generateName": "web-"}, "endpoints": [{"ready": false}]}).to_string();
+    assert_eq!(scene.ask("POST", slices, &slice).0, 200);
+    assert!(scene.asked()[0].contains(r#""endpoints":[{"ready":true}]"#), "{:?}", scene.asked());
+
+    scene.fault("{ controllers: { resource: endpointslices, method: PUT, does: pretended } }");
+    assert_eq!(scene.ask("PUT", &format!("{slices}/web-1"), &slice), (200, slice));
+    scene.fault("{ controllers: { resource: pods, method: DELETE, does: { refused: { status: 403 } } } }");
+    assert_eq!(scene.ask("DELETE", "/api/v1/namespaces/run-1/pods/a", "").0, 403);
+    assert_eq!(scene.asked().len(), 1, "neither of them reached the API server");
+    assert_eq!(scene.ask("GET", "/api/v1/namespaces/run-1/pods/a", "").0, 200);
 }

@@ -66,6 +66,8 @@ pub(super) struct Director<'c> {
     pub(super) control_ports: BTreeMap<(String, String), PortForwardClient>,
     /// Whether the case has pods, or had some.
     pub(super) begun: bool,
+    /// Whether something of the case has not started in time.
+    pub(super) gave_up: bool,
     /// The nodes that steps took away, each with the verb that brings it back.
     pub(super) away: BTreeMap<String, &'static str>,
 }
@@ -90,7 +92,8 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
     };
     let history = run.histories.open(&case.name.slug(), header);
     let (control_ports, away) = (BTreeMap::new(), BTreeMap::new());
-    let mut director = Director { run, case: &case, setting, history, control_ports, begun: false, away };
+    let mut director =
+        Director { run, case: &case, setting, history, control_ports, begun: false, gave_up: false, away };
     let end = director.play().await;
     director.fill_holes().await;
     let why = match &end {

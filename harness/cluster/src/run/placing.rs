@@ -15,6 +15,8 @@ use crate::run::start_slots::StartSlot;
 
 /// A pod gets its address, or its containers start, by then, or the case continues without.
 const START_WITHIN: Duration = Duration::from_secs(60);
+/// What has not started by then waits for something else than a processor, so other cases need not wait for it.
+const SLOT_FOR: Duration = Duration::from_secs(10);
 
 impl Director<'_> {
     /// The objects, the pods except those for later, the workloads.
@@ -69,7 +71,7 @@ impl Director<'_> {
     pub(super) async fn place_pod(&mut self, key: &str) -> Result<(), EarlyEnd> {
         let Some(pod) = self.case.pods.get(key) else { return Ok(()) };
         self.learn_addresses(manifest::placeholders(pod)).await?;
-        let _slot = self.start_slot(1).await;
+        let slot = self.start_slot(1).await;
         let name = pod_name(self.case, key);
         self.history.own_pod(&name);
         self.create(manifest::pod(self.case, key, pod, &self.setting)).await?;
@@ -77,7 +79,21 @@ impl Director<'_> {
             return Ok(());
         }
         self.report(format!("waits for pod {name} to start"));
-        self.until(START_WITHIN, |history| started(history, &name)).await?;
+        self.until_started(slot, |history| started(history, &name)).await
+    }
+
+    /// Waits until something has started, and gives its slot back before it gives up. A case of which something has not
+    /// started does not wait as long again for the rest: a defective kubelet may start none of it.
+    async fn until_started(
+        &mut self,
+        slot: Option<StartSlot>,
+        started: impl Fn(&History) -> bool,
+    ) -> Result<(), EarlyEnd> {
+        let in_time = self.until(SLOT_FOR, &started).await?;
+        drop(slot);
+        if !in_time && !self.gave_up {
+            self.gave_up = !self.until(START_WITHIN - SLOT_FOR, &started).await?;
+        }
         Ok(())
     }
 
@@ -86,18 +102,17 @@ impl Director<'_> {
         let case = self.case;
         let Some(workload) = case.workloads.get(key) else { return Ok(()) };
         self.learn_addresses(manifest::placeholders_in(&workload.workload, &workload.target)).await?;
-        let _slot = self.start_slot(workload.replicas()).await;
+        let slot = self.start_slot(workload.replicas()).await;
         let name = object_name(case, key);
         self.history.expect_pods(&format!("{name}-"));
         self.create(manifest::workload(case, key, workload, &self.setting)).await?;
         self.report(format!("waits for the pods of {name} to start"));
         let wanted = usize::try_from(workload.replicas()).unwrap_or(usize::MAX);
-        self.until(START_WITHIN, |history| {
+        self.until_started(slot, |history| {
             let pods = wait::pods_of(case, key, history);
             pods.len() >= wanted && pods.iter().all(|pod| started(history, pod))
         })
-        .await?;
-        Ok(())
+        .await
     }
 
     /// The addresses of pods that placeholders name must be known before the manifest can be sent.

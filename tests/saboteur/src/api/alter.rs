@@ -2,12 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use super::fault::{Alter, Change, Condition};
+use super::fault::{Alter, Change, Condition, PodAlter};
 
-/// The value at `path` (`state/running/startedAt`), if it exists.
+/// The value at `path` (`state/running/startedAt`, `env/0/value`), if it exists.
 #[must_use]
 pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('/').try_fold(object, |object, name| object.get(name))
+    path.split('/').try_fold(object, |object, name| match object {
+        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        _ => object.get(name),
+    })
 }
 
 /// The object that holds the last name of `path`, and that name. `None` if a parent is absent.
@@ -15,7 +18,10 @@ fn parent<'a, 'p>(object: &'a mut Value, path: &'p str) -> Option<(&'a mut Map<S
     let (parents, name) = path.rsplit_once('/').map_or((None, path), |(parents, name)| (Some(parents), name));
     let mut holder = object;
     for name in parents.into_iter().flat_map(|parents| parents.split('/')) {
-        holder = holder.get_mut(name)?;
+        holder = match holder {
+            Value::Array(items) => items.get_mut(name.parse::<usize>().ok()?)?,
+            _ => holder.get_mut(name)?,
+        };
     }
     Some((holder.as_object_mut()?, name))
 }
@@ -100,6 +106,24 @@ impl Alter {
             }
         }
         self.pod.iter().fold(changed, |so_far, change| change.apply(status) | so_far)
+    }
+}
+
+/// The two lists of a specification that describe containers.
+const SPEC_LISTS: [&str; 2] = ["initContainers", "containers"];
+
+impl PodAlter {
+    /// Changes a pod as the kubelet receives it. `is_struck` selects the containers; the pod itself is always selected.
+    pub fn apply(&self, pod: &mut Value, is_struck: impl Fn(&Value) -> bool) -> bool {
+        let mut changed = false;
+        for list in SPEC_LISTS {
+            let containers = pod.pointer_mut(&format!("/spec/{list}")).and_then(Value::as_array_mut);
+            for container in containers.into_iter().flatten().filter(|container| is_struck(container)) {
+                changed |=
+                    self.containers.iter().fold(false, |so_far, change| change.apply(container) | so_far);
+            }
+        }
+        self.pod.iter().fold(changed, |so_far, change| change.apply(pod) | so_far)
     }
 }
 

@@ -198,7 +198,34 @@ pub struct HeardFault {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub news: Vec<News>,
     /// What happens to them.
-    pub does: Fate,
+    pub does: HeardDoes,
+}
+
+/// What happens to news of a pod that are struck.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum HeardDoes {
+    /// The kubelet receives them late.
+    Late {
+        /// By so much.
+        by: Span,
+    },
+    /// It never receives them.
+    Never,
+    /// It receives a pod with another specification, and runs that one.
+    Alter(PodAlter),
+}
+
+/// Other values in a pod. Fields are named by path, the items of lists by number: `env/0/value`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PodAlter {
+    /// In the specifications of the containers of the scope.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub containers: Vec<Change>,
+    /// In the pod: `spec/hostname`, `metadata/labels/app`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pod: Vec<Change>,
 }
 
 /// A kind of news of a pod.
@@ -228,14 +255,14 @@ pub enum Fate {
     Never,
 }
 
-/// A fault of other requests.
+/// A fault of other requests, or of what the controllers of the controller manager write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OtherFault {
     /// Only requests of this method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Only requests for this resource: `leases`, `serviceaccounts/token`.
+    /// Only requests for this resource: `leases`, `serviceaccounts/token`, `endpointslices`.
     pub resource: String,
     /// What happens to them.
     pub does: OtherDoes,
@@ -255,6 +282,10 @@ pub enum OtherDoes {
         /// The status.
         status: u16,
     },
+    /// It is answered as if it had been done, and not sent.
+    Pretended,
+    /// It is sent with another body.
+    Alter(Change),
 }
 
 fn is_none(span: &Span) -> bool {

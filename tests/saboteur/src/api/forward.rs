@@ -10,10 +10,12 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::Client;
 use super::events::{self, Fates};
-use super::fault::{ApiFault, Fate, OtherDoes};
+use super::fault::{ApiFault, Fate};
 use super::heard::Ear;
-use super::route::{Route, route};
+use super::other::Other;
+use super::route::{Route, route, route_of_controllers};
 use super::shadow::Shadow;
 use super::status::{self, Case};
 use super::stream;
@@ -25,6 +27,8 @@ use crate::defect::{Fault, Target};
 /// The shared state of all connections.
 #[derive(Clone)]
 pub(super) struct Proxy {
+    /// Who asks.
+    pub(super) client: Client,
     /// The defects.
     pub(super) board: Board,
     /// The connection for the proxy's own requests to the API server.
@@ -36,7 +40,7 @@ pub(super) struct Proxy {
 }
 
 /// An answer of the proxy's own.
-fn answer(status: StatusCode, body: &Value) -> Response<AnyBody> {
+pub(super) fn answer(status: StatusCode, body: &Value) -> Response<AnyBody> {
     let mut response = Response::new(full(body.to_string()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
@@ -44,7 +48,7 @@ fn answer(status: StatusCode, body: &Value) -> Response<AnyBody> {
 }
 
 /// The API server's answer to a successful request that returns no object.
-fn done() -> Response<AnyBody> {
+pub(super) fn done() -> Response<AnyBody> {
     answer(
         StatusCode::OK,
         &json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
@@ -62,8 +66,12 @@ impl Proxy {
         sender: Sender,
         request: Request<Incoming>,
     ) -> io::Result<Response<AnyBody>> {
-        let path = request.uri().path().to_owned();
-        match route(request.method().as_str(), &path, request.uri().query().unwrap_or_default()) {
+        let (method, uri) = (request.method().as_str(), request.uri());
+        let route = match self.client {
+            Client::Kubelet => route(method, uri.path(), uri.query().unwrap_or_default()),
+            Client::Controllers => route_of_controllers(method, uri.path()),
+        };
+        match route {
             Route::WriteStatus { namespace, pod } => {
                 self.write_status(sender, request, &namespace, &pod).await
             }
@@ -75,7 +83,7 @@ impl Proxy {
             Route::RemovePod { namespace, pod } => self.remove(sender, request, &namespace, &pod).await,
             Route::WriteEvent { namespace } => self.write_event(sender, request, &namespace).await,
             Route::Other { namespace, name, resource } => {
-                self.other(sender, request, &Target::pod(&namespace, &name), &resource).await
+                Other { proxy: self, namespace, name, resource }.handle(&sender, request).await
             }
             Route::ReadPod { .. } | Route::Untouched => pass(&sender, request.map(BodyExt::boxed)).await,
         }
@@ -245,41 +253,6 @@ impl Proxy {
         });
         Ok(answer(StatusCode::CREATED, &events::receipt(&event, namespace, "")))
     }
-
-    async fn other(
-        &self,
-        sender: Sender,
-        request: Request<Incoming>,
-        target: &Target,
-        resource: &str,
-    ) -> io::Result<Response<AnyBody>> {
-        let method = request.method().as_str().to_owned();
-        let pick = |fault: &Fault| match fault {
-            Fault::Api(ApiFault::Other(fault))
-                if fault.resource == resource
-                    && fault.method.as_ref().is_none_or(|wanted| *wanted == method) =>
-            {
-                Some(fault.does.clone())
-            }
-            _ => None,
-        };
-        for does in self.board.strikes(pick, target) {
-            match does {
-                OtherDoes::Late { by } => sleep(by.0).await,
-                OtherDoes::Refused { status } => {
-                    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                    return Ok(answer(
-                        status,
-                        &json!({
-                            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                            "code": status.as_u16(), "message": "refused by the saboteur",
-                        }),
-                    ));
-                }
-            }
-        }
-        pass(&sender, request.map(BodyExt::boxed)).await
-    }
 }
 
 fn content_type(request: &Request<Incoming>) -> &str {
@@ -294,6 +267,6 @@ async fn send(sender: &Sender, mut request: Request<AnyBody>) -> io::Result<Resp
     sender.send(request).await.map_err(io::Error::other)
 }
 
-async fn pass(sender: &Sender, request: Request<AnyBody>) -> io::Result<Response<AnyBody>> {
+pub(super) async fn pass(sender: &Sender, request: Request<AnyBody>) -> io::Result<Response<AnyBody>> {
     Ok(send(sender, request).await?.map(BodyExt::boxed))
 }

@@ -8,9 +8,10 @@ use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::fault::{ApiFault, Fate, News};
+use super::fault::{ApiFault, HeardDoes, News};
 use super::learn;
 use super::shadow::Shadows;
+use super::status::concerns;
 use crate::board::Board;
 use crate::defect::{Fault, Target};
 
@@ -35,6 +36,14 @@ pub(super) struct HeardLine {
     pub(super) bytes: Option<Bytes>,
     /// How long it is held back.
     pub(super) late: Duration,
+}
+
+/// What the defects did to news of a pod.
+#[derive(Debug, Default)]
+struct Struck {
+    late: Duration,
+    is_lost: bool,
+    is_altered: bool,
 }
 
 fn news_of(kind: &str, pod: &Value) -> Option<News> {
@@ -69,12 +78,10 @@ impl Ear {
             learn::learn(&self.board, pod);
         }
         let is_shown = self.shadows.show(pod);
-        let fates = self.fates(news, &namespace, &name);
-        let late =
-            fates.iter().map(|fate| if let Fate::Late { by } = fate { by.0 } else { Duration::ZERO }).max();
-        let bytes = if fates.contains(&Fate::Never) {
+        let struck = self.strike(news, pod, &namespace, &name);
+        let bytes = if struck.is_lost {
             None
-        } else if is_shown {
+        } else if is_shown || struck.is_altered {
             serde_json::to_vec(&event).ok().map(|mut text| {
                 text.push(b'\n');
                 Bytes::from(text)
@@ -82,17 +89,41 @@ impl Ear {
         } else {
             Some(bytes)
         };
-        HeardLine { pod: Some((namespace, name)), bytes, late: late.unwrap_or_default() }
+        HeardLine { pod: Some((namespace, name)), bytes, late: struck.late }
     }
 
-    fn fates(&self, news: News, namespace: &str, pod: &str) -> Vec<Fate> {
+    /// Counts the defects that are due for this news, and changes the pod where they say so.
+    fn strike(&self, news: News, pod: &mut Value, namespace: &str, name: &str) -> Struck {
         let pick = |fault: &Fault| match fault {
             Fault::Api(ApiFault::Heard(fault)) if fault.news.is_empty() || fault.news.contains(&news) => {
                 Some(fault.does.clone())
             }
             _ => None,
         };
-        self.board.strikes(pick, &Target::pod(namespace, pod))
+        let mut struck = Struck::default();
+        let whole = Target::pod(namespace, name);
+        for (active, does) in self.board.all(pick) {
+            let scope = &active.defect().on;
+            if !concerns(scope, namespace, name) || !active.strikes(&whole) {
+                continue;
+            }
+            match does {
+                HeardDoes::Late { by } => struck.late = struck.late.max(by.0),
+                HeardDoes::Never => struck.is_lost = true,
+                HeardDoes::Alter(alter) => {
+                    let is_struck = |container: &Value| {
+                        let container = container.get("name").and_then(Value::as_str).unwrap_or_default();
+                        scope.covers(&Target {
+                            kind: self.board.kind(namespace, name, container),
+                            container: Some(container.to_owned()),
+                            ..whole.clone()
+                        })
+                    };
+                    struck.is_altered |= alter.apply(pod, is_struck);
+                }
+            }
+        }
+        struck
     }
 
     /// Decides about a whole list: pods that are never heard of are left out. `None` if nothing changes.
@@ -106,9 +137,10 @@ impl Ear {
             learn::learn(&self.board, pod);
             is_different |= self.shadows.show(pod);
             let name = learn::name_of(pod).map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
-            name.is_none_or(|(namespace, name)| {
-                !self.fates(News::Added, &namespace, &name).contains(&Fate::Never)
-            })
+            let Some((namespace, name)) = name else { return true };
+            let struck = self.strike(News::Added, pod, &namespace, &name);
+            is_different |= struck.is_altered;
+            !struck.is_lost
         });
         is_different |= items.len() != before;
         if is_different { serde_json::to_vec(&list).ok() } else { None }

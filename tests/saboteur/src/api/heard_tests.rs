@@ -58,6 +58,19 @@ fn a_pod_that_is_never_heard_of_is_not_in_the_list_either() {
 }
 
 #[test]
+fn the_kubelet_hears_of_another_specification_wherever_it_hears_of_the_pod() {
+    let ear = ear(
+        "{ does: { alter: { containers: [{ if: { name: main }, set: { env/0/value: other } }], pod: [{ set: { spec/hostname: other } }] } } }",
+    );
+    let pod = r#"{"metadata":{"name":"a","namespace":"run-1"},"spec":{"containers":[{"env":[{"name":"A","value":"VALUE"}],"name":"main"}],"hostname":"VALUE"}}"#;
+    let altered = pod.replace("VALUE", "other");
+    let line = ear.hear(Bytes::from(format!("{{\"object\":{pod},\"type\":\"ADDED\"}}\n"))).bytes;
+    assert_eq!(line, Some(Bytes::from(format!("{{\"object\":{altered},\"type\":\"ADDED\"}}\n"))));
+    let list = ear.hear_list(format!("{{\"items\":[{pod}]}}").as_bytes()).unwrap_or_default();
+    assert_eq!(String::from_utf8_lossy(&list), format!("{{\"items\":[{altered}]}}"));
+}
+
+#[test]
 fn later_news_of_a_pod_wait_behind_those_that_are_late() {
     let now = Instant::now();
     let news = |pod: &str, text: &'static str, late: u64| HeardLine {

@@ -121,9 +121,36 @@ pub(super) fn route(method: &str, path: &str, query: &str) -> Route {
     }
 }
 
+/// Decides what is done with a request of a controller: only what it writes in a namespace may be struck.
+#[must_use]
+pub(super) fn route_of_controllers(method: &str, path: &str) -> Route {
+    match asked(path, "") {
+        Some(Asked { namespace: Some(namespace), resource, name, part, .. }) if method != "GET" => {
+            let resource = part.map_or_else(|| resource.clone(), |part| format!("{resource}/{part}"));
+            Route::Other { namespace, name: name.unwrap_or_default(), resource }
+        }
+        _ => Route::Untouched,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Route, route};
+    use super::{Route, route, route_of_controllers};
+
+    #[test]
+    fn only_what_controllers_write_in_a_namespace_may_be_struck() {
+        let status = "/apis/policy/v1/namespaces/run-1/poddisruptionbudgets/web/status";
+        let written = Route::Other {
+            namespace: "run-1".into(),
+            name: "web".into(),
+            resource: "poddisruptionbudgets/status".into(),
+        };
+        assert_eq!(route_of_controllers("PUT", status), written);
+        assert_eq!(route_of_controllers("GET", status), Route::Untouched);
+        assert_eq!(route_of_controllers("PATCH", "/api/v1/nodes/node1"), Route::Untouched);
+        let pod = Route::Other { namespace: "run-1".into(), name: "a".into(), resource: "pods".into() };
+        assert_eq!(route_of_controllers("DELETE", "/api/v1/namespaces/run-1/pods/a"), pod);
+    }
 
     #[test]
     fn each_request_of_a_kubelet_finds_its_way() {

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use probity_saboteur::{
-    api::{self, ApiOptions},
+    api::{self, ApiOptions, Client},
     board::Board,
     control::{self, Acknowledgement, Instruction},
     cri::{self, CriOptions},
@@ -43,6 +43,8 @@ struct Proxies {
 enum Command {
     /// Stand between the kubelet of this node and its surroundings, until killed.
     Serve(Box<Proxies>),
+    /// Stand between the controller manager and the API server, until killed.
+    ServeControllers(Box<ApiOptions>),
     /// Run the kubelet, and run it again whenever it ends unasked.
     Keep {
         /// The kubelet's command line.
@@ -74,6 +76,7 @@ async fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Serve(proxies) => serve(&arguments.control, *proxies).await,
+        Command::ServeControllers(api) => serve_controllers(&arguments.control, *api).await,
         Command::Keep { command } => keep::keep(&command).await,
         Command::Set { file } => set(&arguments.control, file.as_deref()).await,
         Command::Clear { name, namespace, all } => match (name, namespace, all) {
@@ -103,9 +106,17 @@ async fn serve(control: &Path, Proxies { cri, api, pods }: Proxies) -> io::Resul
     tokio::select! {
         ended = control::serve(control, board.clone()) => ended.map_err(part("control socket")),
         ended = cri::serve(cri, board.clone()) => ended.map_err(part("CRI proxy")),
-        ended = api::serve(api, board.clone()) => ended.map_err(part("API proxy")),
+        ended = api::serve(api, board.clone(), Client::Kubelet) => ended.map_err(part("API proxy")),
         ended = pods::serve(pods, board.clone()) => ended.map_err(part("pods proxy")),
         ended = process::serve(board) => ended.map_err(part("process")),
+    }
+}
+
+async fn serve_controllers(control: &Path, api: ApiOptions) -> io::Result<()> {
+    let board = Board::default();
+    tokio::select! {
+        ended = control::serve(control, board.clone()) => ended,
+        ended = api::serve(api, board, Client::Controllers) => ended,
     }
 }
 

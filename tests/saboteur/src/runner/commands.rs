@@ -12,10 +12,16 @@ use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use super::{RunnerOptions, copies};
-use crate::{board::Count, defect::Defect};
+use crate::{
+    board::Count,
+    defect::{Defect, Fault},
+};
 
 /// The label of the namespaces.
 pub(super) const LABEL: &str = "probity.dev/saboteur";
+
+/// The machine of the control plane, where the saboteur of the controllers is.
+const CONTROLLERS: &str = "control";
 
 /// How the programs are called.
 #[derive(Debug)]
@@ -29,7 +35,9 @@ impl Commands {
     pub(super) async fn new(options: &RunnerOptions) -> io::Result<Self> {
         let mut commands = Self { options: options.clone(), kubeconfig: PathBuf::new() };
         commands.kubeconfig = PathBuf::from(commands.cluster(&["kubeconfig"], "").await?.trim());
-        commands.saboteur(&["clear", "--all"], "").await?;
+        for place in commands.places() {
+            commands.saboteur(place, &["clear", "--all"], "").await?;
+        }
         // What an interrupted run of ours left.
         commands
             .kubectl(&["delete", "namespaces", "--wait=false", &format!("--selector={LABEL}")], "")
@@ -46,8 +54,13 @@ impl Commands {
         self.cluster(&[&["kubectl"], arguments].concat(), input).await
     }
 
-    pub(super) async fn saboteur(&self, arguments: &[&str], input: &str) -> io::Result<String> {
-        self.cluster(&[&["node", "saboteur", &self.options.node], arguments].concat(), input).await
+    /// Where a saboteur is: at the node, and at the controllers.
+    fn places(&self) -> [&str; 2] {
+        [&self.options.node, CONTROLLERS]
+    }
+
+    async fn saboteur(&self, place: &str, arguments: &[&str], input: &str) -> io::Result<String> {
+        self.cluster(&[&["node", "saboteur", place], arguments].concat(), input).await
     }
 
     /// Creates a namespace, and activates these defects in it.
@@ -58,17 +71,24 @@ impl Commands {
             "metadata": { "name": namespace, "labels": { LABEL: "rows", "pod-security.kubernetes.io/enforce": "privileged" } },
         });
         self.kubectl(&["create", "--filename=-"], &object.to_string()).await?;
-        if !defects.is_empty() {
-            self.saboteur(&["set"], &serde_json::to_string(defects)?).await?;
+        let (of_controllers, of_node): (Vec<&Defect>, Vec<&Defect>) =
+            defects.iter().partition(|defect| matches!(defect.fault, Fault::Controllers(_)));
+        for (place, defects) in self.places().into_iter().zip([of_node, of_controllers]) {
+            if !defects.is_empty() {
+                self.saboteur(place, &["set"], &serde_json::to_string(&defects)?).await?;
+            }
         }
         Ok(())
     }
 
     /// Removes a namespace and its defects. Returns how often each defect struck.
     pub(super) async fn clean(&self, namespace: &str) -> io::Result<BTreeMap<String, u32>> {
-        let counts = self.saboteur(&["clear", "--namespace", namespace], "").await?;
+        let mut lines = String::new();
+        for place in self.places() {
+            lines += &self.saboteur(place, &["clear", "--namespace", namespace], "").await?;
+        }
         self.kubectl(&["delete", "namespace", namespace, "--wait=false"], "").await?;
-        let counts = counts.lines().map(serde_json::from_str).collect::<Result<Vec<Count>, _>>()?;
+        let counts = lines.lines().map(serde_json::from_str).collect::<Result<Vec<Count>, _>>()?;
         Ok(counts.into_iter().map(|count| (count.name, count.strikes)).collect())
     }
 

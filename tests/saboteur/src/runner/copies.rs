@@ -18,6 +18,9 @@ pub(super) fn copy(book: &Path, case: &str, name: &str) -> io::Result<String> {
     let text = fs::read_to_string(&path)
         .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
     let name = &name[..name.len() - variant.len()];
+    // Objects have the name of their case, and specifications refer to them by it.
+    let of_objects = |case: &str| format!("{}-", case.replace('/', "-"));
+    let (from, to) = (of_objects(&case[..case.len() - variant.len()]), of_objects(name));
     let mut lines: Vec<String> = Vec::new();
     let mut in_matrix = false;
     for line in text.lines() {
@@ -27,10 +30,27 @@ pub(super) fn copy(book: &Path, case: &str, name: &str) -> io::Result<String> {
         } else if line.starts_with("case:") {
             lines.push(format!("case: {name}"));
         } else if !in_matrix {
-            lines.push(line.to_owned());
+            lines.push(with_own_labels(&line.replace(&from, &to), name));
         }
     }
     Ok(lines.join("\n") + "\n")
+}
+
+/// The keys of labels by which the book's Services and budgets select their pods.
+const SELECTING: [&str; 5] = ["serves: ", "under: ", "also: ", "starts: ", "asks: "];
+
+/// The line with label values that no other copy has: otherwise a Service or a budget would select the pods of all copies
+/// in the namespace.
+fn with_own_labels(line: &str, name: &str) -> String {
+    let number: String = name.chars().skip_while(|c| !c.is_ascii_digit()).take(5).collect();
+    SELECTING.iter().fold(line.to_owned(), |line, key| match line.split_once(key) {
+        Some((before, after)) if before.ends_with(' ') => {
+            let end = after.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(after.len());
+            let (value, rest) = after.split_at(end);
+            if value.is_empty() { line } else { format!("{before}{key}{value}-{number}{rest}") }
+        }
+        _ => line,
+    })
 }
 
 /// The matrix with this variant alone; none for the plain case.
@@ -65,6 +85,24 @@ mod tests {
             copy(book(), &format!("{case}{kind}"), &format!("row/001-0-x{kind}")).unwrap_or_default();
         assert!(sidecar.starts_with("case: row/001-0-x\n"), "{sidecar}");
         assert!(sidecar.contains("matrix: { container-kind: [sidecar] }\n"), "{sidecar}");
+    }
+
+    #[test]
+    fn a_copy_refers_to_its_own_objects() {
+        let text = copy(book(), "reports/settings", "row/001-0-x").unwrap_or_default();
+        assert!(
+            text.contains("name: row-001-0-x-greetings,") && !text.contains("reports-settings-"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_copy_selects_its_own_pods() {
+        let text = copy(book(), "probe_types/endpoints-traffic", "row/001-0-x").unwrap_or_default();
+        assert_eq!(text.matches("serves: endpoints-traffic-001-0 }").count(), 2, "{text}");
+        assert!(text.contains("service: also, ready: true"), "{text}");
+        let text = copy(book(), "disruption/limits", "row/001-0-x").unwrap_or_default();
+        assert!(!text.contains("under: disruption-limits }"), "{text}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http2::SendRequest;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use probity_saboteur::api::{self, ApiOptions};
+use probity_saboteur::api::{self, ApiOptions, Client};
 use probity_saboteur::board::Board;
 use probity_tests::program::free_port;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -67,6 +67,11 @@ fn good<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
 
 impl ApiScene {
     pub(crate) fn new() -> Self {
+        Self::of(Client::Kubelet)
+    }
+
+    /// A scene in which this client asks.
+    pub(crate) fn of(client: Client) -> Self {
         let folder = good(tempfile::tempdir());
         make_certificates(folder.path());
         let runtime =
@@ -86,7 +91,7 @@ impl ApiScene {
             api_client_certificate: file("client.crt"),
             api_client_key: file("client.key"),
         };
-        runtime.spawn(api::serve(options, board.clone()));
+        runtime.spawn(api::serve(options, board.clone(), client));
         let ca = good(CertificateDer::from_pem_file(file("ca.crt")));
         let (through, direct) = (connect(&runtime, listen, &ca), connect(&runtime, at, &ca));
         Self { board, runtime, server, through, direct }
@@ -98,7 +103,12 @@ impl ApiScene {
 
     /// Puts a fault in force.
     pub(crate) fn defect(&self, words: &str) {
-        let words = format!("{{ name: d, on: {{ namespace: run-1 }}, fault: {{ api: {words} }} }}");
+        self.fault(&format!("{{ api: {words} }}"));
+    }
+
+    /// The same, with the place of the fault.
+    pub(crate) fn fault(&self, words: &str) {
+        let words = format!("{{ name: d, on: {{ namespace: run-1 }}, fault: {words} }}");
         self.board.put(good(serde_saphyr::from_str(&words)));
     }
 
