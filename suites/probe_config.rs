@@ -1,6 +1,7 @@
 //! The fields of a probe: which of them are immutable, and what a kubelet does when and how often. `refusals` judges
 //! what the API server rejects and fills in.
 
+mod beyond;
 mod delay;
 mod example;
 mod failures;

@@ -195,6 +195,10 @@ start_cluster() {
     done
     allow_kubelet_api
     wait_for_nodes 120 "${NODES[@]}"
+    # A node can be Ready before its kubelet has a lease, but one that is cut off then looks as if it had never come back.
+    for node in "${NODES[@]}"; do
+        wait_until 60 lease_was_renewed "$node" "" || fail "$node has no lease after 60 s; log: $(log_of "$node" kubelet)"
+    done
     say "${#NODES[@]} nodes are Ready"
     wait_until 60 default_account_exists || fail "the controller manager made no service account; log: $(log_of "$CONTROL" kube-controller-manager)"
 }

@@ -158,8 +158,8 @@ node_heal() {
     say "$1 is connected and Ready"
 }
 
-# When the kubelet of NODE last renewed its lease at the API server.
-lease_of() { kubectl --request-timeout=5s --namespace=kube-node-lease get lease "$1" --output=jsonpath='{.spec.renewTime}'; }
+# When the kubelet of NODE last renewed its lease at the API server. Nothing if it has none yet.
+lease_of() { kubectl --request-timeout=5s --namespace=kube-node-lease get lease "$1" --ignore-not-found --output=jsonpath='{.spec.renewTime}'; }
 
 lease_was_renewed() { [[ $(lease_of "$1" 2>/dev/null) > $2 ]]; }
 

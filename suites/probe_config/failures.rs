@@ -10,12 +10,14 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
+use super::beyond::none_beyond;
 use super::schedule::{
     countable, countable_of_all, distribution, is_command, listening, open, shown_ready, watched,
 };
 use crate::reading::causes::only_its_probe;
 use crate::reading::readiness::{falls, goes_down, readiness_lives, turns};
 use crate::reading::termination::{Exhausted, exhausted};
+use crate::reading::unvisited::was_open_in_time;
 
 /// A sequence of failures below the threshold, between two successes.
 struct Short<'t, 'h> {
@@ -133,6 +135,7 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
     for life in ProbeKind::STOPPING.into_iter().flat_map(|kind| countable(run, kind)) {
         enough_from_the_start(&life, seen);
+        none_beyond(&life, seen);
     }
     let mut races = Vec::new();
     for life in countable(run, ProbeKind::Readiness) {
@@ -251,7 +254,8 @@ fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (Some(stop), Some(open)) = (life.stop(), open(life)) else { return };
     let failed = life.probes.iter().all(|probe| life.surely(probe) == ProbeOutcome::Failure);
     let count = life.probes.len();
-    let few = i64::try_from(count + 1).is_ok_and(|count| count < life.spec.failures);
+    let refused = usize::from(!was_open_in_time(life, &open.stamp));
+    let few = i64::try_from(count + refused).is_ok_and(|count| count < life.spec.failures);
     if life.number > 0
         || !failed
         || !few

@@ -11,7 +11,7 @@ use crate::reading::http::closed_port::refusals_fail;
 use crate::reading::http::exchange::Exchange;
 use crate::reading::http::reaction::CountsAs;
 use crate::reading::unreachable::{There, judge_unreachable};
-use crate::reading::unvisited::opened_until;
+use crate::reading::unvisited::{opened_until, was_open_in_time};
 
 /// What a target does with an open connection that cannot be mistaken for a refusal.
 const OPEN: [&str; 5] = ["serve", "hold", "close", "echo", "garbage"];
@@ -89,7 +89,7 @@ fn stopped_while_open(
         // The last failure of those that stop a container is at most that old.
         let recent = life.spec.timeout + clause.slack_us();
         let open_for = run.at_least(&opened.at, &stop.at);
-        if open_for <= recent {
+        if open_for <= recent && !was_open_in_time(&life, &opened.at) {
             continue;
         }
         let (words, span) = (life.words(), seconds(open_for));

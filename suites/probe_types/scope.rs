@@ -3,6 +3,7 @@
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::mechanisms::WHOLE_SECOND;
 use probity_model::timeline::{
     ContainerKind, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbeSpec, ProbedLife, Revision,
 };
@@ -106,11 +107,12 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
 }
 
 /// Whether the `activeDeadlineSeconds` of a revision's pod may be over: it has failed, and is shown as not ready while
-/// its containers terminate. The clause does not cover this.
+/// its containers terminate. The clause does not cover this. The kubelet counts from `startTime`, which is rounded down to
+/// the second and so can be before the creation.
 fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     let Some(deadline) = pod.spec.get("activeDeadlineSeconds").and_then(Value::as_i64) else { return false };
     let first = pod.created.map(|(id, _)| id).or_else(|| pod.revisions.first().map(|first| first.id));
-    let over = first.map(|id| run.heard(id).later(whole_seconds(deadline)));
+    let over = first.map(|id| run.heard(id).later(whole_seconds(deadline) - WHOLE_SECOND));
     over.is_none_or(|over| run.clocks.order(&revision.at, &over) != Order::Before)
 }
 

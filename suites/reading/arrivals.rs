@@ -163,10 +163,15 @@ pub(crate) fn astray<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     attributed(run, unasked, Hit::has_port_of)
 }
 
-/// Requests for a path that no probe asks for, each with the probes that go to its port.
+/// Requests for a path that no probe asks for at that port, each with the probes that go to the port. Where a target redirects,
+/// a path of any probe may lead to any port.
 pub(crate) fn strays<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Hit<'t, 'h>, Vec<Get<'t, 'h>>)> {
     let gets = gets(run);
-    let unasked = |hit: &Hit<'_, '_>| hit.asked.from_prober() && !gets.iter().any(|get| hit.has_path_of(get));
+    let redirects = run.lives().iter().any(|life| life.attempt.requests.iter().any(is_redirected));
+    let unasked = |hit: &Hit<'_, '_>| {
+        let asks = |get: &Get<'_, '_>| hit.has_path_of(get) && (redirects || hit.has_port_of(get));
+        hit.asked.from_prober() && !gets.iter().any(asks)
+    };
     let at_port = |hit: Hit<'t, 'h>| {
         let fits = gets.iter().filter(|get| hit.has_port_of(get) && get.can_reach(run, hit.pod));
         (hit, fits.copied().collect::<Vec<_>>())
@@ -200,11 +205,16 @@ fn attributed<'t, 'h>(
     hits(run).into_iter().filter(|hit| looked_for(hit, &gets)).filter_map(only).collect()
 }
 
+/// Whether an answer sent a client elsewhere.
+fn is_redirected(asked: &Asked<'_>) -> bool {
+    asked.status().is_some_and(|status| (300..400).contains(&status))
+}
+
 /// Whether HTTPS probes of a pod are redirected: what they then ask for without TLS names no referrer.
 fn leaves_tls(pod: &PodLife<'_>) -> bool {
     pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| {
         attempt.requests.iter().any(|asked| {
-            asked.status().is_some_and(|status| (300..400).contains(&status))
+            is_redirected(asked)
                 && attempt.connection(asked).is_some_and(|connection| connection.tls.is_some())
         })
     })

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 
 use probity_model::history::Source;
 use probity_model::measure::{Bound, Fit, Measurement};
-use probity_model::mechanisms::FIRST_TURNS;
+use probity_model::mechanisms::{CLOCKS_APART, FIRST_TURNS};
 use probity_model::timeline::{
-    At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, ProbeSpec,
+    At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, ProbeSpec, ProbedLife,
 };
 use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::witness::{Fact, Listening};
@@ -70,6 +70,12 @@ pub(crate) fn opened_until<'t, 'h>(
 ) -> Option<&'t Line<'h>> {
     let before = attempt.lines.iter().take_while(|line| line.at.at.lo < until.at.lo).count();
     opened_in(attempt.lines.get(..before)?, port)
+}
+
+/// Whether the port was opened before the first probe was allowed to come.
+pub(crate) fn was_open_in_time(life: &ProbedLife<'_, '_>, opened: &Stamp) -> bool {
+    let after = life.run.clocks.between(&life.began.stamp, opened);
+    after.is_some_and(|after| after.hi < life.spec.initial_delay - CLOCKS_APART)
 }
 
 fn opened_in<'t, 'h>(lines: &'t [Line<'h>], port: u16) -> Option<&'t Line<'h>> {

@@ -90,8 +90,8 @@ fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
     }
 }
 
-/// The histories of a command line: the named files, and all histories in named folders, sorted. Fails if a path does
-/// not exist, or a folder holds no history.
+/// The histories that a command line names: files, and all histories in folders, sorted. Fails if a path does not exist, or a
+/// folder contains no history.
 pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")
 }

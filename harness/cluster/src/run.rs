@@ -115,7 +115,12 @@ impl RunInProgress {
         let nodes = self.cluster.node_facts(&self.options.placement).await;
         self.keep_recorder(&cases, nodes.keys().rfind(|node| **node != recorder.node));
         let _stream = recorder.listen(self.clock, incoming.clone());
-        let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming);
+        let (told, deployed) = oneshot::channel();
+        let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming, told);
+        if cases.iter().any(Case::takes_a_node_away) {
+            // On a node that is cut off no metronome can start. An error was reported as a warning.
+            let _ = deployed.await;
+        }
         let laid_us = self.clock.us();
         self.report(Progress::Ready {
             context: self.cluster.context.clone(),
@@ -223,11 +228,14 @@ impl RunInProgress {
         setting: Setting,
         nodes: Vec<String>,
         incoming: UnboundedSender<Incoming>,
+        deployed: oneshot::Sender<()>,
     ) -> AbortOnDropHandle<()> {
         let (cluster, clock, out) = (self.cluster.clone(), self.clock, self.out.clone());
         AbortOnDropHandle::new(tokio::spawn(async move {
             match Metronomes::deploy(&cluster, &setting, &nodes).await {
                 Ok(metronomes) => {
+                    // Most runs do not wait for it.
+                    let _ = deployed.send(());
                     for warning in &metronomes.warnings {
                         let _ = out.send(Progress::Warning(warning.clone()));
                     }

@@ -315,3 +315,24 @@ fn a_fault_is_seen_within_its_window() {
     assert_eq!(window(3.0, &[8.0, 11.0, 15.0]), "violated");
     assert_eq!(window(3.0, &[5.0]), "inconclusive");
 }
+
+/// Liveness with two failures needed: these answers, a second apart, and the stop signal right after the last.
+fn stopped_after(statuses: &[u16], stalled: bool) -> &'static str {
+    let probe = http(json!({ "failureThreshold": 2 }));
+    let mut run = pod(EXACT, json!({ "livenessProbe": probe }));
+    answers(&mut run, 2, statuses);
+    let stop = 1.1 + f64::from(u32::try_from(statuses.len()).unwrap_or_default());
+    if stalled {
+        run.noise(2.0, stop);
+    }
+    run.signal(stop, "SIGTERM");
+    verdict(&run.done(), EXACT)
+}
+
+#[test]
+fn another_failure_before_the_stop_is_one_too_many_also_on_a_busy_node() {
+    for stalled in [false, true] {
+        assert_eq!(stopped_after(&[200, 500, 500, 500], stalled), "violated");
+        assert_ne!(stopped_after(&[200, 500, 500], stalled), "violated");
+    }
+}

@@ -84,8 +84,10 @@ fn an_application_in_trouble_does_not_matter() {
 }
 
 /// A container with a TCP liveness probe that is stopped at `stop`, while something else asks at its port.
-fn stopped_at(clause: &str, stop: f64) -> &'static str {
-    let mut scene = scene(clause, "livenessProbe");
+fn stopped_at(clause: &str, stop: f64, delay: u64) -> &'static str {
+    let plan = json!({ "listeners": { "web": { "port": 8080 } } });
+    let probe = json!({ "tcpSocket": { "port": 8080 }, "initialDelaySeconds": delay });
+    let mut scene = Scene::new(clause, "livenessProbe", &probe, &plan);
     let (listener, address) = ("web".to_owned(), "0.0.0.0:8080".to_owned());
     scene.run.fact(1.2, Fact::Listening(Listening { listener, address, state: "open".to_owned() }));
     for second in 2..6 {
@@ -98,7 +100,16 @@ fn stopped_at(clause: &str, stop: f64) -> &'static str {
 #[test]
 fn an_open_port_is_no_reason_to_stop_a_container() {
     for clause in [OPEN, BLIND] {
-        assert_eq!(stopped_at(clause, 14.2), "violated");
-        assert_eq!(stopped_at(clause, 1.9), "inconclusive", "the port may have been closed until then");
+        assert_eq!(stopped_at(clause, 14.2, 0), "violated");
+        assert_eq!(
+            stopped_at(clause, 3.9, 0),
+            "inconclusive",
+            "a probe may have come before the port was open"
+        );
+        assert_eq!(
+            stopped_at(clause, 3.9, 1),
+            "violated",
+            "no probe was allowed to come before the port was open"
+        );
     }
 }

@@ -39,7 +39,7 @@ pub struct RunnerOptions {
     /// A row that is not detected is tried again, with this many pods at the same time.
     #[arg(long, default_value_t = 12)]
     pub pods_again: u32,
-    /// How many pods there are at the same time of a row that needs a crowd.
+    /// The number of pods that run at the same time for a row that needs many pods on the node.
     #[arg(long, default_value_t = 100)]
     pub crowd: u32,
     /// Where the reports of the runs go.

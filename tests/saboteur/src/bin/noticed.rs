@@ -26,11 +26,11 @@ struct Arguments {
     /// The file with the detected defects.
     #[arg(long, default_value = "suites/real-defects.txt")]
     noticed: PathBuf,
-    /// Only a third of the rows that were tried before: another one each day.
+    /// Only a third of the confirmed rows, a different third each day.
     #[arg(long)]
     third: bool,
-    /// So many rows in a hundred may not be as the table says: a busy machine leaves some undecided. An accusation without a
-    /// defect never may be.
+    /// The percentage of rows whose results may differ from the table: a busy machine leaves some undecided. A violation in a
+    /// case without a defect always counts as a failure.
     #[arg(long, default_value_t = 0)]
     tolerate: usize,
     #[command(flatten)]

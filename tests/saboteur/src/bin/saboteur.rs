@@ -45,7 +45,7 @@ enum Command {
     Serve(Box<Proxies>),
     /// Stand between the controller manager and the API server, until killed.
     ServeControllers(Box<ApiOptions>),
-    /// Run the kubelet, and run it again whenever it ends unasked.
+    /// Run the kubelet, and restart it whenever it ends unexpectedly.
     Keep {
         /// The kubelet's command line.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

@@ -1,0 +1,35 @@
+//! `failureThreshold`: that no more failures are needed than it says.
+
+use probity_model::Seen;
+use probity_model::mechanisms::OFF_BEAT;
+use probity_model::timeline::{Probe, ProbeOutcome, ProbedLife};
+
+use super::schedule::is_command;
+
+/// Once the failures have reached the threshold, the container is not probed again: another failure a period later was
+/// needed, however late a busy node makes the stop signal.
+pub(super) fn none_beyond(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let Ok(threshold) = usize::try_from(life.spec.failures) else { return };
+    if is_command(life) {
+        return;
+    }
+    let mut row: Vec<&Probe<'_>> = Vec::new();
+    for probe in life.probes.iter().filter(|probe| life.before_deletion(&probe.at)) {
+        if life.surely(probe) != ProbeOutcome::Failure {
+            row.clear();
+            continue;
+        }
+        let enough = threshold.checked_sub(1).and_then(|last| row.get(last)).copied();
+        row.push(probe);
+        let Some(enough) = enough else { continue };
+        if probe.at.at.lo - enough.at.at.hi >= life.spec.period - OFF_BEAT.of(life.spec.period) {
+            let events = row.iter().flat_map(|probe| probe.events());
+            let (words, count) = (life.words(), row.len());
+            seen.violated(
+                format!("{words} failed {count} times in a row, and the threshold is {threshold}"),
+                events,
+            );
+            return;
+        }
+    }
+}
