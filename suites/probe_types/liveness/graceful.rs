@@ -98,6 +98,10 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     } else if over || stop.at.at.hi - first.at.at.lo >= grace - WHOLE_SECOND {
         seen.fine([first.id, stop.id]);
         seen.facet("step", "hook");
+    } else if first.ended.is_none() && life.run.stalled_at(&stop.at) > 0 {
+        // A target that was held up may end before it has written down the end of its hook.
+        let why = "the stop signal arrived before the end of the preStop hook was recorded, but the target was stalled";
+        seen.doubt(Doubt::WitnessMissing, why, [first.id, stop.id]);
     } else {
         seen.violated(
             "the stop signal arrived while the preStop hook was still running",
