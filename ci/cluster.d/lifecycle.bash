@@ -93,7 +93,7 @@ control_plane_is_whole() {
     for component in etcd "${CONTROL_PLANE_COMPONENTS[@]}" relay-inside; do
         component_is_running "$CONTROL" "$component" || return 1
     done
-    [[ -z $SABOTEUR ]] || component_is_running "$CONTROL" saboteur || return 1
+    ! has_saboteur || component_is_running "$CONTROL" saboteur || return 1
     relay_is_running
 }
 

@@ -66,8 +66,7 @@ pub(super) fn blind_to_the_application(run: &Timeline<'_>, clause: &Clause, seen
         });
     }
     stopped_while_open(run, clause, seen, |life| {
-        let failed = |asked: &&Asked<'_>| asked.status().is_some_and(|status| status >= SERVER_ERROR);
-        life.requests.iter().any(|asked| failed(&asked))
+        life.requests.iter().any(|asked| asked.status().is_some_and(|status| status >= SERVER_ERROR))
     });
 }
 

@@ -10,6 +10,8 @@ use probity_model::Timeline;
 use probity_model::timeline::{Asked, Attempt, Connection, ContainerLife, Handler, PodLife, Port, ProbeSpec};
 use serde_json::Value;
 
+use crate::reading::http::exchange::REDIRECTS;
+
 /// An `httpGet` of a probe.
 #[derive(Clone, Copy)]
 pub(crate) struct Get<'t, 'h> {
@@ -163,8 +165,8 @@ pub(crate) fn astray<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     attributed(run, unasked, Hit::has_port_of)
 }
 
-/// Requests for a path that no probe asks for at that port, each with the probes that go to the port. Where a target redirects,
-/// a path of any probe may lead to any port.
+/// Requests for a path that no probe asks for at that port, each with the probes that go to the port. If a target redirects,
+/// the path of any probe may be asked for at any port.
 pub(crate) fn strays<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Hit<'t, 'h>, Vec<Get<'t, 'h>>)> {
     let gets = gets(run);
     let redirects = run.lives().iter().any(|life| life.attempt.requests.iter().any(is_redirected));
@@ -207,7 +209,7 @@ fn attributed<'t, 'h>(
 
 /// Whether an answer sent a client elsewhere.
 fn is_redirected(asked: &Asked<'_>) -> bool {
-    asked.status().is_some_and(|status| (300..400).contains(&status))
+    asked.status().is_some_and(|status| REDIRECTS.contains(&status))
 }
 
 /// Whether HTTPS probes of a pod are redirected: what they then ask for without TLS names no referrer.

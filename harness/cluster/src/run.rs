@@ -118,7 +118,7 @@ impl RunInProgress {
         let (told, deployed) = oneshot::channel();
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming, told);
         if cases.iter().any(Case::takes_a_node_away) {
-            // On a node that is cut off no metronome can start. An error was reported as a warning.
+            // No metronome can start on a node that is cut off. If one cannot start now, a warning says so, and the run goes on.
             let _ = deployed.await;
         }
         let laid_us = self.clock.us();

@@ -41,7 +41,8 @@ pub fn undecided(registry: &Registry, planned: &[Planned], judged: &[JudgedCase]
 }
 
 /// The cases that may show what is left open of a clause that the run asks about: those that were written for it and were
-/// undecided, or else all that were written for it. If one of these was left out of the run, it may be the one that shows the rest; then only those count that a
+/// undecided, or else all that were written for it. If one of these was left out of the run, it may be the one that shows
+/// the rest; then only those count that a
 /// busy machine may have kept from it.
 fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase]) -> Vec<&'j CaseName> {
     let on = |one: &'j JudgedCase| one.judgements.iter().find(|judgement| judgement.clause == clause.id);

@@ -21,7 +21,7 @@ use crate::reading::http::reaction::CountsAs;
 use crate::reading::http::response::ResponseSeen;
 
 /// The statuses of redirects (RFC 9110, section 15.4).
-const REDIRECTS: std::ops::Range<u16> = 300..400;
+pub(crate) const REDIRECTS: std::ops::Range<u16> = 300..400;
 
 /// The redirects that clients follow, as Go's `net/http` does.
 const FOLLOWED: [u16; 5] = [301, 302, 303, 307, 308];

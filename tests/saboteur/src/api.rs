@@ -1,8 +1,8 @@
-//! The proxy between kubelet and API server, and another between controllers and API server: TLS on both sides, HTTP/1.1
-//! and HTTP/2. It understands the statuses and
-//! events of pods that the kubelet writes, and the lists and watches by which it hears of them, all in JSON: the
-//! kubelet must be configured with `contentType: application/json`. Every other request passes unchanged, and so do
-//! these while no defect affects them.
+//! The proxy between a kubelet and the API server, or between the controllers and the API server: TLS on both sides,
+//! HTTP/1.1 and HTTP/2. It understands the statuses and events of pods that the kubelet writes, the lists and watches by
+//! which it hears of them, and what the controllers write, all in JSON: the kubelet must be configured with
+//! `contentType: application/json`, and the controller manager with `--kube-api-content-type=application/json`. Every
+//! other request passes unchanged, and so do these while no defect affects them.
 
 pub mod alter;
 mod events;
@@ -83,7 +83,7 @@ const STREAMS: u32 = 100;
 /// When it cannot listen, or a key or certificate is unreadable.
 pub async fn serve(options: ApiOptions, board: Board, client: Client) -> io::Result<()> {
     let Some(forward) = options.api_forward else { return std::future::pending().await };
-    let speaker =
+    let config =
         tls::client(&options.api_authority, &options.api_client_certificate, &options.api_client_key)?;
     let server = tls::server(&options.api_certificate, &options.api_key)?;
     let listener = TcpListener::bind(options.api_listen).await?;
@@ -91,7 +91,7 @@ pub async fn serve(options: ApiOptions, board: Board, client: Client) -> io::Res
         client,
         ear: Ear { board: board.clone(), shadows: shadow::Shadows::default() },
         board,
-        upstream: Upstream::new(forward, speaker),
+        upstream: Upstream::new(forward, config),
         fates: events::Fates::default(),
     };
     let acceptor = TlsAcceptor::from(Arc::new(server));

@@ -264,6 +264,13 @@ impl Board {
         lock(&self.0.inventory).target_of_container(id)
     }
 
+    /// A container of a pod as a target of defects, with its kind where that is known.
+    #[must_use]
+    pub fn target_of_name(&self, namespace: &str, pod: &str, container: &str) -> Target {
+        let kind = self.kind(namespace, pod, container);
+        Target { container: Some(container.to_owned()), kind, ..Target::pod(namespace, pod) }
+    }
+
     /// The kind of a container, where it is known.
     #[must_use]
     pub fn kind(&self, namespace: &str, pod: &str, container: &str) -> Option<ContainerKind> {

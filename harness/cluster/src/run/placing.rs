@@ -15,7 +15,7 @@ use crate::run::start_slots::StartSlot;
 
 /// A pod gets its address, or its containers start, by then, or the case continues without.
 const START_WITHIN: Duration = Duration::from_secs(60);
-/// What has not started by then waits for something else than a processor, so other cases need not wait for it.
+/// What has not started by then is waiting for something other than a processor, so other cases need not wait for it.
 const SLOT_FOR: Duration = Duration::from_secs(10);
 
 impl Director<'_> {

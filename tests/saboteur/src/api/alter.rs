@@ -67,6 +67,11 @@ impl Change {
     }
 }
 
+/// Applies all changes, also after one that has changed something. Returns whether anything has changed.
+fn apply_all(changes: &[Change], object: &mut Value) -> bool {
+    changes.iter().fold(false, |so_far, change| change.apply(object) | so_far)
+}
+
 /// A time of the API (`2026-01-31T23:59:59Z`), moved by this many seconds.
 fn shifted(time: &str, seconds: i64) -> Option<String> {
     let timestamp: jiff::Timestamp = time.parse().ok()?;
@@ -85,9 +90,7 @@ impl Alter {
         for list in CONTAINER_LISTS {
             for container in status.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
                 if is_struck(container) {
-                    // No short cut: each change counts.
-                    changed |=
-                        self.containers.iter().fold(false, |so_far, change| change.apply(container) | so_far);
+                    changed |= apply_all(&self.containers, container);
                 }
             }
         }
@@ -105,7 +108,7 @@ impl Alter {
                 }
             }
         }
-        self.pod.iter().fold(changed, |so_far, change| change.apply(status) | so_far)
+        changed | apply_all(&self.pod, status)
     }
 }
 
@@ -119,11 +122,10 @@ impl PodAlter {
         for list in SPEC_LISTS {
             let containers = pod.pointer_mut(&format!("/spec/{list}")).and_then(Value::as_array_mut);
             for container in containers.into_iter().flatten().filter(|container| is_struck(container)) {
-                changed |=
-                    self.containers.iter().fold(false, |so_far, change| change.apply(container) | so_far);
+                changed |= apply_all(&self.containers, container);
             }
         }
-        self.pod.iter().fold(changed, |so_far, change| change.apply(pod) | so_far)
+        changed | apply_all(&self.pod, pod)
     }
 }
 

@@ -84,12 +84,13 @@ pub(super) fn target(board: &Board, event: &Value) -> Option<Target> {
     if text("kind") != Some("Pod") {
         return None;
     }
-    let mut target = Target::pod(text("namespace")?, text("name")?);
+    let (namespace, pod) = (text("namespace")?, text("name")?);
     // `spec.containers{main}`, `spec.initContainers{first}`
     let container = text("fieldPath").and_then(|path| path.split_once('{')?.1.strip_suffix('}'));
-    target.container = container.map(str::to_owned);
-    target.kind = container.and_then(|name| board.kind(&target.namespace, &target.pod, name));
-    Some(target)
+    Some(match container {
+        Some(container) => board.target_of_name(namespace, pod, container),
+        None => Target::pod(namespace, pod),
+    })
 }
 
 /// The effect of the active defects on an event.

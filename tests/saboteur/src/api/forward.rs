@@ -1,4 +1,4 @@
-//! Passes the kubelet's requests on, and gives those that a defect may strike to the module that decides. Requests
+//! Passes the requests of a kubelet or of the controllers on, and gives those that a defect may strike to the module that decides. Requests
 //! without a defect pass unchanged, including streams.
 
 use std::io;
@@ -56,7 +56,7 @@ pub(super) fn done() -> Response<AnyBody> {
 }
 
 impl Proxy {
-    /// Answers one request of the kubelet, which came on the connection that `sender` continues.
+    /// Answers one request of the client, which came on the connection that `sender` continues.
     ///
     /// # Errors
     ///

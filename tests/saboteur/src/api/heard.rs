@@ -113,11 +113,7 @@ impl Ear {
                 HeardDoes::Alter(alter) => {
                     let is_struck = |container: &Value| {
                         let container = container.get("name").and_then(Value::as_str).unwrap_or_default();
-                        scope.covers(&Target {
-                            kind: self.board.kind(namespace, name, container),
-                            container: Some(container.to_owned()),
-                            ..whole.clone()
-                        })
+                        scope.covers(&self.board.target_of_name(namespace, name, container))
                     };
                     struck.is_altered |= alter.apply(pod, is_struck);
                 }

@@ -19,7 +19,7 @@ use crate::defect::{Fault, Target};
 
 /// A request and what it is about.
 pub(super) struct Other<'p> {
-    /// Where it came.
+    /// The proxy that received it.
     pub(super) proxy: &'p Proxy,
     /// The namespace of its object.
     pub(super) namespace: String,

@@ -65,10 +65,8 @@ impl Case<'_> {
         let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
         let restarts = container.get("restartCount").and_then(Value::as_u64);
         Target {
-            container: Some(name.to_owned()),
-            kind: self.board.kind(self.namespace, self.pod, name),
             attempt: restarts.and_then(|restarts| u32::try_from(restarts).ok()),
-            ..Target::pod(self.namespace, self.pod)
+            ..self.board.target_of_name(self.namespace, self.pod, name)
         }
     }
 

@@ -14,13 +14,14 @@ pub(super) fn variant(case: &str) -> &str {
 /// When the book has no such file.
 pub(super) fn copy(book: &Path, case: &str, name: &str) -> io::Result<String> {
     let variant = variant(case);
-    let path = book.join(format!("{}.yaml", &case[..case.len() - variant.len()]));
+    let plain = &case[..case.len() - variant.len()];
+    let path = book.join(format!("{plain}.yaml"));
     let text = fs::read_to_string(&path)
         .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
     let name = &name[..name.len() - variant.len()];
     // Objects have the name of their case, and specifications refer to them by it.
     let of_objects = |case: &str| format!("{}-", case.replace('/', "-"));
-    let (from, to) = (of_objects(&case[..case.len() - variant.len()]), of_objects(name));
+    let (from, to) = (of_objects(plain), of_objects(name));
     let mut lines: Vec<String> = Vec::new();
     let mut in_matrix = false;
     for line in text.lines() {
@@ -42,7 +43,9 @@ const SELECTING: [&str; 5] = ["serves: ", "under: ", "also: ", "starts: ", "asks
 /// The line with label values that no other copy has: otherwise a Service or a budget would select the pods of all copies
 /// in the namespace.
 fn with_own_labels(line: &str, name: &str) -> String {
-    let number: String = name.chars().skip_while(|c| !c.is_ascii_digit()).take(5).collect();
+    let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = number.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(number.len());
+    let number = number[..end].trim_end_matches('-');
     SELECTING.iter().fold(line.to_owned(), |line, key| match line.split_once(key) {
         Some((before, after)) if before.ends_with(' ') => {
             let end = after.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(after.len());
