@@ -150,11 +150,12 @@ impl RunInProgress {
         };
         let cases_run = cases.len() as u64;
         let privileged = privileged.as_deref();
-        let mut longest_us = self.direct_all(cases.clone(), &context, &setting, privileged).await;
-        let mut again = self.undecided(cases).await;
-        while !again.is_empty() {
-            longest_us = longest_us.max(self.direct_all(again.clone(), &context, &setting, privileged).await);
-            again = self.undecided(again).await;
+        let mut longest_us = 0;
+        let (mut ran, mut next) = (Vec::new(), cases);
+        while !next.is_empty() {
+            longest_us =
+                longest_us.max(self.direct_all(next, &context, (&setting, privileged), &mut ran).await);
+            next = self.undecided(&ran).await;
         }
         let (stalls, stalled_us) = stalls.totals();
         Ok(Usage { laid_us, longest_us, cases: cases_run, stalls, stalled_us, ..Usage::default() })
@@ -253,64 +254,76 @@ impl RunInProgress {
         }))
     }
 
-    /// The cases that should run again, under separate names.
-    async fn undecided(&self, cases: Vec<Case>) -> Vec<Case> {
+    /// Which of the cases that ran should run again, under separate names.
+    async fn undecided(&self, ran: &[Case]) -> Vec<Case> {
         let (again, answer) = oneshot::channel();
         if self.stop.is_cancelled() {
             return Vec::new();
         }
-        self.report(Progress::AllEnded { again });
+        self.report(Progress::Undecided { again });
         let names = answer.await.unwrap_or_default();
-        let chosen = cases.into_iter().filter(|case| names.contains(&case.name));
+        let chosen = ran.iter().filter(|case| names.contains(&case.name)).cloned();
         chosen.map(|case| Case { name: case.name.again(), ..case }).collect()
     }
 
-    /// Runs all cases; returns the longest time that one of them took.
+    /// Runs all cases, and beside them those that should run again; returns the longest time that one of them took. All that
+    /// were started are in `ran`.
     async fn direct_all(
         &self,
         cases: Vec<Case>,
         context: &RunContext,
-        setting: &Setting,
-        privileged: Option<&str>,
+        setting: (&Setting, Option<&str>),
+        ran: &mut Vec<Case>,
     ) -> i64 {
-        let setting_of = |case: &Case| {
-            let namespace = privileged.filter(|_| needs_privileged(case)).unwrap_or(&setting.namespace);
-            let placement = match self.options.bound.get(&case.name.first()) {
-                Some(node) => setting.placement.on(node),
-                None => setting.placement.clone(),
-            };
-            Setting { namespace: namespace.to_owned(), placement, ..setting.clone() }
-        };
-        let (together, alone) = schedule::order(cases);
+        let (together, mut alone) = schedule::order(cases);
         let mut running = JoinSet::new();
         for case in together {
-            let setting = setting_of(&case);
-            running.spawn(direct(context.clone(), case, setting));
+            self.start(case, context, setting, (&mut running, ran));
             // Cases start in the order in which they ask for room.
             tokio::task::yield_now().await;
         }
-        let mut longest_us = self.join(&mut running).await;
+        let mut longest_us = 0;
+        while let Some(took) = self.next_end(&mut running).await {
+            longest_us = longest_us.max(took);
+            // A case that runs again starts in its turn, after all that take longer: the nodes are calmer by then.
+            let again = self.undecided(ran).await.into_iter();
+            let (quiet, again): (Vec<_>, Vec<_>) = again.partition(|case| case.quiet);
+            alone.extend(quiet);
+            again.into_iter().for_each(|case| self.start(case, context, setting, (&mut running, ran)));
+        }
         for case in alone {
-            let setting = setting_of(&case);
-            running.spawn(direct(context.clone(), case, setting));
-            longest_us = longest_us.max(self.join(&mut running).await);
+            self.start(case, context, setting, (&mut running, ran));
+            longest_us = longest_us.max(self.next_end(&mut running).await.unwrap_or_default());
         }
         longest_us
     }
 
-    /// Waits for all directors; returns the longest time that one of them took.
-    async fn join(&self, running: &mut JoinSet<i64>) -> i64 {
-        let mut longest = 0;
-        while let Some(ended) = running.join_next().await {
-            match ended {
-                Ok(took) => longest = longest.max(took),
-                Err(error) => {
-                    let why = format!("the director of a case failed: {error}; please report it");
-                    self.report(Progress::Warning(why));
-                }
-            }
-        }
-        longest
+    /// Starts a case.
+    fn start(
+        &self,
+        case: Case,
+        context: &RunContext,
+        (setting, privileged): (&Setting, Option<&str>),
+        (running, ran): (&mut JoinSet<i64>, &mut Vec<Case>),
+    ) {
+        let namespace = privileged.filter(|_| needs_privileged(&case)).unwrap_or(&setting.namespace);
+        let placement = match self.options.bound.get(&case.name.first()) {
+            Some(node) => setting.placement.on(node),
+            None => setting.placement.clone(),
+        };
+        let setting = Setting { namespace: namespace.to_owned(), placement, ..setting.clone() };
+        ran.push(case.clone());
+        running.spawn(direct(context.clone(), case, setting));
+    }
+
+    /// Waits until a case ends; returns how long it took.
+    async fn next_end(&self, running: &mut JoinSet<i64>) -> Option<i64> {
+        let ended = running.join_next().await?;
+        Some(ended.unwrap_or_else(|error| {
+            let why = format!("the director of a case failed: {error}; please report it");
+            self.report(Progress::Warning(why));
+            0
+        }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which cases of a run are worth another try, in the same run, once all others have ended and the nodes are calm.
+//! Which cases of a run are worth another try, in the same run.
 //!
 //! Whatever a busy machine left undecided is: nobody is acquitted by it, for both tries are judged, and what one of them
 //! violated stays violated.
@@ -9,7 +9,7 @@ use probity_case::CaseName;
 use probity_model::expect::Expected;
 use probity_model::facets;
 use probity_model::judge::Judgement;
-use probity_model::{Clause, Registry};
+use probity_model::{Clause, ClauseId, Registry};
 
 use crate::merge::{Poll, Vote};
 use crate::run_log::Planned;
@@ -28,12 +28,20 @@ pub struct JudgedCase {
     pub expected: Vec<Expected>,
 }
 
-/// The cases that left a clause or an expectation undecided. What is violated or broken needs no other try.
+/// The cases that left a clause or an expectation undecided. What is violated or broken needs no other try, and a clause
+/// that running cases were written for may be decided by them.
 #[must_use]
-pub fn undecided(registry: &Registry, planned: &[Planned], judged: &[JudgedCase]) -> BTreeSet<CaseName> {
+pub fn undecided(
+    registry: &Registry,
+    (planned, running): (&[Planned], &BTreeSet<&CaseName>),
+    judged: &[JudgedCase],
+) -> BTreeSet<CaseName> {
     let open = |expected: &Expected| Word::of(&expected.verdict) == Word::Inconclusive;
     let expecting = judged.iter().filter(|one| one.expected.iter().any(open)).map(|one| &one.case);
-    let clauses = registry.catalogue.iter().filter(|clause| clause.untestable.is_none());
+    let running = planned.iter().filter(|planned| running.contains(&planned.case));
+    let awaited: BTreeSet<&ClauseId> = running.flat_map(|planned| &planned.judges).collect();
+    let clauses = registry.catalogue.iter();
+    let clauses = clauses.filter(|clause| clause.untestable.is_none() && !awaited.contains(&clause.id));
     let chosen: BTreeSet<&CaseName> =
         clauses.flat_map(|clause| of_clause(clause, planned, judged)).chain(expecting).collect();
     let again = judged.iter().filter(|one| !matches!(one.verdict, Word::Violated | Word::Error));
@@ -83,7 +91,7 @@ mod tests {
     use probity_model::facets::{FacetSeen, Sight};
     use probity_model::measure::Measurement;
     use probity_model::verdict::Evidence;
-    use probity_model::{Bound, Catalogue, ClauseId, EventId, Judge, Verdict};
+    use probity_model::{Bound, Catalogue, EventId, Judge, Verdict};
 
     use super::*;
 
@@ -125,7 +133,8 @@ mod tests {
         let judge = Judge { clause: "demo.halves", judge: |_, _, _| {} };
         let registry = Registry::new(catalogue, [judge]).unwrap();
         let chosen = |planned: &[Planned], noise: i64| {
-            let chosen = undecided(&registry, planned, &[half_seen("demo/quick", noise)]);
+            let judged = [half_seen("demo/quick", noise)];
+            let chosen = undecided(&registry, (planned, &BTreeSet::new()), &judged);
             chosen.into_iter().map(|case| case.0).collect::<Vec<_>>()
         };
         let alone = [planned("demo/quick")];
@@ -133,5 +142,17 @@ mod tests {
         assert_eq!(chosen(&alone, 0), ["demo/quick"], "nobody else can show it");
         assert!(chosen(&both, 0).is_empty(), "the case that was left out shows the other half");
         assert_eq!(chosen(&both, 5), ["demo/quick"], "it was disturbed");
+    }
+
+    #[test]
+    fn what_a_running_case_was_written_for_waits_for_it() {
+        let mut catalogue = Catalogue::default();
+        catalogue.add_chapter("demo", CLAUSE).unwrap();
+        let judge = Judge { clause: "demo.halves", judge: |_, _, _| {} };
+        let registry = Registry::new(catalogue, [judge]).unwrap();
+        let (judged, both) = ([half_seen("demo/quick", 5)], [planned("demo/quick"), planned("demo/slow")]);
+        let slow = CaseName("demo/slow".to_owned());
+        assert!(undecided(&registry, (&both, &BTreeSet::from([&slow])), &judged).is_empty());
+        assert_eq!(undecided(&registry, (&both, &BTreeSet::new()), &judged).len(), 1);
     }
 }

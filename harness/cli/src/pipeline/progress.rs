@@ -68,7 +68,7 @@ impl ProgressBoard {
                 self.running.remove(case);
                 self.ended += 1;
             }
-            Progress::AllEnded { .. }
+            Progress::Undecided { .. }
             | Progress::Warning(_)
             | Progress::Leftover { .. }
             | Progress::Finished(_) => {}

@@ -3,7 +3,7 @@
 //! It works on a thread of its own, so that judging and writing never delay what watches the cluster. If it cannot
 //! write, it reports this and continues: the cluster must be cleaned up in any case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -166,7 +166,7 @@ impl<'r> RunSink<'r> {
                     self.broken(&awaited, why);
                 }
             }
-            Progress::AllEnded { again } => {
+            Progress::Undecided { again } => {
                 let chosen = self.try_again();
                 // A run that was interrupted meanwhile asks no more.
                 let _ = again.send(chosen);
@@ -211,21 +211,22 @@ impl<'r> RunSink<'r> {
         }
         let path = self.folder.join(file).display().to_string();
         let result = self.result(&found, &history, &path);
-        if self.retries.is_over() {
-            return self.pass_on(&awaited, result);
-        }
         let mut held_back = Some(result);
-        if found.verdict != Word::Inconclusive {
+        if found.verdict != Word::Inconclusive || !self.retries.allow(&awaited) {
             held_back.take().into_iter().for_each(|result| self.pass_on(&awaited, result));
         }
         self.retries.hold(name, awaited, held_back, found);
     }
 
-    /// Chooses the cases that run again, and awaits them. The results of the others are passed on.
+    /// Chooses the cases that run again now, and awaits them. If nothing else is awaited, nothing runs again later, and
+    /// the results of the others are passed on.
     fn try_again(&mut self) -> Vec<CaseName> {
-        let chosen = self.retries.choose(self.registry);
-        self.let_go();
+        let running: BTreeSet<&CaseName> = self.awaited.values().map(|awaited| &awaited.case).collect();
+        let chosen = self.retries.choose(self.registry, &running);
         if chosen.is_empty() {
+            if self.awaited.is_empty() {
+                self.let_go();
+            }
             return Vec::new();
         }
         let cases: Vec<CaseName> = chosen.iter().map(|(_, awaited)| awaited.case.clone()).collect();

@@ -74,8 +74,8 @@ pub enum Progress {
         /// What happened until then: evidence that is not judged.
         history: Box<History>,
     },
-    /// All cases have ended, and nothing is cleaned up yet: which of them should run again?
-    AllEnded {
+    /// A case has ended: which should run again now?
+    Undecided {
         /// Where the answer goes: their names. Without an answer the run ends.
         again: oneshot::Sender<Vec<CaseName>>,
     },

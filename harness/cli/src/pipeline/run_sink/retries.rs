@@ -1,6 +1,6 @@
 //! Which cases run again: those that left something undecided. Their results are held back until it is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::CaseName;
 use probity_model::Registry;
@@ -14,7 +14,8 @@ use crate::verdicts::CaseVerdicts;
 /// The cases that may run again.
 #[derive(Default)]
 pub(super) struct Retries {
-    left: u32,
+    /// How often each may.
+    times: u32,
     planned: Vec<Planned>,
     judged: Vec<JudgedCase>,
     /// By the names of the report.
@@ -32,12 +33,12 @@ struct HeldCase {
 
 impl Retries {
     pub(super) fn new(times: u32, planned: &[Planned]) -> Self {
-        Self { left: times, planned: planned.to_vec(), ..Self::default() }
+        Self { times, planned: planned.to_vec(), ..Self::default() }
     }
 
-    /// Whether no case runs again.
-    pub(super) fn is_over(&self) -> bool {
-        self.left == 0
+    /// Whether this case may run again. Its repetitions are its tries, for a run with `--repeat` has none.
+    pub(super) fn allow(&self, awaited: &AwaitedCase) -> bool {
+        awaited.repetition.unwrap_or(1) <= self.times
     }
 
     /// Takes note of a case that has run under this name in the cluster.
@@ -52,16 +53,19 @@ impl Retries {
         let CaseVerdicts { verdict, judgements, expected, .. } = found;
         self.judged.retain(|judged| judged.case != case);
         self.judged.push(JudgedCase { case: case.clone(), verdict, judgements, expected });
-        self.held.insert(case, HeldCase { name: name.clone(), awaited, result });
+        if self.allow(&awaited) {
+            self.held.insert(case, HeldCase { name: name.clone(), awaited, result });
+        }
     }
 
-    /// The cases that run again now, under the names that they had in the cluster, each with its next number.
-    pub(super) fn choose(&mut self, registry: &Registry) -> Vec<(CaseName, AwaitedCase)> {
-        if self.is_over() {
-            return Vec::new();
-        }
-        self.left -= 1;
-        let chosen = tries::undecided(registry, &self.planned, &self.judged);
+    /// The cases that run again now, under the names that they had in the cluster, each with its next number. What the
+    /// running cases may still decide waits for them.
+    pub(super) fn choose(
+        &mut self,
+        registry: &Registry,
+        running: &BTreeSet<&CaseName>,
+    ) -> Vec<(CaseName, AwaitedCase)> {
+        let chosen = tries::undecided(registry, (&self.planned, running), &self.judged);
         let held = chosen.iter().filter_map(|case| self.held.remove(case));
         held.map(|HeldCase { name, awaited, .. }| {
             let next = awaited.repetition.map_or(2, |nth| nth + 1);

@@ -246,7 +246,7 @@ fn a_case_that_left_something_undecided_runs_again_and_the_later_time_counts() {
         let answers: Vec<Vec<CaseName>> = (0..2)
             .map(|round| {
                 let (again, answer) = tokio::sync::oneshot::channel();
-                send.send(Progress::AllEnded { again }).unwrap();
+                send.send(Progress::Undecided { again }).unwrap();
                 let answer = answer.blocking_recv().unwrap();
                 if round == 0 {
                     send.send(ended("a/quiet/again", 3.5)).unwrap();
