@@ -42,6 +42,11 @@ impl End {
         self.latest.as_ref().unwrap_or(&self.earliest)
     }
 
+    /// From when on others wait no more for it: the exit that it recorded, or, without one, when it had surely ended.
+    pub(crate) fn over_at(&self, life: &Life<'_, '_>) -> &At {
+        if life.exiting().is_some() { &self.earliest } else { self.at() }
+    }
+
     /// Whether it was killed, whichever way the process ends by itself.
     pub(crate) fn was_killed(&self, life: &Life<'_, '_>) -> bool {
         life.exiting().is_none() && self.code == Some(KILLED)

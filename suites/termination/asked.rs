@@ -3,7 +3,7 @@
 
 use probity_model::history::{Did, Source};
 use probity_model::measure::{Interval, whole_seconds};
-use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
+use probity_model::timeline::{At, Attempt, ContainerKind, Life, PodLife, Revision};
 use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
@@ -104,16 +104,17 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| life.is_numbered() && life.holes.is_empty() && ran(life)).collect()
     }
 
-    /// Whether the status shows a running target whose last record is incomplete.
-    pub(super) fn lacks_lines(&self) -> bool {
-        let staying =
-            self.pod.containers.iter().filter(|container| container.stays() && container.plan().is_some());
-        let mut lacking = staying.filter(|container| {
-            let last = container.attempts.last();
-            let whole = last.is_some_and(|last| last.is_numbered() && last.holes.is_empty());
-            !whole && self.pod.changes_of(&container.name).any(|(_, status)| status.is_running())
-        });
-        lacking.next().is_some()
+    /// Whether [`Self::lives`] may lack a container that was running: its last record is incomplete, or its process
+    /// may have begun only after the request, because the node was slow to start it. What waits for the last
+    /// container to terminate cannot be judged then.
+    pub(super) fn may_lack_one(&self) -> bool {
+        let began_before = |last: &Attempt<'_>| self.run.before(&last.began, &self.first.at);
+        let mut staying = self.pod.containers.iter().filter(|container| container.stays());
+        staying.any(|container| match container.attempts.last() {
+            Some(last) => !last.is_numbered() || !last.holes.is_empty() || !began_before(last),
+            None if container.plan().is_none() => false,
+            None => self.pod.changes_of(&container.name).any(|(_, status)| status.is_running()),
+        })
     }
 
     /// The instances of its main containers.

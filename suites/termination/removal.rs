@@ -36,7 +36,7 @@ fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut S
 /// period.
 pub(super) fn early_after_early_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let early = clause.tolerance_us("early");
-    for going in going(run).iter().filter(|going| going.is_graceful() && !going.lacks_lines()) {
+    for going in going(run).iter().filter(|going| going.is_graceful() && !going.may_lack_one()) {
         let Some(last) = last_end(&going.lives()) else { continue };
         let used = run.clocks.between(&going.first.at, &last);
         if used.is_some_and(|used| used.hi + early < going.grace()) {
@@ -58,7 +58,7 @@ pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 continue;
             }
         }
-        let Some(last) = last_end(&lives).filter(|_| !going.lacks_lines()) else { continue };
+        let Some(last) = last_end(&lives).filter(|_| !going.may_lack_one()) else { continue };
         if judge_removal(clause, going, &last, seen) {
             for life in &lives {
                 let killed = End::of(life).is_some_and(|end| end.was_killed(life));

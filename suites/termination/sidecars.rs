@@ -16,10 +16,10 @@ use super::hooks::hooked;
 use crate::reading::ends::End;
 use crate::reading::hooks::HookKind;
 
-/// The terminating pods with a grace period, with main containers and with sidecars whose records are complete.
+/// The terminating pods with a grace period, with main containers and with sidecars of which all are known.
 fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
-    // Where lines of a sidecar are missing, the order of the others says nothing.
-    let graceful = going.iter().filter(|going| going.is_graceful() && !going.lacks_lines());
+    // Where one may be missing, the order of the others says nothing.
+    let graceful = going.iter().filter(|going| going.is_graceful() && !going.may_lack_one());
     graceful
         .map(|going| Group { going, mains: going.mains(), sidecars: going.sidecars() })
         .filter(|group| !group.mains.is_empty() && !group.sidecars.is_empty())
@@ -40,9 +40,15 @@ impl Group<'_, '_> {
 
     /// The time at which the last main container terminated. `None` if one is still running.
     fn last_end(&self) -> Option<At> {
-        let ends: Option<Vec<At>> = self.mains.iter().map(|main| Some(End::of(main)?.earliest)).collect();
-        ends?.into_iter().max_by_key(|end| end.at.lo)
+        let mut ends = self.mains.iter().map(|main| Some(End::of(main)?.over_at(main).clone()));
+        let first = ends.next()??;
+        ends.try_fold(first, |last, end| Some(later(self.going.run, last, end?)))
     }
+}
+
+/// The later one of two instants, which may be on different clocks.
+fn later(run: &Timeline<'_>, one: At, other: At) -> At {
+    if run.clocks.order(&one, &other) == Order::Before { other } else { one }
 }
 
 /// Whether one event certainly preceded another on the node's clock.
@@ -117,8 +123,8 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let last = place + 2 == group.sidecars.len();
             let Some(end) = alive_until(second) else { continue };
             let Some(stop) = first.stop() else {
-                if End::of(second).is_some() {
-                    judge_unstopped(clause, first, &end, seen);
+                if let Some(over) = End::of(second) {
+                    judge_unstopped(clause, first, over.over_at(second), seen);
                 }
                 continue;
             };
@@ -136,7 +142,8 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             let quantity =
                 format!("from the end of {} to the stop signal of {}", second.name(), first.name());
-            let soon = first.within(seen, quantity, (&end, stop), clause.in_time());
+            let over = End::of(second).map_or(end, |over| over.over_at(second).clone());
+            let soon = first.within(seen, quantity, (&over, stop), clause.in_time());
             if soon == Some(Fit::Met) && second.stop().is_some() {
                 seen.facet("pair", if last { "last" } else { "before" });
             }

@@ -59,6 +59,42 @@ fn sidecars_wait_for_the_main_containers() {
     assert_eq!(stopped(SLOW, 3.0, (4.2, 3.1)), "inconclusive", "it was quick");
 }
 
+/// Two main containers that the status shows as running; the slower one, which ends twelve seconds after the request, wrote its
+/// first line at this time.
+fn with_a_late_start(began: f64) -> &'static str {
+    let sidecar = json!({ "name": "second", "restartPolicy": "Always" });
+    let mut run = Composer::new(&[AFTER]);
+    run.create(
+        0.0,
+        &json!({
+            "terminationGracePeriodSeconds": 40,
+            "initContainers": [sidecar], "containers": [{ "name": "main" }, { "name": "slow" }],
+        }),
+    );
+    run.of("pod", "second").start(1.0, 0);
+    run.of("pod", "main").start(1.0, 0);
+    run.of("pod", "slow").running(2.0, true, true, 0);
+    if began < ASKED {
+        run.of("pod", "slow").start(began, 0);
+    }
+    delete(&mut run, ASKED, None);
+    if began >= ASKED {
+        run.of("pod", "slow").start(began, 0);
+    }
+    told(&mut run, "main", ASKED + 0.5);
+    told(&mut run, "slow", ASKED + 0.5);
+    exits(&mut run, "main", ASKED + 3.0, 0);
+    exits(&mut run, "slow", ASKED + 12.0, 0);
+    told(&mut run, "second", ASKED + 12.1);
+    at(run, 60.0, AFTER)
+}
+
+#[test]
+fn a_container_whose_process_began_late_is_not_forgotten() {
+    assert_eq!(with_a_late_start(3.0), "holds");
+    assert_eq!(with_a_late_start(ASKED + 0.2), "inconclusive", "it may have run since before the request");
+}
+
 #[test]
 fn a_sidecar_that_is_never_told_is_found() {
     let mut run = group(AFTER, 40, plain);
