@@ -15,6 +15,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "downward.env-only", judge: fields::fields_of_variables },
         Judge { clause: "downward.volume-only", judge: fields::fields_of_files },
         Judge { clause: "downward.resourcefieldref", judge: resources::as_in_the_spec },
+        Judge { clause: "downward.fallback-allocatable", judge: resources::of_the_node },
         Judge { clause: "downward.no-client-needed", judge: fields::without_a_token },
     ]
 }

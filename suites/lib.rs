@@ -13,6 +13,7 @@ mod coverage;
 mod defects;
 mod disruption;
 mod downward;
+mod ephemeral;
 mod init;
 #[cfg(test)]
 mod lint;
@@ -26,6 +27,7 @@ mod probe_mechanism;
 mod probe_tcp;
 mod probe_types;
 mod prober;
+mod qos;
 mod reading;
 mod refusals;
 mod regressions;
@@ -36,6 +38,7 @@ mod sidecar;
 mod sources;
 mod termination;
 mod upstream;
+mod userns;
 
 use include_dir::{Dir, include_dir};
 use probity_case::Case;
@@ -72,7 +75,10 @@ static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static CONDITIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/conditions");
 static REPORTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/reports");
 static DOWNWARD: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/downward");
+static EPHEMERAL: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/ephemeral");
+static USERNS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/userns");
 static PODGC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/podgc");
+static QOS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/qos");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
 static SIDECAR: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sidecar");
@@ -148,7 +154,15 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &REPORTS,
         judges: reports::judges,
     },
+    Chapter {
+        name: "ephemeral",
+        title: "Ephemeral containers",
+        folder: &EPHEMERAL,
+        judges: ephemeral::judges,
+    },
+    Chapter { name: "qos", title: "Classes of service and limits", folder: &QOS, judges: qos::judges },
     Chapter { name: "downward", title: "The downward API", folder: &DOWNWARD, judges: downward::judges },
+    Chapter { name: "userns", title: "User namespaces", folder: &USERNS, judges: userns::judges },
     Chapter { name: "podgc", title: "Collection of pods", folder: &PODGC, judges: podgc::judges },
     Chapter {
         name: "disruption",

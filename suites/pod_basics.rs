@@ -1,8 +1,12 @@
 //! What a pod is: what its containers share, and what can be changed of it after its creation.
 
 mod generation;
+mod names;
+mod privileged;
 mod shared;
+mod templates;
 mod updates;
+mod volumes;
 
 use probity_model::Judge;
 
@@ -17,6 +21,11 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pod.shared.network", judge: shared::network },
         Judge { clause: "pod.shared.ipc", judge: shared::ipc },
         Judge { clause: "pod.shared.ip-per-family", judge: shared::own_addresses },
+        Judge { clause: "pod.shared.volumes", judge: volumes::shared },
+        Judge { clause: "pod.name-subdomain", judge: names::are_subdomains },
+        Judge { clause: "pod.os-field", judge: names::systems },
+        Judge { clause: "pod.privileged", judge: privileged::has_all_capabilities },
+        Judge { clause: "pod.template-change", judge: templates::changes_new_pods_only },
         Judge { clause: "pod.co-scheduled", judge: shared::one_node },
         Judge { clause: "pod.hostname", judge: shared::hostname },
     ]

@@ -5,17 +5,21 @@ use serde_json::Value;
 
 use super::offers::{Offer, offers, views};
 use crate::reading::dumps::Look;
-use crate::reading::quantities::thousandths;
+use crate::reading::quantities::{WHOLE, thousandths};
 
-/// Thousandths of one, by the Kubernetes documentation on resource units.
-const WHOLE: i128 = 1_000;
+/// Resources of which a container without a limit is told what its node has.
+const OF_NODE: [&str; 2] = ["limits.cpu", "limits.memory"];
 
-/// What a container must be told: the amount divided by the divisor, rounded up. None where the spec says nothing.
-fn expected(look: &Look<'_, '_>, source: &Value) -> Option<String> {
+/// The amount in the spec of the container that an offer names.
+fn given<'l>(look: &'l Look<'_, '_>, source: &Value) -> Option<&'l str> {
     let (list, resource) = source["resource"].as_str()?.split_once('.')?;
     let name = source["containerName"].as_str().unwrap_or(&look.life.container.name);
-    let spec = look.life.pod.container(name)?.spec;
-    let amount = thousandths(spec.get("resources")?.get(list)?.get(resource)?.as_str()?)?;
+    look.life.pod.container(name)?.spec.get("resources")?.get(list)?.get(resource)?.as_str()
+}
+
+/// What a container must be told: an amount divided by the divisor, rounded up.
+fn divided(amount: &str, source: &Value) -> Option<String> {
+    let amount = thousandths(amount)?;
     let divisor = source["divisor"].as_str().and_then(thousandths).filter(|divisor| *divisor > 0);
     let divisor = divisor.unwrap_or(WHOLE);
     Some(amount.saturating_add(divisor - 1).checked_div(divisor)?.to_string())
@@ -31,12 +35,45 @@ pub(super) fn as_in_the_spec(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in &offers(look) {
             let Some(source) = offer.resource() else { continue };
-            let Some(expected) = expected(look, source) else { continue };
+            let Some(expected) = given(look, source).and_then(|given| divided(given, source)) else {
+                continue;
+            };
             let told = offer.seen.map(|told| told.trim_end_matches('\n'));
             let resource = source["resource"].as_str().unwrap_or_default();
             let finding =
                 || format!("{} is to show {resource}, {expected}, but it is {told:?}", words(look, offer));
             let right = told == Some(expected.as_str());
+            seen.check(right, finding, [look.line.id]);
+            if right {
+                seen.facet(offer.form.word(), resource);
+            }
+        }
+    }
+}
+
+/// A container without a limit is told what can be had of its node.
+pub(super) fn of_the_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for look in &views(run) {
+        let Some(node) = run.history.header.nodes.get(&look.life.pod.node) else { continue };
+        for offer in &offers(look) {
+            let Some(source) = offer.resource().filter(|source| given(look, source).is_none()) else {
+                continue;
+            };
+            let resource = source["resource"].as_str().unwrap_or_default();
+            // Resources of the pod as a whole come before those of the node.
+            if !OF_NODE.contains(&resource) || look.life.pod.spec.get("resources").is_some() {
+                continue;
+            }
+            let amount = resource.split_once('.').and_then(|(_, resource)| node.allocatable.get(resource));
+            let Some(expected) = amount.and_then(|amount| divided(amount, source)) else { continue };
+            let told = offer.seen.map(|told| told.trim_end_matches('\n'));
+            let right = told == Some(expected.as_str());
+            let finding = || {
+                format!(
+                    "{} is to show {resource} of its node, {expected}, but it is {told:?}",
+                    words(look, offer)
+                )
+            };
             seen.check(right, finding, [look.line.id]);
             if right {
                 seen.facet(offer.form.word(), resource);

@@ -6,6 +6,8 @@ use probity_model::history::{Happening, Tried};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::qos::class_of;
+
 /// The quota resource that is evaluated.
 const RESOURCE: &str = "requests.cpu";
 
@@ -155,23 +157,5 @@ pub(super) fn one_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         if shown == class {
             seen.facet("class", class);
         }
-    }
-}
-
-/// The class by the Kubernetes documentation on quality of service.
-fn class_of(spec: &Value) -> &'static str {
-    let lists = ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array());
-    let all: Vec<&Value> = lists.flatten().map(|container| &container["resources"]).collect();
-    let guaranteed = |resources: &&Value| {
-        ["cpu", "memory"].iter().all(|resource| {
-            let (limit, request) = (&resources["limits"][resource], &resources["requests"][resource]);
-            !limit.is_null() && (request.is_null() || request == limit)
-        })
-    };
-    let asks = |resources: &&Value| ["limits", "requests"].iter().any(|field| !resources[field].is_null());
-    match () {
-        () if all.iter().all(guaranteed) => "Guaranteed",
-        () if all.iter().any(asks) => "Burstable",
-        () => "BestEffort",
     }
 }

@@ -1,5 +1,6 @@
 //! Hand-written histories of pods that are changed.
 
 mod generation;
+mod identity;
 mod shared;
 mod updates;

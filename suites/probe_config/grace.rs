@@ -111,7 +111,7 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
         // A sidecar waits for its turn while its grace period runs down.
         let least = match container.kind {
             ContainerKind::Sidecar => (grace - waited.hi - WHOLE_SECOND).max(LEAST_GRACE).min(grace),
-            ContainerKind::Main | ContainerKind::Init => grace,
+            ContainerKind::Main | ContainerKind::Init | ContainerKind::Ephemeral => grace,
         };
         judge_end(clause, &life, stop, (least, grace.max(LEAST_GRACE)), seen);
     }

@@ -58,7 +58,7 @@ fn counted<'p>(pod: &'p PodLife<'_>) -> impl Iterator<Item = &'p str> {
     let counts = |kind, probed| match kind {
         ContainerKind::Main => true,
         ContainerKind::Sidecar => probed,
-        ContainerKind::Init => false,
+        ContainerKind::Init | ContainerKind::Ephemeral => false,
     };
     let probed = pod
         .containers
@@ -76,7 +76,7 @@ fn ready(revision: &Revision<'_>, name: &str) -> bool {
 fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod: &PodLife<'_>) {
     let every = |revision: &Revision<'_>| {
         pod.containers.iter().all(|container| match container.kind {
-            ContainerKind::Init => true,
+            ContainerKind::Init | ContainerKind::Ephemeral => true,
             ContainerKind::Main | ContainerKind::Sidecar => ready(revision, &container.name),
         })
     };

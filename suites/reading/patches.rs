@@ -8,7 +8,10 @@ use probity_model::timeline::{PodLife, Revision};
 use probity_model::{EventId, Timeline};
 use serde_json::Value;
 
-/// A patch of a pod itself, not of a subresource.
+/// The subresource by which ephemeral containers are added.
+pub(crate) const EPHEMERAL: &str = "ephemeralcontainers";
+
+/// A patch of a pod, or of a subresource of it.
 pub(crate) struct Patch<'t, 'h> {
     /// The deed.
     pub(crate) id: EventId,
@@ -24,19 +27,24 @@ pub(crate) struct Patch<'t, 'h> {
     pub(crate) refused: Option<&'h str>,
 }
 
-/// All patches of pods, in order.
+/// All patches of pods themselves, in order.
 pub(crate) fn of_pods<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Patch<'t, 'h>> {
+    of_part(run, "")
+}
+
+/// All patches of a subresource of pods, in order, ephemeral containers that steps added among them.
+pub(crate) fn of_part<'t, 'h>(run: &'t Timeline<'h>, part: &str) -> Vec<Patch<'t, 'h>> {
     let read = |(id, deed): &(EventId, &'h probity_model::history::Deed)| {
         let began = Stamp::harness(deed.began_us);
         let known =
             |pod: &&PodLife<'h>| pod.revisions.first().is_some_and(|first| run.before(&first.at, &began));
         let mut pods = run.pods.iter().filter(known);
         let (pod, asked, refused) = match &deed.did {
-            Did::Patched { kind, name, patch, subresource } if kind == "Pod" && subresource.is_empty() => {
+            Did::Patched { kind, name, patch, subresource } if kind == "Pod" && subresource == part => {
                 (pods.rfind(|pod| pod.name == *name)?, patch.clone(), None)
             }
             Did::Failed { what, why } => {
-                let (key, asked) = from_words(what)?;
+                let (key, asked) = from_words(what, part)?;
                 (pods.rfind(|pod| pod.key == key)?, asked, Some(why.as_str()))
             }
             _ => return None,
@@ -46,11 +54,29 @@ pub(crate) fn of_pods<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Patch<'t, 'h>> {
     run.deeds.iter().filter_map(read).collect()
 }
 
-/// The pod's key and the patch. Of a failed step only its sentence is known, which is written as a case writes a patch.
-fn from_words(what: &str) -> Option<(&str, Value)> {
-    let (pod, patch) = what.strip_prefix("patch the pod")?.split_once(" by ")?;
+/// The pod's key and the patch of this subresource. Of a failed step only its sentence is known, which is written as a
+/// case writes a patch.
+fn from_words<'w>(what: &'w str, part: &str) -> Option<(&'w str, Value)> {
+    let (whose, patch) = what.strip_prefix("patch the pod")?.split_once(" by ")?;
+    let (pod, of) = match whose.rsplit_once(" (") {
+        Some((pod, of)) => (pod, of.trim_end_matches(')')),
+        None => (whose, ""),
+    };
     let key = if pod.is_empty() { ONLY } else { pod.trim_start() };
-    Some((key, document::read("patch", "patch", patch).ok()?))
+    (of == part).then(|| Some((key, document::read("patch", "patch", patch).ok()?)))?
+}
+
+/// Whether a value has all that another one asks for; the API server fills in defaults.
+pub(crate) fn is_part_of(asked: &Value, shown: &Value) -> bool {
+    match (asked, shown) {
+        (Value::Object(asked), Value::Object(shown)) => {
+            asked.iter().all(|(field, asked)| shown.get(field).is_some_and(|shown| is_part_of(asked, shown)))
+        }
+        (Value::Array(asked), Value::Array(shown)) => {
+            asked.iter().all(|asked| shown.iter().any(|shown| is_part_of(asked, shown)))
+        }
+        _ => asked == shown,
+    }
 }
 
 impl<'t, 'h> Patch<'t, 'h> {
@@ -79,18 +105,18 @@ mod tests {
 
     #[test]
     fn a_failed_patch_is_read_from_its_sentence() {
-        let read = from_words("patch the pod by { spec: { activeDeadlineSeconds: null } }");
+        let read = from_words("patch the pod by { spec: { activeDeadlineSeconds: null } }", "");
         assert_eq!(read, Some((ONLY, json!({ "spec": { "activeDeadlineSeconds": null } }))));
-        let read = from_words("patch the pod a by { metadata: { finalizers: [probity.dev/late] } }");
+        let read = from_words("patch the pod a by { metadata: { finalizers: [probity.dev/late] } }", "");
         assert_eq!(read, Some(("a", json!({ "metadata": { "finalizers": ["probity.dev/late"] } }))));
-        let read = from_words("patch the pod by { spec: { containers: [{ name: c, image: a.local/b:1 }] } }");
+        let read =
+            from_words("patch the pod by { spec: { containers: [{ name: c, image: a.local/b:1 }] } }", "");
         let image = json!([{ "name": "c", "image": "a.local/b:1" }]);
         assert_eq!(read, Some((ONLY, json!({ "spec": { "containers": image } }))));
-        assert_eq!(
-            from_words("patch the pod (resize) by { spec: {} }").map(|(key, _)| key),
-            Some("(resize)")
-        );
-        assert_eq!(from_words("patch Service web by { spec: {} }"), None);
-        assert_eq!(from_words("patch the pod by { metadata: { labels: { a: b…"), None, "it was cut off");
+        let resized = "patch the pod a (resize) by { spec: {} }";
+        assert_eq!(from_words(resized, "resize"), Some(("a", json!({ "spec": {} }))));
+        assert_eq!(from_words(resized, ""), None, "it is a patch of a subresource");
+        assert_eq!(from_words("patch Service web by { spec: {} }", ""), None);
+        assert_eq!(from_words("patch the pod by { metadata: { labels: { a: b…", ""), None, "it was cut off");
     }
 }

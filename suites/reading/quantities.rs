@@ -16,7 +16,7 @@ const SUFFIXES: [(&str, i128); 10] = [
     ("", WHOLE),
 ];
 /// Thousandths of one, by the Kubernetes documentation on resource units.
-const WHOLE: i128 = 1_000;
+pub(crate) const WHOLE: i128 = 1_000;
 
 /// A quantity in thousandths. None if it is written in a rarer way, or is not a whole number of thousandths.
 pub(crate) fn thousandths(quantity: &str) -> Option<i128> {

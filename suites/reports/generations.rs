@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{PodLife, Revision};
+use probity_model::timeline::Revision;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::qos::class_of;
 use crate::reading::statuses::of_kubelet;
-
-/// The resources that decide about the class of a pod, by the Kubernetes documentation.
-const DECIDING: [&str; 2] = ["cpu", "memory"];
 
 /// The class follows from what the containers request, and stays.
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.spec.get("resources").is_none()) {
-        let (wanted, mut said) = (class(pod), false);
+        let (wanted, mut said) = (class_of(pod.spec), false);
         for shown in of_kubelet(pod) {
             let is = shown.object.pointer("/status/qosClass").and_then(Value::as_str);
             if is != Some(wanted) {
@@ -25,29 +23,6 @@ pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
                 seen.facet("class", wanted);
             }
         }
-    }
-}
-
-/// The class of a pod, as the Kubernetes documentation defines it.
-fn class(pod: &PodLife<'_>) -> &'static str {
-    let given = |of: &Value, list: &str, resource: &str| -> Option<String> {
-        of.get("resources")?.get(list)?.get(resource)?.as_str().map(str::to_owned)
-    };
-    let guaranteed = |of: &Value| {
-        DECIDING.into_iter().all(|resource| {
-            let limit = given(of, "limits", resource);
-            limit.is_some() && given(of, "requests", resource).is_none_or(|asked| Some(asked) == limit)
-        })
-    };
-    let asks = |of: &Value| {
-        let of = |list| DECIDING.into_iter().any(|resource| given(of, list, resource).is_some());
-        of("limits") || of("requests")
-    };
-    let mut specs = pod.containers.iter().map(|container| container.spec);
-    match () {
-        () if specs.clone().all(guaranteed) => "Guaranteed",
-        () if specs.any(asks) => "Burstable",
-        () => "BestEffort",
     }
 }
 

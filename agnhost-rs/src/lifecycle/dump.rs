@@ -27,8 +27,8 @@ const PODINFO: &str = "/etc/podinfo";
 
 /// Files of the system, with spaces between.
 const SYSTEM: &str = "/proc/self/cgroup /proc/self/cpuset /proc/self/gid_map /proc/self/limits /proc/self/loginuid \
-    /proc/self/mountinfo /proc/self/oom_score_adj /proc/self/status /proc/self/uid_map /etc/hostname /etc/hosts \
-    /etc/resolv.conf";
+    /proc/self/mountinfo /proc/self/oom_score_adj /proc/self/stat /proc/self/status /proc/self/uid_map /etc/hostname \
+    /etc/hosts /etc/resolv.conf";
 
 /// Files of a cgroup of version 2, with spaces between.
 const CGROUP_2: &str = "cgroup.controllers cpu.max cpu.stat cpu.weight cpuset.cpus cpuset.cpus.effective \

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::{Case, CasePod, ONLY};
 use crate::placement::Placement;
+use crate::step::EphemeralStep;
 use crate::workload::{UpdateStep, Workload};
 
 /// The label of everything that a run creates.
@@ -145,6 +146,25 @@ pub fn update(of: &Workload, update: &UpdateStep, setting: &Setting) -> Value {
     fill(patch, &setting.addresses)
 }
 
+/// An ephemeral container as sent. Its journal is in the volume of the pod's targets, if there are any.
+#[must_use]
+pub fn ephemeral(step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting) -> Value {
+    let mut container = step.container.clone();
+    let name = container["name"].as_str().unwrap_or_default().to_owned();
+    match &step.target {
+        Some(plan) => {
+            let plan = serde_json::to_string(plan).unwrap_or_default();
+            make_target(&mut container, &name, &plan, None, setting);
+            if pod.is_none_or(|pod| pod.target.is_empty()) {
+                unmount_journal(&mut container);
+            }
+        }
+        None => fill_image(&mut container, setting),
+    }
+    restrict_container(&mut container);
+    fill(container, &setting.addresses)
+}
+
 /// Another object of a case as sent. A service without a selector selects the case's pods.
 #[must_use]
 pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
@@ -157,7 +177,8 @@ pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
     fill(object, &setting.addresses)
 }
 
-/// A manifest to be tried by a dry run: only named and placed, so that it fails for its own faults alone.
+/// A manifest to be tried by a dry run: only placed, and named unless it has a name, so that it fails for its own faults
+/// alone.
 #[must_use]
 pub fn trial(case: &Case, name: &str, manifest: &Value, setting: &Setting) -> Value {
     let mut manifest = manifest.clone();
@@ -167,13 +188,14 @@ pub fn trial(case: &Case, name: &str, manifest: &Value, setting: &Setting) -> Va
     }
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-    label(&mut manifest, case, "trial", &object_name(case, plain.trim_matches('-')), setting);
+    let own = manifest["metadata"]["name"].as_str().map(str::to_owned);
+    let name = own.unwrap_or_else(|| object_name(case, plain.trim_matches('-')));
+    label(&mut manifest, case, "trial", &name, setting);
     if manifest["kind"] == "Pod" {
-        restrict(&mut manifest["spec"]);
         for_each_container(&mut manifest["spec"], |container| {
-            default(container, "image", json!(setting.image));
-            restrict_container(container);
+            default(container, "image", json!(setting.image))
         });
+        restrict(&mut manifest["spec"]);
     }
     fill(manifest, &setting.addresses)
 }
@@ -198,7 +220,6 @@ fn add_labels(metadata: &mut Value, case: &Case, key: &str, setting: &Setting) {
 }
 
 fn prepare_spec(spec: &mut Value, plans: &BTreeMap<String, Plan>, setting: &Setting) {
-    restrict(spec);
     default(spec, "automountServiceAccountToken", json!(false));
     default(spec, "enableServiceLinks", json!(false));
     setting.placement.write(spec);
@@ -209,17 +230,24 @@ fn prepare_spec(spec: &mut Value, plans: &BTreeMap<String, Plan>, setting: &Sett
         let name = container["name"].as_str().unwrap_or_default().to_owned();
         if let Some(port) = port_of(plans, &name) {
             let plan = serde_json::to_string(&plans[&name]).unwrap_or_default();
-            make_target(container, &name, &plan, port, setting);
-        } else if container.get("image").is_none() {
-            container["image"] = json!(setting.image);
-            default(container, "imagePullPolicy", json!(setting.pull_policy));
-            default(container, "args", json!(["pause"]));
+            make_target(container, &name, &plan, Some(port), setting);
+        } else {
+            fill_image(container, setting);
         }
-        restrict_container(container);
     });
+    restrict(spec);
 }
 
-fn make_target(container: &mut Value, name: &str, plan: &str, port: u16, setting: &Setting) {
+/// A container without an image does nothing.
+fn fill_image(container: &mut Value, setting: &Setting) {
+    if container.get("image").is_none() {
+        container["image"] = json!(setting.image);
+        default(container, "imagePullPolicy", json!(setting.pull_policy));
+        default(container, "args", json!(["pause"]));
+    }
+}
+
+fn make_target(container: &mut Value, name: &str, plan: &str, port: Option<u16>, setting: &Setting) {
     container["image"] = json!(setting.image);
     container["imagePullPolicy"] = json!(setting.pull_policy);
     if let Some(fields) = container.as_object_mut() {
@@ -227,7 +255,7 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: u16, setting
     }
     container["args"] = json!(["serve"]);
     let journal = format!("{}/{name}", VOLUME.1);
-    let port = port.to_string();
+    let port = port.map(|port| port.to_string()).unwrap_or_default();
     for (variable, value) in [
         (PLAN, plan),
         ("AGNHOST_JOURNAL", &journal),
@@ -255,12 +283,27 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: u16, setting
     push(container, "volumeMounts", json!({ "name": VOLUME.0, "mountPath": VOLUME.1 }));
 }
 
-/// The settings that restricted Pod Security requires of a pod, unless the pod sets them.
+/// A pod without targets has no volume for journals: what the recorder does not get is only in the log.
+fn unmount_journal(container: &mut Value) {
+    for (list, field, value) in [("volumeMounts", "name", VOLUME.0), ("env", "name", "AGNHOST_JOURNAL")] {
+        if let Some(entries) = container.get_mut(list).and_then(Value::as_array_mut) {
+            entries.retain(|entry| entry[field] != value);
+        }
+    }
+}
+
+/// The settings that restricted Pod Security requires of a pod, unless the pod sets them. Pods of another operating system
+/// can have only one of them.
 fn restrict(spec: &mut Value) {
+    let foreign = spec["os"]["name"].as_str().is_some_and(|name| name != "linux");
     let context = entry(spec, "securityContext");
     default(context, "runAsNonRoot", json!(true));
+    if foreign {
+        return;
+    }
     default(context, "runAsUser", json!(65532));
     default(context, "seccompProfile", json!({ "type": "RuntimeDefault" }));
+    for_each_container(spec, restrict_container);
 }
 
 fn restrict_container(container: &mut Value) {

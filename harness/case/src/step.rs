@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_script::problem::pin;
-use probity_script::{Change, Span};
+use probity_script::{Change, Plan, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub enum Step {
     /// Roll out another template of a workload.
     Update(UpdateStep),
     /// Add an ephemeral container.
-    Ephemeral(EphemeralStep),
+    Ephemeral(Box<EphemeralStep>),
     /// Do a verb to the node of a pod, by the command that the user gave.
     Node(NodeStep),
     /// Read the counters of the case's probes from the kubelet of a pod's node. The node is that which the pod was
@@ -176,6 +176,10 @@ pub struct EphemeralStep {
     pub pod: Option<String>,
     /// The container as Kubernetes writes it.
     pub container: Value,
+    /// The plan of the container if it is a target. Its image, its command and its outlets are filled in; it has no control
+    /// port, because an ephemeral container has no ports.
+    #[serde(default)]
+    pub target: Option<Plan>,
 }
 
 /// A verb done to a node.

@@ -163,7 +163,7 @@ impl<'a> View<'a> {
     }
 
     fn seen(&self, holds: impl Fn(ContainerSeen<'a>) -> bool) -> bool {
-        ["containerStatuses", "initContainerStatuses"]
+        ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"]
             .iter()
             .filter_map(|list| self.status(list)?.as_array())
             .flatten()

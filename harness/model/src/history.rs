@@ -71,6 +71,9 @@ pub struct NodeFacts {
     pub kernel: String,
     /// The architecture.
     pub architecture: String,
+    /// What pods can have of the node, by resource.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub allocatable: std::collections::BTreeMap<String, String>,
 }
 
 /// One thing that happened.

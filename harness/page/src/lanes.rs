@@ -111,7 +111,8 @@ pub(crate) fn of(run: &Timeline<'_>, cited: &BTreeSet<EventId>) -> Vec<LaneGroup
     let mut groups = Vec::new();
     for pod in &run.pods {
         groups.push(cluster::pod(run, pod));
-        groups.extend(pod.containers.iter().map(|container| container::group(run, pod, container)));
+        let containers = pod.containers.iter().chain(&pod.ephemeral);
+        groups.extend(containers.map(|container| container::group(run, pod, container)));
     }
     groups.extend(cluster::endpoints(run));
     groups.push(cluster::node(run));

@@ -14,7 +14,7 @@ impl Composer {
         self.deed(at, Did::Created { kind, name, manifest });
         let mut bound = spec.clone();
         bound["nodeName"] = json!(NODE);
-        self.pod_seen(at, &bound, &json!({ "phase": "Pending" }), Change::Added)
+        self.pod_seen(at, &bound, &json!({ "phase": "Pending", "qosClass": "BestEffort" }), Change::Added)
     }
 
     /// A revision of the pod, as the API server shows it.
@@ -101,7 +101,7 @@ pub fn running_status(container: &str, at: f64, ready: bool, started: bool, rest
     let word = |holds: bool| if holds { "True" } else { "False" };
     let condition = |kind: &str, holds: bool| json!({ "type": kind, "status": word(holds) });
     json!({
-        "phase": "Running", "podIP": "10.0.0.7",
+        "phase": "Running", "qosClass": "BestEffort", "podIP": "10.0.0.7",
         "conditions": [
             condition("Initialized", true), condition("ContainersReady", ready), condition("Ready", ready),
             condition("PodScheduled", true),

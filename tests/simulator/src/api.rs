@@ -68,31 +68,7 @@ impl World<'_> {
                 |text: String, (from, to): (&String, &String)| text.replace(&format!("{{{from}}}"), to);
             serde_json::from_str(&addresses.iter().fold(text, fill)).ok()
         });
-        self.pods.push(Pod {
-            key: key.to_owned(),
-            name,
-            uid,
-            first: object.clone(),
-            object,
-            ip,
-            on_host,
-            started: self.now,
-            deleted: None,
-            containers,
-            publishing: false,
-            next_sync: 0,
-            syncing: false,
-            hooked_until: 0,
-            sandbox: false,
-            mount_wait: 0,
-            mounts_at: 0,
-            terminal: false,
-            expired: false,
-            evicted: false,
-            resetting: false,
-            gone: false,
-            recorded: std::collections::BTreeMap::new(),
-        });
+        self.pods.push(Pod { ip, on_host, containers, ..new_pod(key, &name, &uid, object, self.now) });
         self.show_pod(number, Change::Added);
         self.schedule(number);
     }
@@ -108,6 +84,9 @@ impl World<'_> {
         of.started = self.now;
         of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
         self.show_pod(pod, Change::Modified);
+        if self.refuses_system(pod) {
+            return;
+        }
         self.add_workers(pod);
         self.set_deadline(pod);
         self.tolerate(pod);
@@ -131,6 +110,9 @@ impl World<'_> {
         self.pods[pod].publishing = false;
         if self.pods[pod].gone {
             return;
+        }
+        if let Some(whole) = self.pods[pod].within {
+            return self.touch(whole);
         }
         let status = self.status(pod);
         if self.pods[pod].object["status"] != status {
@@ -176,14 +158,18 @@ impl World<'_> {
             }
         }
         status["conditions"] = self.conditions(pod, phase, &old["conditions"]);
+        self.add_ephemeral(pod, &mut status);
         status["qosClass"] = old["qosClass"].clone();
+        if begun && self.has(Defect::ClassLost) {
+            status["qosClass"] = Value::Null;
+        }
         self.misplace_inits(pod, &mut status);
         self.miscount(&mut status);
         self.misreport(pod, &mut status);
         status
     }
 
-    fn container_status(&self, pod: usize, container: &Container) -> Value {
+    pub(crate) fn container_status(&self, pod: usize, container: &Container) -> Value {
         let view = &container.view;
         let ended = |ended: &crate::pod::Ended| {
             let mut state = json!({
@@ -279,6 +265,7 @@ impl World<'_> {
     /// The last container has ended and the API lets go of the pod.
     pub(crate) fn drop_pod(&mut self, pod: usize) {
         if !self.pods[pod].gone {
+            self.end_ephemeral(pod);
             self.publish(pod);
             self.pods[pod].gone = true;
             self.show_pod(pod, Change::Deleted);
@@ -296,7 +283,40 @@ fn end_reason(container: &Container, code: i64) -> &'static str {
     }
 }
 
-fn containers(spec: &Value, plan: impl Fn(&str) -> Option<probity_script::Plan>) -> Vec<Container> {
+/// A pod without an address and containers, on which nothing was done yet.
+pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64) -> Pod {
+    Pod {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        first: object.clone(),
+        object,
+        ip: String::new(),
+        on_host: false,
+        started: now,
+        deleted: None,
+        containers: Vec::new(),
+        within: None,
+        publishing: false,
+        next_sync: 0,
+        syncing: false,
+        hooked_until: 0,
+        sandbox: false,
+        mount_wait: 0,
+        mounts_at: 0,
+        terminal: false,
+        expired: false,
+        evicted: false,
+        resetting: false,
+        gone: false,
+        recorded: std::collections::BTreeMap::new(),
+    }
+}
+
+pub(crate) fn containers(
+    spec: &Value,
+    plan: impl Fn(&str) -> Option<probity_script::Plan>,
+) -> Vec<Container> {
     let list = |field: &str| spec[field].as_array().cloned().unwrap_or_default();
     let container = |kind: Kind, spec: Value| {
         let name = spec["name"].as_str().unwrap_or_default().to_owned();

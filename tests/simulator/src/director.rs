@@ -149,6 +149,12 @@ impl World<'_> {
             Step::Patch(of) if of.kind.is_none() && of.subresource.as_deref() == Some("resize") => {
                 self.resize(of);
             }
+            Step::Patch(of)
+                if of.kind.is_none() && of.subresource.as_deref() == Some("ephemeralcontainers") =>
+            {
+                self.patch_ephemeral(of, step);
+            }
+            Step::Ephemeral(of) => self.add_by_step(of, step),
             Step::Patch(of) if of.kind.is_none() && of.patch["spec"]["schedulingGates"].is_array() => {
                 self.patch_gates(of, step);
             }
@@ -175,8 +181,7 @@ impl World<'_> {
             | Step::Evict(_)
             | Step::Exec(_)
             | Step::Scale(_)
-            | Step::Update(_)
-            | Step::Ephemeral(_) => {
+            | Step::Update(_) => {
                 let why = "the simulated cluster has no such verb".to_owned();
                 self.did(Did::Failed { what: step.in_words(), why });
             }

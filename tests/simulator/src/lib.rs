@@ -6,6 +6,7 @@
 //! judges must detect; it never replaces a cluster as evidence. It refuses to read a clock, files or real randomness:
 //! the same case, defects and seed give the same history, to the byte.
 
+mod amounts;
 mod api;
 mod budgets;
 mod call;
@@ -13,8 +14,10 @@ mod conditions;
 mod defects;
 mod director;
 mod endpoints;
+mod ephemeral;
 mod evictions;
 mod gates;
+mod identity;
 mod kubelet;
 mod node_loss;
 mod pod;

@@ -24,6 +24,8 @@ pub(crate) struct Pod {
     /// When its deletion was requested, and the grace period in seconds.
     pub(crate) deleted: Option<(i64, i64)>,
     pub(crate) containers: Vec<Container>,
+    /// The pod whose ephemeral container this is. The API does not know it as a pod.
+    pub(crate) within: Option<usize>,
     pub(crate) publishing: bool,
     /// When the kubelet may look at it again, and whether it is going to.
     pub(crate) next_sync: i64,
@@ -46,6 +48,13 @@ pub(crate) struct Pod {
     /// Events that may still be recorded before the recorder's spam filter closes.
     /// How many events of each type were recorded about it.
     pub(crate) recorded: BTreeMap<String, u32>,
+}
+
+impl Pod {
+    /// Its name in the cluster, which an ephemeral container has from its pod.
+    pub(crate) fn shown_name(&self) -> &str {
+        self.name.trim_end_matches('/')
+    }
 }
 
 /// Which list a container stands in.

@@ -1,31 +1,113 @@
-//! Local storage: what processes write, and the eviction of a pod that uses more than its limit.
+//! Resources that processes take, and what happens to those that take more than their limits.
 
 use probity_script::witness::Consumed;
 use probity_script::{Consumer, Fact};
 use serde_json::Value;
 
 use crate::Defect;
+use crate::amounts::thousandths;
 use crate::pod::{State, micros};
-use crate::world::{Act, LifeAt, MS, SECOND, World};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The grace period of a container in a pod that is evicted.
 const GRACE: i64 = 2 * SECOND;
 
 impl World<'_> {
-    /// A process writes what its plan says, and the kubelet notices a pod that is beyond its limit.
-    pub(crate) fn begin_writing(&mut self, life: LifeAt) {
+    /// A process takes what its plan says, and the kubelet or the kernel notices who is beyond a limit.
+    pub(crate) fn begin_consuming(&mut self, life: LifeAt) {
         let plans = self.life(life).map(|of| of.plan.process.consume.clone()).unwrap_or_default();
         for consumer in plans {
-            let Consumer::Disk { path, bytes, after } = consumer else { continue };
-            let after = after.map_or(0, micros) + 20 * MS;
-            let consumed = Consumed { resource: "disk".to_owned(), amount: bytes.0, error: None };
-            self.later(after, Act::Note(life, Box::new(Fact::Consumed(consumed))));
-            let limit = self.storage_limit(life, &path);
-            if limit.is_some_and(|limit| bytes.0 > limit) && !self.has(Defect::StorageLimitsIgnored) {
-                let noticed = self.between(5 * SECOND, 60 * SECOND);
-                self.later(after + noticed, Act::Evict(life));
+            match consumer {
+                Consumer::Disk { path, bytes, after } => {
+                    self.write_to_disk(life, &path, bytes.0, after.map_or(0, micros))
+                }
+                Consumer::Memory { bytes, step, every, after } => {
+                    let pace = (step.map_or(bytes.0, |step| step.0.max(1)), every.map_or(0, micros));
+                    self.take_memory(life, bytes.0, pace, after.map_or(0, micros));
+                }
+                Consumer::Cpu { threads, lasts, after } => {
+                    let begins = after.map_or(0, micros);
+                    self.consumed(life, begins, "cpu", u64::from(threads));
+                    self.consumed(life, begins + micros(lasts), "cpu", 0);
+                }
             }
         }
+    }
+
+    fn consumed(&mut self, life: LifeAt, after: i64, resource: &str, amount: u64) {
+        let consumed = Consumed { resource: resource.to_owned(), amount, error: None };
+        self.later(after, Act::Note(life, Box::new(Fact::Consumed(consumed))));
+    }
+
+    fn write_to_disk(&mut self, life: LifeAt, path: &str, bytes: u64, after: i64) {
+        let after = after + 20 * MS;
+        self.consumed(life, after, "disk", bytes);
+        let limit = self.storage_limit(life, path);
+        if limit.is_some_and(|limit| bytes > limit) && !self.has(Defect::StorageLimitsIgnored) {
+            let noticed = self.between(5 * SECOND, 60 * SECOND);
+            self.later(after + noticed, Act::Evict(life));
+        }
+    }
+
+    fn take_memory(&mut self, life: LifeAt, bytes: u64, (step, every): (u64, i64), mut after: i64) {
+        let limit = self.memory_limit(life);
+        let mut taken = 0;
+        while taken < bytes {
+            taken = (taken + step).min(bytes);
+            if limit.is_some_and(|limit| taken > limit) {
+                return self.later(after, Act::OutOfMemory(life));
+            }
+            self.consumed(life, after, "memory", taken);
+            after += every + MS;
+        }
+    }
+
+    /// The number of bytes at which a container is killed.
+    fn memory_limit(&self, life: LifeAt) -> Option<u64> {
+        let resources = &self.pods[life.at.pod].containers[life.at.container].spec["resources"];
+        let of = |list: &str| mebibytes(&resources[list]["memory"]);
+        match () {
+            () if self.has(Defect::MemoryLimitIgnored) => None,
+            () if self.has(Defect::MemoryLimitOfAThird) => of("limits").map(|limit| limit / 3),
+            () if self.has(Defect::RequestsAreLimits) => of("limits").or_else(|| of("requests")),
+            () => of("limits"),
+        }
+    }
+
+    /// The kernel kills a process, and the container with it.
+    pub(crate) fn kill_for_memory(&mut self, life: LifeAt) {
+        let LifeAt { at, .. } = life;
+        self.force(life);
+        for container in 0..self.pods[at.pod].containers.len() {
+            let of = &self.pods[at.pod].containers[container];
+            if container != at.container && of.is_running() && self.has(Defect::MemoryKillTakesThePod) {
+                let (at, attempt) = (At { pod: at.pod, container }, of.attempt());
+                self.force(LifeAt { at, attempt });
+            }
+        }
+    }
+
+    /// The processor time that a process has used since its start, in microseconds, from what its plan burns.
+    pub(crate) fn burnt(&self, at: At) -> i64 {
+        let container = &self.pods[at.pod].containers[at.container];
+        let Some(life) = &container.life else { return 0 };
+        let resources = &container.spec["resources"];
+        let share = |list: &str| thousandths(&resources[list]["cpu"]);
+        let limit = match () {
+            () if self.has(Defect::ProcessorLimitIgnored) => None,
+            () if self.has(Defect::ProcessorLimitExceeded) => share("limits").map(|limit| limit + limit / 10),
+            () if self.has(Defect::RequestsAreLimits) => share("limits").or_else(|| share("requests")),
+            () => share("limits"),
+        };
+        let burning = life.plan.process.consume.iter().filter_map(|consumer| match consumer {
+            Consumer::Cpu { threads, lasts, after } => {
+                let began = life.began + after.map_or(0, micros);
+                let wanted = 1000 * i64::from(*threads);
+                Some((self.now - began).clamp(0, micros(*lasts)) * wanted.min(limit.unwrap_or(wanted)) / 1000)
+            }
+            _ => None,
+        });
+        burning.sum()
     }
 
     /// The limit of a file: of its volume, or of its container.
@@ -55,7 +137,7 @@ impl World<'_> {
             self.pods[pod].terminal = true;
         }
         for container in 0..self.pods[pod].containers.len() {
-            let at = crate::world::At { pod, container };
+            let at = At { pod, container };
             if self.pods[pod].containers[container].is_running() {
                 self.stop_container(at, GRACE);
             }

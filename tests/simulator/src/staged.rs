@@ -1,17 +1,14 @@
-//! How the API server handles init containers: their fields, their names and policies, patches, and the total requests
-//! of a pod.
+//! How the API server handles init containers: their fields, their names and policies, patches, and ports.
 
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep, Step};
-use probity_model::history::{Change, Did};
+use probity_model::history::Did;
 use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::kubelet::rule_problems;
 use crate::world::World;
 
-/// The resource that the quota of a case is about.
-const RESOURCE: &str = "requests.cpu";
 /// What an update of a pod is refused with.
 const FORBIDDEN: &str = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \
                          `spec.containers[*].image`,`spec.initContainers[*].image`";
@@ -68,66 +65,6 @@ impl World<'_> {
         status
     }
 
-    fn class_of(&self, spec: &Value) -> &'static str {
-        let inits = list(spec, "initContainers").filter(|_| !self.has(Defect::ClassOfMainsOnly));
-        let all: Vec<&Value> = inits.chain(list(spec, "containers")).map(|of| &of["resources"]).collect();
-        let limited = |of: &&Value| {
-            let same = |resource: &str| {
-                let (limit, request) = (&of["limits"][resource], &of["requests"][resource]);
-                !limit.is_null() && (request.is_null() || request == limit)
-            };
-            same("cpu") && same("memory")
-        };
-        let counted = |of: &Value| of["cpu"].is_string() || of["memory"].is_string();
-        let asks = |of: &&Value| counted(&of["limits"]) || counted(&of["requests"]);
-        match () {
-            () if all.iter().all(limited) => "Guaranteed",
-            () if all.iter().any(asks) => "Burstable",
-            () => "BestEffort",
-        }
-    }
-
-    /// A quota is created: it is in force at once.
-    pub(crate) fn create_quota(&mut self, mut object: Value) {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let hard = object["spec"]["hard"].clone();
-        self.quota = thousandths(&hard[RESOURCE]);
-        object["status"] = json!({ "hard": hard, "used": { RESOURCE: "0" } });
-        self.show("ResourceQuota", &name, Change::Added, &object);
-    }
-
-    /// Why a quota forbids a pod.
-    pub(crate) fn over_quota(&self, pod: &Value) -> Option<String> {
-        let spec = &pod["spec"];
-        let hard = self.quota.filter(|_| spec["activeDeadlineSeconds"].is_i64())?;
-        let asked = self.asked(spec);
-        let over = asked > hard && !self.has(Defect::QuotaLetsPass);
-        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-        over.then(|| {
-            format!(
-                "pods \"{name}\" is forbidden: exceeded quota: half, requested: {RESOURCE}={asked}m, used: {RESOURCE}=0, \
-                 limited: {RESOURCE}={hard}m"
-            )
-        })
-    }
-
-    /// The total request of a pod, in thousandths of a processor.
-    fn asked(&self, spec: &Value) -> i64 {
-        let own = |of: &Value| thousandths(&of["resources"]["requests"]["cpu"]).unwrap_or(0);
-        let mains: i64 = list(spec, "containers").map(own).sum();
-        let (mut sidecars, mut inits) = (0, 0);
-        for container in list(spec, "initContainers") {
-            if container["restartPolicy"] == "Always" {
-                sidecars += if self.has(Defect::QuotaIgnoresSidecars) { 0 } else { own(container) };
-            } else if self.has(Defect::QuotaAddsInits) {
-                inits += own(container);
-            } else if !self.has(Defect::QuotaIgnoresInits) {
-                inits = inits.max(own(container) + sidecars);
-            }
-        }
-        inits.max(mains + sidecars)
-    }
-
     /// A patch of the init containers of a pod: their images alone can be changed.
     pub(crate) fn patch_inits(&mut self, of: &PatchStep, step: &Step) {
         let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
@@ -179,8 +116,4 @@ impl World<'_> {
         let mut containers = self.pods[pod].containers.iter().filter(counted);
         containers.any(|container| list(&container.spec, "ports").any(|port| port["name"] == name))
     }
-}
-
-fn thousandths(amount: &Value) -> Option<i64> {
-    amount.as_str()?.strip_suffix('m')?.parse().ok()
 }

@@ -58,7 +58,7 @@ impl World<'_> {
             self.later(3 * MS, Act::Exit(life, MISCONFIGURED, "environment"));
             return;
         }
-        self.begin_writing(life);
+        self.begin_consuming(life);
         self.plan_exit(life, ExitFrom::Start);
         self.later(2 * MS, Act::Await(life, 0, 1));
     }
@@ -79,7 +79,7 @@ impl World<'_> {
             ("CONTAINER_NAME", container.as_str()),
             ("NODE_NAME", NODE),
             ("POD_IP", &pod.ip),
-            ("POD_NAME", &pod.name),
+            ("POD_NAME", pod.shown_name()),
             ("POD_UID", &pod.uid),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -158,7 +158,7 @@ impl World<'_> {
     fn tell(&mut self, life: LifeAt, entry: Entry) {
         let pod = &self.pods[life.at.pod];
         let heard = Heard {
-            pod: pod.name.clone(),
+            pod: pod.shown_name().to_owned(),
             uid: pod.uid.clone(),
             container: pod.containers[life.at.container].name.clone(),
             node: self.node_of(life.at),

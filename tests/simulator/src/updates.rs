@@ -111,6 +111,10 @@ impl World<'_> {
     }
 
     fn spec_problem(&self, old: &Value, new: &Value) -> Option<String> {
+        let more = old["ephemeralContainers"] != new["ephemeralContainers"];
+        if let Some(problem) = self.refuses_ephemeral(new, false).filter(|_| more) {
+            return Some(problem);
+        }
         self.deadline_problem(&old["activeDeadlineSeconds"], &new["activeDeadlineSeconds"])
             .or_else(|| self.toleration_problem(old, new))
             .or_else(|| self.fixed_problem(old, new))
@@ -167,7 +171,8 @@ impl World<'_> {
             }
         }
         let differs = |field: &String| munged[field] != old[field];
-        let mut fields = munged.as_object().into_iter().flatten().map(|(field, _)| field);
+        let fields = munged.as_object().into_iter().flatten().map(|(field, _)| field);
+        let mut fields = fields.filter(|field| *field != "ephemeralContainers");
         let fixed = fields.any(|field| {
             differs(field) && (!self.has(Defect::ApiPatchesSpec) || field.ends_with("ontainers"))
         });

@@ -17,7 +17,10 @@ impl World<'_> {
         let Some((path, group)) = pod_spec_of(kind) else { return (201, String::new(), stored) };
         let Some(spec) = part(&mut stored, path) else { return (201, String::new(), stored) };
         self.fill_spec(spec);
-        let problems = self.problems(spec, path);
+        let mut problems = self.problems(spec, path);
+        if kind == "Pod" {
+            problems.extend(self.name_problem(manifest["metadata"]["name"].as_str().unwrap_or_default()));
+        }
         if problems.is_empty() || (kind != "Pod" && self.has(Defect::ApiSkipsTemplates)) {
             if kind == "Pod" {
                 if let Some(why) = self.over_quota(&stored) {
@@ -114,6 +117,8 @@ impl World<'_> {
         }
         self.gate_problems(spec, of, &mut problems);
         self.downward_problems(spec, of, &mut problems);
+        problems.extend(self.refuses_ephemeral(spec, true));
+        self.identity_problems(spec, of, &mut problems);
         for list in ["initContainers", "containers"] {
             for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
                 let grace = spec["terminationGracePeriodSeconds"].as_i64();

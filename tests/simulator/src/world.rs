@@ -110,6 +110,8 @@ pub(crate) enum Act {
     Expire(usize),
     /// A process used more storage than the limit of its pod, and the kubelet notices it.
     Evict(LifeAt),
+    /// A process wants more memory than its container may have.
+    OutOfMemory(LifeAt),
     /// All containers of a pod have ended and are created anew; one of them asked for it.
     Reset(At),
     /// The API drops a pod.
@@ -149,8 +151,8 @@ pub(crate) struct World<'c> {
     pub(crate) budgets: Vec<Budget>,
     /// The keys of the ConfigMaps and Secrets, by kind and name.
     pub(crate) settings: BTreeMap<(String, String), BTreeSet<String>>,
-    /// How much cpu a quota allows, in thousandths.
-    pub(crate) quota: Option<i64>,
+    /// The quota of the case, as its author wrote it.
+    pub(crate) quota: Option<serde_json::Value>,
     pub(crate) director: Director,
     pub(crate) revision: u64,
     /// Probes that are under way, by number.
@@ -167,12 +169,18 @@ pub(crate) struct World<'c> {
     pub(crate) events: BTreeMap<(usize, String), (u64, u64, i64)>,
 }
 
+/// What pods can have of the node.
+pub(crate) const ALLOCATABLE: [(&str, &str); 2] = [("cpu", "2"), ("memory", "4096Mi")];
+
 impl<'c> World<'c> {
     pub(crate) fn new(case: &'c Case, defects: &[Defect], seed: u64) -> Self {
         let facts = NodeFacts {
             kubelet: "v1.36.3".to_owned(),
             runtime: "containerd://2.2.0".to_owned(),
             architecture: "amd64".to_owned(),
+            allocatable: ALLOCATABLE
+                .map(|(resource, amount)| (resource.to_owned(), amount.to_owned()))
+                .into(),
             ..NodeFacts::default()
         };
         let header = Header {
@@ -272,6 +280,7 @@ impl<'c> World<'c> {
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
             Act::Evict(life) => self.evict_for_storage(life),
+            Act::OutOfMemory(life) => self.kill_for_memory(life),
             Act::Reset(at) => self.create_anew(at),
             Act::Drop(pod) => self.drop_pod(pod),
             Act::Unschedulable(pod) => self.find_no_node(pod),

@@ -53,6 +53,7 @@ fn facts(node: &Value) -> NodeFacts {
         os_image: info("osImage"),
         kernel: info("kernelVersion"),
         architecture: info("architecture"),
+        allocatable: serde_json::from_value(node["status"]["allocatable"].clone()).unwrap_or_default(),
     }
 }
 

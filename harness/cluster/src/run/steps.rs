@@ -5,9 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use probity_case::manifest::{self, Setting, control_port, object_name, pod_name};
 use probity_case::wait;
-use probity_case::{
-    ChangeStep, EphemeralStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep,
-};
+use probity_case::{ChangeStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep};
 use probity_model::history::{
     Did, KubeletSigns, NodeProof, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
 };
@@ -143,9 +141,11 @@ impl Director<'_> {
                 cluster.patch(&namespace, kind, &name, "", &patch).await?;
                 Did::Scaled { kind: kind.clone(), name, replicas: *replicas }
             }
-            Step::Ephemeral(EphemeralStep { pod, container }) => {
+            Step::Ephemeral(of) => {
+                let case_pod = self.case.pods.get(of.pod.as_deref().unwrap_or(ONLY));
+                let container = manifest::ephemeral(of, case_pod, &self.setting);
                 let patch = json!({ "spec": { "ephemeralContainers": [container] } });
-                self.patch("Pod", pod_of(pod), "ephemeralcontainers", patch).await?
+                self.patch("Pod", pod_of(&of.pod), "ephemeralcontainers", patch).await?
             }
             Step::Node(of) => self.run_node_command(of).await?,
             Step::Metrics(of) => self.read_metrics(of).await?,

@@ -70,6 +70,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
     }
     for pod in &mut timeline.pods {
         pod.containers = containers(pod.spec);
+        pod.ephemeral = ephemeral(&pod.revisions);
     }
     for boot in order {
         if let Some(life) = lives.remove(boot) {
@@ -77,7 +78,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         }
     }
     for pod in &mut timeline.pods {
-        for container in &mut pod.containers {
+        for container in pod.containers.iter_mut().chain(&mut pod.ephemeral) {
             container.attempts.sort_by_key(|attempt| (attempt.number, attempt.began.at.lo));
         }
     }
@@ -143,6 +144,7 @@ fn unknown_pod<'h>(name: &str, object: &'h Value) -> PodLife<'h> {
         spec: object.get("spec").unwrap_or(&Value::Null),
         revisions: Vec::new(),
         containers: Vec::new(),
+        ephemeral: Vec::new(),
         events: Vec::new(),
         deleted: None,
     }
@@ -292,9 +294,8 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>)
     if pod.node.is_empty() {
         life.node.clone_into(&mut pod.node);
     }
-    let Some(container) = pod.containers.iter_mut().find(|container| container.name == life.container) else {
-        return;
-    };
+    let mut all = pod.containers.iter_mut().chain(&mut pod.ephemeral);
+    let Some(container) = all.find(|container| container.name == life.container) else { return };
     let attempt = attempt(boot, &life, container, holes, first);
     container.attempts.push(attempt);
 }
@@ -401,15 +402,21 @@ fn gather<'h>(
     }
 }
 
+/// A container of this kind, without any instance yet.
+fn life(kind: ContainerKind, spec: &Value) -> ContainerLife<'_> {
+    let probes = ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(spec, *kind)).collect();
+    ContainerLife { name: text(spec, "name").to_owned(), kind, spec, probes, attempts: Vec::new() }
+}
+
+/// The ephemeral containers that the last revision shows: none can be removed.
+fn ephemeral<'h>(revisions: &[Revision<'h>]) -> Vec<ContainerLife<'h>> {
+    let spec = revisions.last().and_then(|last| last.object.get("spec"));
+    let list = spec.and_then(|spec| spec.get("ephemeralContainers")?.as_array());
+    list.into_iter().flatten().map(|spec| life(ContainerKind::Ephemeral, spec)).collect()
+}
+
 fn containers(spec: &Value) -> Vec<ContainerLife<'_>> {
     let list = |name: &str| spec.get(name).and_then(Value::as_array).into_iter().flatten();
-    let life = |kind: ContainerKind, spec| ContainerLife {
-        name: text(spec, "name").to_owned(),
-        kind,
-        spec,
-        probes: ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(spec, *kind)).collect(),
-        attempts: Vec::new(),
-    };
     let init = list("initContainers").map(|spec| match text(spec, "restartPolicy") {
         "Always" => life(ContainerKind::Sidecar, spec),
         _ => life(ContainerKind::Init, spec),

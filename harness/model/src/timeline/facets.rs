@@ -78,13 +78,14 @@ impl FacetIndex {
 }
 
 impl ContainerKind {
-    /// The word: `main`, `sidecar` or `init`.
+    /// The word: `main`, `sidecar`, `init` or `ephemeral`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Main => "main",
             Self::Sidecar => "sidecar",
             Self::Init => "init",
+            Self::Ephemeral => "ephemeral",
         }
     }
 }

@@ -27,6 +27,9 @@ pub struct PodLife<'h> {
     pub revisions: Vec<Revision<'h>>,
     /// Its containers: init containers first, as in the spec.
     pub containers: Vec<ContainerLife<'h>>,
+    /// The ephemeral containers that were added to it. They are not among its containers: they have no probes, do not
+    /// restart, and count for no condition.
+    pub ephemeral: Vec<ContainerLife<'h>>,
     /// The events recorded for it.
     pub events: Vec<KubeEvent<'h>>,
     /// The harness's request to delete or evict it.

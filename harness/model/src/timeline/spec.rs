@@ -53,6 +53,8 @@ pub enum ContainerKind {
     Sidecar,
     /// In `initContainers`.
     Init,
+    /// In `ephemeralContainers`.
+    Ephemeral,
 }
 
 /// A probe of a container.

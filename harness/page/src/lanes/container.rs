@@ -12,6 +12,7 @@ pub(super) fn group(run: &Timeline<'_>, pod: &PodLife<'_>, container: &Container
         ContainerKind::Main => "container",
         ContainerKind::Sidecar => "sidecar",
         ContainerKind::Init => "init container",
+        ContainerKind::Ephemeral => "ephemeral container",
     };
     let mut lanes = vec![
         Lane::new("instances", instances(run, pod, container)),

@@ -5,6 +5,12 @@ use std::collections::BTreeSet;
 /// The clauses whose cases are not recorded yet, so that no damage is written for them.
 const NOT_RECORDED: &[&str] = &[
     "disruptiontarget.eviction-api",
+    "ephemeral.fields-forbidden",
+    "ephemeral.immutable",
+    "ephemeral.no-effect-on-readiness",
+    "ephemeral.resources-forbidden",
+    "ephemeral.same-spec-type",
+    "ephemeral.static-pod-refused",
     "eviction.graceful",
     "eviction.pending-terminal-bypass",
     "init.all-fields-except",
@@ -27,12 +33,20 @@ const NOT_RECORDED: &[&str] = &[
     "pod.co-scheduled",
     "pod.condition.custom-preserved",
     "pod.lifecycle.node-pressure-not-survived",
+    "pod.name-subdomain",
+    "pod.privileged",
     "pod.scheduling.gates-delay",
     "pod.shared.ipc",
+    "pod.shared.volumes",
+    "pod.template-change",
     "pod.update.activedeadline",
     "pod.update.metadata-immutable",
     "pod.update.no-new-finalizers",
     "podgc.failed-pods-kept",
+    "qos.besteffort",
+    "qos.burstable",
+    "qos.guaranteed",
+    "qos.pod-sums",
     "readinessgate.name-format",
     "readinessgate.set-by-patch",
     "restart.backoff.image-change-resets",
@@ -40,6 +54,8 @@ const NOT_RECORDED: &[&str] = &[
     "restart.rules.validation",
     "sidecar.definition",
     "sidecar.policy-values",
+    "userns.forbidden-combos",
+    "userns.unsupported-runtime",
 ];
 
 /// Other clauses, and why nothing in the tables breaks them.

@@ -10,6 +10,12 @@ mod conditions;
 #[path = "disruption.rs"]
 mod disruption;
 #[macro_use]
+#[path = "ephemeral.rs"]
+mod ephemeral;
+#[macro_use]
+#[path = "identity.rs"]
+mod identity;
+#[macro_use]
 #[path = "init.rs"]
 mod init;
 #[macro_use]
@@ -18,6 +24,9 @@ mod life;
 #[macro_use]
 #[path = "reports.rs"]
 mod reports;
+#[macro_use]
+#[path = "resources.rs"]
+mod resources;
 #[macro_use]
 #[path = "termination.rs"]
 mod termination;

@@ -137,7 +137,12 @@ impl World<'_> {
     fn revive(&mut self, at: At) {
         let container = &self.pods[at.pod].containers[at.container];
         let State::Ended(ended) = container.state.clone() else { return };
-        if container.restarting || !self.comes_back(at, ended.code) || self.has(Defect::CrashIsFinal) {
+        let final_kill = ended.code == 137 && self.has(Defect::MemoryKillIsFinal);
+        if container.restarting
+            || !self.comes_back(at, ended.code)
+            || self.has(Defect::CrashIsFinal)
+            || final_kill
+        {
             return;
         }
         let wait = self.wait_after(container, &ended);

@@ -47,13 +47,17 @@ impl World<'_> {
             entry.1 += 1;
             *entry
         };
-        let list = if main || self.has(Defect::EventPathOfMains) { "containers" } else { "initContainers" };
         let of = &self.pods[pod];
-        let (event, namespace) = (format!("{}.{number:016x}", of.name), &self.setting.namespace);
+        let list = match () {
+            () if of.within.is_some() => "ephemeralContainers",
+            () if main || self.has(Defect::EventPathOfMains) => "containers",
+            () => "initContainers",
+        };
+        let (event, namespace) = (format!("{}.{number:016x}", of.shown_name()), &self.setting.namespace);
         let mut object = json!({
             "apiVersion": "v1", "kind": "Event", "metadata": { "name": event, "namespace": namespace },
             "involvedObject": {
-                "apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": of.name, "uid": of.uid,
+                "apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": of.shown_name(), "uid": of.uid,
                 "fieldPath": format!("spec.{list}{{{name}}}"),
             },
             "reason": reason, "message": message, "type": kind, "count": count,

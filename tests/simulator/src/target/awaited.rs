@@ -1,4 +1,4 @@
-//! What a process waits for before it opens its ports. Here a URL can be missing; anything else is there.
+//! What a process waits for before it opens its ports. Here a URL or a file can be missing; anything else is there.
 
 use probity_script::witness::Waited;
 use probity_script::{Dependency, ExitFrom, Fact};
@@ -22,6 +22,10 @@ impl World<'_> {
         };
         let what = match dependency {
             Dependency::Http(url) if !self.answers(life, &url) => {
+                self.later(AGAIN, Act::Await(life, which, tries + 1));
+                return;
+            }
+            Dependency::File(path) if !self.has_file(life, &path) => {
                 self.later(AGAIN, Act::Await(life, which, tries + 1));
                 return;
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::Defect;
-use crate::world::{At, World};
+use crate::world::{ALLOCATABLE, At, World};
 
 impl World<'_> {
     /// The environment of a container.
@@ -82,8 +82,14 @@ impl World<'_> {
     fn resource(&self, at: At, source: &Value) -> Option<String> {
         let (kind, resource) = source["resource"].as_str()?.split_once('.')?;
         let kind = if self.has(Defect::DownwardRequestsAreLimits) { "limits" } else { kind };
-        let amount =
-            quantity(self.pods[at.pod].containers[at.container].spec["resources"][kind][resource].as_str()?)?;
+        let given = &self.pods[at.pod].containers[at.container].spec["resources"][kind][resource];
+        let of_node = ALLOCATABLE.iter().find(|(of, _)| kind == "limits" && *of == resource);
+        let amount = match given.as_str() {
+            Some(given) => quantity(given)?,
+            None if self.has(Defect::DownwardLimitIsZero) => 0,
+            None if self.has(Defect::DownwardLimitIsDoubled) => 2 * quantity(of_node?.1)?,
+            None => quantity(of_node?.1)?,
+        };
         let divisor = source["divisor"].as_str().filter(|_| !self.has(Defect::DownwardDivisorIgnored));
         let divisor = divisor.and_then(quantity).unwrap_or(1000);
         let more = if self.has(Defect::DownwardRoundsDown) { 0 } else { divisor - 1 };

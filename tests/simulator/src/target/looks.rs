@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_composer::NODE;
-use probity_script::witness::Dump;
+use probity_script::witness::{Dump, ProcessSeen};
 use serde_json::Value;
 
 use crate::Defect;
@@ -13,7 +13,7 @@ use crate::world::{At, World};
 impl World<'_> {
     /// The host name in a container.
     pub(super) fn host_of(&self, at: At) -> String {
-        let name = &self.pods[at.pod].name;
+        let name = self.pods[at.pod].shown_name();
         let cut = name.get(..63).filter(|_| !self.has(Defect::HostnameUncut)).unwrap_or(name);
         match self.has(Defect::HostnameOfNode) {
             true => NODE.to_owned(),
@@ -84,15 +84,27 @@ impl World<'_> {
                 }
             }
         }
+        let ticks = self.burnt(at) / 10_000;
+        let zeros = "0 ".repeat(10);
+        files.insert("/proc/self/stat".to_owned(), format!("1 (agnhost-rs) S {zeros}{ticks} 0 0 0"));
+        files.extend(self.identity_files(at.pod, at.container));
         let env = self.environment(at);
+        let mut namespaces = self.namespaces(at);
+        let mut processes = Vec::new();
+        if let Some(other) = self.shares_processes(at) {
+            namespaces.extend(self.namespaces(other).remove_entry("pid"));
+            let seen =
+                |pid| ProcessSeen { pid, parent: 0, state: "S".to_owned(), name: "agnhost-rs".to_owned() };
+            processes.extend([seen(1), seen(20)]);
+        }
         Dump {
+            processes,
             host: self.host_of(at),
             ids: self.ids_of(at.pod, &pod.containers[at.container]),
             env,
-            namespaces: self.namespaces(at),
+            namespaces,
             interfaces,
             files,
-            ..Dump::default()
         }
     }
 }

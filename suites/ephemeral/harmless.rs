@@ -1,0 +1,151 @@
+//! What ephemeral containers do not do to their pod, and what they see of it.
+
+use probity_model::clocks::Stamp;
+use probity_model::timeline::{
+    Attempt, ContainerLife, ContainerSeen, PodLife, ProbeKind, ProbeOutcome, Revision, State,
+};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::Fact;
+use probity_script::witness::Dump;
+use serde_json::Value;
+
+/// The last instruction of an instance that exited by itself, with its exit status.
+fn exit(attempt: &Attempt<'_>) -> Option<(EventId, Stamp, u8)> {
+    attempt.lines.iter().find_map(|line| match &line.line.fact {
+        Fact::Exiting(exiting) => Some((line.id, line.at.clone(), exiting.code)),
+        _ => None,
+    })
+}
+
+/// All ephemeral containers with their pods.
+fn all<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>)> {
+    run.pods.iter().flat_map(|pod| pod.ephemeral.iter().map(move |container| (pod, container)))
+}
+
+/// An ephemeral container that has ended stays so.
+pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container) in all(run) {
+        let name = format!("{}/{}", pod.key, container.name);
+        let Some(first) = container.attempts.first() else { continue };
+        if let Some(again) = container.attempts.get(1) {
+            seen.violated(
+                format!("the ephemeral container {name} was started again"),
+                [first.began.id, again.began.id],
+            );
+            continue;
+        }
+        let Some((id, at, code)) = exit(first) else { continue };
+        let shown: Vec<_> = pod.changes_of(&container.name).collect();
+        let ended = shown.iter().position(|(_, seen)| matches!(seen.state, State::Terminated { .. }));
+        let wrong = shown.iter().enumerate().find(|(place, (_, status))| {
+            status.restarts > 0 || ended.is_some_and(|ended| *place > ended && status.is_running())
+        });
+        if let Some((_, (revision, _))) = wrong {
+            seen.violated(format!("the ephemeral container {name} is shown as restarted"), [id, revision.id]);
+        } else if let Some(ended) =
+            ended.filter(|_| run.watched_for(pod, &at, clause.tolerance_us("watched")))
+        {
+            let shown = shown.get(ended).map(|(revision, _)| revision.id);
+            seen.fine([Some(id), shown, run.last_event()].into_iter().flatten());
+            if pod.restart_policy() == "Always" {
+                seen.facet("exit", if code == 0 { "zero" } else { "nonzero" });
+            }
+        }
+    }
+}
+
+/// What must not change for an ephemeral container: the phase, the readiness, and the restarts of the other containers.
+#[derive(PartialEq)]
+struct Standing<'h> {
+    phase: &'h str,
+    ready: Option<bool>,
+    restarts: Vec<Option<u64>>,
+}
+
+impl<'h> Standing<'h> {
+    fn of(pod: &PodLife<'h>, revision: &Revision<'h>) -> Self {
+        let restarts = pod.containers.iter().map(|of| Some(revision.container(&of.name)?.restarts)).collect();
+        Self { phase: revision.phase(), ready: revision.is("Ready"), restarts }
+    }
+}
+
+/// Whether nothing but a kubelet explains a change: no plan lets a container exit, and no probe was answered badly.
+fn is_calm(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let stays =
+        |container: &ContainerLife<'_>| container.plan().is_some_and(|plan| plan.process.exit.is_empty());
+    let lives = run.lives().into_iter().filter(|life| std::ptr::eq(life.pod, pod));
+    let well = lives
+        .flat_map(|life| ProbeKind::ALL.map(|kind| life.probed(kind)))
+        .flatten()
+        .all(|probed| probed.probes.iter().all(|probe| probed.outcome(probe) != ProbeOutcome::Failure));
+    well && pod.containers.iter().all(stays) && !run.node_was_touched()
+}
+
+/// A pod stays as it was while an ephemeral container runs, and after it has failed.
+pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (pod, container) in all(run).filter(|(pod, _)| is_calm(run, pod)) {
+        let running = |status: &ContainerSeen<'_>| status.is_running();
+        let shown: Vec<_> = pod.changes_of(&container.name).collect();
+        let Some((began, _)) = shown.iter().find(|(_, status)| running(status)) else { continue };
+        let Some(before) = pod.revisions.iter().rfind(|earlier| {
+            earlier.id < began.id && earlier.container(&container.name).is_none_or(|status| !running(&status))
+        }) else {
+            continue;
+        };
+        let was = Standing::of(pod, before);
+        if was.ready != Some(true) {
+            continue;
+        }
+        let later = pod.revisions.iter().filter(|later| later.id >= began.id && !later.terminating());
+        if let Some(other) = later.clone().find(|later| Standing::of(pod, later) != was) {
+            let finding =
+                format!("{} changed while the ephemeral container {} was in it", pod.key, container.name);
+            seen.violated(finding, [before.id, other.id]);
+            continue;
+        }
+        seen.fine([before.id, began.id]);
+        seen.facet("while", "runs");
+        let failed = container.attempts.first().and_then(exit).filter(|(.., code)| *code != 0);
+        let watched = |at: &Stamp| run.watched_for(pod, at, clause.tolerance_us("watched"));
+        if let Some((id, ..)) = failed.filter(|(_, at, _)| watched(at)) {
+            seen.fine([Some(before.id), Some(id), run.last_event()].into_iter().flatten());
+            seen.facet("while", "failed");
+        }
+    }
+}
+
+fn view<'t>(container: &'t ContainerLife<'_>) -> Option<(EventId, &'t Dump)> {
+    container.attempts.first()?.lines.iter().find_map(|line| match &line.line.fact {
+        Fact::Dump(dump) => Some((line.id, dump)),
+        _ => None,
+    })
+}
+
+/// An ephemeral container sees the processes of a pod that shares them, or of the container that it targets.
+pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (pod, container) in all(run) {
+        let target = container.spec.get("targetContainerName").and_then(Value::as_str);
+        let shares = pod.spec.get("shareProcessNamespace") == Some(&Value::Bool(true));
+        let Some((id, dump)) = view(container) else { continue };
+        for other in &pod.containers {
+            let by = match () {
+                () if shares => "pod",
+                () if target == Some(&other.name) => "target",
+                () => continue,
+            };
+            let Some((known, its)) = view(other) else { continue };
+            let same =
+                dump.namespaces.get("pid").zip(its.namespaces.get("pid")).map(|(one, other)| one == other);
+            let Some(same) = same else { continue };
+            let finding = || {
+                format!("{}/{} has another process namespace than {}", pod.key, container.name, other.name)
+            };
+            // Both are the same program, and one of them is not the other.
+            let programs = dump.processes.iter().filter(|process| process.name == "agnhost-rs").count();
+            seen.check(same && programs > 1, finding, [known, id]);
+            if same && programs > 1 {
+                seen.facet("by", by);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Names of pods, and the operating system that they name.
+
+use probity_model::timeline::State;
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+/// The longest name, by RFC 1123 as Kubernetes reads it.
+const LONGEST: usize = 253;
+/// The longest label of a name, by RFC 1123.
+const LONGEST_LABEL: usize = 63;
+/// The operating systems that a pod can name, by the Kubernetes documentation.
+const SYSTEMS: [&str; 2] = ["linux", "windows"];
+/// The field that a rejection names.
+const FIELD: &str = "spec.os";
+/// The operating system of the target, and of every node on which it runs.
+const OURS: &str = "linux";
+
+/// What is wrong with a name as a DNS subdomain, or which kind of a good one it is.
+fn kind_of(name: &str) -> Result<&'static str, &'static str> {
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let label = |label: &str| {
+        label.starts_with(edge) && label.ends_with(edge) && label.chars().all(|c| edge(c) || c == '-')
+    };
+    match () {
+        () if name.len() > LONGEST => Err("too-long"),
+        () if !name.split('.').all(label) => Err("characters"),
+        () if name.len() == LONGEST => Ok("longest"),
+        () if name.contains('.') || name.len() > LONGEST_LABEL => Ok("subdomain"),
+        () => Ok("label"),
+    }
+}
+
+/// Names that are DNS subdomains are accepted, and no others.
+pub(super) fn are_subdomains(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (id, tried) in &run.tried {
+        let name = tried.manifest.pointer("/metadata/name").and_then(Value::as_str);
+        let (Some(name), Some("Pod")) = (name, tried.manifest.get("kind").and_then(Value::as_str)) else {
+            continue;
+        };
+        let kind = kind_of(name);
+        match (kind, tried.code) {
+            (Ok(kind), ..300) => {
+                seen.fine([*id]);
+                seen.facet("accepted", kind);
+            }
+            (Err(kind), 422) if tried.message.contains("metadata.name") => {
+                seen.fine([*id]);
+                seen.facet("rejected", kind);
+            }
+            (Ok(_), 422) if tried.message.contains("metadata.name") => {
+                seen.violated(format!("the name `{name}` was rejected: {}", tried.message), [*id]);
+            }
+            (Err(_), ..300) => seen.violated(format!("the name `{name}` was accepted"), [*id]),
+            // Whatever else is wrong with it has other clauses.
+            (Ok(_), _) => {}
+            (Err(_), _) => {
+                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
+                seen.doubt(Doubt::Ambiguous, why, [*id]);
+            }
+        }
+    }
+}
+
+/// The name of the operating system in a pod's spec.
+fn system(spec: &Value) -> Option<&str> {
+    spec.get("os")?.get("name")?.as_str()
+}
+
+/// A pod can name one of two operating systems; a kubelet of the other one refuses it.
+pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for (id, tried) in &run.tried {
+        let Some(named) = tried.manifest.get("spec").and_then(system) else { continue };
+        match (SYSTEMS.contains(&named), tried.code) {
+            (true, ..300) => {
+                seen.fine([*id]);
+                seen.facet("named", named);
+            }
+            (false, 422) if tried.message.contains(FIELD) => {
+                seen.fine([*id]);
+                seen.facet("named", "another");
+            }
+            (true, 422) if tried.message.contains(FIELD) => {
+                seen.violated(
+                    format!("the operating system `{named}` was rejected: {}", tried.message),
+                    [*id],
+                );
+            }
+            (false, ..300) => seen.violated(format!("the operating system `{named}` was accepted"), [*id]),
+            _ => {
+                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
+                seen.doubt(Doubt::Ambiguous, why, [*id]);
+            }
+        }
+    }
+    for pod in run.pods.iter().filter(|pod| system(pod.spec).is_some_and(|named| named != OURS)) {
+        let Some(bound) = pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string())
+        else {
+            continue;
+        };
+        let ran = pod.revisions.iter().find(|shown| {
+            pod.containers.iter().any(|of| {
+                shown.container(&of.name).is_some_and(|seen| matches!(seen.state, State::Running { .. }))
+            })
+        });
+        let failed = pod.revisions.iter().find(|shown| shown.phase() == "Failed");
+        if let Some(ran) = ran {
+            let finding = format!("{} is for another operating system, and a container of it ran", pod.key);
+            seen.violated(finding, [bound.id, ran.id]);
+        } else if let Some(failed) = failed {
+            seen.fine([bound.id, failed.id]);
+            seen.facet("kubelet", "refuses");
+        } else if run.watched_for(pod, &bound.at, clause.slack_us()) {
+            let finding =
+                format!("{} is for another operating system, and its kubelet did not refuse it", pod.key);
+            seen.violated(finding, [Some(bound.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Templates of pods: what a change of one changes.
+
+use probity_model::clocks::Stamp;
+use probity_model::history::Did;
+use probity_model::timeline::PodLife;
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::patches::is_part_of;
+
+/// A change of a workload's template.
+struct Change<'h> {
+    id: EventId,
+    began: Stamp,
+    done: Stamp,
+    /// The name of the workload.
+    name: &'h str,
+    /// The new parts of the spec of its pods.
+    spec: &'h Value,
+}
+
+fn changes<'h>(run: &Timeline<'h>) -> Vec<Change<'h>> {
+    let read = |(id, deed): &(EventId, &'h probity_model::history::Deed)| match &deed.did {
+        Did::Patched { kind, name, patch, .. } if kind == "Deployment" => Some(Change {
+            id: *id,
+            began: Stamp::harness(deed.began_us),
+            done: run.heard(*id),
+            name,
+            spec: patch.pointer("/spec/template/spec")?,
+        }),
+        _ => None,
+    };
+    run.deeds.iter().filter_map(read).collect()
+}
+
+/// Whether a pod belongs to the ReplicaSets of a Deployment.
+fn is_of(pod: &PodLife<'_>, deployment: &str) -> bool {
+    let owners = pod.revisions.first().and_then(|first| first.object.pointer("/metadata/ownerReferences"));
+    let mut owners = owners.and_then(Value::as_array).into_iter().flatten();
+    owners.any(|owner| {
+        let name = owner["name"].as_str().and_then(|name| name.strip_prefix(deployment)?.strip_prefix('-'));
+        owner["kind"] == "ReplicaSet" && name.is_some()
+    })
+}
+
+/// Whether a pod has what a change asks for. Its containers have more: a plan is added to the environment.
+fn has(pod: &PodLife<'_>, spec: &Value) -> bool {
+    is_part_of(spec, pod.spec)
+}
+
+/// Pods that exist stay as they are, and those that are created afterwards have the new template.
+pub(super) fn changes_new_pods_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for change in changes(run) {
+        for pod in run.pods.iter().filter(|pod| is_of(pod, change.name)) {
+            let Some(first) = pod.revisions.first() else { continue };
+            if run.before(&first.at, &change.began) {
+                judge_old(run, &change, pod, clause, seen);
+            } else if has(pod, change.spec) {
+                seen.fine([change.id, first.id]);
+                seen.facet("pods", "new");
+            } else if run.before(&change.done.later(clause.slack_us()), &first.at) {
+                let finding = format!(
+                    "{} was created after the change of its template, and does not have it",
+                    pod.name
+                );
+                seen.violated(finding, [change.id, first.id]);
+            }
+        }
+    }
+}
+
+fn judge_old(run: &Timeline<'_>, change: &Change<'_>, pod: &PodLife<'_>, clause: &Clause, seen: &mut Seen) {
+    if has(pod, change.spec) {
+        return;
+    }
+    let later: Vec<_> = pod.revisions.iter().filter(|shown| !run.before(&shown.at, &change.began)).collect();
+    let parts =
+        |shown: &Value| [shown["spec"]["containers"].clone(), shown["spec"]["initContainers"].clone()];
+    let Some(first) = pod.revisions.first() else { return };
+    let was = parts(first.object);
+    if let Some(changed) = later.iter().find(|shown| parts(shown.object) != was) {
+        let finding = format!("{} existed when the template changed, and changed with it", pod.name);
+        seen.violated(finding, [change.id, changed.id]);
+    } else if let Some(last) = later.last()
+        && (last.gone || run.watched_for(pod, &change.done, clause.slack_us()))
+    {
+        seen.fine([change.id, last.id]);
+        seen.facet("pods", "old");
+    }
+}

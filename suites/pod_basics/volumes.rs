@@ -1,0 +1,72 @@
+//! Volumes that the containers of a pod share.
+
+use probity_model::timeline::{Life, Line, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
+use probity_script::{Consumer, Dependency};
+use serde_json::Value;
+
+/// The `emptyDir` in which a path of a container is, and the path below it.
+fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(&'v str, String)> {
+    let mounts = container.get("volumeMounts")?.as_array()?;
+    mounts.iter().find_map(|mount| {
+        let below = path.strip_prefix(mount["mountPath"].as_str()?)?.strip_prefix('/')?;
+        let name = mount["name"].as_str()?;
+        let plain = mount.get("subPath").is_none();
+        let volumes = pod.spec.get("volumes")?.as_array()?;
+        let volume = volumes.iter().find(|volume| volume["name"] == name)?;
+        (plain && volume.get("emptyDir").is_some()).then(|| (name, below.to_owned()))
+    })
+}
+
+/// The first record that a container of the pod wrote a file of a volume, with the life that did.
+fn written<'t, 'h>(
+    run: &'t Timeline<'h>,
+    pod: &PodLife<'_>,
+    wanted: (&str, &str),
+) -> Option<(Life<'t, 'h>, &'t Line<'h>)> {
+    run.lives().into_iter().filter(|life| std::ptr::eq(life.pod, pod)).find_map(|life| {
+        let plan = life.container.plan()?;
+        let mut paths = plan.process.consume.iter().filter_map(|consumer| match consumer {
+            Consumer::Disk { path, .. } => Some(path.as_str()),
+            _ => None,
+        });
+        let (path, None) = (paths.next()?, paths.next()) else { return None };
+        let (volume, below) = place(life.pod, life.container.spec, path)?;
+        let line = life.attempt.lines.iter().find(|line| {
+            matches!(&line.line.fact, Fact::Consumed(of) if of.resource == "disk" && of.error.is_none())
+        })?;
+        ((volume, below.as_str()) == wanted).then_some((life, line))
+    })
+}
+
+/// A file that one container writes into a shared volume is there for the others, also after a restart.
+pub(super) fn shared(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().whole() {
+        let Some(plan) = life.container.plan() else { continue };
+        let [Dependency::File(path)] = plan.process.wait_for.as_slice() else { continue };
+        let Some((volume, below)) = place(life.pod, life.container.spec, path) else { continue };
+        let Some((writer, line)) = written(run, life.pod, (volume, &below)) else { continue };
+        if writer.container.name == life.container.name {
+            continue;
+        }
+        let found = life.attempt.lines.iter().find(|line| matches!(line.line.fact, Fact::Waited(_)));
+        let (name, by) = (life.name(), &writer.container.name);
+        // It can only be looked for once it is there, and once somebody looks.
+        let from = if line.at.at.lo > life.began.at.lo { line.at.clone() } else { life.began.stamp.clone() };
+        match found {
+            Some(found) => {
+                seen.fine([line.id, found.id]);
+                seen.facet(
+                    "seen-by",
+                    if life.number == 0 { "another-container" } else { "a-later-instance" },
+                );
+            }
+            None if life.watched_for(&from, clause.slack_us()) && life.attempt.ended.is_none() => {
+                let finding = format!("{name} does not see the file that {by} wrote into {volume}");
+                seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
+            }
+            None => {}
+        }
+    }
+}

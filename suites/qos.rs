@@ -1,0 +1,26 @@
+//! Classes of service, and what limits of resources do to containers.
+
+mod classes;
+mod limits;
+mod memory;
+mod processors;
+mod sums;
+
+use probity_model::Judge;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "qos.three-classes", judge: classes::one_of_three },
+        Judge { clause: "qos.guaranteed", judge: classes::guaranteed },
+        Judge { clause: "qos.burstable", judge: classes::burstable },
+        Judge { clause: "qos.besteffort", judge: classes::best_effort },
+        Judge { clause: "qos.guaranteed-protection", judge: limits::of_guaranteed },
+        Judge { clause: "qos.burstable-limit-default", judge: limits::none_without_a_limit },
+        Judge { clause: "qos.limit-exceeded-kills-container-only", judge: limits::exceeded },
+        Judge { clause: "qos.pod-sums", judge: sums::as_a_quota_counts },
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The class that a pod is shown with, and the one that follows from its containers.
+
+use std::collections::BTreeSet;
+
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::qos::{
+    BEST_EFFORT, BURSTABLE, DECIDING, GUARANTEED, amount, asks, class_of, containers, is_limited,
+};
+
+/// All classes.
+const CLASSES: [&str; 3] = [GUARANTEED, BURSTABLE, BEST_EFFORT];
+
+/// A pod, or a dry run of one: what was sent, and the class that the API server gave it.
+struct Sent<'h> {
+    name: &'h str,
+    spec: &'h Value,
+    shown: &'h str,
+    events: [EventId; 2],
+}
+
+/// All pods and dry runs with a class, except those with resources of the pod as a whole.
+fn sent<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Sent<'t>> {
+    let pods = run.pods.iter().filter_map(|pod| {
+        let ((id, manifest), first) = (pod.created?, pod.revisions.first()?);
+        let shown = first.object.pointer("/status/qosClass")?.as_str()?;
+        Some(Sent { name: &pod.key, spec: manifest.get("spec")?, shown, events: [id, first.id] })
+    });
+    let tried = run.tried.iter().filter_map(|(id, tried)| {
+        let shown = tried.stored.pointer("/status/qosClass")?.as_str()?;
+        Some(Sent { name: &tried.name, spec: tried.manifest.get("spec")?, shown, events: [*id, *id] })
+    });
+    pods.chain(tried).filter(|sent| sent.spec.get("resources").is_none()).collect()
+}
+
+/// Each pod has one of the three classes from its creation on, and keeps it.
+pub(super) fn one_of_three(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        let mut first: Option<(EventId, &str)> = None;
+        let mut said = false;
+        for shown in pod.revisions.iter().filter(|shown| !shown.gone) {
+            let class = shown.object.pointer("/status/qosClass").and_then(Value::as_str);
+            let Some(class) = class.filter(|class| CLASSES.contains(class)) else {
+                let is = class.unwrap_or("missing");
+                seen.violated(
+                    format!("the class of {} is {is}, which is none of the three", pod.key),
+                    [shown.id],
+                );
+                break;
+            };
+            let (id, was) = *first.get_or_insert((shown.id, class));
+            if class != was {
+                seen.violated(format!("the class of {} went from {was} to {class}", pod.key), [id, shown.id]);
+                break;
+            }
+            if shown.condition("Initialized").is_some() && !std::mem::replace(&mut said, true) {
+                seen.fine([id, shown.id]);
+                seen.facet("class", class);
+            }
+        }
+    }
+}
+
+/// Compares what is shown with what follows from the containers. `facets` tells what a pod shows of the clause, if
+/// anything.
+fn judge(
+    run: &Timeline<'_>,
+    seen: &mut Seen,
+    facets: impl Fn(&Value, &str) -> Vec<(&'static str, &'static str)>,
+) {
+    for Sent { name, spec, shown, events } in sent(run) {
+        let class = class_of(spec);
+        let facets = facets(spec, class);
+        if facets.is_empty() {
+            continue;
+        }
+        if shown == class {
+            seen.fine(events);
+            facets.into_iter().for_each(|(of, value)| seen.facet(of, value));
+        } else {
+            let finding = format!("`{name}` is shown as {shown}, but its containers make it {class}");
+            seen.violated(finding, events);
+        }
+    }
+}
+
+/// Guaranteed are the pods whose containers all have limits that their requests equal, and no others.
+pub(super) fn guaranteed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, |spec, class| {
+        let asked =
+            |of: &Value| DECIDING.into_iter().all(|resource| amount(of, "requests", resource).is_some());
+        let near: BTreeSet<_> = containers(spec).map(is_limited).collect();
+        match class {
+            GUARANTEED if containers(spec).all(asked) => vec![("limits", "with-requests")],
+            GUARANTEED => vec![("limits", "alone")],
+            _ if near.len() > 1 => vec![("not", "one-container-without")],
+            _ => containers(spec).filter_map(near_miss).map(|how| ("not", how)).collect(),
+        }
+    });
+}
+
+/// How a container just misses the conditions of the class Guaranteed.
+fn near_miss(container: &Value) -> Option<&'static str> {
+    let limits = DECIDING.map(|resource| amount(container, "limits", resource).is_some());
+    match limits {
+        [true, true] => Some("requests-below"),
+        [true, false] | [false, true] => Some("one-resource"),
+        [false, false] => None,
+    }
+}
+
+/// Burstable are the pods that are not Guaranteed and request anything of a resource that decides.
+pub(super) fn burstable(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, |spec, class| match class {
+        BURSTABLE => only(spec).map(|by| ("by", by)).into_iter().collect(),
+        _ => Vec::new(),
+    });
+}
+
+/// What alone makes a pod Burstable, if it is one thing.
+fn only(spec: &Value) -> Option<&'static str> {
+    if containers(spec).filter(|of| asks(of)).count() > 1 {
+        return None;
+    }
+    if spec["initContainers"].as_array().is_some_and(|inits| inits.iter().any(asks)) {
+        return Some("init");
+    }
+    let asking = containers(spec).find(|of| asks(of))?;
+    let has = |list: &str| DECIDING.map(|resource| amount(asking, list, resource).is_some());
+    match (has("requests"), has("limits")) {
+        ([true, false], [false, false]) => Some("cpu-request"),
+        ([false, true], [false, false]) => Some("memory-request"),
+        ([false, false], [true, false]) => Some("cpu-limit"),
+        ([false, false], [false, true]) => Some("memory-limit"),
+        _ => None,
+    }
+}
+
+/// `BestEffort` are the pods that request nothing of the resources that decide, whatever else they request.
+pub(super) fn best_effort(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge(run, seen, |spec, class| {
+        let named = |of: &Value, resource: &str| {
+            ["requests", "limits"].iter().any(|list| of["resources"][list].get(resource).is_some())
+        };
+        let any = |resource: &str| containers(spec).any(|of| named(of, resource));
+        match class {
+            BEST_EFFORT if any("ephemeral-storage") => vec![("with", "other-resource")],
+            BEST_EFFORT if any("cpu") || any("memory") => vec![("with", "zero")],
+            BEST_EFFORT => vec![("with", "nothing")],
+            _ => Vec::new(),
+        }
+    });
+}

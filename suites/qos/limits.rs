@@ -1,0 +1,204 @@
+//! What happens to a container that stays within its limits, that exceeds one, or that has none.
+
+use probity_model::measure::{Bound, Fit, Interval, Measurement, Unit, seconds};
+use probity_model::timeline::Life;
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::memory::Taking;
+use super::processors::{self, Used, burnt};
+use crate::reading::ends::End;
+use crate::reading::qos::{BURSTABLE, GUARANTEED, class_of};
+
+/// The end of a life before any deletion of its pod, if nothing but a lack of memory explains it: no stop signal came, and
+/// the process did not exit by itself.
+fn killed(life: &Life<'_, '_>) -> Option<EventId> {
+    let end = End::of(life).filter(|end| end.was_killed(life))?;
+    let by_signal = life.attempt.stop().is_some() || !life.before_deletion(&end.at().stamp);
+    (!by_signal).then_some(end.at().id)
+}
+
+/// The event that shows that the kubelet stopped or killed a container before any deletion of its pod.
+fn stopped(life: &Life<'_, '_>) -> Option<EventId> {
+    life.stopped_undeleted().map(|stop| stop.id).or_else(|| killed(life))
+}
+
+/// The processor time that was used, compared with a share of the time.
+fn usage(life: &Life<'_, '_>, used: &Used<'_, '_>, bound: Bound) -> Measurement {
+    Measurement {
+        unit: Unit::Us,
+        observed: Interval::point(used.used),
+        ..Measurement::count(
+            format!("processor time of {} in {}", life.name(), seconds(used.elapsed)),
+            0,
+            bound,
+            vec![used.from.id, used.to.id],
+        )
+    }
+}
+
+/// The most that a container may use by its limit: its share of the time, and of the periods in which the views were taken.
+fn at_most_its_limit(clause: &Clause, elapsed: i64, share: i64) -> Option<Bound> {
+    let most = processors::share_of(elapsed.checked_add(clause.tolerance_us("periods"))?, share)?;
+    Some(Bound::at_most(most, "its share of the time and of two periods"))
+}
+
+/// A pod of the class Guaranteed is not killed below its limits, and gets no more than they allow.
+pub(super) fn of_guaranteed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().whole().staying().only(|life| class_of(life.pod.spec) == GUARANTEED)
+    {
+        if let Some(taking) = Taking::of(&life) {
+            judge_memory(&life, &taking, clause, seen);
+        }
+        let Some((used, share)) = burnt(&life).zip(processors::share(&life, "limits")) else { continue };
+        let Some(bound) = at_most_its_limit(clause, used.elapsed, share) else { continue };
+        let measured = usage(&life, &used, bound);
+        let kept = measured.fit() == Fit::Met;
+        seen.measure(measured);
+        if kept && is_held_back(&life, &used, clause, share) {
+            seen.facet("limit", "cpu");
+        }
+    }
+}
+
+/// Whether a process used all that its limit allows, as far as its node was not busy: whatever got less was not held back
+/// by its limit.
+fn is_held_back(life: &Life<'_, '_>, used: &Used<'_, '_>, clause: &Clause, share: i64) -> bool {
+    let busy = life.noise(&used.from.at, &used.to.at);
+    let counted = used.elapsed - busy - clause.tolerance_us("periods");
+    processors::share_of(counted, share).is_some_and(|least| used.used >= least)
+}
+
+fn judge_memory(life: &Life<'_, '_>, taking: &Taking<'_, '_>, clause: &Clause, seen: &mut Seen) {
+    let Some(limit) = taking.limit else { return };
+    let name = life.name();
+    if let Some(line) = taking.more_than(limit) {
+        seen.violated(format!("{name} took more memory than its limit"), [line.id]);
+    } else if taking.planned > limit {
+        if let (Some(end), Some((last, _))) = (killed(life), taking.records.last()) {
+            seen.fine([last.id, end]);
+            seen.facet("limit", "memory-exceeded");
+        }
+    } else if let Some(end) = stopped(life).filter(|_| taking.planned + taking.planned <= limit) {
+        // The program itself needs some memory, too.
+        seen.violated(format!("{name} was ended, although it was within its limits"), [life.began.id, end]);
+    } else if let Some(line) = taking.more_than(taking.planned - 1)
+        && life.watched_for(&line.at, clause.tolerance_us("watched"))
+    {
+        seen.fine([Some(line.id), life.run.last_event()].into_iter().flatten());
+        seen.facet("limit", "memory-kept");
+    }
+}
+
+/// A container of a Burstable pod without a limit may use more than it requested.
+pub(super) fn none_without_a_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().whole().staying().only(|life| class_of(life.pod.spec) == BURSTABLE)
+    {
+        judge_without_a_limit(&life, clause, seen);
+        let (Some(share), None) = (processors::share(&life, "requests"), processors::share(&life, "limits"))
+        else {
+            continue;
+        };
+        let Some(used) = burnt(&life) else { continue };
+        let Some(request) = processors::share_of(used.elapsed, share) else { continue };
+        let bound = Bound::at_least(request, "more than it requested");
+        let measured = usage(&life, &used, bound);
+        if measured.fit() == Fit::Met {
+            seen.measure(measured);
+            seen.facet("resource", "cpu");
+        } else if life.noise(&used.from.at, &used.to.at) == 0 {
+            seen.measure(measured);
+        }
+    }
+}
+
+/// A container that takes more memory than it requested, and has no limit.
+fn judge_without_a_limit(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
+    let Some(taking) = Taking::of(life).filter(|taking| taking.limit.is_none()) else { return };
+    let Some(request) = taking.request.filter(|request| taking.planned > *request) else { return };
+    let end = stopped(life);
+    match (end, taking.more_than(request)) {
+        (Some(end), _) => {
+            let finding = format!("{} has no limit, and was ended for more than its request", life.name());
+            seen.violated(finding, [life.began.id, end]);
+        }
+        (None, Some(line)) if life.watched_for(&line.at, clause.tolerance_us("watched")) => {
+            seen.fine([Some(line.id), life.run.last_event()].into_iter().flatten());
+            seen.facet("resource", "memory");
+        }
+        (None, _) => {}
+    }
+}
+
+/// A container that exceeds a limit is killed and restarted, and the other containers of its pod go on.
+pub(super) fn exceeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in run.lives().undisturbed().whole().staying() {
+        let Some(taking) = Taking::of(&life) else {
+            judge_processors(&life, clause, seen);
+            continue;
+        };
+        let Some(limit) = taking.limit.filter(|limit| taking.planned > *limit) else { continue };
+        let name = life.name();
+        if let Some(line) = taking.more_than(limit) {
+            seen.violated(format!("{name} took more memory than its limit, and was not killed"), [line.id]);
+            continue;
+        }
+        let (Some(end), Some((last, _))) = (killed(&life), taking.records.last()) else { continue };
+        judge_restart(&life, (last.id, end), clause, seen);
+    }
+}
+
+/// The restart after a kill for memory, and the containers beside it.
+fn judge_restart(life: &Life<'_, '_>, (last, end): (EventId, EventId), clause: &Clause, seen: &mut Seen) {
+    let name = life.name();
+    let gone = End::of(life);
+    let Some(gone) = gone.as_ref().map(End::at) else { return };
+    let beside = || {
+        life.run
+            .lives()
+            .into_iter()
+            .filter(|other| std::ptr::eq(other.pod, life.pod) && other.container.name != life.container.name)
+    };
+    let next = life.next().map_or_else(|| life.run.last_event(), |next| Some(next.began.id));
+    let until = next.unwrap_or(end);
+    for other in beside().filter(|other| Taking::of(other).is_none() && other.container.stays()) {
+        if let Some(hit) = stopped(&other).filter(|hit| last < *hit && *hit <= until) {
+            let finding = format!("{name} exceeded its limit, and {} was ended as well", other.name());
+            seen.violated(finding, [end, hit]);
+            return;
+        }
+        if life.lives_again().is_some() {
+            seen.facet("other", "goes-on");
+        }
+    }
+    match life.lives_again() {
+        Some(again) => {
+            seen.fine([last, end, again]);
+            seen.facet("limit", "memory");
+        }
+        None if life.policy() == "Never" => {}
+        None if life.watched_for(&gone.stamp, clause.slack_us()) && life.number == 0 => {
+            let finding = format!("{name} exceeded its memory limit, and was not restarted");
+            seen.violated(finding, [Some(end), life.run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
+}
+
+/// A container that would use more processor time than its limit: the documentation says that it is killed.
+fn judge_processors(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
+    let Some((used, share)) = burnt(life).zip(processors::share(life, "limits")) else { return };
+    let name = life.name();
+    let Some(bound) = at_most_its_limit(clause, used.elapsed, share) else { return };
+    let measured = usage(life, &used, bound);
+    if measured.fit() == Fit::Missed {
+        seen.measure(measured);
+    } else if let Some(end) = stopped(life) {
+        seen.fine([used.to.id, end]);
+        seen.facet("limit", "cpu");
+    } else if is_held_back(life, &used, clause, share) {
+        let finding =
+            format!("{name} would have used more processor time than its limit, and was made to wait");
+        seen.diverges(finding, [used.from.id, used.to.id]);
+        seen.facet("limit", "cpu");
+    }
+}

@@ -1,0 +1,85 @@
+//! The total of what the containers of a pod request, as a quota counts it.
+
+use probity_model::history::Happening;
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::qos::amount;
+use crate::reading::quantities::thousandths;
+
+/// The words with which the API server refuses what exceeds a quota.
+const EXCEEDED: &str = "exceeded quota";
+
+/// A quota in force: its event, and for each resource the amount that is left.
+struct Quota<'h> {
+    id: EventId,
+    left: Vec<(&'h str, i128)>,
+}
+
+fn quotas<'h>(run: &Timeline<'h>) -> Vec<Quota<'h>> {
+    let quotas = run.history.events().filter_map(|(id, event)| match &event.what {
+        Happening::Sighting(seen) if seen.kind == "ResourceQuota" => {
+            let status = seen.object.get("status")?;
+            let amounts =
+                |field: &str, resource: &str| thousandths(status.get(field)?.get(resource)?.as_str()?);
+            let hard = status.get("hard")?.as_object()?.keys();
+            let left = hard.map(|of| Some((of.as_str(), amounts("hard", of)? - amounts("used", of)?)));
+            Some(Quota { id, left: left.collect::<Option<_>>()? })
+        }
+        _ => None,
+    });
+    quotas.collect()
+}
+
+/// How much a pod's containers request of a quota's resource together, such as `limits.memory`.
+fn sum(spec: &Value, resource: &str) -> Option<i128> {
+    let (list, resource) = resource.split_once('.')?;
+    Some(spec.get("containers")?.as_array()?.iter().filter_map(|of| amount(of, list, resource)).sum())
+}
+
+/// What a message says that a pod requests of a resource, as in `requested: limits.cpu=600m, used:`.
+fn told(message: &str, resource: &str) -> Option<i128> {
+    let requested = message.split_once("requested: ")?.1.split_once(", used:")?.0;
+    let mut pairs = requested.split(',').filter_map(|pair| pair.split_once('='));
+    thousandths(pairs.find(|(name, _)| *name == resource)?.1)
+}
+
+/// A quota admits a pod whose containers together request no more than is left, and no other; it says how much that is.
+pub(super) fn as_a_quota_counts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let quotas = quotas(run);
+    for (id, tried) in &run.tried {
+        let Some(quota) = quotas.iter().rfind(|quota| quota.id < *id) else { continue };
+        let Some(spec) = tried.manifest.get("spec").filter(|spec| spec.get("initContainers").is_none())
+        else {
+            continue;
+        };
+        let several = spec["containers"].as_array().is_some_and(|list| list.len() > 1);
+        let sums: Option<Vec<_>> =
+            quota.left.iter().map(|(of, left)| Some((*of, sum(spec, of)?, *left))).collect();
+        let Some(sums) = sums.filter(|sums| several && sums.iter().any(|(_, sum, _)| *sum > 0)) else {
+            continue;
+        };
+        let too_much: Vec<_> = sums.iter().filter(|(_, sum, left)| sum > left).collect();
+        let refused = match tried.code {
+            ..300 => false,
+            403 if tried.message.contains(EXCEEDED) => true,
+            _ => continue,
+        };
+        let (name, events) = (&tried.name, [quota.id, *id]);
+        if refused == too_much.is_empty() {
+            let (done, why) = if refused { ("rejected", "fits into") } else { ("admitted", "exceeds") };
+            seen.violated(format!("`{name}` was {done}, although it {why} what the quota has left"), events);
+            continue;
+        }
+        let wrong =
+            too_much.iter().find(|(of, sum, _)| told(&tried.message, of).is_some_and(|told| told != *sum));
+        if let Some((of, ..)) = wrong {
+            let finding = format!("the quota counts another amount of {of} for `{name}`: {}", tried.message);
+            seen.violated(finding, events);
+            continue;
+        }
+        seen.fine(events);
+        seen.facet("fits", if refused { "no" } else { "yes" });
+        too_much.iter().for_each(|(of, ..)| seen.facet("resource", *of));
+    }
+}

@@ -1,0 +1,162 @@
+//! Hand-written histories for the judges of classes and limits.
+
+use std::collections::BTreeMap;
+
+use probity_composer::Composer;
+use probity_model::history::Change;
+use probity_script::Fact;
+use probity_script::witness::{Consumed, Dump};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+/// A dry run of a pod with these containers, which is shown with a class.
+fn classed(clause: &str, containers: &Value, class: &str) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let manifest = json!({ "kind": "Pod", "spec": { "containers": containers } });
+    run.tried(1.0, "sent", manifest, 201, "", json!({ "status": { "qosClass": class } }));
+    verdict(&run.done(), clause)
+}
+
+fn limits(of: &Value) -> Value {
+    json!([{ "name": "c", "resources": of }])
+}
+
+/// Whatever facets one history shows: a clause with more of them is half seen.
+const RIGHT: [&str; 2] = ["holds", "inconclusive"];
+
+#[test]
+fn a_class_that_the_containers_do_not_make_is_noticed() {
+    let full = limits(&json!({ "limits": { "cpu": "1", "memory": "1Gi" } }));
+    assert!(RIGHT.contains(&classed("qos.guaranteed", &full, "Guaranteed")));
+    assert_eq!(classed("qos.guaranteed", &full, "Burstable"), "violated");
+    let half = limits(&json!({ "limits": { "memory": "1Gi" } }));
+    assert_eq!(classed("qos.guaranteed", &half, "Guaranteed"), "violated");
+    assert!(RIGHT.contains(&classed("qos.burstable", &half, "Burstable")));
+    assert_eq!(classed("qos.burstable", &half, "BestEffort"), "violated");
+    let other = limits(&json!({ "requests": { "ephemeral-storage": "1Gi", "cpu": "0" } }));
+    assert!(RIGHT.contains(&classed("qos.besteffort", &other, "BestEffort")));
+    assert_eq!(classed("qos.besteffort", &other, "Burstable"), "violated");
+}
+
+#[test]
+fn a_class_that_changes_or_is_missing_is_noticed() {
+    let clause = "qos.three-classes";
+    let shown = |later: Value| {
+        let mut run = Composer::new(&[clause]);
+        let spec = json!({ "containers": [{ "name": "target" }] });
+        run.pod_seen(0.1, &spec, &json!({ "phase": "Pending", "qosClass": "BestEffort" }), Change::Added);
+        let conditions = json!([{ "type": "Initialized", "status": "True" }]);
+        let status = json!({ "phase": "Running", "qosClass": later, "conditions": conditions });
+        run.pod_seen(2.0, &spec, &status, Change::Modified);
+        verdict(&run.done(), clause)
+    };
+    assert!(RIGHT.contains(&shown(json!("BestEffort"))));
+    assert_eq!(shown(json!("Burstable")), "violated");
+    assert_eq!(shown(json!(null)), "violated");
+}
+
+const MI: u64 = 1 << 20;
+
+/// A container with these resources that takes memory up to 64 MiB, and then this happens.
+fn taking(clause: &str, resources: &Value, taken: u64, then: impl Fn(&mut Composer)) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
+    let target = json!({
+        "name": "target", "env": [{ "name": "AGNHOST_PLAN", "value": plan }], "resources": resources,
+    });
+    run.create(0.0, &json!({ "containers": [target] })).start(1.0, 0).running(1.5, true, true, 0);
+    run.fact(
+        5.0,
+        Fact::Consumed(Consumed { resource: "memory".to_owned(), amount: taken * MI, error: None }),
+    );
+    then(&mut run);
+    verdict(&run.done(), clause)
+}
+
+fn goes_on(run: &mut Composer) {
+    run.reading(40.0);
+}
+
+fn is_killed(run: &mut Composer) {
+    run.left(6.0).start(7.0, 1).running(7.5, true, true, 1).reading(60.0);
+}
+
+fn stays_down(run: &mut Composer) {
+    run.left(6.0);
+    run.reading(60.0);
+}
+
+#[test]
+fn memory_beyond_a_limit_and_within_it() {
+    let small = json!({ "limits": { "cpu": "1", "memory": "32Mi" } });
+    let large = json!({ "limits": { "cpu": "1", "memory": "128Mi" } });
+    let clause = "qos.limit-exceeded-kills-container-only";
+    assert!(RIGHT.contains(&taking(clause, &small, 30, is_killed)));
+    assert_eq!(taking(clause, &small, 30, stays_down), "violated");
+    assert_eq!(taking(clause, &small, 64, goes_on), "violated");
+    let clause = "qos.guaranteed-protection";
+    assert!(RIGHT.contains(&taking(clause, &large, 64, goes_on)));
+    assert_eq!(taking(clause, &large, 64, is_killed), "violated");
+    assert_eq!(taking(clause, &small, 64, goes_on), "violated");
+    let clause = "qos.burstable-limit-default";
+    let asked = json!({ "requests": { "memory": "16Mi" } });
+    assert!(RIGHT.contains(&taking(clause, &asked, 64, goes_on)));
+    assert_eq!(taking(clause, &asked, 64, is_killed), "violated");
+}
+
+/// A container that may use half a processor burns, and has used this many hundredths of a second in ten seconds.
+fn burning(clause: &str, ticks: u64) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let plan = r#"{"process":{"consume":[{"cpu":{"threads":1,"for":"30s"}}]}}"#;
+    let target = json!({
+        "name": "target", "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+        "resources": { "limits": { "cpu": "500m", "memory": "32Mi" } },
+    });
+    run.create(0.0, &json!({ "containers": [target] })).start(1.0, 0).running(1.5, true, true, 0);
+    run.fact(2.0, Fact::Consumed(Consumed { resource: "cpu".to_owned(), amount: 1, error: None }));
+    for (at, ticks) in [(3.0, 40), (13.0, 40 + ticks)] {
+        let stat = format!("1 (a b) S 0 0 0 0 0 0 0 0 0 0 {ticks} 0 0 0");
+        let files = BTreeMap::from([("/proc/self/stat".to_owned(), stat)]);
+        run.fact(at, Fact::Dump(Dump { files, ..Dump::default() }));
+    }
+    run.reading(20.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn processor_time_is_compared_with_the_limit() {
+    let clause = "qos.guaranteed-protection";
+    assert!(RIGHT.contains(&burning(clause, 500)));
+    assert_eq!(burning(clause, 540), "violated");
+    assert_eq!(burning(clause, 1000), "violated");
+    let clause = "qos.limit-exceeded-kills-container-only";
+    assert_eq!(burning(clause, 500), "diverges");
+    assert_eq!(burning(clause, 1000), "violated");
+    assert_eq!(burning(clause, 100), "inconclusive", "it was not held back by its limit");
+}
+
+/// A pod whose two containers request 100m each, under a quota with this much, and what came of it.
+fn under_a_quota(hard: &str, refused: Option<&str>) -> &'static str {
+    let clause = "qos.pod-sums";
+    let mut run = Composer::new(&[clause]);
+    let status = json!({ "hard": { "requests.cpu": hard }, "used": { "requests.cpu": "0" } });
+    run.sighting(0.5, "ResourceQuota", "sums", Change::Added, json!({ "status": status }));
+    let one = |name: &str| json!({ "name": name, "resources": { "requests": { "cpu": "100m" } } });
+    let manifest = json!({ "kind": "Pod", "spec": { "containers": [one("c"), one("d")] } });
+    let code = if refused.is_some() { 403 } else { 201 };
+    let message = refused.map_or_else(String::new, |asked| {
+        format!("exceeded quota: sums, requested: requests.cpu={asked}, used: requests.cpu=0, limited: requests.cpu={hard}")
+    });
+    run.tried(1.0, "sent", manifest, code, &message, json!({}));
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_quota_counts_the_sum_of_the_containers() {
+    assert!(RIGHT.contains(&under_a_quota("200m", None)));
+    assert_eq!(under_a_quota("199m", None), "violated");
+    assert_eq!(under_a_quota("200m", Some("200m")), "violated");
+    assert!(RIGHT.contains(&under_a_quota("199m", Some("200m"))));
+    assert_eq!(under_a_quota("199m", Some("300m")), "violated");
+}

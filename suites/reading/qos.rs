@@ -1,0 +1,71 @@
+//! The class of a pod, and the amounts that its containers request, by the Kubernetes documentation on quality of service.
+
+use serde_json::Value;
+
+use super::quantities::thousandths;
+
+pub(crate) const GUARANTEED: &str = "Guaranteed";
+pub(crate) const BURSTABLE: &str = "Burstable";
+pub(crate) const BEST_EFFORT: &str = "BestEffort";
+/// The resources that decide about the class.
+pub(crate) const DECIDING: [&str; 2] = ["cpu", "memory"];
+/// The lists of containers that count.
+const LISTS: [&str; 2] = ["initContainers", "containers"];
+
+/// The containers of a pod's spec that count for its class.
+pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = &Value> + use<'_> {
+    LISTS.into_iter().filter_map(|list| spec.get(list)?.as_array()).flatten()
+}
+
+/// How much of a resource a container requests, or is limited to; nothing counts as none, and so does zero.
+pub(crate) fn amount(container: &Value, list: &str, resource: &str) -> Option<i128> {
+    let given = container.get("resources")?.get(list)?.get(resource)?;
+    let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+    thousandths(&given).filter(|amount| *amount > 0)
+}
+
+/// Whether a container has a limit of each resource that decides, and no request that is another amount.
+pub(crate) fn is_limited(container: &Value) -> bool {
+    DECIDING.into_iter().all(|resource| {
+        let limit = amount(container, "limits", resource);
+        limit.is_some() && amount(container, "requests", resource).is_none_or(|asked| Some(asked) == limit)
+    })
+}
+
+/// Whether a container requests anything of a resource that decides, or is limited in it.
+pub(crate) fn asks(container: &Value) -> bool {
+    ["requests", "limits"]
+        .iter()
+        .any(|list| DECIDING.into_iter().any(|resource| amount(container, list, resource).is_some()))
+}
+
+/// The class of a pod with this spec, as sent or as stored. Resources of the pod as a whole are not evaluated.
+pub(crate) fn class_of(spec: &Value) -> &'static str {
+    match () {
+        () if containers(spec).all(is_limited) => GUARANTEED,
+        () if containers(spec).any(asks) => BURSTABLE,
+        () => BEST_EFFORT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_class_follows_from_all_containers() {
+        let full = json!({ "resources": { "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "1000m" } } });
+        let of = |spec: Value| class_of(&spec);
+        assert_eq!(of(json!({ "containers": [full] })), GUARANTEED);
+        assert_eq!(of(json!({ "containers": [full], "initContainers": [{}] })), BURSTABLE);
+        assert_eq!(
+            of(json!({ "containers": [{ "resources": { "requests": { "memory": "1" } } }] })),
+            BURSTABLE
+        );
+        assert_eq!(of(json!({ "containers": [{}] })), BEST_EFFORT);
+        let zero = json!({ "resources": { "requests": { "cpu": "0", "ephemeral-storage": "1Gi" } } });
+        assert_eq!(of(json!({ "containers": [zero] })), BEST_EFFORT);
+    }
+}

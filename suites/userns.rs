@@ -1,0 +1,78 @@
+//! User namespaces: which pods can ask for one, and that none starts without the one that it asked for.
+
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, Judge, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::dumps::looks;
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "userns.forbidden-combos", judge: combinations },
+        Judge { clause: "userns.unsupported-runtime", judge: never_without },
+    ]
+}
+
+/// The field by which a pod asks for a user namespace of its own: false.
+const FIELD: &str = "hostUsers";
+/// Fields by which a pod uses namespaces of its node.
+const OF_NODE: [&str; 3] = ["hostNetwork", "hostPID", "hostIPC"];
+/// Where the kernel tells how the users of a namespace map to those outside.
+const MAP: &str = "/proc/self/uid_map";
+
+fn asks(spec: &Value) -> bool {
+    spec.get(FIELD) == Some(&Value::Bool(false))
+}
+
+/// A pod cannot have a user namespace of its own and another namespace of its node.
+fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (id, tried) in &run.tried {
+        let Some(spec) = tried.manifest.get("spec").filter(|spec| asks(spec)) else { continue };
+        let mut others = OF_NODE.into_iter().filter(|field| spec.get(*field) == Some(&Value::Bool(true)));
+        let (Some(field), None) = (others.next(), others.next()) else { continue };
+        match tried.code {
+            ..300 => {
+                let finding = format!("a pod with a user namespace of its own was accepted with {field}");
+                seen.violated(finding, [*id]);
+            }
+            422 if tried.message.to_lowercase().contains(&field.to_lowercase()) => {
+                seen.fine([*id]);
+                seen.facet("with", field);
+            }
+            _ => {
+                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
+                seen.doubt(Doubt::Ambiguous, why, [*id]);
+            }
+        }
+    }
+}
+
+/// Whether a map gives each user the number that it has outside.
+fn is_identity(map: &str) -> bool {
+    let fields: Vec<&str> = map.split_whitespace().collect();
+    matches!(fields.as_slice(), [inside, outside, ..] if inside == outside)
+}
+
+/// A pod that asks for a user namespace starts in one, or not at all.
+fn never_without(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| asks(pod.spec)) {
+        let views: Vec<_> = looks(run).into_iter().filter(|look| std::ptr::eq(look.life.pod, pod)).collect();
+        for look in &views {
+            let Some(map) = look.dump.files.get(MAP) else { continue };
+            let finding =
+                || format!("{} asked for a user namespace, and runs in that of its node", look.life.name());
+            seen.check(!is_identity(map), finding, [look.line.id]);
+        }
+        let began = pod.containers.iter().any(|of| !of.attempts.is_empty());
+        let bound = pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string());
+        if let Some(bound) = bound.filter(|_| !began)
+            && run.watched_for(pod, &bound.at, clause.slack_us())
+        {
+            seen.fine([Some(bound.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! The defects of ephemeral containers. They follow the others in the one list.
+
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+macro_rules! with_ephemeral {
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
+    /// Ephemeral containers are stored, and never run (`ephemeral.added-via-subresource`).
+    EphemeralNeverRuns,
+    /// Ephemeral containers run 15 seconds late (`ephemeral.added-via-subresource`).
+    EphemeralRunsLate,
+    /// An update of a pod adds ephemeral containers (`ephemeral.added-via-subresource`).
+    ApiUpdatesEphemeral,
+    /// A new pod can have ephemeral containers (`ephemeral.added-via-subresource`).
+    ApiCreatesEphemeral,
+    /// Ephemeral containers follow the restart policy of their pod (`ephemeral.never-restarted`).
+    EphemeralRestarts,
+    /// Ephemeral containers restart if they have failed (`ephemeral.never-restarted`).
+    EphemeralRestartsOnFailure,
+    /// Ephemeral containers can have ports (`ephemeral.fields-forbidden`).
+    ApiAcceptsEphemeralPorts,
+    /// Ephemeral containers can have probes (`ephemeral.fields-forbidden`).
+    ApiAcceptsEphemeralProbes,
+    /// Ephemeral containers can have hooks (`ephemeral.fields-forbidden`).
+    ApiAcceptsEphemeralHooks,
+    /// Ephemeral containers can have resources (`ephemeral.resources-forbidden`).
+    ApiAcceptsEphemeralResources,
+    /// Ephemeral containers can be changed (`ephemeral.immutable`).
+    ApiChangesEphemeral,
+    /// Ephemeral containers can be removed (`ephemeral.immutable`).
+    ApiRemovesEphemeral,
+    /// Ephemeral containers lose their environment and their mounts (`ephemeral.same-spec-type`).
+    ApiDropsEphemeralFields,
+    /// Mirror pods can have ephemeral containers (`ephemeral.static-pod-refused`).
+    ApiDebugsMirrors,
+    /// A pod is not ready while an ephemeral container runs (`ephemeral.no-effect-on-readiness`).
+    EphemeralUnreadiesPod,
+    /// A pod is not ready after an ephemeral container has failed (`ephemeral.no-effect-on-readiness`).
+    EphemeralFailsPod,
+    /// Ephemeral containers see no other processes (`ephemeral.shared-pid`).
+    EphemeralSeesNothing,
+    /// The target of an ephemeral container is ignored (`ephemeral.shared-pid`).
+    EphemeralTargetIgnored,
+    } };
+}

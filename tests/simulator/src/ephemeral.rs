@@ -1,0 +1,192 @@
+//! Ephemeral containers: how the API server takes them, and how the kubelet runs them.
+//!
+//! Each is run as a pod of its own that the API does not show: nothing of its life touches that of its pod.
+
+use probity_case::manifest::{self, pod_name};
+use probity_case::{EphemeralStep, ONLY, PatchStep, Step};
+use probity_model::history::Did;
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::api::{containers, new_pod};
+use crate::pod::{Pod, State};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
+
+const LIST: &str = "ephemeralContainers";
+const PART: &str = "ephemeralcontainers";
+/// Fields that an ephemeral container must not have, each with the defect that accepts it.
+const FORBIDDEN: [(&str, Defect); 6] = [
+    ("ports", Defect::ApiAcceptsEphemeralPorts),
+    ("livenessProbe", Defect::ApiAcceptsEphemeralProbes),
+    ("readinessProbe", Defect::ApiAcceptsEphemeralProbes),
+    ("startupProbe", Defect::ApiAcceptsEphemeralProbes),
+    ("lifecycle", Defect::ApiAcceptsEphemeralHooks),
+    ("resources", Defect::ApiAcceptsEphemeralResources),
+];
+
+fn entries(list: &Value) -> impl Iterator<Item = &Value> + use<'_> {
+    list.as_array().into_iter().flatten()
+}
+
+impl World<'_> {
+    /// A step adds an ephemeral container.
+    pub(crate) fn add_by_step(&mut self, of: &EphemeralStep, step: &Step) {
+        let pod = self.case.pods.get(of.pod.as_deref().unwrap_or(ONLY));
+        let container = manifest::ephemeral(of, pod, &self.setting);
+        let patch = json!({ "spec": { LIST: [container] } });
+        let (pod, subresource, kind, name) = (of.pod.clone(), Some(PART.to_owned()), None, None);
+        self.patch_ephemeral(&PatchStep { pod, kind, name, subresource, patch }, step);
+    }
+
+    /// A client patches the ephemeral containers of a pod.
+    pub(crate) fn patch_ephemeral(&mut self, of: &PatchStep, step: &Step) {
+        let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
+        let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) else { return };
+        let asked = of.patch["spec"][LIST].clone();
+        if let Some(problem) = entries(&asked).find_map(|entry| self.ephemeral_problem(pod, entry)) {
+            let why = format!("failed to patch Pod {name}: the API server answered 422 Invalid: {problem}");
+            self.did(Did::Failed { what: step.in_words(), why });
+            return;
+        }
+        let (kind, patch, subresource) = ("Pod".to_owned(), of.patch.clone(), PART.to_owned());
+        self.did(Did::Patched { kind, name, patch, subresource });
+        for entry in entries(&asked) {
+            self.take_ephemeral(pod, entry);
+        }
+        self.count_change(pod);
+        self.show_again(pod);
+    }
+
+    /// Why the API server rejects an ephemeral container.
+    fn ephemeral_problem(&self, pod: usize, entry: &Value) -> Option<String> {
+        let object = &self.pods[pod].object;
+        let known = entries(&object["spec"][LIST]).find(|known| known["name"] == entry["name"]);
+        if object["metadata"]["annotations"].get("kubernetes.io/config.mirror").is_some()
+            && !self.has(Defect::ApiDebugsMirrors)
+        {
+            return Some("[]: Forbidden: static pods do not support ephemeral containers".to_owned());
+        }
+        let path = "spec.ephemeralContainers";
+        if let Some(known) = known {
+            let removed = entry["$patch"] == "delete";
+            let changed = entry.as_object()?.iter().any(|(field, asked)| known.get(field) != Some(asked));
+            return match () {
+                () if removed => (!self.has(Defect::ApiRemovesEphemeral))
+                    .then(|| format!("{path}: Forbidden: existing ephemeral containers may not be removed")),
+                () if changed => (!self.has(Defect::ApiChangesEphemeral))
+                    .then(|| format!("{path}: Forbidden: existing ephemeral containers may not be changed")),
+                () => None,
+            };
+        }
+        let wrong = |(field, defect): &&(&str, Defect)| entry.get(*field).is_some() && !self.has(*defect);
+        let (field, _) = FORBIDDEN.iter().find(wrong)?;
+        Some(format!("{path}[0].{field}: Forbidden: cannot be set for an Ephemeral Container"))
+    }
+
+    /// The API server stores an ephemeral container, and the kubelet hears of it.
+    fn take_ephemeral(&mut self, pod: usize, entry: &Value) {
+        let list = &mut self.pods[pod].object["spec"][LIST];
+        if !list.is_array() {
+            *list = json!([]);
+        }
+        let Some(list) = list.as_array_mut() else { return };
+        if let Some(at) = list.iter().position(|known| known["name"] == entry["name"]) {
+            if entry["$patch"] == "delete" {
+                list.remove(at);
+            } else if let (Some(known), Some(entry)) = (list[at].as_object_mut(), entry.as_object()) {
+                known.extend(entry.clone());
+            }
+            return;
+        }
+        let mut entry = entry.clone();
+        let plan = entries(&entry["env"]).find(|variable| variable["name"] == "AGNHOST_PLAN").cloned();
+        if self.has(Defect::ApiDropsEphemeralFields)
+            && let Some(fields) = entry.as_object_mut()
+        {
+            fields.remove("env");
+            fields.remove("volumeMounts");
+        }
+        self.pods[pod].object["spec"][LIST]
+            .as_array_mut()
+            .into_iter()
+            .for_each(|list| list.push(entry.clone()));
+        if self.has(Defect::EphemeralNeverRuns) {
+            return;
+        }
+        let policy = match () {
+            () if self.has(Defect::EphemeralRestarts) => "Always",
+            () if self.has(Defect::EphemeralRestartsOnFailure) => "OnFailure",
+            () => "Never",
+        };
+        let spec = json!({ "restartPolicy": policy, "containers": [entry] });
+        let read = |plan: &Value| serde_json::from_str(plan["value"].as_str()?).ok();
+        let made = containers(&spec, |_| plan.as_ref().and_then(read));
+        let object = json!({ "metadata": self.pods[pod].object["metadata"], "spec": spec });
+        let whole = &self.pods[pod];
+        let own = Pod {
+            ip: whole.ip.clone(),
+            containers: made,
+            within: Some(pod),
+            ..new_pod(&whole.key, &format!("{}/", whole.name), &whole.uid, object, self.now)
+        };
+        self.pods.push(own);
+        let at = At { pod: self.pods.len() - 1, container: 0 };
+        let late = if self.has(Defect::EphemeralRunsLate) { 15 * SECOND } else { 0 };
+        let delay = late + self.between(100 * MS, 900 * MS);
+        self.later(delay, Act::Start(at));
+    }
+
+    /// The statuses of a pod's ephemeral containers.
+    pub(crate) fn add_ephemeral(&self, pod: usize, status: &mut Value) {
+        let own = self.pods.iter().enumerate().filter(|(_, of)| of.within == Some(pod));
+        let made: Vec<(Value, State)> = own
+            .map(|(number, of)| {
+                (self.container_status(number, &of.containers[0]), of.containers[0].view.state.clone())
+            })
+            .collect();
+        if made.is_empty() {
+            return;
+        }
+        let runs = made.iter().any(|(_, state)| matches!(state, State::Running(_)));
+        let failed = made.iter().any(|(_, state)| matches!(state, State::Ended(ended) if ended.code != 0));
+        status["ephemeralContainerStatuses"] = made.into_iter().map(|(shown, _)| shown).collect();
+        if runs && self.has(Defect::EphemeralUnreadiesPod) || failed && self.has(Defect::EphemeralFailsPod) {
+            let conditions = status["conditions"].as_array_mut().into_iter().flatten();
+            conditions
+                .filter(|one| one["type"] == "Ready")
+                .for_each(|ready| ready["status"] = json!("False"));
+        }
+    }
+
+    /// The process namespace of an ephemeral container, if it is that of another one.
+    pub(crate) fn shares_processes(&self, at: At) -> Option<At> {
+        let own = &self.pods[at.pod];
+        let whole = own.within?;
+        let target = &own.containers[at.container].spec["targetContainerName"];
+        let shared = self.pods[whole].object["spec"]["shareProcessNamespace"] == true;
+        if self.has(Defect::EphemeralSeesNothing) || (!shared && self.has(Defect::EphemeralTargetIgnored)) {
+            return None;
+        }
+        let named = |of: &crate::pod::Container| shared || *target == of.name.as_str();
+        let container = self.pods[whole].containers.iter().position(named)?;
+        Some(At { pod: whole, container })
+    }
+
+    /// The ephemeral containers of a pod that goes are killed with it.
+    pub(crate) fn end_ephemeral(&mut self, pod: usize) {
+        for number in 0..self.pods.len() {
+            if self.pods[number].within == Some(pod) && !std::mem::replace(&mut self.pods[number].gone, true)
+            {
+                let (at, of) = (At { pod: number, container: 0 }, &self.pods[number].containers[0]);
+                self.force(LifeAt { at, attempt: of.attempt() });
+            }
+        }
+    }
+
+    /// Why an update of a pod, or a new one, may not have ephemeral containers.
+    pub(crate) fn refuses_ephemeral(&self, spec: &Value, new: bool) -> Option<String> {
+        let accepts = if new { Defect::ApiCreatesEphemeral } else { Defect::ApiUpdatesEphemeral };
+        let wrong = entries(&spec[LIST]).next().is_some() && !self.has(accepts);
+        wrong.then(|| "spec.ephemeralContainers: Forbidden: cannot be set on create".to_owned())
+    }
+}

@@ -1,0 +1,115 @@
+//! What a pod is called, for which operating system it is, which users and privileges it has, and which files its containers
+//! share.
+
+use probity_model::history::Change;
+use probity_script::Consumer;
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::pod::micros;
+use crate::world::{LifeAt, MS, World};
+
+/// The longest name.
+const LONGEST: usize = 253;
+/// The field of a pod that has users of its own.
+const USERS: &str = "hostUsers";
+
+impl World<'_> {
+    /// What is wrong with the name of a new pod.
+    pub(crate) fn name_problem(&self, name: &str) -> Option<String> {
+        let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let part = |part: &str| {
+            part.starts_with(edge) && part.ends_with(edge) && part.chars().all(|c| edge(c) || c == '-')
+        };
+        let path = "metadata.name: Invalid value";
+        match () {
+            () if name.len() > LONGEST && !self.has(Defect::ApiAcceptsLongNames) => {
+                Some(format!("{path}: \"{name}\": must be no more than 253 characters"))
+            }
+            () if !name.split('.').all(part) && !self.has(Defect::ApiAcceptsAnyName) => Some(format!(
+                "{path}: \"{name}\": a lowercase RFC 1123 subdomain must consist of lower case letters"
+            )),
+            () if name.contains('.') && self.has(Defect::ApiRefusesSubdomains) => {
+                Some(format!("{path}: \"{name}\": must not contain dots"))
+            }
+            () => None,
+        }
+    }
+
+    /// What is wrong with the operating system and the users of a pod's spec.
+    pub(crate) fn identity_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
+        if let Some(name) = spec["os"]["name"].as_str() {
+            let known = ["linux", "windows"].contains(&name) || self.has(Defect::ApiAcceptsAnySystem);
+            if !known || (name == "windows" && self.has(Defect::ApiRefusesWindows)) {
+                problems.push(format!("{of}.os.name: Unsupported value: \"{name}\""));
+            }
+        }
+        for field in ["hostNetwork", "hostPID", "hostIPC"] {
+            let mixed = spec[USERS] == false && spec[field] == true && !self.has(Defect::ApiMixesNamespaces);
+            if mixed && !(field == "hostPID" && self.has(Defect::ApiMixesProcesses)) {
+                problems.push(format!("{of}.{field}: Forbidden: when `hostUsers` is false"));
+            }
+        }
+    }
+
+    /// The kubelet refuses a pod of another operating system; returns whether it did.
+    pub(crate) fn refuses_system(&mut self, pod: usize) -> bool {
+        let foreign =
+            self.pods[pod].object["spec"]["os"]["name"].as_str().is_some_and(|name| name != "linux");
+        if !foreign || self.has(Defect::ForeignPodsRun) {
+            return false;
+        }
+        if !self.has(Defect::ForeignPodsWait) {
+            self.pods[pod].terminal = true;
+            self.pods[pod].object["status"]["phase"] = json!("Failed");
+            self.pods[pod].object["status"]["reason"] = json!("PodOSNotSupported");
+            let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
+            self.show("Pod", &name, Change::Modified, &object);
+        }
+        true
+    }
+
+    /// What the kernel tells a process about its users and its privileges: the files and their texts.
+    pub(crate) fn identity_files(&self, pod: usize, container: usize) -> [(String, String); 2] {
+        let of = &self.pods[pod];
+        let is = |spec: &Value| spec["securityContext"]["privileged"] == true;
+        let all = of.containers.iter().any(|other| is(&other.spec)) && self.has(Defect::PrivilegedForAll);
+        let privileged = all || (is(&of.containers[container].spec) && !self.has(Defect::PrivilegedIgnored));
+        let bound = if privileged { "000001ffffffffff" } else { "0000000000000000" };
+        let own = of.object["spec"][USERS] == false && !self.has(Defect::UsersOfNode);
+        let map = if own { "0 131072 65536" } else { "0 0 4294967295" };
+        [
+            ("/proc/self/status".to_owned(), format!("CapBnd:\t{bound}\n")),
+            ("/proc/self/uid_map".to_owned(), format!("{map}\n")),
+        ]
+    }
+
+    /// Whether a process sees a file: one in a volume is there once a container has written it.
+    pub(crate) fn has_file(&self, life: LifeAt, path: &str) -> bool {
+        let of = &self.pods[life.at.pod];
+        let Some(wanted) = place(&of.containers[life.at.container].spec, path) else { return true };
+        if life.attempt > 0 && self.has(Defect::VolumesEmptiedByRestart) {
+            return false;
+        }
+        of.containers.iter().enumerate().any(|(number, writer)| {
+            let Some(own) = &writer.life else { return false };
+            let apart = number != life.at.container && self.has(Defect::VolumesApart);
+            let writes = own.plan.process.consume.iter().any(|consumer| match consumer {
+                Consumer::Disk { path, after, .. } => {
+                    place(&writer.spec, path).as_ref() == Some(&wanted)
+                        && self.now > own.began + after.map_or(0, micros) + 20 * MS
+                }
+                _ => false,
+            });
+            writes && !apart
+        })
+    }
+}
+
+/// The volume in which a path of a container is, and the path below it.
+fn place(container: &Value, path: &str) -> Option<(String, String)> {
+    container["volumeMounts"].as_array()?.iter().find_map(|mount| {
+        let below = path.strip_prefix(mount["mountPath"].as_str()?)?;
+        Some((mount["name"].as_str()?.to_owned(), below.to_owned()))
+    })
+}
