@@ -11,7 +11,9 @@ const LONGEST: usize = 253;
 const LONGEST_LABEL: usize = 63;
 /// The operating systems that a pod can name, by the Kubernetes documentation.
 const SYSTEMS: [&str; 2] = ["linux", "windows"];
-/// The field that a rejection names.
+/// How a rejection for the name begins. Other rejections list this field among those that are supported.
+const NAME_FIELD: &str = "metadata.name: ";
+/// The field that a rejection for the system names.
 const FIELD: &str = "spec.os";
 /// The operating system of the target, and of every node on which it runs.
 const OURS: &str = "linux";
@@ -44,11 +46,11 @@ pub(super) fn are_subdomains(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.fine([*id]);
                 seen.facet("accepted", kind);
             }
-            (Err(kind), 422) if tried.message.contains("metadata.name") => {
+            (Err(kind), 422) if tried.message.contains(NAME_FIELD) => {
                 seen.fine([*id]);
                 seen.facet("rejected", kind);
             }
-            (Ok(_), 422) if tried.message.contains("metadata.name") => {
+            (Ok(_), 422) if tried.message.contains(NAME_FIELD) => {
                 seen.violated(format!("the name `{name}` was rejected: {}", tried.message), [*id]);
             }
             (Err(_), ..300) => seen.violated(format!("the name `{name}` was accepted"), [*id]),

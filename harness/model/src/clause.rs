@@ -98,6 +98,8 @@ pub enum Need {
     NodesProxy,
     /// Writes outside of the run's namespace.
     ClusterScope,
+    /// Runtimes that tell the user of a container, by the feature `supplementalGroupsPolicy` of their nodes.
+    UserStatus,
 }
 
 /// A promise.

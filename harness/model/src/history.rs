@@ -74,6 +74,9 @@ pub struct NodeFacts {
     /// What pods can have of the node, by resource.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub allocatable: std::collections::BTreeMap<String, String>,
+    /// The features that the node names, each with whether its runtime has it.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub features: std::collections::BTreeMap<String, bool>,
 }
 
 /// One thing that happened.

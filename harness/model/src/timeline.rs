@@ -54,7 +54,7 @@ pub struct Timeline<'h> {
     pub deeds: Vec<(EventId, &'h Deed)>,
     /// Manifests that were tried by a dry run.
     pub tried: Vec<(EventId, &'h Tried)>,
-    /// When the last event before the end of the case arrived, on the harness's clock.
+    /// When the case was over, on the harness's clock; if that was not written down, when the last event arrived.
     pub ended_us: i64,
 }
 

@@ -7,10 +7,14 @@ use probity_case::{Case, CaseName, Workload};
 use probity_cluster::rights::{self, Rights};
 use probity_cluster::{ClusterClient, RefusedPod, RunError, RunOptions, connect, rehearse};
 use probity_model::clause::Need;
+use probity_model::history::NodeFacts;
 use tokio::runtime::{Builder, Runtime};
 
 use super::RunSettings;
 use crate::exit_status::Failure;
+
+/// The feature of a node whose runtime tells the user of each container.
+const USER_FEATURE: &str = "supplementalGroupsPolicy";
 
 /// A run that passed all checks.
 pub(crate) struct PreparedRun {
@@ -108,6 +112,22 @@ impl PreparedRun {
             let why = format!("it needs two schedulable nodes, and there are {nodes}");
             lacking.extend(multi_node.into_iter().filter(|_| nodes < 2).map(|name| (name, why.clone())));
         }
+        let untold: Vec<&Case> = cases.iter().filter(|case| needs(case, Need::UserStatus)).collect();
+        if let Some(why) = (!untold.is_empty()).then(|| self.lacks_users()).flatten() {
+            lacking.extend(untold.into_iter().map(|case| (case.name.clone(), why.clone())));
+        }
         lacking
+    }
+
+    /// Why statuses may lack the users of containers, if they may.
+    fn lacks_users(&self) -> Option<String> {
+        let nodes = self.runtime.block_on(self.cluster.node_facts(&self.options.placement));
+        let tells = |facts: &NodeFacts| facts.features.get(USER_FEATURE) == Some(&true);
+        let needed = format!("it needs runtimes that tell the users of containers ({USER_FEATURE})");
+        if nodes.is_empty() {
+            return Some(format!("{needed}, and you lack the right to read nodes"));
+        }
+        let (name, facts) = nodes.iter().find(|(_, facts)| !tells(facts))?;
+        Some(format!("{needed}, and {} of {name} does not", facts.runtime))
     }
 }

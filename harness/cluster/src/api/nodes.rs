@@ -54,6 +54,7 @@ fn facts(node: &Value) -> NodeFacts {
         kernel: info("kernelVersion"),
         architecture: info("architecture"),
         allocatable: serde_json::from_value(node["status"]["allocatable"].clone()).unwrap_or_default(),
+        features: serde_json::from_value(node["status"]["features"].clone()).unwrap_or_default(),
     }
 }
 

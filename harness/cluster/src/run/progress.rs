@@ -74,7 +74,7 @@ pub enum Progress {
         /// What happened until then: evidence that is not judged.
         history: Box<History>,
     },
-    /// A case has ended: which should run again now?
+    /// Few cases are left: which should run again now?
     Undecided {
         /// Where the answer goes: their names. Without an answer the run ends.
         again: oneshot::Sender<Vec<CaseName>>,

@@ -29,6 +29,8 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
     );
     let end = over.map_or_else(|| history.next_id(), |(id, _)| id);
     let events: Vec<(EventId, &Event)> = history.events().take_while(|(id, _)| *id < end).collect();
+    // The harness listened until it wrote down that the case was over: a silence before that is a silence.
+    let last = over.or_else(|| events.last().copied());
     let mut timeline = Timeline {
         history,
         clocks: Clocks::of(history),
@@ -40,7 +42,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         services: Vec::new(),
         deeds: Vec::new(),
         tried: Vec::new(),
-        ended_us: events.last().map_or(0, |(_, event)| event.us),
+        ended_us: last.map_or(0, |(_, event)| event.us),
     };
     let mut lives: BTreeMap<&str, TargetLines<'_>> = BTreeMap::new();
     let mut order = Vec::new();
