@@ -3,7 +3,7 @@
 
 use probity_model::history::{Did, Source};
 use probity_model::measure::{Interval, whole_seconds};
-use probity_model::timeline::{At, Attempt, ContainerKind, Life, PodLife, Revision};
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision};
 use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
@@ -104,14 +104,18 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| life.is_numbered() && life.holes.is_empty() && ran(life)).collect()
     }
 
-    /// Whether [`Self::lives`] may lack a container that was running: its last record is incomplete, or its process
-    /// may have begun only after the request, because the node was slow to start it. What waits for the last
+    /// Whether [`Self::lives`] may lack a container that was running: its last record is incomplete, or its only
+    /// process may have begun after the request, because the node was slow to start it. What waits for the last
     /// container to terminate cannot be judged then.
     pub(super) fn may_lack_one(&self) -> bool {
+        let lives = self.lives();
+        let ran =
+            |container: &ContainerLife<'_>| lives.iter().any(|life| life.container.name == container.name);
         let began_before = |last: &Attempt<'_>| self.run.before(&last.began, &self.first.at);
         let mut staying = self.pod.containers.iter().filter(|container| container.stays());
         staying.any(|container| match container.attempts.last() {
-            Some(last) => !last.is_numbered() || !last.holes.is_empty() || !began_before(last),
+            Some(last) if !last.is_numbered() || !last.holes.is_empty() => true,
+            Some(last) => !began_before(last) && !ran(container),
             None if container.plan().is_none() => false,
             None => self.pod.changes_of(&container.name).any(|(_, status)| status.is_running()),
         })
