@@ -25,6 +25,7 @@ pub(crate) mod patches;
 pub(crate) mod qos;
 pub(crate) mod quantities;
 pub(crate) mod readiness;
+pub(crate) mod rejections;
 #[cfg(test)]
 pub(crate) mod scene;
 pub(crate) mod services;

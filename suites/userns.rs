@@ -1,10 +1,10 @@
 //! User namespaces: which pods can ask for one, and that none starts without the one that it asked for.
 
-use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::dumps::looks;
+use crate::reading::rejections::for_another_reason;
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
@@ -40,10 +40,7 @@ fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.fine([*id]);
                 seen.facet("with", field);
             }
-            _ => {
-                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
-                seen.doubt(Doubt::Ambiguous, why, [*id]);
-            }
+            _ => for_another_reason((*id, tried), seen),
         }
     }
 }
@@ -57,8 +54,7 @@ fn is_identity(map: &str) -> bool {
 /// A pod that asks for a user namespace starts in one, or not at all.
 fn never_without(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| asks(pod.spec)) {
-        let views: Vec<_> = looks(run).into_iter().filter(|look| std::ptr::eq(look.life.pod, pod)).collect();
-        for look in &views {
+        for look in looks(run).iter().filter(|look| std::ptr::eq(look.life.pod, pod)) {
             let Some(map) = look.dump.files.get(MAP) else { continue };
             let finding =
                 || format!("{} asked for a user namespace, and runs in that of its node", look.life.name());

@@ -1,10 +1,10 @@
 //! Fields that the API server rejects in volumes or in variables of the downward API.
 
-use probity_model::verdict::Doubt;
 use probity_model::{Seen, Timeline};
 use serde_json::Value;
 
 use super::fields::{OF_FILES, OF_VARIABLES};
+use crate::reading::rejections::for_another_reason;
 
 /// The word by which a rejection names the field.
 const PATH: &str = "fieldPath";
@@ -43,10 +43,7 @@ fn judge(run: &Timeline<'_>, seen: &mut Seen, place: &str, wrong: impl Fn(&Value
                 seen.fine([*id]);
                 seen.facet("rejected", field);
             }
-            _ => {
-                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
-                seen.doubt(Doubt::Ambiguous, why, [*id]);
-            }
+            _ => for_another_reason((*id, tried), seen),
         }
     }
 }

@@ -6,6 +6,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::patches::{self, EPHEMERAL, Patch, is_part_of};
+use crate::reading::rejections::for_another_reason;
 
 /// The list of ephemeral containers in a pod's spec.
 pub(super) const LIST: &str = "ephemeralContainers";
@@ -93,10 +94,7 @@ pub(super) fn by_the_subresource(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 seen.fine([*id]);
                 seen.facet("by", "creation");
             }
-            _ => {
-                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
-                seen.doubt(Doubt::Ambiguous, why, [*id]);
-            }
+            _ => for_another_reason((*id, tried), seen),
         }
     }
 }

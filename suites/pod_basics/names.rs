@@ -1,9 +1,10 @@
 //! Names of pods, and the operating system that they name.
 
 use probity_model::timeline::State;
-use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
+
+use crate::reading::rejections::for_another_reason;
 
 /// The longest name, by RFC 1123 as Kubernetes reads it.
 const LONGEST: usize = 253;
@@ -56,10 +57,7 @@ pub(super) fn are_subdomains(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             (Err(_), ..300) => seen.violated(format!("the name `{name}` was accepted"), [*id]),
             // Whatever else is wrong with it has other clauses.
             (Ok(_), _) => {}
-            (Err(_), _) => {
-                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
-                seen.doubt(Doubt::Ambiguous, why, [*id]);
-            }
+            (Err(_), _) => for_another_reason((*id, tried), seen),
         }
     }
 }
@@ -89,10 +87,7 @@ pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 );
             }
             (false, ..300) => seen.violated(format!("the operating system `{named}` was accepted"), [*id]),
-            _ => {
-                let why = format!("`{}` was rejected for another reason: {}", tried.name, tried.message);
-                seen.doubt(Doubt::Ambiguous, why, [*id]);
-            }
+            _ => for_another_reason((*id, tried), seen),
         }
     }
     for pod in run.pods.iter().filter(|pod| system(pod.spec).is_some_and(|named| named != OURS)) {

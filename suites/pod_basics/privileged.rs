@@ -9,7 +9,7 @@ use crate::reading::dumps::looks;
 const STATUS: &str = "/proc/self/status";
 const BOUND: &str = "CapBnd:";
 
-/// Whether a container has all capabilities of its node that a process can have, none of them, or some.
+/// The capabilities that a process can have at most, one bit for each.
 fn capabilities(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(BOUND))?;
     u64::from_str_radix(line.trim(), 16).ok()

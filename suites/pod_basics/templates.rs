@@ -1,7 +1,7 @@
 //! Templates of pods: what a change of one changes.
 
 use probity_model::clocks::Stamp;
-use probity_model::history::Did;
+use probity_model::history::{Deed, Did};
 use probity_model::timeline::PodLife;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
@@ -20,7 +20,7 @@ struct Change<'h> {
 }
 
 fn changes<'h>(run: &Timeline<'h>) -> Vec<Change<'h>> {
-    let read = |(id, deed): &(EventId, &'h probity_model::history::Deed)| match &deed.did {
+    let read = |(id, deed): &(EventId, &'h Deed)| match &deed.did {
         Did::Patched { kind, name, patch, .. } if kind == "Deployment" => Some(Change {
             id: *id,
             began: Stamp::harness(deed.began_us),
@@ -43,11 +43,6 @@ fn is_of(pod: &PodLife<'_>, deployment: &str) -> bool {
     })
 }
 
-/// Whether a pod has what a change asks for. Its containers have more: a plan is added to the environment.
-fn has(pod: &PodLife<'_>, spec: &Value) -> bool {
-    is_part_of(spec, pod.spec)
-}
-
 /// Pods that exist stay as they are, and those that are created afterwards have the new template.
 pub(super) fn changes_new_pods_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for change in changes(run) {
@@ -55,7 +50,7 @@ pub(super) fn changes_new_pods_only(run: &Timeline<'_>, clause: &Clause, seen: &
             let Some(first) = pod.revisions.first() else { continue };
             if run.before(&first.at, &change.began) {
                 judge_old(run, &change, pod, clause, seen);
-            } else if has(pod, change.spec) {
+            } else if is_part_of(change.spec, pod.spec) {
                 seen.fine([change.id, first.id]);
                 seen.facet("pods", "new");
             } else if run.before(&change.done.later(clause.slack_us()), &first.at) {
@@ -70,7 +65,7 @@ pub(super) fn changes_new_pods_only(run: &Timeline<'_>, clause: &Clause, seen: &
 }
 
 fn judge_old(run: &Timeline<'_>, change: &Change<'_>, pod: &PodLife<'_>, clause: &Clause, seen: &mut Seen) {
-    if has(pod, change.spec) {
+    if is_part_of(change.spec, pod.spec) {
         return;
     }
     let later: Vec<_> = pod.revisions.iter().filter(|shown| !run.before(&shown.at, &change.began)).collect();

@@ -3,7 +3,6 @@
 //!
 //! All of this is judged from the records of the pod's own processes, which share one clock.
 
-use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{At, Life, Line};
@@ -48,12 +47,7 @@ impl Group<'_, '_> {
 
 /// The later one of two instants, which may be on different clocks.
 fn later(run: &Timeline<'_>, one: At, other: At) -> At {
-    if run.clocks.order(&one, &other) == Order::Before { other } else { one }
-}
-
-/// Whether one event certainly preceded another on the node's clock.
-fn is_before(run: &Timeline<'_>, stop: &Line<'_>, end: &At) -> bool {
-    run.clocks.order(&stop.at, end) == Order::Before
+    if run.before(&one, &other) { other } else { one }
 }
 
 /// Sidecars receive their stop signal only after the last main container has terminated, and soon after that.
@@ -89,7 +83,7 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
             continue;
         }
         let early = group.mains.iter().filter_map(|main| Some((main, alive_until(main)?)));
-        let mut early = early.filter(|(_, end)| is_before(run, stop, end));
+        let mut early = early.filter(|(_, end)| run.before(&stop.at, end));
         if let Some((main, end)) = early.next() {
             let finding =
                 format!("{} received a stop signal before {} had terminated", sidecar.name(), main.name());
@@ -131,7 +125,7 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             if group.may_be_over(stop) {
                 continue;
             }
-            if is_before(run, stop, &end) {
+            if run.before(&stop.at, &end) {
                 let finding = format!(
                     "{} received a stop signal before {} had terminated",
                     first.name(),

@@ -285,9 +285,9 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: Option<u16>,
 
 /// A pod without targets has no volume for journals: what the recorder does not get is only in the log.
 fn unmount_journal(container: &mut Value) {
-    for (list, field, value) in [("volumeMounts", "name", VOLUME.0), ("env", "name", "AGNHOST_JOURNAL")] {
+    for (list, name) in [("volumeMounts", VOLUME.0), ("env", "AGNHOST_JOURNAL")] {
         if let Some(entries) = container.get_mut(list).and_then(Value::as_array_mut) {
-            entries.retain(|entry| entry[field] != value);
+            entries.retain(|entry| entry["name"] != name);
         }
     }
 }

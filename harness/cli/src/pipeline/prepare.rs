@@ -60,8 +60,11 @@ pub(crate) fn prepare(
 impl PreparedRun {
     /// The names of the nodes that the run may use; none where nodes may not be read.
     pub(crate) fn nodes(&self) -> Vec<String> {
-        let nodes = self.runtime.block_on(self.cluster.node_facts(&self.options.placement));
-        nodes.into_keys().collect()
+        self.node_facts().into_keys().collect()
+    }
+
+    fn node_facts(&self) -> BTreeMap<String, NodeFacts> {
+        self.runtime.block_on(self.cluster.node_facts(&self.options.placement))
     }
 
     /// Lets these cases run on one node each.
@@ -121,7 +124,7 @@ impl PreparedRun {
 
     /// Why statuses may lack the users of containers, if they may.
     fn lacks_users(&self) -> Option<String> {
-        let nodes = self.runtime.block_on(self.cluster.node_facts(&self.options.placement));
+        let nodes = self.node_facts();
         let tells = |facts: &NodeFacts| facts.features.get(USER_FEATURE) == Some(&true);
         let needed = format!("it needs runtimes that tell the users of containers ({USER_FEATURE})");
         if nodes.is_empty() {
