@@ -21,9 +21,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 ///
 /// When the command cannot be started.
 pub async fn keep(command: &[OsString]) -> io::Result<()> {
-    let (program, arguments) = command.split_first().ok_or_else(|| io::Error::other("no command to keep"))?;
     let mut asked = signal(SignalKind::terminate())?;
     loop {
+        let words = [with_its_clock(), command.to_vec()].concat();
+        let (program, arguments) =
+            words.split_first().ok_or_else(|| io::Error::other("no command to keep"))?;
         let mut child = Command::new(program).args(arguments).spawn()?;
         tokio::select! {
             ended = child.wait() => { ended?; }
@@ -31,6 +33,17 @@ pub async fn keep(command: &[OsString]) -> io::Result<()> {
         }
         sleep(PAUSE).await;
     }
+}
+
+/// The words before the command while a defect gives it a wrong time of day.
+#[cfg(target_arch = "x86_64")]
+fn with_its_clock() -> Vec<OsString> {
+    crate::process::clock::prefix()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn with_its_clock() -> Vec<OsString> {
+    Vec::new()
 }
 
 async fn ask_to_end(child: &mut Child) -> io::Result<ExitStatus> {

@@ -1,9 +1,8 @@
-//! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed. They affect everything on
-//! the node, so no other run may use it at the same time.
-//!
-//! The clock of the kubelet is not moved: the kernel gives a process clocks of its own only for the time since boot,
-//! and a kubelet reads the time of day directly, past every library that could be put in between.
+//! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed, given a wrong time of day.
+//! They affect everything on the node, so no other run may use it at the same time.
 
+#[cfg(target_arch = "x86_64")]
+pub mod clock;
 mod kubelet;
 
 use std::{io, time::Duration};
@@ -56,6 +55,16 @@ pub enum ProcessDoes {
     Killed,
     /// It receives SIGTERM, and is immediately started again.
     Terminated,
+    /// It is restarted, and its time of day is then this much ahead, while the defect is active.
+    ClockAhead {
+        /// How much.
+        by: Span,
+    },
+    /// It is restarted, and its time of day is then this much behind, while the defect is active.
+    ClockBehind {
+        /// How much.
+        by: Span,
+    },
 }
 
 fn is_zero(span: &Span) -> bool {
@@ -110,7 +119,27 @@ async fn strike(board: Board, name: String, fault: ProcessFault) -> Option<()> {
         }
         ProcessDoes::Killed => kubelet.kill(),
         ProcessDoes::Terminated => kubelet.terminate(),
+        ProcessDoes::ClockAhead { by } => set_clock(&board, &name, i64::try_from(by.micros()).ok()?).await,
+        ProcessDoes::ClockBehind { by } => set_clock(&board, &name, -i64::try_from(by.micros()).ok()?).await,
     }
+}
+
+/// Restarts the kubelet with a wrong time of day, and once more, with the right one, when the defect ends.
+#[cfg(target_arch = "x86_64")]
+async fn set_clock(board: &Board, name: &str, ahead_us: i64) -> Option<()> {
+    clock::set(Some(ahead_us)).ok()?;
+    Kubelet::find()?.kill();
+    while board.has(name) {
+        sleep(Duration::from_millis(200)).await;
+    }
+    clock::set(None).ok()?;
+    Kubelet::find()?.kill()
+}
+
+/// The tracer that moves a clock knows the registers of one architecture only, so here the defect never strikes.
+#[cfg(not(target_arch = "x86_64"))]
+async fn set_clock(_: &Board, _: &str, _: i64) -> Option<()> {
+    None
 }
 
 async fn stand_still(kubelet: &Kubelet, time: Duration) -> Option<()> {

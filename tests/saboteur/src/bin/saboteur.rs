@@ -51,6 +51,24 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
     },
+    /// Run a command whose time of day is wrong.
+    #[cfg(target_arch = "x86_64")]
+    WithClock {
+        /// How far its clock is ahead, in microseconds; negative if it is behind.
+        #[arg(long, allow_hyphen_values = true)]
+        ahead_us: i64,
+        /// The command line.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// The process that `with-clock` traces until it becomes the command.
+    #[cfg(target_arch = "x86_64")]
+    #[command(hide = true)]
+    Traced {
+        /// The command line.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
     /// Put defects in force: YAML or JSON, one defect or a list, from a file or standard input.
     Set {
         /// The file; standard input if none is named.
@@ -71,31 +89,49 @@ enum Command {
     List,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match arguments.command {
-        Command::Serve(proxies) => serve(&arguments.control, *proxies).await,
-        Command::ServeControllers(api) => serve_controllers(&arguments.control, *api).await,
+    match arguments.command {
+        // A tracer and what it traces are processes of one thread.
+        #[cfg(target_arch = "x86_64")]
+        Command::WithClock { ahead_us, command } => {
+            process::clock::run(ahead_us, &command).unwrap_or_else(|error| failed(&error))
+        }
+        #[cfg(target_arch = "x86_64")]
+        Command::Traced { command } => match process::clock::become_traced(&command) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&error),
+        },
+        command => work(&arguments.control, command),
+    }
+}
+
+fn failed(error: &io::Error) -> ExitCode {
+    // Nobody is left to be told when standard error is closed.
+    writeln!(io::stderr(), "saboteur: {error}").ok();
+    ExitCode::FAILURE
+}
+
+#[tokio::main]
+async fn work(control: &Path, command: Command) -> ExitCode {
+    let done = match command {
+        #[cfg(target_arch = "x86_64")]
+        Command::WithClock { .. } | Command::Traced { .. } => Ok(()),
+        Command::Serve(proxies) => serve(control, *proxies).await,
+        Command::ServeControllers(api) => serve_controllers(control, *api).await,
         Command::Keep { command } => keep::keep(&command).await,
-        Command::Set { file } => set(&arguments.control, file.as_deref()).await,
+        Command::Set { file } => set(control, file.as_deref()).await,
         Command::Clear { name, namespace, all } => match (name, namespace, all) {
-            (Some(name), _, _) => request(&arguments.control, Instruction::Clear(name)).await,
-            (_, Some(namespace), _) => {
-                request(&arguments.control, Instruction::ClearNamespace(namespace)).await
-            }
-            (_, _, true) => request(&arguments.control, Instruction::ClearAll).await,
+            (Some(name), _, _) => request(control, Instruction::Clear(name)).await,
+            (_, Some(namespace), _) => request(control, Instruction::ClearNamespace(namespace)).await,
+            (_, _, true) => request(control, Instruction::ClearAll).await,
             _ => Err(io::Error::other("say what to clear: a name, --namespace or --all")),
         },
-        Command::List => request(&arguments.control, Instruction::List).await,
+        Command::List => request(control, Instruction::List).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nobody is left to be told when standard error is closed.
-            writeln!(io::stderr(), "saboteur: {error}").ok();
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
 }
 
