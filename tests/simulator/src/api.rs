@@ -258,6 +258,7 @@ impl World<'_> {
         self.show_pod(pod, Change::Modified);
         if grace == 0 && !waits && !self.is_held(pod) {
             self.pods[pod].gone = true;
+            self.pods[pod].gone_at = Some(self.now);
             self.show_pod(pod, Change::Deleted);
         }
     }
@@ -268,6 +269,7 @@ impl World<'_> {
             self.end_ephemeral(pod);
             self.publish(pod);
             self.pods[pod].gone = true;
+            self.pods[pod].gone_at = Some(self.now);
             self.show_pod(pod, Change::Deleted);
             self.bring_back(pod);
         }
@@ -309,6 +311,7 @@ pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64)
         evicted: false,
         resetting: false,
         gone: false,
+        gone_at: None,
         recorded: std::collections::BTreeMap::new(),
     }
 }

@@ -172,7 +172,7 @@ impl World<'_> {
             }
             Step::Metrics(_) => self.measure(),
             Step::Node(of) => {
-                if let Err(why) = self.do_to_node(&of.verb) {
+                if let Err(why) = self.do_to_node(of) {
                     self.did(Did::Failed { what: step.in_words(), why });
                 }
             }

@@ -20,6 +20,7 @@ mod gates;
 mod identity;
 mod kubelet;
 mod node_loss;
+mod node_verbs;
 mod pod;
 mod pressure;
 mod resize;

@@ -21,6 +21,7 @@ use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
 use crate::node_loss::Held;
+use crate::node_verbs::NodeSettings;
 use crate::pod::Pod;
 use crate::target::Errand;
 
@@ -159,6 +160,8 @@ pub(crate) struct World<'c> {
     pub(crate) flights: BTreeMap<u64, Flight>,
     /// Requests of processes' clients that are under way, by number.
     pub(crate) errands: BTreeMap<u64, Errand>,
+    /// The settings of the kubelet that a verb changed.
+    pub(crate) node: NodeSettings,
     /// What waits for the network of the node, while it has none.
     pub(crate) held: Option<Held>,
     /// Whether the node controller knows that the node is lost.
@@ -221,6 +224,7 @@ impl<'c> World<'c> {
             revision: 1000,
             flights: BTreeMap::new(),
             errands: BTreeMap::new(),
+            node: NodeSettings::default(),
             held: None,
             lost: false,
             reached: None,
