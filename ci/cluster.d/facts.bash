@@ -52,7 +52,7 @@ configure_kubelet() {
 # Whether it answers, or has ended.
 kubelet_settled() { kubelet_is_healthy "$1" || ! component_is_running "$1" kubelet; }
 
-kubelet_is_healthy() { component_is_running "$1" kubelet && kubelet_answers "$1"; }
+kubelet_is_healthy() { component_is_running "$1" kubelet && (kubelet_answers "$1") 2>/dev/null; }
 
 restore_kubelet() {
     local node=$1
@@ -101,6 +101,17 @@ configure_controllers() {
     printf '%s\n' "${flags[@]}" >"$(controller_flags_file)"
     restart_controller_manager
     say "the controller manager runs with ${flags[*]}"
+    tell_arguments
+}
+
+# The command line of the controller manager that runs.
+tell_arguments() {
+    local pid argument arguments=''
+    pid=$(<"$(machine_dir "$CONTROL")/components/kube-controller-manager")
+    while IFS= read -r -d '' argument; do
+        arguments+=${arguments:+, }$(json_string "$argument")
+    done < <(inside "$CONTROL" cat "/proc/$pid/cmdline")
+    echo "{\"arguments\": [$arguments]}"
 }
 
 restore_controllers() {

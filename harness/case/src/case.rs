@@ -76,6 +76,12 @@ pub struct CasePod {
     /// It is not expected to start, so the harness does not wait for its containers.
     #[serde(default)]
     pub stays_pending: bool,
+    /// It is a static pod: the harness places its manifest on a node, and the kubelet runs it.
+    #[serde(default, rename = "static")]
+    pub is_static: bool,
+    /// The node on which a static pod is placed, once that is known: its mirror pod is named after it.
+    #[serde(skip)]
+    pub node: Option<String>,
     /// Which of its `containers` the matrix turned into sidecars: the last of its init containers, in this
     /// order.
     #[serde(skip)]
@@ -288,7 +294,22 @@ impl Case {
             Step::Node(of) => NodeVerb::of(&of.verb).undo.is_some(),
             _ => false,
         };
-        !self.takes_a_node_away() && self.steps.iter().any(changes)
+        !self.takes_a_node_away() && (self.has_static_pods() || self.steps.iter().any(changes))
+    }
+
+    /// Whether a pod is static.
+    #[must_use]
+    pub fn has_static_pods(&self) -> bool {
+        self.pods.values().any(|pod| pod.is_static)
+    }
+
+    /// The same case with its static pods on this node.
+    #[must_use]
+    pub fn with_static_pods_on(mut self, node: &str) -> Self {
+        for pod in self.pods.values_mut().filter(|pod| pod.is_static) {
+            pod.node = Some(node.to_owned());
+        }
+        self
     }
 
     /// The maximum number of its pods at the same time.

@@ -323,6 +323,11 @@ impl RunInProgress {
             Some(node) => setting.placement.on(node),
             None => setting.placement.clone(),
         };
+        // The name of a mirror pod contains that of its node.
+        let case = match &placement.node {
+            Some(node) if case.has_static_pods() => case.with_static_pods_on(node),
+            _ => case,
+        };
         let setting = Setting { namespace: namespace.to_owned(), placement, ..setting.clone() };
         ran.push(case.clone());
         running.spawn(direct(context.clone(), case, setting));

@@ -26,7 +26,10 @@ impl World<'_> {
         self.hear_watch(Happening::Sighting(sighting));
     }
 
-    fn show_pod(&mut self, pod: usize, change: Change) {
+    pub(crate) fn show_pod(&mut self, pod: usize, change: Change) {
+        if self.is_unseen(pod) {
+            return;
+        }
         let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
         self.show("Pod", &name, change, &object);
         for service in 0..self.services.len() {
@@ -312,6 +315,7 @@ pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64)
         resetting: false,
         gone: false,
         gone_at: None,
+        is_static: false,
         recorded: std::collections::BTreeMap::new(),
     }
 }

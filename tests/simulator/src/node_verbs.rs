@@ -3,12 +3,13 @@
 use probity_case::NodeStep;
 use probity_composer::NODE;
 use probity_model::history::{
-    CONFIGURE_KUBELET, DESCRIBE_POD, Did, NodeVerb, REMOVE_SANDBOX, RESTART_KUBELET,
+    CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, Did, REMOVE_SANDBOX, RESTART_KUBELET,
 };
 use probity_script::Span;
 use serde_json::{Value, json};
 
 use crate::Defect;
+use crate::amounts::thousandths;
 use crate::pod::{State, micros};
 use crate::world::{SECOND, World};
 
@@ -20,6 +21,8 @@ const COLLECTED: i64 = 60 * SECOND;
 pub(crate) struct NodeSettings {
     /// The longest back-off of a container.
     pub(crate) longest_wait: Option<i64>,
+    /// How many pods that are over the controller manager leaves.
+    pub(crate) threshold: Option<usize>,
 }
 
 impl World<'_> {
@@ -36,6 +39,7 @@ impl World<'_> {
                 self.restart_kubelet(of, None);
             }
             DESCRIBE_POD => self.describe_pod(of),
+            CONFIGURE_CONTROLLERS => self.configure_controllers(of),
             _ => return Err("the simulated cluster has no such verb".to_owned()),
         }
         Ok(())
@@ -51,7 +55,7 @@ impl World<'_> {
         let lowest = if self.has(Defect::BackOffRangeFromTen) { 10 * SECOND } else { lowest };
         if let Some(longest) = longest.filter(|longest| !(lowest..=highest).contains(longest)) {
             let error = format!("invalid maxContainerRestartPeriod of {} s", longest / SECOND);
-            self.verb_done(of, Some(json!({ "running": false, "error": error })));
+            self.verb_done(of, None, Some(json!({ "running": false, "error": error })));
             return;
         }
         self.node.longest_wait = longest.filter(|_| !self.has(Defect::BackOffMaximumIgnored));
@@ -59,19 +63,17 @@ impl World<'_> {
     }
 
     /// A verb without anything that the node shows of it.
-    pub(crate) fn verb_done(&mut self, of: &NodeStep, output: Option<Value>) {
+    fn verb_done(&mut self, of: &NodeStep, uid: Option<String>, output: Option<Value>) {
         let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
-        self.did(Did::NodeVerb { node, verb, input, exit: Some(0), output, proof: None });
+        self.did(Did::NodeVerb { node, verb, uid, input, exit: Some(0), output, proof: None });
     }
 
     /// What the node has of a pod.
     fn describe_pod(&mut self, of: &NodeStep) {
         let key = of.pod.as_deref().unwrap_or(probity_case::ONLY);
         let Some(pod) = self.pods.iter().rposition(|pod| pod.key == key) else { return };
-        let facts =
-            json!({ "sandboxes": self.sandboxes(pod), "containers": self.records(pod), "cgroup": null });
-        debug_assert!(NodeVerb::of(&of.verb).output);
-        self.verb_done(of, Some(facts));
+        let facts = json!({ "sandboxes": self.sandboxes(pod), "containers": self.records(pod), "cgroup": self.cgroup(pod) });
+        self.verb_done(of, Some(self.pods[pod].uid.clone()), Some(facts));
     }
 
     fn sandboxes(&self, pod: usize) -> Vec<Value> {
@@ -88,6 +90,42 @@ impl World<'_> {
         let state = if running { "running" } else { "exited" };
         let kept = left || running;
         kept.then(|| json!({ "id": format!("sandbox-{}", of.uid), "state": state })).into_iter().collect()
+    }
+
+    /// The values of a pod's control group.
+    fn cgroup(&self, pod: usize) -> Value {
+        let of = &self.pods[pod];
+        if of.gone_at.is_some() {
+            return Value::Null;
+        }
+        let amount = |kind: &str, resource: &str| {
+            let list = |field: &str| of.object["spec"][field].as_array().into_iter().flatten();
+            let own = |container: &Value| thousandths(&container["resources"][kind][resource]);
+            let mains: Option<Vec<i64>> = list("containers").map(own).collect();
+            let (mut together, mut sidecars, mut inits) = (mains?.iter().sum::<i64>(), 0, 0);
+            for container in list("initContainers") {
+                match container["restartPolicy"] == "Always" {
+                    true => {
+                        together += own(container)?;
+                        sidecars += own(container)?;
+                    }
+                    false => inits = inits.max(own(container)? + sidecars),
+                }
+            }
+            Some(match () {
+                () if self.has(Defect::CgroupOfMainsOnly) => together - sidecars,
+                () if self.has(Defect::CgroupOfAllTogether) => together + inits,
+                () => together.max(inits),
+            })
+        };
+        let unlimited = self.has(Defect::CgroupUnlimited);
+        let limit = |resource: &str| amount("limits", resource).filter(|_| !unlimited);
+        json!({
+            "version": 1, "cpuPeriod": 100_000,
+            "cpuQuota": limit("cpu").map(|limit| limit * 100),
+            "memoryLimit": limit("memory").map(|limit| limit / 1_000),
+            "cpuShares": amount("requests", "cpu").map_or(2, |request| (request * 1_024 / 1_000).max(2)),
+        })
     }
 
     fn records(&self, pod: usize) -> Vec<Value> {

@@ -47,6 +47,8 @@ pub(crate) struct Pod {
     pub(crate) gone: bool,
     /// When the API dropped it.
     pub(crate) gone_at: Option<i64>,
+    /// Whether it is a static pod, of which the API shows a mirror pod.
+    pub(crate) is_static: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
     /// How many events of each type were recorded about it.
     pub(crate) recorded: BTreeMap<String, u32>,

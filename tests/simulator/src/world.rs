@@ -131,6 +131,10 @@ pub(crate) enum Act {
     Tire(usize),
     /// A pod no longer tolerates that its node is lost.
     Untolerated(usize),
+    /// The collector counts the pods that are over.
+    CollectSurplus,
+    /// The kubelet creates the mirror pod of a static pod again.
+    Mirror(usize),
     /// A request of a process's client is done with, by its number among those that are under way.
     Called(u64),
 }
@@ -294,6 +298,8 @@ impl<'c> World<'c> {
             Act::Tire(pod) => self.tire(pod),
             Act::Lose => self.lose(),
             Act::Untolerated(pod) => self.delete_on_lost_node(pod),
+            Act::CollectSurplus => self.collect_surplus(),
+            Act::Mirror(pod) => self.mirror_again(pod),
             Act::Called(number) => self.called(number),
         }
     }

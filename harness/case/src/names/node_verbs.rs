@@ -30,8 +30,48 @@ pub(crate) fn check(of: &NodeStep) -> Result<(), String> {
     }
 }
 
+/// The fields of a volume or a variable that refer to objects of the API server, which a static pod cannot do.
+const REFERENCES: [&str; 8] = [
+    "configMap",
+    "secret",
+    "projected",
+    "persistentVolumeClaim",
+    "configMapKeyRef",
+    "secretKeyRef",
+    "configMapRef",
+    "secretRef",
+];
+
+/// Whether a part of a spec refers to an object of the API server.
+fn refers(part: &Value) -> bool {
+    match part {
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| REFERENCES.contains(&name.as_str()) || refers(value))
+        }
+        Value::Array(values) => values.iter().any(refers),
+        _ => false,
+    }
+}
+
+/// Checks that the kubelet can run the static pods of a case by itself.
+fn check_static_pods(case: &Case) -> Result<(), String> {
+    for (key, pod) in case.pods.iter().filter(|(_, pod)| pod.is_static) {
+        if !(case.quiet && case.needs.contains(&Need::NodeVerbs)) {
+            let why = "a case with a static pod needs `needs: [node-verbs]` and `quiet: true`: its manifest is on a node that other cases use, too";
+            return Err(pin(why, &["pods", key, "static"]));
+        }
+        let spec = &pod.pod["spec"];
+        if refers(spec) || spec.get("serviceAccountName").is_some() {
+            let why = "a static pod cannot refer to objects of the API server: ConfigMaps, Secrets, claims, a ServiceAccount";
+            return Err(pin(why, &["pods", key, "pod", "spec"]));
+        }
+    }
+    Ok(())
+}
+
 /// Checks that a case declares what its verbs do to the nodes that other cases use, too.
 pub(crate) fn check_case(case: &Case) -> Result<(), String> {
+    check_static_pods(case)?;
     for (at, step) in case.steps.iter().enumerate() {
         let Step::Node(of) = step else { continue };
         let verb = NodeVerb::of(&of.verb);
@@ -70,6 +110,25 @@ mod tests {
             "case: a/b\nstory: x\n{more}pod: {{ spec: {{ containers: [{{ name: c }}] }} }}\nsteps:\n  - node: {step}\n"
         );
         Case::read("case", &text).map(|_| ()).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_static_pod_runs_alone_and_refers_to_nothing() {
+        let read = |more: &str, spec: &str| {
+            let text = format!(
+                "case: a/b\nstory: x\n{more}pods: {{ web: {{ static: true, pod: {{ spec: {{ containers: [{{ name: c }}]{spec} }} }} }} }}\n"
+            );
+            Case::read("case", &text).map(|mut cases| cases.remove(0)).map_err(|problem| problem.to_string())
+        };
+        let needs = "needs: [node-verbs]\nquiet: true\n";
+        let case = read(needs, "").unwrap();
+        assert!(case.changes_a_node() && !case.takes_a_node_away());
+        assert_eq!(crate::manifest::pod_name(&case, "web"), "a-b-web");
+        assert_eq!(crate::manifest::pod_name(&case.with_static_pods_on("n1"), "web"), "a-b-web-n1");
+        assert!(read("", "").unwrap_err().contains("quiet: true"));
+        for spec in [", volumes: [{ name: v, configMap: { name: x } }]", ", serviceAccountName: x"] {
+            assert!(read(needs, spec).unwrap_err().contains("cannot refer"), "{spec}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Director<'_> {
 
     /// Does a verb to a node. What undoes it is written down before.
     pub(super) async fn do_to_node(&mut self, order: Order<'_>) -> Result<Did, StepError> {
-        let Order { verb, node, input, .. } = order;
+        let Order { verb, node, pod, input } = order;
         let known = NodeVerb::of(verb);
         let before =
             if known.restarts_kubelet { Some(self.run.cluster.kubelet_signs(node).await) } else { None };
@@ -49,7 +49,8 @@ impl Director<'_> {
         }
         let (node, verb) = (node.to_owned(), verb.to_owned());
         let (exit, output) = (outcome.status.code(), outcome.output);
-        let did = Did::NodeVerb { node, verb, input: input.cloned(), exit, output, proof: None };
+        let (uid, input) = (pod.map(str::to_owned), input.cloned());
+        let did = Did::NodeVerb { node, verb, uid, input, exit, output, proof: None };
         Ok(match before {
             // A kubelet that does not run shows nothing.
             Some(before) if !did.kubelet_refused() => self.proven(did, ended_us, before).await,
@@ -82,7 +83,7 @@ impl Director<'_> {
 
     /// The deed with what the node shows after its kubelet was restarted, as soon as it shows it.
     async fn proven(&self, did: Did, ended_us: i64, before: KubeletSigns) -> Did {
-        let Did::NodeVerb { node, verb, input, exit, output, .. } = did else { return did };
+        let Did::NodeVerb { node, verb, uid, input, exit, output, .. } = did else { return did };
         let deadline = tokio::time::Instant::now() + PROVEN_WITHIN;
         let proof = loop {
             let after = self.run.cluster.kubelet_signs(&node).await;
@@ -94,6 +95,6 @@ impl Director<'_> {
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         };
-        Did::NodeVerb { node, verb, input, exit, output, proof: Some(proof) }
+        Did::NodeVerb { node, verb, uid, input, exit, output, proof: Some(proof) }
     }
 }

@@ -209,7 +209,10 @@ impl Director<'_> {
         let pod = pod_name(self.case, pod.as_deref().unwrap_or(ONLY));
         let place = self.history.look(|history| {
             let run = Timeline::of(history);
-            run.pods.iter().find(|life| life.name == pod).map(|life| (life.node.clone(), life.uid.clone()))
+            run.pods
+                .iter()
+                .find(|life| life.name == pod)
+                .map(|life| (life.node.clone(), life.uid_on_node().to_owned()))
         });
         place.filter(|(node, _)| !node.is_empty()).ok_or(StepError::NoNode(pod))
     }

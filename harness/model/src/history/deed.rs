@@ -114,6 +114,9 @@ pub enum Did {
         node: String,
         /// The verb, such as `restart-kubelet`.
         verb: String,
+        /// The UID of the pod that it is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uid: Option<String>,
         /// The object that the command got on its standard input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
@@ -160,13 +163,13 @@ impl Did {
     #[must_use]
     pub fn verb(node: &str, verb: &str, exit: Option<i32>, proof: Option<NodeProof>) -> Self {
         let (node, verb) = (node.to_owned(), verb.to_owned());
-        Self::NodeVerb { node, verb, input: None, exit, output: None, proof }
+        Self::NodeVerb { node, verb, uid: None, input: None, exit, output: None, proof }
     }
 
-    /// Whether it did something to a node: a verb that only looks does not.
+    /// Whether it did something to a node that can affect what ran there before.
     #[must_use]
     pub fn acts_on_node(&self) -> bool {
-        matches!(self, Self::NodeVerb { verb, .. } if !NodeVerb::of(verb).looks)
+        matches!(self, Self::NodeVerb { verb, .. } if !NodeVerb::of(verb).harmless)
     }
 
     /// Whether the user's command says that the kubelet did not accept its configuration and does not run.

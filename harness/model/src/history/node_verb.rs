@@ -43,8 +43,8 @@ pub struct NodeVerb {
     pub output: bool,
     /// Whether it starts another kubelet, which the node shows.
     pub restarts_kubelet: bool,
-    /// Whether it only looks.
-    pub looks: bool,
+    /// Whether it leaves alone what runs on the node already.
+    pub harmless: bool,
     /// What a case with this verb needs besides `node-verbs`.
     pub needs: Option<Need>,
 }
@@ -58,7 +58,7 @@ const PLAIN: NodeVerb = NodeVerb {
     input: false,
     output: false,
     restarts_kubelet: false,
-    looks: false,
+    harmless: false,
     needs: None,
 };
 
@@ -88,13 +88,14 @@ pub const NODE_VERBS: [NodeVerb; 16] = [
         ..PLAIN
     },
     NodeVerb { word: "restore-kubelet", restarts_kubelet: true, ..PLAIN },
-    NodeVerb { word: PLACE_STATIC_POD, undo: Some(REMOVE_STATIC_PODS), input: true, ..PLAIN },
+    NodeVerb { word: PLACE_STATIC_POD, undo: Some(REMOVE_STATIC_PODS), input: true, harmless: true, ..PLAIN },
     NodeVerb { word: REMOVE_STATIC_PODS, ..PLAIN },
-    NodeVerb { word: DESCRIBE_POD, about_pod: true, output: true, looks: true, ..PLAIN },
+    NodeVerb { word: DESCRIBE_POD, about_pod: true, output: true, harmless: true, ..PLAIN },
     NodeVerb {
         word: CONFIGURE_CONTROLLERS,
         undo: Some("restore-controllers"),
         input: true,
+        output: true,
         needs: Some(Need::CpConfig),
         ..PLAIN
     },
@@ -158,3 +159,41 @@ impl NodeProof {
 
 /// Two start times that differ by more than this belong to two processes.
 const PROCESS_START_APART: i64 = 2 * SECOND;
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::history::Did;
+
+    #[test]
+    fn every_undo_is_a_verb_that_needs_no_undo() {
+        for verb in NODE_VERBS {
+            let Some(undo) = verb.undo else { continue };
+            let undo = NODE_VERBS.into_iter().find(|known| known.word == undo).unwrap();
+            assert!(undo.undo.is_none() && !undo.input && !undo.about_pod, "{}", verb.word);
+        }
+        assert_eq!((brings_back("cut"), brings_back(CONFIGURE_KUBELET)), (Some("heal"), None));
+    }
+
+    #[test]
+    fn what_a_command_must_show_and_what_it_did_not() {
+        let configured = |output: Option<Value>, after: u64| {
+            let signs = |starts| KubeletSigns { starts: Some(starts), process_us: None };
+            let proof = Some(NodeProof { ended_us: 0, before: signs(1), after: signs(after) });
+            let (node, verb) = ("n".to_owned(), CONFIGURE_KUBELET.to_owned());
+            let did = Did::NodeVerb { node, verb, uid: None, input: None, exit: Some(0), output, proof };
+            (did.unproven().is_none(), did.kubelet_refused())
+        };
+        assert_eq!(configured(Some(json!({ "running": true })), 2), (true, false));
+        assert_eq!(configured(Some(json!({ "running": true })), 1), (false, false));
+        assert_eq!(configured(Some(json!({ "running": false, "error": "x" })), 1), (true, true));
+        assert_eq!(configured(None, 2), (false, false));
+        let looks = Did::verb("n", DESCRIBE_POD, Some(0), None);
+        assert!(looks.unproven().is_some() && !looks.acts_on_node());
+        assert!(Did::verb("n", REMOVE_SANDBOX, Some(0), None).acts_on_node());
+    }
+}

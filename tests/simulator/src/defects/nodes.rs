@@ -22,5 +22,37 @@ macro_rules! with_nodes {
     SandboxRunsOn,
     /// The sandbox of a deleted pod has ended, and is kept (`termination.sandbox-cleaned`).
     SandboxKept,
+    /// The control group of a pod is made for its main containers (`init.resources.cgroup`).
+    CgroupOfMainsOnly,
+    /// The control group of a pod has room for init and main containers at the same time (`init.resources.cgroup`).
+    CgroupOfAllTogether,
+    /// The control group of a pod has no limits (`init.resources.cgroup`).
+    CgroupUnlimited,
+    // The collection of pods that are over.
+    /// The threshold has no effect (`podgc.threshold`).
+    GcThresholdIgnored,
+    /// One more than the threshold are left (`podgc.threshold`).
+    GcKeepsOneMore,
+    /// The newest pods are removed first (`podgc.threshold`).
+    GcNewestFirst,
+    // Static pods.
+    /// Manifests in the folder for static pods have no effect (`static.kubelet-managed`).
+    StaticPodsIgnored,
+    /// The containers of static pods are not started again (`static.kubelet-managed`).
+    StaticPodsNotRestarted,
+    /// Static pods are not probed (`static.probes-work`).
+    StaticPodsUnprobed,
+    /// A static pod has no mirror pod (`static.mirror`).
+    MirrorMissing,
+    /// A mirror pod does not say that it is one (`static.mirror`).
+    MirrorUnmarked,
+    /// A mirror pod belongs to nobody (`static.mirror`).
+    MirrorUnowned,
+    /// The deletion of its mirror pod ends a static pod (`static.mirror`).
+    MirrorDeletionEndsPod,
+    /// A mirror pod is not created again (`static.mirror`).
+    MirrorNotRecreated,
+    /// A deadline in its mirror pod ends a static pod (`static.mirror`).
+    MirrorDeadlineHeeded,
     } };
 }

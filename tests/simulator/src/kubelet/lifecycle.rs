@@ -138,7 +138,9 @@ impl World<'_> {
         let container = &self.pods[at.pod].containers[at.container];
         let State::Ended(ended) = container.state.clone() else { return };
         let final_kill = ended.code == 137 && self.has(Defect::MemoryKillIsFinal);
+        let unmanaged = self.pods[at.pod].is_static && self.has(Defect::StaticPodsNotRestarted);
         if container.restarting
+            || unmanaged
             || !self.comes_back(at, ended.code)
             || self.has(Defect::CrashIsFinal)
             || final_kill

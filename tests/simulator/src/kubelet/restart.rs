@@ -25,7 +25,7 @@ impl World<'_> {
         let (before, after) = (shown(1), shown(2));
         let proof = Some(NodeProof { ended_us: self.now, before, after });
         let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
-        self.did(Did::NodeVerb { node, verb, input, exit: Some(0), output, proof });
+        self.did(Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output, proof });
         self.flights.clear();
         for pod in 0..self.pods.len() {
             let down = self.between(300 * MS, 1_500 * MS);
