@@ -76,3 +76,15 @@ pub(super) async fn undo(record: &Value, command: Option<&[String]>) -> (String,
     };
     (format!("the record of node {node}, on which a run did what `{verb}` undoes"), done)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_comes_back_first_and_static_pods_end_last() {
+        let mut verbs = ["remove-static-pods", "restore-kubelet", "restore-controllers", "heal"];
+        verbs.sort_by_key(|verb| turn(&json!({ "data": { "node": "n", "verb": verb } })));
+        assert_eq!(verbs, ["heal", "restore-kubelet", "restore-controllers", "remove-static-pods"]);
+    }
+}
