@@ -2,6 +2,7 @@
 
 mod again;
 mod blocking;
+mod cgroups;
 mod deadline;
 mod failing;
 mod order;
@@ -44,6 +45,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "init.resources.effective-init", judge: resources::highest_init },
         Judge { clause: "init.resources.effective-pod", judge: resources::highest_of_pod },
         Judge { clause: "init.resources.quota", judge: resources::quota_applies },
+        Judge { clause: "init.resources.cgroup", judge: cgroups::are_the_same },
         Judge { clause: "init.resources.qos-same", judge: resources::one_class },
         Judge { clause: "init.resources.scheduling", judge: scheduling::counts_inits },
         Judge { clause: "init.delays-app-start", judge: blocking::delays_mains },

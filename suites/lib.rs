@@ -36,6 +36,7 @@ mod restart;
 mod scenario;
 mod sidecar;
 mod sources;
+mod static_pods;
 mod termination;
 mod upstream;
 mod userns;
@@ -77,6 +78,7 @@ static REPORTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/reports");
 static DOWNWARD: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/downward");
 static EPHEMERAL: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/ephemeral");
 static USERNS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/userns");
+static STATIC_PODS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/static_pods");
 static PODGC: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/podgc");
 static QOS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/qos");
 static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
@@ -163,6 +165,7 @@ pub const CHAPTERS: &[Chapter] = &[
     Chapter { name: "qos", title: "Classes of service and limits", folder: &QOS, judges: qos::judges },
     Chapter { name: "downward", title: "The downward API", folder: &DOWNWARD, judges: downward::judges },
     Chapter { name: "userns", title: "User namespaces", folder: &USERNS, judges: userns::judges },
+    Chapter { name: "static_pods", title: "Static pods", folder: &STATIC_PODS, judges: static_pods::judges },
     Chapter { name: "podgc", title: "Collection of pods", folder: &PODGC, judges: podgc::judges },
     Chapter {
         name: "disruption",

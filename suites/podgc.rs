@@ -1,6 +1,7 @@
 //! The collection of pods: those that nobody needs any more, and those that stay.
 
 mod collected;
+mod threshold;
 mod unscheduled;
 
 use probity_model::Judge;
@@ -11,6 +12,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "podgc.failed-pods-kept", judge: collected::failed_stay },
         Judge { clause: "podgc.orphaned", judge: collected::orphans_go },
         Judge { clause: "podgc.orphaned-condition", judge: collected::orphans_are_explained },
+        Judge { clause: "podgc.threshold", judge: threshold::beyond_it },
         Judge { clause: "podgc.unscheduled-terminating", judge: unscheduled::marked_as_failed },
     ]
 }

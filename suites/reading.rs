@@ -10,6 +10,7 @@ pub(crate) mod answers;
 pub(crate) mod arrivals;
 pub(crate) mod began;
 pub(crate) mod causes;
+pub(crate) mod described;
 pub(crate) mod dumps;
 pub(crate) mod endpoints;
 pub(crate) mod ends;

@@ -3,6 +3,7 @@
 mod all;
 mod anew;
 mod back_off;
+mod configured;
 mod expected;
 mod policy;
 mod probe_kills;
@@ -29,6 +30,9 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "restart.backoff.liveness-kills", judge: probe_kills::two_for_nothing },
         Judge { clause: "restart.backoff.probe-causes", judge: probe_kills::lead_to_it },
         Judge { clause: "restart.backoff.image-change-resets", judge: anew::with_a_change },
+        Judge { clause: "restart.backoff.configurable", judge: configured::is_the_maximum },
+        Judge { clause: "restart.backoff.max-below-initial", judge: configured::is_every_delay },
+        Judge { clause: "restart.backoff.config-range", judge: configured::is_in_range },
         Judge { clause: "restart.rules.container-policy", judge: rules::own_policy },
         Judge { clause: "restart.rules.exit-codes", judge: rules::exit_codes },
         Judge { clause: "restart.rules.all-containers", judge: all::all_containers },

@@ -10,6 +10,7 @@ mod hooks;
 mod removal;
 mod request;
 mod restarted;
+mod sandbox;
 mod sidecars;
 mod signal;
 
@@ -49,6 +50,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "termination.controllers-stop-counting", judge: counting::replaces_what_goes },
         Judge { clause: "termination.exit-early-ends-early", judge: removal::early_after_early_ends },
         Judge { clause: "termination.final-delete-zero", judge: removal::after_all_ends },
+        Judge { clause: "termination.sandbox-cleaned", judge: sandbox::is_cleaned },
         Judge { clause: "termination.unscheduled-immediate", judge: removal::of_idle_pods },
         Judge { clause: "termination.forced.immediate-api-removal", judge: removal::at_once },
         Judge { clause: "termination.forced.name-reusable", judge: removal::frees_the_name },

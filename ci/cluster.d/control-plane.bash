@@ -8,7 +8,12 @@ extra_flags() {
     for entry in "${COMPONENT_FLAGS[@]}"; do
         [[ ${entry%%=*} != "$component" ]] || echo "${entry#*=}"
     done
+    # The last one counts.
+    [[ $component != kube-controller-manager || ! -f $(controller_flags_file) ]] || cat "$(controller_flags_file)"
 }
+
+# The flags that configure-controllers sets, one per line.
+controller_flags_file() { echo "$(disk_of "$CONTROL")/lib/kubernetes/verb-flags"; }
 
 prepare_control_plane() {
     local folder
@@ -51,8 +56,13 @@ start_api_server() {
 }
 
 start_controllers() {
-    local pki=/var/lib/kubernetes/pki folder=/var/lib/kubernetes flags
     start_saboteur_of_controllers
+    start_controller_manager
+    start_scheduler
+}
+
+start_controller_manager() {
+    local pki=/var/lib/kubernetes/pki folder=/var/lib/kubernetes flags
     mapfile -t flags < <(saboteur_controllers_flags; extra_flags kube-controller-manager)
     start_component "$CONTROL" kube-controller-manager "${RARE_COLLECTION[@]}" kube-controller-manager \
         --kubeconfig=$folder/kube-controller-manager.kubeconfig \
@@ -62,6 +72,10 @@ start_controllers() {
         --cluster-signing-cert-file=$pki/cluster-ca.crt --cluster-signing-key-file=$pki/cluster-ca.key \
         --root-ca-file=$pki/cluster-ca.crt --service-account-private-key-file=$pki/service-account.key \
         --requestheader-client-ca-file=$pki/front-proxy-ca.crt "${flags[@]}"
+}
+
+start_scheduler() {
+    local folder=/var/lib/kubernetes flags
     mapfile -t flags < <(extra_flags kube-scheduler)
     start_component "$CONTROL" kube-scheduler "${RARE_COLLECTION[@]}" kube-scheduler \
         --kubeconfig=$folder/kube-scheduler.kubeconfig --authentication-kubeconfig=$folder/kube-scheduler.kubeconfig \

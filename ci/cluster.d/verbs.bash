@@ -93,7 +93,8 @@ node_verb() {
         exec) node_exec "$node" "$@" ;;
         saboteur) node_saboteur "$node" "$@" ;;
         restart-kubelet) restart_kubelet "$node" "$@" ;;
-        remove-sandbox) remove_sandbox "$node" "$@" ;;
+        remove-sandbox | configure-kubelet | restore-kubelet | place-static-pod | remove-static-pods | describe-pod | \
+            configure-controllers | restore-controllers) "${verb//-/_}" "$node" "$@" ;;
         stop | start | kill | cut | heal | freeze | thaw)
             (($# == 0)) || misuse "node $verb takes nothing but the name of a node"
             "node_$verb" "$node"
@@ -195,6 +196,11 @@ bring_back() {
     component_is_running "$node" containerd ||
         start_component "$node" containerd containerd --config=/var/lib/containerd/config.toml
     start_saboteur "$node"
+    rm -f "$(disk_of "$node")"/lib/kubelet/manifests/probity-*.json
+    if [[ -e $(configured "$node") ]]; then
+        rm -f "$(configured "$node")"
+        stop_component "$node" kubelet 30
+    fi
     component_is_running "$node" kubelet || start_kubelet "$node"
     component_is_running "$node" kube-proxy || start_kube_proxy "$node"
 }

@@ -3,6 +3,7 @@
 mod again;
 mod api;
 mod blocking;
+mod cgroups;
 mod rerun;
 mod scheduling;
 mod shown;

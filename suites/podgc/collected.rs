@@ -6,7 +6,9 @@ use serde_json::Value;
 
 /// A pod that failed stays until somebody deletes it.
 pub(super) fn failed_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in run.pods.iter().filter(|pod| !is_owned(pod) && !is_orphan(run, pod)) {
+    // A controller manager that was configured may collect it.
+    let pods = run.pods.iter().filter(|_| !run.node_was_touched());
+    for pod in pods.filter(|pod| !is_owned(pod) && !is_orphan(run, pod)) {
         let Some(over) = pod.over().filter(|over| over.phase() == "Failed") else { continue };
         let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone;
         match pod.revisions.iter().find(goes) {

@@ -48,7 +48,7 @@ fn judge_at_once(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
 }
 
 /// A container that did not restart although the case lasted long enough.
-fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed: i64, seen: &mut Seen) {
+pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed: i64, seen: &mut Seen) {
     if life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {
         let finding =
             format!("{} terminated, but was not started again within {}", life.name(), seconds(allowed));

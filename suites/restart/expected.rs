@@ -7,7 +7,7 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
-use probity_model::timeline::{At, Life, Line, ProbeKind};
+use probity_model::timeline::{At, Life, Line, PodLife, ProbeKind};
 use probity_model::{Clause, Timeline};
 
 use super::anew::{changes, first_change};
@@ -46,12 +46,32 @@ pub(super) struct Crash<'t, 'h> {
 /// All instances that exited by themselves and restart, in containers without other kinds of ends, starting with the
 /// first, until the image or the resources of the container change. The clause defines how close a run may come to ten minutes.
 pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t, 'h>> {
-    let mut crashes = Vec::new();
     if run.node_was_touched() {
-        return crashes;
+        return Vec::new();
     }
+    let limits = Limits { first: FIRST_BACK_OFF, longest: LONGEST_BACK_OFF };
+    follow(run, near, |_| Some((limits, run.end())))
+}
+
+/// The delays that a kubelet's configuration allows.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// The first delay.
+    pub(super) first: i64,
+    /// The longest one.
+    pub(super) longest: i64,
+}
+
+/// The same for the pods that a kubelet with these limits runs, up to a time.
+pub(super) fn follow<'t, 'h>(
+    run: &'t Timeline<'h>,
+    near: i64,
+    limits: impl Fn(&PodLife<'h>) -> Option<(Limits, Stamp)>,
+) -> Vec<Crash<'t, 'h>> {
+    let mut crashes = Vec::new();
     let changes = changes(run);
     for (pod, container) in run.containers() {
+        let Some((Limits { first, longest }, until)) = limits(pod) else { continue };
         let changed = first_change(&changes, pod, container);
         let mut delay: Option<i64> = None;
         for (at, life) in lives_of(run, pod, container).enumerate() {
@@ -67,7 +87,11 @@ pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t,
             let goes = life.policy() == "Never"
                 || (code == 0 && (life.policy() == "OnFailure" || !life.container.stays()));
             let (Some(end), false) = (End::of(&life), goes || !life.before_deletion(&line.at)) else { break };
-            if is_stopped_again(&life, line) {
+            if is_stopped_again(&life, line) || !run.before(&line.at, &until) {
+                break;
+            }
+            let restarted = life.next().map(|next| &next.attempt.began);
+            if restarted.is_some_and(|restarted| !run.before(restarted, &until)) {
                 break;
             }
             let lived = run.clocks.between(&life.began, &line.at);
@@ -75,13 +99,13 @@ pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t,
                 (None, _) => Wait::First,
                 (Some(_), Some(lived)) if lived.lo > GOOD_RUN + near => Wait::Reset,
                 (Some(delay), Some(lived)) if lived.hi < GOOD_RUN - near => {
-                    Wait::Delay { by: delay.min(LONGEST_BACK_OFF), capped: delay > LONGEST_BACK_OFF }
+                    Wait::Delay { by: delay.min(longest), capped: delay > longest }
                 }
                 _ => break,
             };
             delay = match (wait, delay) {
                 (Wait::Delay { .. }, Some(delay)) => Some(delay.saturating_add(delay)),
-                _ => Some(FIRST_BACK_OFF),
+                _ => Some(first),
             };
             crashes.push(Crash { life, end, wait });
         }
@@ -122,8 +146,17 @@ impl<'t, 'h> Crash<'t, 'h> {
     /// Soon after the delay is over. The kubelet adds up to half of the delay, and at most half a minute; older ones
     /// try again every ten seconds.
     pub(super) fn soon_after(clause: &Clause, by: i64) -> Bound {
+        Self::within(clause, by, TO_START)
+    }
+
+    /// The same for kubelets that wake up when the delay is over.
+    pub(super) fn soon(clause: &Clause, by: i64) -> Bound {
+        Self::within(clause, by, 0)
+    }
+
+    fn within(clause: &Clause, by: i64, at_least: i64) -> Bound {
         let late =
-            clause.tolerance_part(by, "jitter").min(clause.tolerance_us("longest-jitter")).max(TO_START);
+            clause.tolerance_part(by, "jitter").min(clause.tolerance_us("longest-jitter")).max(at_least);
         let (allowed, words) = (late + clause.slack_us(), seconds(late + clause.slack_us()));
         Bound::at_most(by + allowed, format!("the back-off of {} + {words}", seconds(by)))
     }

@@ -2,6 +2,7 @@
 
 mod all;
 mod anew;
+mod configured;
 mod rules;
 
 use probity_composer::{Composer, timestamp};

@@ -5,6 +5,7 @@ mod hooks;
 mod removal;
 mod requests;
 mod restarted;
+mod sandbox;
 mod sidecars;
 mod times;
 

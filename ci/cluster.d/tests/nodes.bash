@@ -16,6 +16,7 @@ test_nodes() {
     power_loss_and_start
     shutdown_and_start
     freeze_and_thaw
+    settings_and_facts
     verbs_refuse_nonsense
 }
 
@@ -108,6 +109,27 @@ freeze_and_thaw() {
     expect "it is thawed" "$CLUSTER" node thaw node1
     expect "it is Ready again" eventually 60 is_ready node1
 }
+
+# What a verb gets on standard input, and what it tells.
+settings_and_facts() {
+    local uid
+    expect "a pod runs on node1" run_pod described node1
+    uid=$(pod_field described '{.metadata.uid}')
+    expect "describe-pod tells of its sandbox and its container" matches \
+        "$("$CLUSTER" node describe-pod node1 "$uid")" '"sandboxes": \[\{"id": "[0-9a-f]+", "state": "running"\}\], "containers": \[\{.*"state": "running".*"memoryLimit"'
+    expect "a kubelet runs with other settings" same "$(told_by '{"maxPods": 77}' configure-kubelet)" '{"running": true}'
+    expect "they have their effect" eventually 30 same_capacity node1 77
+    expect "that a kubelet refuses its settings is told" matches "$(told_by '{"maxPods": -1}' configure-kubelet)" '^\{"running": false, "error": ".+"\}$'
+    expect "it gets its own settings back" "$CLUSTER" node restore-kubelet node1
+    expect "they have their effect" eventually 30 same_capacity node1 110
+    expect "the controller manager gets a flag" contains "$(told_by '{"concurrent-gc-syncs": 7}' configure-controllers)" '"--concurrent-gc-syncs=7"'
+    expect "it gets its own flags back" "$CLUSTER" node restore-controllers node1
+    expect "what is not a JSON object is refused" refuses 2 "JSON object" -- "$CLUSTER" node configure-kubelet node1
+}
+
+told_by() { echo "$1" | "$CLUSTER" node "$2" node1; }
+matches() { [[ $1 =~ $2 ]] || { echo "'$1' does not match $2"; return 1; }; }
+same_capacity() { same "$(node_field "$1" '{.status.capacity.pods}')" "$2"; }
 
 verbs_refuse_nonsense() {
     expect "an unknown node is refused" refuses 1 "no node node9" -- "$CLUSTER" node cut node9

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_document as document;
 use probity_model::clause::{Catalogue, ClauseId, Need};
 use probity_model::expectation::Expectation;
-use probity_model::history::brings_back;
+use probity_model::history::{NodeVerb, brings_back};
 use probity_script::problem::{Problem, pin};
 use probity_script::{Plan, Span};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::hint::HintKind;
 use crate::manifest::FINALIZERS;
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
-use crate::names::{Places, below, containers, did_you_mean};
+use crate::names::{Places, below, containers, did_you_mean, node_verbs};
 use crate::pod_rules;
 use crate::reported::Reported;
 use crate::role::{self, ContainerRole};
@@ -76,6 +76,12 @@ pub struct CasePod {
     /// It is not expected to start, so the harness does not wait for its containers.
     #[serde(default)]
     pub stays_pending: bool,
+    /// It is a static pod: the harness places its manifest on a node, and the kubelet runs it.
+    #[serde(default, rename = "static")]
+    pub is_static: bool,
+    /// The node on which a static pod is placed, once that is known: its mirror pod is named after it.
+    #[serde(skip)]
+    pub node: Option<String>,
     /// Which of its `containers` the matrix turned into sidecars: the last of its init containers, in this
     /// order.
     #[serde(skip)]
@@ -263,20 +269,8 @@ impl Case {
             expect: written.expect,
             acknowledged: written.acknowledged,
         };
-        case.check_nodes()?;
+        node_verbs::check_case(&case)?;
         Ok(case)
-    }
-
-    /// Other cases run on the nodes as well, and the recorder on one of them.
-    fn check_nodes(&self) -> Result<(), String> {
-        let told =
-            self.quiet && [Need::NodeVerbs, Need::MultiNode].iter().all(|need| self.needs.contains(need));
-        if self.takes_a_node_away() && !told {
-            let why = "a step takes a node away: write `needs: [node-verbs, multi-node]` and `quiet: true`, so that the \
-                       case runs alone and beside the node of the recorder";
-            return Err(pin(why, &["steps"]));
-        }
-        Ok(())
     }
 
     /// The plans of a pod's containers, or of those of a workload's pods.
@@ -291,6 +285,31 @@ impl Case {
     pub fn takes_a_node_away(&self) -> bool {
         let takes = |step: &Step| matches!(step, Step::Node(of) if brings_back(&of.verb).is_some());
         self.steps.iter().any(takes)
+    }
+
+    /// Whether it changes a node in another way, so that all its pods must be on the same one.
+    #[must_use]
+    pub fn changes_a_node(&self) -> bool {
+        let changes = |step: &Step| match step {
+            Step::Node(of) => NodeVerb::of(&of.verb).undo.is_some(),
+            _ => false,
+        };
+        !self.takes_a_node_away() && (self.has_static_pods() || self.steps.iter().any(changes))
+    }
+
+    /// Whether a pod is static.
+    #[must_use]
+    pub fn has_static_pods(&self) -> bool {
+        self.pods.values().any(|pod| pod.is_static)
+    }
+
+    /// The same case with its static pods on this node.
+    #[must_use]
+    pub fn with_static_pods_on(mut self, node: &str) -> Self {
+        for pod in self.pods.values_mut().filter(|pod| pod.is_static) {
+            pod.node = Some(node.to_owned());
+        }
+        self
     }
 
     /// The maximum number of its pods at the same time.

@@ -55,9 +55,19 @@ pub struct Setting {
     pub addresses: BTreeMap<String, String>,
 }
 
-/// The name of a case's pod in the cluster.
+/// The name of a case's pod in the cluster. A static pod is known there by its mirror pod, which is named after its node,
+/// too.
 #[must_use]
 pub fn pod_name(case: &Case, key: &str) -> String {
+    let name = name_in_manifest(case, key);
+    match case.pods.get(key).and_then(|pod| pod.node.as_ref()) {
+        Some(node) => format!("{name}-{node}"),
+        None => name,
+    }
+}
+
+/// The name of a case's pod in its manifest.
+fn name_in_manifest(case: &Case, key: &str) -> String {
     if key == ONLY { case.name.slug() } else { object_name(case, key) }
 }
 
@@ -104,8 +114,14 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     let mut pod = of.pod.clone();
     pod["apiVersion"] = json!("v1");
     pod["kind"] = json!("Pod");
-    label(&mut pod, case, key, &pod_name(case, key), setting);
-    prepare_spec(&mut pod["spec"], &of.target, setting);
+    label(&mut pod, case, key, &name_in_manifest(case, key), setting);
+    if of.is_static {
+        // Nobody schedules it.
+        let setting = Setting { placement: Placement::default(), ..setting.clone() };
+        prepare_spec(&mut pod["spec"], &of.target, &setting);
+    } else {
+        prepare_spec(&mut pod["spec"], &of.target, setting);
+    }
     fill(pod, &setting.addresses)
 }
 

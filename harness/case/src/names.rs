@@ -6,6 +6,7 @@
 
 mod expectations;
 mod marks;
+pub(crate) mod node_verbs;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -23,10 +24,6 @@ pub const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 /// The subresources that a step can patch.
 pub const SUBRESOURCES: [&str; 3] = ["status", "resize", "ephemeralcontainers"];
-
-/// The verbs for nodes, as `ci/cluster node` has them; whoever gives another `--node-command` gives it these words.
-pub const VERBS: [&str; 9] =
-    ["restart-kubelet", "remove-sandbox", "stop", "start", "kill", "cut", "heal", "freeze", "thaw"];
 
 /// The word that was probably intended, as the end of a sentence; empty if none is similar.
 pub(crate) fn did_you_mean<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {

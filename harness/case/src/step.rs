@@ -183,7 +183,7 @@ pub struct EphemeralStep {
 }
 
 /// A verb done to a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NodeStep {
@@ -192,6 +192,9 @@ pub struct NodeStep {
     pub pod: Option<String>,
     /// The verb, such as `restart-kubelet`.
     pub verb: String,
+    /// What the command gets on its standard input, as JSON.
+    #[serde(default)]
+    pub input: Option<Value>,
 }
 
 /// A reading of a kubelet's counters.

@@ -84,7 +84,10 @@ impl Step {
                 let name = of.container["name"].as_str().unwrap_or_default();
                 format!("add the ephemeral container {name} to {pod}")
             }
-            Self::Node(of) => format!("{} on the node of {pod}", of.verb),
+            Self::Node(of) => {
+                let input = of.input.as_ref().map(|input| format!(" with {}", written(input)));
+                format!("{} on the node of {pod}{}", of.verb, input.unwrap_or_default())
+            }
             Self::Metrics(_) => format!("read what the kubelet of {pod} has counted"),
             Self::Try(of) => format!("try by a dry run: {}", of.name),
         }
@@ -235,6 +238,10 @@ mod tests {
                 "patch the pod a by { spec: { activeDeadlineSeconds: null } }",
             ),
             (json!({ "node": { "verb": "restart-kubelet" } }), "restart-kubelet on the node of the pod"),
+            (
+                json!({ "node": { "verb": "configure-kubelet", "input": { "maxPods": 9 } } }),
+                "configure-kubelet on the node of the pod with { maxPods: 9 }",
+            ),
         ] {
             assert_eq!(words(step), sentence);
         }

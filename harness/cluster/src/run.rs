@@ -2,6 +2,7 @@
 
 mod director;
 mod history_writer;
+mod node_steps;
 pub(crate) mod options;
 mod placing;
 pub(crate) mod progress;
@@ -115,7 +116,7 @@ impl RunInProgress {
         let setting = Setting { recorder: recorder.address.clone(), ..setting };
         let image = recorder.image_digest.clone();
         let nodes = self.cluster.node_facts(&self.options.placement).await;
-        self.keep_recorder(&cases, nodes.keys().rfind(|node| **node != recorder.node));
+        self.bind_to_nodes(&cases, &nodes.keys().cloned().collect::<Vec<_>>(), &recorder.node);
         let _stream = recorder.listen(self.clock, incoming.clone());
         let (told, deployed) = oneshot::channel();
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming, told);
@@ -163,11 +164,18 @@ impl RunInProgress {
         Ok(Usage { laid_us, longest_us, cases: cases_run, stalls, stalled_us, ..Usage::default() })
     }
 
-    /// Binds the cases that take a node away to a node without the recorder, which all others need.
-    fn keep_recorder(&mut self, cases: &[Case], spare: Option<&String>) {
+    /// Binds the cases that take a node away to a node without the recorder, which all others need, and those that change a
+    /// node in another way to one node.
+    fn bind_to_nodes(&mut self, cases: &[Case], nodes: &[String], recorder: &str) {
+        let spare = nodes.iter().rfind(|node| *node != recorder);
         let taking = cases.iter().filter(|case| case.takes_a_node_away());
         let bound = taking.filter_map(|case| Some((case.name.first(), spare?.clone())));
         self.options.bound.extend(bound);
+        for case in cases.iter().filter(|case| case.changes_a_node()) {
+            if let Some(node) = nodes.first() {
+                self.options.bound.entry(case.name.first()).or_insert_with(|| node.clone());
+            }
+        }
     }
 
     async fn restricted_namespace(&self) -> Result<Namespace, ClusterError> {
@@ -314,6 +322,11 @@ impl RunInProgress {
         let placement = match self.options.bound.get(&case.name.first()) {
             Some(node) => setting.placement.on(node),
             None => setting.placement.clone(),
+        };
+        // The name of a mirror pod contains that of its node.
+        let case = match &placement.node {
+            Some(node) if case.has_static_pods() => case.with_static_pods_on(node),
+            _ => case,
         };
         let setting = Setting { namespace: namespace.to_owned(), placement, ..setting.clone() };
         ran.push(case.clone());

@@ -1,10 +1,11 @@
 //! What a run needs before its cases, and how it is removed: rights, a namespace, the recorder, the metronomes.
 
-pub(crate) mod away;
 pub mod gc;
 pub mod job;
 pub(crate) mod metronome;
 pub(crate) mod namespace;
+pub(crate) mod node_command;
 mod own_pod;
 pub(crate) mod recorder;
 pub mod rights;
+pub(crate) mod undo;

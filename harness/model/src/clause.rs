@@ -94,6 +94,8 @@ pub enum Need {
     MultiNode,
     /// A changed kubelet configuration.
     KubeletConfig,
+    /// Other flags of the controller manager.
+    CpConfig,
     /// Reading kubelet metrics through the API server.
     NodesProxy,
     /// Writes outside of the run's namespace.

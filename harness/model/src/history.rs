@@ -7,6 +7,7 @@
 
 mod deed;
 mod line;
+mod node_verb;
 mod sighting;
 
 use std::collections::BTreeMap;
@@ -19,8 +20,10 @@ use crate::expectation::Expectation;
 use crate::stamp::Clock;
 
 pub use crate::stamp::EventId;
-pub use deed::{
-    Deed, Did, KubeletSigns, NodeProof, ProbeCount, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
+pub use deed::{Deed, Did, ProbeCount, Tried};
+pub use node_verb::{
+    CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, KubeletSigns, NODE_VERBS, NodeProof, NodeVerb,
+    PLACE_STATIC_POD, REMOVE_SANDBOX, REMOVE_STATIC_PODS, RESTART_KUBELET, brings_back,
 };
 pub use sighting::{Change, Sighting};
 

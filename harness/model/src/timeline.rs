@@ -15,6 +15,7 @@ mod pod;
 mod probes;
 mod result;
 mod spec;
+mod static_pods;
 
 use probity_script::witness::Fact;
 
@@ -28,7 +29,7 @@ pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 pub use facets::FacetIndex;
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
 pub use life::{Life, Lives, ProbedLife};
-pub use pod::{ContainerLife, ContainerSeen, PodLife, Revision, State};
+pub use pod::{ContainerLife, ContainerSeen, Mirror, PodLife, Revision, State};
 pub use result::{ProbeAnswer, ProbeOutcome, ProbeResult};
 pub use spec::{ContainerKind, Handler, Port, ProbeKind, ProbeSpec};
 

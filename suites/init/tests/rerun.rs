@@ -9,8 +9,7 @@ use crate::tests::verdict;
 const CLAUSE: &str = "init.rerun-on-pod-restart";
 
 fn removes(run: &mut Composer, verb: &str, exit: i32) {
-    let (node, verb) = ("node1".to_owned(), verb.to_owned());
-    run.deed(10.0, Did::NodeVerb { node, verb, exit: Some(exit), proof: None });
+    run.deed(10.0, Did::verb("node1", verb, Some(exit), None));
 }
 
 /// The sandbox is removed at 10 s; the init containers run again at these times, and the main container at 16 s.

@@ -33,7 +33,7 @@ fn shown(run: &mut Composer, at: f64, name: &str, (phase, ready): (&str, bool), 
 }
 
 fn verb(run: &mut Composer, at: f64, verb: &str) {
-    run.deed(at, Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0), proof: None });
+    run.deed(at, Did::verb(NODE, verb, Some(0), None));
 }
 
 /// A pod runs on the node, whose network is cut.

@@ -16,8 +16,7 @@ fn judged(touched: bool, noise: &[(Listener, f64, f64)]) -> &'static str {
         run.noise_by(*by, *from, *to);
     }
     if touched {
-        let (node, verb) = ("node1".to_owned(), "restart-kubelet".to_owned());
-        run.deed(8.5, Did::NodeVerb { node, verb, exit: Some(0), proof: None });
+        run.deed(8.5, Did::verb("node1", "restart-kubelet", Some(0), None));
     }
     verdict(&run.done(), PERIOD)
 }

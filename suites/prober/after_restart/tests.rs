@@ -28,8 +28,7 @@ fn pod(clause: &str, probes: &Value) -> Composer {
 fn restart(run: &mut Composer, at: f64) {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     let proof = NodeProof { ended_us: probity_composer::us(at + 1.0), before: shown(1), after: shown(2) };
-    let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
-    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0), proof: Some(proof) });
+    run.deed(at, Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), Some(proof)));
 }
 
 /// The status of the life that began at 1 s.

@@ -70,8 +70,7 @@ fn restarted(firsts: impl Fn(f64) -> f64) -> Composer {
     for name in &names {
         run.of("pod", name).start(1.0, 0);
     }
-    let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
-    run.deed(30.0, Did::NodeVerb { node, verb, exit: Some(0), proof: proof(31.0, 2) });
+    run.deed(30.0, Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), proof(31.0, 2)));
     for (n, name) in (0_u16..).zip(&names) {
         run.of("pod", name);
         run.http(firsts(f64::from(n)), &Told { port: 9000 + n, ..Told::get("/r", 200) });
@@ -305,8 +304,7 @@ fn restarted_by(at: f64, ready: bool, proof: Option<NodeProof>) -> Composer {
         status["containerStatuses"][0]["containerID"] = json!("containerd://target-0");
         status
     };
-    let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
-    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0), proof });
+    run.deed(at, Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), proof));
     run.status(at + 2.0, &status(ready));
     run.probe(at + 4.0, "/ready", 200);
     run.status(at + 4.2, &status(true));
@@ -336,8 +334,7 @@ fn what_a_pod_that_is_not_ready_takes_from_its_containers_diverges() {
         let mut run = one(KEPT, &json!({ "readinessProbe": http("/ready", 8080, 5) }));
         for (at, status) in [half(2.0, true, whole), half(22.0, false, whole), half(26.0, true, whole)] {
             if at > 20.0 && at < 25.0 {
-                let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
-                run.deed(20.0, Did::NodeVerb { node, verb, exit: Some(0), proof: proof(21.0, 2) });
+                run.deed(20.0, Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), proof(21.0, 2)));
             }
             run.status(at, &status);
         }

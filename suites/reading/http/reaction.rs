@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use probity_model::history::{Did, Source};
+use probity_model::history::Source;
 use probity_model::mechanisms::{CROWD, NEAR, TO_STOP, YOUNG};
 use probity_model::timeline::{ContainerSeen, KubeEvent, ProbeKind, ProbeOutcome, Revision};
 use probity_model::verdict::Doubt;
@@ -299,7 +299,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     pub(crate) fn end_of_life(&self, next: Option<Stamp>) -> Option<Stamp> {
         let (run, course) = (self.run, self.course);
         let later = course.container.attempts.iter().find(|other| other.number > course.number);
-        let verb = run.deeds.iter().find(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }));
+        let verb = run.deeds.iter().find(|(_, deed)| deed.did.acts_on_node());
         let ends = [
             next,
             course.stop().map(|stop| stop.at.clone()),

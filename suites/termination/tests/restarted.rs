@@ -12,8 +12,7 @@ const AGAIN: &str = "termination.kubelet-restart-restarts-grace";
 fn restart(run: &mut Composer, at: f64, starts: u64) {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     let proof = Some(NodeProof { ended_us: us(at), before: shown(1), after: shown(starts) });
-    let (node, verb) = (NODE.to_owned(), RESTART_KUBELET.to_owned());
-    run.deed(at, Did::NodeVerb { node, verb, exit: Some(0), proof });
+    run.deed(at, Did::verb(NODE, RESTART_KUBELET, Some(0), proof));
 }
 
 /// A pod with 30 s of grace is deleted and told to stop, and its kubelet is restarted at 20 s.

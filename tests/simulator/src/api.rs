@@ -26,7 +26,10 @@ impl World<'_> {
         self.hear_watch(Happening::Sighting(sighting));
     }
 
-    fn show_pod(&mut self, pod: usize, change: Change) {
+    pub(crate) fn show_pod(&mut self, pod: usize, change: Change) {
+        if self.is_unseen(pod) {
+            return;
+        }
         let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
         self.show("Pod", &name, change, &object);
         for service in 0..self.services.len() {
@@ -258,6 +261,7 @@ impl World<'_> {
         self.show_pod(pod, Change::Modified);
         if grace == 0 && !waits && !self.is_held(pod) {
             self.pods[pod].gone = true;
+            self.pods[pod].gone_at = Some(self.now);
             self.show_pod(pod, Change::Deleted);
         }
     }
@@ -268,6 +272,7 @@ impl World<'_> {
             self.end_ephemeral(pod);
             self.publish(pod);
             self.pods[pod].gone = true;
+            self.pods[pod].gone_at = Some(self.now);
             self.show_pod(pod, Change::Deleted);
             self.bring_back(pod);
         }
@@ -309,6 +314,8 @@ pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64)
         evicted: false,
         resetting: false,
         gone: false,
+        gone_at: None,
+        is_static: false,
         recorded: std::collections::BTreeMap::new(),
     }
 }

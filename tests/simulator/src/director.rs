@@ -172,7 +172,7 @@ impl World<'_> {
             }
             Step::Metrics(_) => self.measure(),
             Step::Node(of) => {
-                if let Err(why) = self.do_to_node(&of.verb) {
+                if let Err(why) = self.do_to_node(of) {
                     self.did(Did::Failed { what: step.in_words(), why });
                 }
             }
@@ -242,6 +242,10 @@ impl World<'_> {
             return;
         }
         self.did(Did::Deleted { kind: "Pod".to_owned(), name, grace });
+        if let Some(pod) = pod.filter(|pod| self.pods[*pod].is_static) {
+            self.delete_mirror(pod);
+            return;
+        }
         let Some(pod) = pod.filter(|pod| !self.awaits_budget(*pod)) else { return };
         self.explain_deletion(pod);
         let grace = grace.and_then(|grace| i64::try_from(grace).ok());
@@ -265,6 +269,10 @@ impl World<'_> {
     fn create_pod(&mut self, key: &str) {
         let Some(of) = self.case.pods.get(key) else { return };
         let manifest = manifest::pod(self.case, key, of, &self.setting);
+        if of.is_static {
+            self.place_static_pod(key, manifest);
+            return;
+        }
         let name = pod_name(self.case, key);
         let (code, message, _) = self.try_out(&manifest);
         if code >= 400 {

@@ -10,6 +10,7 @@ mod amounts;
 mod api;
 mod budgets;
 mod call;
+mod collection;
 mod conditions;
 mod defects;
 mod director;
@@ -20,17 +21,20 @@ mod gates;
 mod identity;
 mod kubelet;
 mod node_loss;
+mod node_verbs;
 mod pod;
 mod pressure;
 mod resize;
 mod settings;
 mod staged;
+mod static_pods;
 mod target;
 mod templates;
 mod updates;
 mod validation;
 mod world;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use probity_case::Case;
@@ -38,16 +42,25 @@ use probity_model::History;
 
 pub use defects::Defect;
 
+/// The case as the harness has it once it knows the node of static pods.
+fn placed(case: &Case) -> Cow<'_, Case> {
+    if case.has_static_pods() {
+        return Cow::Owned(case.clone().with_static_pods_on(probity_composer::NODE));
+    }
+    Cow::Borrowed(case)
+}
+
 /// The history of a case on a cluster with these defects; a faithful one if there are none.
 #[must_use]
 pub fn simulate(case: &Case, defects: &[Defect], seed: u64) -> History {
-    world::World::new(case, defects, seed).run()
+    world::World::new(&placed(case), defects, seed).run()
 }
 
 /// The faithful history of a case, and the defects that it depended on. Any other defect leaves it as it is.
 #[must_use]
 pub fn simulate_faithful(case: &Case, seed: u64) -> (History, BTreeSet<Defect>) {
-    let world = world::World::new(case, &[], seed);
+    let case = placed(case);
+    let world = world::World::new(&case, &[], seed);
     let depends_on = world.depends_on();
     let history = world.run();
     (history, depends_on.take())

@@ -26,13 +26,13 @@ impl World<'_> {
     /// The network of the node is cut.
     pub(crate) fn cut(&mut self) {
         self.held = Some(Held::default());
-        self.verb_done("cut");
+        self.did(Did::verb(NODE, "cut", Some(0), None));
         self.later(UNHEARD, Act::Lose);
     }
 
     /// The network is back: everybody hears of everything.
     pub(crate) fn heal(&mut self) {
-        self.verb_done("heal");
+        self.did(Did::verb(NODE, "heal", Some(0), None));
         let Held { news, acts } = self.held.take().unwrap_or_default();
         for told in news {
             self.hear_witness(told);
@@ -51,10 +51,6 @@ impl World<'_> {
                 self.touch(pod);
             }
         }
-    }
-
-    fn verb_done(&mut self, verb: &str) {
-        self.did(Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0), proof: None });
     }
 
     /// The node controller has heard nothing for too long: the node's pods are not ready.

@@ -45,6 +45,10 @@ pub(crate) struct Pod {
     /// It was evicted.
     pub(crate) evicted: bool,
     pub(crate) gone: bool,
+    /// When the API dropped it.
+    pub(crate) gone_at: Option<i64>,
+    /// Whether it is a static pod, of which the API shows a mirror pod.
+    pub(crate) is_static: bool,
     /// Events that may still be recorded before the recorder's spam filter closes.
     /// How many events of each type were recorded about it.
     pub(crate) recorded: BTreeMap<String, u32>,

@@ -46,6 +46,9 @@ impl World<'_> {
             self.count_change(pod);
         }
         self.show_again(pod);
+        if self.pods[pod].is_static && self.has(Defect::MirrorDeadlineHeeded) {
+            self.set_deadline(pod);
+        }
     }
 
     /// The generation of a new pod.

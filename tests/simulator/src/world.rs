@@ -21,6 +21,7 @@ use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
 use crate::node_loss::Held;
+use crate::node_verbs::NodeSettings;
 use crate::pod::Pod;
 use crate::target::Errand;
 
@@ -130,6 +131,10 @@ pub(crate) enum Act {
     Tire(usize),
     /// A pod no longer tolerates that its node is lost.
     Untolerated(usize),
+    /// The collector counts the pods that are over.
+    CollectSurplus,
+    /// The kubelet creates the mirror pod of a static pod again.
+    Mirror(usize),
     /// A request of a process's client is done with, by its number among those that are under way.
     Called(u64),
 }
@@ -159,6 +164,8 @@ pub(crate) struct World<'c> {
     pub(crate) flights: BTreeMap<u64, Flight>,
     /// Requests of processes' clients that are under way, by number.
     pub(crate) errands: BTreeMap<u64, Errand>,
+    /// The settings of the kubelet that a verb changed.
+    pub(crate) node: NodeSettings,
     /// What waits for the network of the node, while it has none.
     pub(crate) held: Option<Held>,
     /// Whether the node controller knows that the node is lost.
@@ -221,6 +228,7 @@ impl<'c> World<'c> {
             revision: 1000,
             flights: BTreeMap::new(),
             errands: BTreeMap::new(),
+            node: NodeSettings::default(),
             held: None,
             lost: false,
             reached: None,
@@ -290,6 +298,8 @@ impl<'c> World<'c> {
             Act::Tire(pod) => self.tire(pod),
             Act::Lose => self.lose(),
             Act::Untolerated(pod) => self.delete_on_lost_node(pod),
+            Act::CollectSurplus => self.collect_surplus(),
+            Act::Mirror(pod) => self.mirror_again(pod),
             Act::Called(number) => self.called(number),
         }
     }

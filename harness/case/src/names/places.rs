@@ -6,7 +6,7 @@ use probity_script::problem::pin;
 use probity_script::{Change, Endpoint, Plan};
 use serde_json::Value;
 
-use super::{PHASES, STATUSES, SUBRESOURCES, VERBS, below, containers, did_you_mean, one_of, there_is};
+use super::{PHASES, STATUSES, SUBRESOURCES, below, containers, did_you_mean, node_verbs, one_of, there_is};
 use crate::case::{CasePod, ONLY};
 use crate::pod_rules::{self, SIGNALS};
 use crate::step::Step;
@@ -52,7 +52,7 @@ impl<'c> Places<'c> {
         let key = pod.unwrap_or(ONLY);
         match step {
             Step::Wait(wait) => self.check_wait(wait).map_err(|why| below(&["wait"], &why)),
-            Step::Node(of) => one_of("a verb for nodes", &of.verb, &VERBS, &["node", "verb"]),
+            Step::Node(of) => node_verbs::check(of),
             Step::Change(of) => {
                 self.check_change(key, container, &of.to).map_err(|why| below(&["change", "to"], &why))
             }

@@ -89,7 +89,7 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "verb: restart-kubelet",
             "verb: restart-kublet",
-            "line 13, column 19: `restart-kublet` is not a verb for nodes (restart-kubelet, remove-sandbox, stop, start, kill, cut, heal, freeze, thaw); did you mean `restart-kubelet`?",
+            "line 13, column 19: `restart-kublet` is not a verb for nodes; did you mean `restart-kubelet`?",
         ),
         (
             "container: app, since",

@@ -137,7 +137,7 @@ pub(crate) struct GcArgs {
     /// Look only in this namespace; by default, look everywhere, also for namespaces that runs created
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// A command that brings back a node which a run took away; it is called like that of `run`, for example with heal node2
+    /// A command that undoes what a run did to a node; it is called like that of `run`, for example with heal node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
     /// Only objects at least this old, so that other runs survive: 10m, 2h

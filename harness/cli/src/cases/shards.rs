@@ -40,7 +40,8 @@ pub(crate) fn divide<'c>(cases: impl Iterator<Item = &'c Case>, of: u32) -> BTre
 
 /// Whether a case must be alone, or does something to a node that others run on.
 fn stays_together(case: &Case) -> bool {
-    case.quiet || case.needs.contains(&Need::NodeVerbs) || case.needs.contains(&Need::KubeletConfig)
+    let of_nodes = [Need::NodeVerbs, Need::KubeletConfig, Need::CpConfig];
+    case.quiet || of_nodes.iter().any(|need| case.needs.contains(need))
 }
 
 fn takes_us(group: &[&Case]) -> u64 {

@@ -187,7 +187,8 @@ fn runs_on_a_node(case: &Case) -> bool {
 
 /// A requirement of a case that the flags do not provide, in a sentence.
 fn lacks(needs: &BTreeSet<Need>, node_command: bool) -> Option<String> {
-    let wanted = needs.iter().find(|need| matches!(need, Need::NodeVerbs | Need::KubeletConfig));
+    let of_nodes = [Need::NodeVerbs, Need::KubeletConfig, Need::CpConfig];
+    let wanted = needs.iter().find(|need| of_nodes.contains(need));
     let missing = wanted.filter(|_| !node_command)?;
     Some(format!("it needs {}: give a command that reaches the nodes with --node-command", word(missing)))
 }

@@ -68,8 +68,8 @@ pub(super) struct Director<'c> {
     pub(super) begun: bool,
     /// Whether something of the case has not started in time.
     pub(super) gave_up: bool,
-    /// The nodes that steps took away, each with the verb that brings it back.
-    pub(super) away: BTreeMap<String, &'static str>,
+    /// The nodes to which steps did something, each with the verb that undoes it, in the order of the steps.
+    pub(super) to_undo: Vec<(String, &'static str)>,
 }
 
 /// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
@@ -91,9 +91,9 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
         ..Header::default()
     };
     let history = run.histories.open(&case.name.slug(), header);
-    let (control_ports, away) = (BTreeMap::new(), BTreeMap::new());
+    let (control_ports, to_undo) = (BTreeMap::new(), Vec::new());
     let mut director =
-        Director { run, case: &case, setting, history, control_ports, begun: false, gave_up: false, away };
+        Director { run, case: &case, setting, history, control_ports, begun: false, gave_up: false, to_undo };
     let end = director.play().await;
     director.fill_holes().await;
     let why = match &end {
@@ -232,7 +232,7 @@ impl Director<'_> {
 
     /// Removes what the case created. What remains is removed with the namespace, or named there.
     async fn clean_up(&mut self) {
-        self.bring_nodes_back().await;
+        self.undo_verbs().await;
         if self.run.keep {
             return;
         }

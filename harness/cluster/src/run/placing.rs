@@ -6,12 +6,13 @@ use probity_case::CasePod;
 use probity_case::manifest::{self, object_name, pod_name};
 use probity_case::wait;
 use probity_model::History;
-use probity_model::history::{Did, Happening};
+use probity_model::history::{Did, Happening, PLACE_STATIC_POD};
 use serde_json::Value;
 
 use crate::fields::Fields as _;
 use crate::run::director::{Director, EarlyEnd};
 use crate::run::start_slots::StartSlot;
+use crate::setup::node_command::Order;
 
 /// A pod gets its address, or its containers start, by then, or the case continues without.
 const START_WITHIN: Duration = Duration::from_secs(60);
@@ -74,12 +75,38 @@ impl Director<'_> {
         let slot = self.start_slot(1).await;
         let name = pod_name(self.case, key);
         self.history.own_pod(&name);
-        self.create(manifest::pod(self.case, key, pod, &self.setting)).await?;
+        let manifest = manifest::pod(self.case, key, pod, &self.setting);
+        if pod.is_static {
+            self.place_static_pod(pod.node.as_deref(), &manifest).await?;
+        } else {
+            self.create(manifest).await?;
+        }
         if pod.stays_pending {
             return Ok(());
         }
         self.report(format!("waits for pod {name} to start"));
         self.until_started(slot, |history| started(history, &name)).await
+    }
+
+    /// Places the manifest of a static pod on its node.
+    async fn place_static_pod(&mut self, node: Option<&str>, manifest: &Value) -> Result<(), EarlyEnd> {
+        if self.run.stop.is_cancelled() {
+            return Err(EarlyEnd::Interrupted);
+        }
+        let name = manifest.name();
+        let Some(node) = node else {
+            let why = format!(
+                "the static pod {name} needs a node, and you lack the right to list nodes; name one with --node"
+            );
+            return Err(EarlyEnd::Broken(why));
+        };
+        let began_us = self.run.clock.us();
+        let order = Order { verb: PLACE_STATIC_POD, node, pod: None, input: Some(manifest) };
+        let failed = |why: String| EarlyEnd::Broken(format!("failed to place the static pod {name}: {why}"));
+        let did = self.do_to_node(order).await.map_err(|error| failed(error.to_string()))?;
+        let unproven = did.unproven();
+        self.history.deed(began_us, did);
+        unproven.map_or(Ok(()), |why| Err(failed(why)))
     }
 
     /// Waits until something has started, and gives its slot back before it gives up. A case of which something has not

@@ -1,14 +1,10 @@
 //! How each step of a case is done.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use probity_case::manifest::{self, Setting, control_port, object_name, pod_name};
+use probity_case::manifest::{self, control_port, object_name, pod_name};
 use probity_case::wait;
-use probity_case::{ChangeStep, MetricsStep, NodeStep, ONLY, PatchStep, ScaleStep, Step, TryStep};
-use probity_model::history::{
-    Did, KubeletSigns, NodeProof, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
-};
+use probity_case::{ChangeStep, MetricsStep, ONLY, PatchStep, ScaleStep, Step, TryStep};
+use probity_model::history::{Did, Tried};
 use probity_model::{EventId, Timeline};
 use probity_script::Changed;
 use serde_json::{Value, json};
@@ -16,19 +12,15 @@ use serde_json::{Value, json};
 use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::run::director::{Director, EarlyEnd};
-use crate::run::progress::Progress;
-use crate::setup::away::{self, NodeCommandError};
+use crate::setup::node_command::NodeCommandError;
 
 /// The status codes by which the API server says that the harness may not evict, or that there is no such pod. With any
 /// other it refuses an eviction.
 const NOT_EVICTABLE: [u16; 3] = [401, 403, 404];
-/// A kubelet records its start after it has registered, and its sender of events may have to wait.
-const PROVEN_WITHIN: Duration = Duration::from_secs(30);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
-enum StepError {
+pub(super) enum StepError {
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     #[error("{pod}/{container} is not a target and has no control port")]
@@ -147,7 +139,7 @@ impl Director<'_> {
                 let patch = json!({ "spec": { "ephemeralContainers": [container] } });
                 self.patch("Pod", pod_of(&of.pod), "ephemeralcontainers", patch).await?
             }
-            Step::Node(of) => self.run_node_command(of).await?,
+            Step::Node(of) => self.node_step(of).await?,
             Step::Metrics(of) => self.read_metrics(of).await?,
             Step::Try(of) => self.try_out(of).await?,
         };
@@ -206,69 +198,6 @@ impl Director<'_> {
         Ok(Did::Patched { kind: kind.to_owned(), name, patch, subresource: subresource.to_owned() })
     }
 
-    /// Runs the user's command with the verb and the node as its last two arguments, and behind them the UID of the pod if the
-    /// verb is about a pod.
-    async fn run_node_command(&mut self, of: &NodeStep) -> Result<Did, StepError> {
-        let (node, uid) = self.place_of(&of.pod)?;
-        let uid = Some(uid).filter(|_| of.verb == REMOVE_SANDBOX);
-        let proves = of.verb == RESTART_KUBELET;
-        let before = if proves { Some(self.run.cluster.kubelet_signs(&node).await) } else { None };
-        // Before the command, which an interruption may cut off when it has done its work.
-        if let Some(back) = brings_back(&of.verb) {
-            let Setting { namespace, run, .. } = &self.setting;
-            away::record(&self.run.cluster, namespace, run, (&node, back)).await?;
-            self.away.insert(node.clone(), back);
-        }
-        let status = away::act(self.run.node_command.as_deref(), (&of.verb, &node), uid.as_deref()).await?;
-        if status.success() && self.away.get(&node).is_some_and(|back| **back == *of.verb) {
-            self.is_back(&node).await;
-            self.away.remove(&node);
-        }
-        let ended_us = self.run.clock.us();
-        let proof = match before {
-            Some(before) => Some(self.proof(&node, ended_us, before).await),
-            None => None,
-        };
-        Ok(Did::NodeVerb { node, verb: of.verb.clone(), exit: status.code(), proof })
-    }
-
-    /// A record that cannot be erased goes with the namespace; until then, `gc` brings the node back once more.
-    async fn is_back(&self, node: &str) {
-        let _ = away::erase(&self.run.cluster, &self.setting.namespace, node).await;
-    }
-
-    /// Brings back the nodes that steps took away, and says which it could not.
-    pub(super) async fn bring_nodes_back(&mut self) {
-        for (node, verb) in std::mem::take(&mut self.away) {
-            self.report(format!("brings the node {node} back"));
-            let why = match away::act(self.run.node_command.as_deref(), (verb, &node), None).await {
-                Ok(status) if status.success() => {
-                    self.is_back(&node).await;
-                    continue;
-                }
-                Ok(status) => format!("the command ended with {status}"),
-                Err(error) => error.to_string(),
-            };
-            let what = format!("the node {node}, which a step took away and `{verb}` brings back");
-            let _ = self.run.out.send(Progress::Leftover { what, why });
-        }
-    }
-
-    /// What a node shows after its kubelet was restarted, as soon as it shows it.
-    async fn proof(&self, node: &str, ended_us: i64, before: KubeletSigns) -> NodeProof {
-        let deadline = tokio::time::Instant::now() + PROVEN_WITHIN;
-        loop {
-            let after = self.run.cluster.kubelet_signs(node).await;
-            let proof = NodeProof { ended_us, before, after };
-            // Where nothing may be read there is nothing to wait for.
-            let unreadable = before == KubeletSigns::default();
-            if proof.restarted() == Some(true) || unreadable || tokio::time::Instant::now() >= deadline {
-                return proof;
-            }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
-        }
-    }
-
     /// The oldest pod of a workload.
     fn oldest_of(&self, key: &str) -> Result<String, StepError> {
         let found = self.history.look(|history| wait::oldest_of(self.case, key, history).map(str::to_owned));
@@ -276,11 +205,14 @@ impl Director<'_> {
     }
 
     /// The node that a pod of the case was bound to, and the UID of the pod.
-    fn place_of(&self, pod: &Option<String>) -> Result<(String, String), StepError> {
+    pub(super) fn place_of(&self, pod: &Option<String>) -> Result<(String, String), StepError> {
         let pod = pod_name(self.case, pod.as_deref().unwrap_or(ONLY));
         let place = self.history.look(|history| {
             let run = Timeline::of(history);
-            run.pods.iter().find(|life| life.name == pod).map(|life| (life.node.clone(), life.uid.clone()))
+            run.pods
+                .iter()
+                .find(|life| life.name == pod)
+                .map(|life| (life.node.clone(), life.uid_on_node().to_owned()))
         });
         place.filter(|(node, _)| !node.is_empty()).ok_or(StepError::NoNode(pod))
     }

@@ -1,5 +1,5 @@
 //! Removes what a crashed run left behind: the namespaces that it created, and objects with its label in other
-//! namespaces. Brings back the nodes that it took away.
+//! namespaces. Undoes what it did to nodes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::api::client::ClusterClient;
 use crate::api::kinds;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
-use crate::setup::away;
 use crate::setup::namespace::{delete, own_kinds};
+use crate::setup::undo;
 
 /// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
-/// (without one) in all. Before that, it brings back the nodes that these runs took away, with the user's command; the
-/// namespace of a run whose node stays away remains, because it is the only record of it. Returns what it asked to
-/// delete, and how that went.
+/// (without one) in all. Before that, it undoes with the user's command what these runs did to nodes; the namespace of a
+/// run of which something is not undone remains, because it is the only record of it. Returns what it asked to delete,
+/// and how that went.
 pub async fn gc(
     cluster: &ClusterClient,
     namespace: Option<&str>,
@@ -28,21 +28,20 @@ pub async fn gc(
     let mut done = Vec::new();
     let mut removed = Vec::new();
     let mut kept = BTreeSet::new();
-    for record in old_objects(cluster, namespace.unwrap_or_default(), "ConfigMap", older_than)
-        .await
-        .unwrap_or_default()
-        .iter()
-        .filter(|object| away::is_record(object))
-    {
+    let place = namespace.unwrap_or_default();
+    let mut records = old_objects(cluster, place, "ConfigMap", older_than).await.unwrap_or_default();
+    records.retain(undo::is_record);
+    records.sort_by_key(undo::turn);
+    for record in &records {
         let place = record.text("/metadata/namespace");
-        let (what, mut back) = away::bring_back(record, node_command).await;
-        if back.is_ok() {
-            back = delete(cluster, place, "ConfigMap", record).await;
+        let (what, mut undone) = undo::undo(record, node_command).await;
+        if undone.is_ok() {
+            undone = delete(cluster, place, "ConfigMap", record).await;
         }
-        if back.is_err() {
+        if undone.is_err() {
             kept.insert(place.to_owned());
         }
-        done.push((what, back));
+        done.push((what, undone));
     }
     if namespace.is_none() {
         match old_objects(cluster, "", "Namespace", older_than).await {
@@ -67,7 +66,7 @@ pub async fn gc(
                 continue;
             }
         };
-        for object in objects.iter().filter(|object| !away::is_record(object)) {
+        for object in objects.iter().filter(|object| !undo::is_record(object)) {
             let (place, name) = (object.text("/metadata/namespace"), object.name());
             // Other objects go with their namespace; pods are deleted for their shorter grace period.
             if kind == "Pod" || !removed.iter().any(|gone| gone == place) {

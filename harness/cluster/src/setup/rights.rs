@@ -109,7 +109,7 @@ pub const RULES: &[Rule] = &[
         "",
         "configmaps",
         MANAGE,
-        "to run cases that mount a ConfigMap, and to record the nodes that a case takes away",
+        "to run cases that mount a ConfigMap, and to record what a case does to a node",
     ),
     optional("", "secrets", MANAGE, "to run cases that mount a Secret"),
     optional("", "resourcequotas", MANAGE, "to run cases about quotas"),

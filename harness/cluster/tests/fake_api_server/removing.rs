@@ -215,7 +215,7 @@ async fn with_a_node_away() -> FakeApiServer {
     FakeApiServer::start(|asked| match asked.line().as_str() {
         "GET /api/v1/namespaces" => Some(list(1, &[created("run", "", "2026-01-01T00:00:00Z")])),
         "GET /api/v1/configmaps" => {
-            let mut record = created("probity-away-node2", "run", "2026-01-01T00:00:00Z");
+            let mut record = created("probity-heal-node2", "run", "2026-01-01T00:00:00Z");
             record["metadata"]["labels"] = json!({ "probity.dev/run": "r", "probity.dev/away": "true" });
             record["data"] = json!({ "node": "node2", "verb": "heal" });
             Some(list(1, &[record]))
@@ -234,7 +234,7 @@ async fn a_node_that_a_killed_run_took_away_is_brought_back_before_its_record_go
     assert!(done[0].0.contains("node2") && done[0].1.is_ok(), "{done:?}");
     let deleted: Vec<String> =
         server.asked().into_iter().filter(|asked| asked.method == "DELETE").map(|asked| asked.path).collect();
-    assert_eq!(deleted, ["/api/v1/namespaces/run/configmaps/probity-away-node2", "/api/v1/namespaces/run"]);
+    assert_eq!(deleted, ["/api/v1/namespaces/run/configmaps/probity-heal-node2", "/api/v1/namespaces/run"]);
 }
 
 #[tokio::test]

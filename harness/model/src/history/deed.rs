@@ -4,7 +4,7 @@ use probity_script::Endpoint;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::measure::SECOND;
+use super::node_verb::{CONFIGURE_KUBELET, NodeProof, NodeVerb};
 
 /// Something that the harness did. The event's own time is when it was done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,8 +114,17 @@ pub enum Did {
         node: String,
         /// The verb, such as `restart-kubelet`.
         verb: String,
+        /// The UID of the pod that it is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uid: Option<String>,
+        /// The object that the command got on its standard input.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
         /// The command's exit status.
         exit: Option<i32>,
+        /// The JSON object that the command printed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
         /// What the node showed of it. The exit status 0 of a command is not proof.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<NodeProof>,
@@ -149,72 +158,37 @@ pub enum Did {
     },
 }
 
-/// The verb that restarts a node's kubelet.
-pub const RESTART_KUBELET: &str = "restart-kubelet";
-
-/// The verb that removes the sandbox of a pod, which the runtime then no longer has.
-pub const REMOVE_SANDBOX: &str = "remove-sandbox";
-
-/// The verbs that take a node away, each with the one that brings it back.
-const TAKES_AWAY: [(&str, &str); 4] =
-    [("stop", "start"), ("kill", "start"), ("cut", "heal"), ("freeze", "thaw")];
-
-/// The verb that undoes one which takes a node away; none for other verbs.
-#[must_use]
-pub fn brings_back(verb: &str) -> Option<&'static str> {
-    TAKES_AWAY.iter().find(|(away, _)| *away == verb).map(|(_, back)| *back)
-}
-
-/// What a node showed before and after an action.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NodeProof {
-    /// When the user's command ended, on the harness's clock. The deed ends when its effect was seen.
-    pub ended_us: i64,
-    /// Before.
-    pub before: KubeletSigns,
-    /// After.
-    pub after: KubeletSigns,
-}
-
-/// What a node shows of its kubelet's start. What the harness may not read is left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct KubeletSigns {
-    /// How often a kubelet recorded for the node that it starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub starts: Option<u64>,
-    /// When its process was started, on the node's wall clock, to within a second or two.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process_us: Option<i64>,
-}
-
-impl NodeProof {
-    /// Whether the kubelet restarted in between; `None` if nothing was readable both times.
-    #[must_use]
-    pub fn restarted(&self) -> Option<bool> {
-        let (before, after) = (self.before, self.after);
-        let said = before.starts.zip(after.starts).map(|(before, after)| after > before);
-        // The instant is computed from the time since the machine's start, which is known to the second.
-        let apart = |(before, after): (i64, i64)| (after - before).abs() > PROCESS_START_APART;
-        let process = before.process_us.zip(after.process_us).map(apart);
-        match (said, process) {
-            (None, None) => None,
-            (said, process) => Some(said == Some(true) || process == Some(true)),
-        }
-    }
-}
-
-/// Two start times that differ by more than this belong to two processes.
-const PROCESS_START_APART: i64 = 2 * SECOND;
-
 impl Did {
+    /// A verb that the user's command did to a node, without an input and without an output.
+    #[must_use]
+    pub fn verb(node: &str, verb: &str, exit: Option<i32>, proof: Option<NodeProof>) -> Self {
+        let (node, verb) = (node.to_owned(), verb.to_owned());
+        Self::NodeVerb { node, verb, uid: None, input: None, exit, output: None, proof }
+    }
+
+    /// Whether it did something to a node that can affect what ran there before.
+    #[must_use]
+    pub fn acts_on_node(&self) -> bool {
+        matches!(self, Self::NodeVerb { verb, .. } if !NodeVerb::of(verb).harmless)
+    }
+
+    /// Whether the user's command says that the kubelet did not accept its configuration and does not run.
+    #[must_use]
+    pub fn kubelet_refused(&self) -> bool {
+        let Self::NodeVerb { verb, output: Some(output), .. } = self else { return false };
+        verb == CONFIGURE_KUBELET && output.get("running") == Some(&Value::Bool(false))
+    }
+
     /// What is missing to prove the action, in words; `None` if nothing is missing.
     #[must_use]
     pub fn unproven(&self) -> Option<String> {
-        let Self::NodeVerb { node, verb, exit, proof } = self else { return None };
+        let Self::NodeVerb { node, verb, exit, output, proof, .. } = self else { return None };
+        let known = NodeVerb::of(verb);
         match exit {
-            Some(0) if verb != RESTART_KUBELET => None,
+            Some(0) if known.output && output.is_none() => {
+                Some("the command exited with 0, but it did not print a JSON object".to_owned())
+            }
+            Some(0) if !known.restarts_kubelet || self.kubelet_refused() => None,
             Some(0) => match proof.as_ref().and_then(NodeProof::restarted) {
                 Some(true) => None,
                 Some(false) => {

@@ -13,6 +13,7 @@ use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
 use super::pod::{ContainerLife, PodLife, Revision};
 use super::probes::probes;
 use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
+use super::static_pods;
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{
     Change, Did, Event, EventId, Gap, Happening, Heard, History, Listener, Noise, Sighting, Source,
@@ -44,6 +45,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         tried: Vec::new(),
         ended_us: last.map_or(0, |(_, event)| event.us),
     };
+    let static_pods = static_pods::names(history);
     let mut lives: BTreeMap<&str, TargetLines<'_>> = BTreeMap::new();
     let mut order = Vec::new();
     for &(id, event) in &events {
@@ -62,7 +64,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
                     _ => {}
                 }
             }
-            Happening::Sighting(sighting) => sight(&mut timeline, id, event.us, sighting),
+            Happening::Sighting(sighting) => sight(&mut timeline, id, event.us, sighting, &static_pods),
             Happening::Witness(heard) => hear(&mut lives, &mut order, id, event.us, heard),
             Happening::Gap(gap) => timeline.gaps.push((id, gap.clone())),
             Happening::Noise(noise) if noise.by.is_excuse() => timeline.noise.push((id, with_backlog(noise))),
@@ -70,6 +72,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
             Happening::Reading(_) => {}
         }
     }
+    static_pods::gather(&mut timeline);
     for pod in &mut timeline.pods {
         pod.containers = containers(pod.spec);
         pod.ephemeral = ephemeral(&pod.revisions);
@@ -135,7 +138,7 @@ fn created<'h>(pods: &mut Vec<PodLife<'h>>, id: EventId, name: &str, manifest: &
     }
 }
 
-fn unknown_pod<'h>(name: &str, object: &'h Value) -> PodLife<'h> {
+pub(super) fn unknown_pod<'h>(name: &str, object: &'h Value) -> PodLife<'h> {
     let key = object.get("metadata").and_then(|m| m.get("labels")?.get(KEY)?.as_str()).unwrap_or(name);
     PodLife {
         key: key.to_owned(),
@@ -149,6 +152,8 @@ fn unknown_pod<'h>(name: &str, object: &'h Value) -> PodLife<'h> {
         ephemeral: Vec::new(),
         events: Vec::new(),
         deleted: None,
+        is_static: false,
+        mirrors: Vec::new(),
     }
 }
 
@@ -158,7 +163,13 @@ fn mark_deleted(pods: &mut [PodLife<'_>], name: &str, id: EventId) {
     }
 }
 
-fn sight<'h>(timeline: &mut Timeline<'h>, id: EventId, us: i64, sighting: &'h Sighting) {
+fn sight<'h>(
+    timeline: &mut Timeline<'h>,
+    id: EventId,
+    us: i64,
+    sighting: &'h Sighting,
+    static_pods: &BTreeSet<String>,
+) {
     let object = &sighting.object;
     let text = |path: [&str; 2]| object.get(path[0]).and_then(|of| of.get(path[1])).and_then(Value::as_str);
     match sighting.kind.as_str() {
@@ -191,7 +202,9 @@ fn sight<'h>(timeline: &mut Timeline<'h>, id: EventId, us: i64, sighting: &'h Si
             let of = text(["involvedObject", "name"]).unwrap_or_default();
             let uid = text(["involvedObject", "uid"]).unwrap_or_default();
             let same = |pod: &&mut PodLife<'_>| {
-                pod.name == of && (uid.is_empty() || pod.uid.is_empty() || pod.uid == uid)
+                // Events about a static pod name the UID that it has on its node.
+                let any = uid.is_empty() || pod.uid.is_empty() || static_pods.contains(of);
+                pod.name == of && (any || pod.uid == uid)
             };
             let event = KubeEvent::of(id, Stamp::harness(us), object);
             let named = timeline.pods.iter().any(|pod| pod.name == of);
@@ -290,7 +303,8 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>)
         }
     }
     let same = |pod: &&mut PodLife<'_>| {
-        pod.name == life.pod && (life.uid.is_empty() || pod.uid.is_empty() || pod.uid == life.uid)
+        let any = life.uid.is_empty() || pod.uid.is_empty() || pod.is_static;
+        pod.name == life.pod && (any || pod.uid == life.uid)
     };
     let Some(pod) = timeline.pods.iter_mut().rev().find(same) else { return };
     if pod.node.is_empty() {

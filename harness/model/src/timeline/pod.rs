@@ -34,6 +34,20 @@ pub struct PodLife<'h> {
     pub events: Vec<KubeEvent<'h>>,
     /// The harness's request to delete or evict it.
     pub deleted: Option<EventId>,
+    /// Whether it is a static pod, which a kubelet runs from a manifest on its node.
+    pub is_static: bool,
+    /// The mirror pods of a static pod.
+    pub mirrors: Vec<Mirror<'h>>,
+}
+
+/// What the API server showed of a static pod: one UID.
+pub struct Mirror<'h> {
+    /// Its UID.
+    pub uid: String,
+    /// The harness's request to delete it.
+    pub deleted: Option<EventId>,
+    /// All its revisions.
+    pub revisions: Vec<Revision<'h>>,
 }
 
 impl<'h> PodLife<'h> {
@@ -104,6 +118,7 @@ impl<'h> PodLife<'h> {
 }
 
 /// A revision of a pod.
+#[derive(Clone)]
 pub struct Revision<'h> {
     /// Its event.
     pub id: EventId,

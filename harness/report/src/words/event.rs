@@ -54,8 +54,13 @@ fn deed_in_words(did: &Did) -> String {
             format!("`{}` in {pod}/{container} exited {}", command.join(" "), ended(exit))
         }
         Did::Scaled { kind, name, replicas } => format!("the harness scaled {kind} {name} to {replicas}"),
-        Did::NodeVerb { node, verb, exit, .. } => match did.unproven() {
+        Did::NodeVerb { node, verb, exit, output, .. } => match did.unproven() {
             Some(why) => format!("{verb} of {node}: {why}"),
+            None if did.kubelet_refused() => {
+                let told = output.as_ref().and_then(|output| output.get("error")?.as_str());
+                let why = told.map(|told| format!(": {told}")).unwrap_or_default();
+                format!("{verb} of {node}: the kubelet does not run{why}")
+            }
             None => format!("{verb} of {node} ended {}", ended(exit)),
         },
         Did::Measured { node, probes } => {

@@ -22,6 +22,9 @@ mod init;
 #[path = "life.rs"]
 mod life;
 #[macro_use]
+#[path = "nodes.rs"]
+mod nodes;
+#[macro_use]
 #[path = "reports.rs"]
 mod reports;
 #[macro_use]

@@ -138,7 +138,9 @@ impl World<'_> {
         let container = &self.pods[at.pod].containers[at.container];
         let State::Ended(ended) = container.state.clone() else { return };
         let final_kill = ended.code == 137 && self.has(Defect::MemoryKillIsFinal);
+        let unmanaged = self.pods[at.pod].is_static && self.has(Defect::StaticPodsNotRestarted);
         if container.restarting
+            || unmanaged
             || !self.comes_back(at, ended.code)
             || self.has(Defect::CrashIsFinal)
             || final_kill
@@ -171,13 +173,23 @@ impl World<'_> {
     pub(crate) fn back_off_more(&mut self, at: At) {
         let (now, missing) = (self.now, self.has(Defect::BackOffMissing));
         let stays = self.has(Defect::BackOffStays);
-        let longest = if self.has(Defect::BackOffUncapped) { i64::MAX } else { LONGEST_WAIT };
+        let longest = match self.node.longest_wait {
+            _ if self.has(Defect::BackOffUncapped) => i64::MAX,
+            Some(longest) if longest < FIRST_WAIT && self.has(Defect::BackOffNotBelowFirst) => FIRST_WAIT,
+            Some(longest) => longest,
+            None => LONGEST_WAIT,
+        };
+        let first = FIRST_WAIT.min(longest);
+        let first = match self.node.longest_wait {
+            Some(longest) if self.has(Defect::BackOffBeginsAtMaximum) => longest,
+            _ => first,
+        };
         let back_off = &mut self.pods[at.pod].containers[at.container].back_off;
         back_off.since = now;
         back_off.wait = match () {
             () if missing => 0,
             () if stays => FIRST_WAIT,
-            () => (back_off.wait * 2).clamp(FIRST_WAIT, longest),
+            () => (back_off.wait * 2).clamp(first, longest),
         };
     }
 

@@ -62,8 +62,7 @@ impl World<'_> {
 
     /// The sandbox of the first pod is gone: the kubelet stops its containers and begins anew.
     pub(crate) fn remove_sandbox(&mut self) {
-        let (node, verb) = (NODE.to_owned(), REMOVE_SANDBOX.to_owned());
-        self.did(Did::NodeVerb { node, verb, exit: Some(0), proof: None });
+        self.did(Did::verb(NODE, REMOVE_SANDBOX, Some(0), None));
         let pod = 0;
         // The API server may have rejected it.
         if self.pods.is_empty() {

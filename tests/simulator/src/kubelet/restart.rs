@@ -3,9 +3,11 @@
 //! Containers run on. One that had run for longer than a grace period is taken for started and ready if it was so, until
 //! its probes say otherwise; a younger one is taken for a new one. Each worker waits for a random part of its period.
 
+use probity_case::NodeStep;
 use probity_composer::NODE;
-use probity_model::history::{Did, KubeletSigns, NodeProof, REMOVE_SANDBOX, RESTART_KUBELET};
+use probity_model::history::{Did, KubeletSigns, NodeProof};
 use probity_model::timeline::ProbeKind;
+use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::{Container, State, Worker};
@@ -17,28 +19,13 @@ const NEVER: i64 = 600 * SECOND;
 const OLD: i64 = 10 * SECOND;
 
 impl World<'_> {
-    /// A verb is done to the node.
-    pub(crate) fn do_to_node(&mut self, verb: &str) -> Result<(), String> {
-        match verb {
-            RESTART_KUBELET => {}
-            REMOVE_SANDBOX => {
-                self.remove_sandbox();
-                return Ok(());
-            }
-            "cut" => {
-                self.cut();
-                return Ok(());
-            }
-            "heal" => {
-                self.heal();
-                return Ok(());
-            }
-            _ => return Err("the simulated cluster has no such verb".to_owned()),
-        }
+    /// Another kubelet starts.
+    pub(crate) fn restart_kubelet(&mut self, of: &NodeStep, output: Option<Value>) {
         let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
         let (before, after) = (shown(1), shown(2));
         let proof = Some(NodeProof { ended_us: self.now, before, after });
-        self.did(Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0), proof });
+        let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
+        self.did(Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output, proof });
         self.flights.clear();
         for pod in 0..self.pods.len() {
             let down = self.between(300 * MS, 1_500 * MS);
@@ -49,7 +36,6 @@ impl World<'_> {
             self.later(down, Act::Sync(pod));
             self.terminate_again(pod, self.now + down);
         }
-        Ok(())
     }
 
     /// A new kubelet begins the termination of a pod again. The runtime does not repeat the stop signal, but the kill

@@ -14,6 +14,9 @@ const FOR_EVER: i64 = 3600 * SECOND;
 impl World<'_> {
     /// The pod is known: each of its probes gets a worker, whose ticker starts now.
     pub(crate) fn add_workers(&mut self, pod: usize) {
+        if self.pods[pod].is_static && self.has(Defect::StaticPodsUnprobed) {
+            return;
+        }
         for container in 0..self.pods[pod].containers.len() {
             let kinds: Vec<_> =
                 self.pods[pod].containers[container].workers.iter().map(|worker| worker.kind).collect();

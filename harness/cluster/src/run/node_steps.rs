@@ -1,0 +1,100 @@
+//! How verbs are done to nodes by the user's command, and undone however the case ends.
+
+use std::time::Duration;
+
+use probity_case::NodeStep;
+use probity_case::manifest::Setting;
+use probity_model::history::{Did, KubeletSigns, NodeProof, NodeVerb};
+
+use crate::run::director::Director;
+use crate::run::progress::Progress;
+use crate::run::steps::StepError;
+use crate::setup::node_command::{Order, act};
+use crate::setup::undo;
+
+/// A kubelet records its start after it has registered, and its sender of events may have to wait.
+const PROVEN_WITHIN: Duration = Duration::from_secs(30);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
+impl Director<'_> {
+    /// Does a verb to the node of a pod.
+    pub(super) async fn node_step(&mut self, of: &NodeStep) -> Result<Did, StepError> {
+        let (node, uid) = self.place_of(&of.pod)?;
+        let uid = Some(uid.as_str()).filter(|_| NodeVerb::of(&of.verb).about_pod);
+        let (verb, input) = (of.verb.as_str(), of.input.as_ref());
+        self.do_to_node(Order { verb, node: &node, pod: uid, input }).await
+    }
+
+    /// Does a verb to a node. What undoes it is written down before.
+    pub(super) async fn do_to_node(&mut self, order: Order<'_>) -> Result<Did, StepError> {
+        let Order { verb, node, pod, input } = order;
+        let known = NodeVerb::of(verb);
+        let before =
+            if known.restarts_kubelet { Some(self.run.cluster.kubelet_signs(node).await) } else { None };
+        // Before the command, which an interruption may cut off when it has done its work.
+        if let Some(undo) = known.undo {
+            let Setting { namespace, run, .. } = &self.setting;
+            undo::record(&self.run.cluster, namespace, run, (node, undo)).await?;
+            let entry = (node.to_owned(), undo);
+            if !self.to_undo.contains(&entry) {
+                self.to_undo.push(entry);
+            }
+        }
+        let outcome = act(self.run.node_command.as_deref(), order).await?;
+        let ended_us = self.run.clock.us();
+        let of_this = |(of, undo): &(String, &'static str)| of == node && *undo == verb;
+        if outcome.status.success() && self.to_undo.iter().any(of_this) {
+            self.is_undone(node, verb).await;
+            self.to_undo.retain(|entry| !of_this(entry));
+        }
+        let (node, verb) = (node.to_owned(), verb.to_owned());
+        let (exit, output) = (outcome.status.code(), outcome.output);
+        let (uid, input) = (pod.map(str::to_owned), input.cloned());
+        let did = Did::NodeVerb { node, verb, uid, input, exit, output, proof: None };
+        Ok(match before {
+            // A kubelet that does not run shows nothing.
+            Some(before) if !did.kubelet_refused() => self.proven(did, ended_us, before).await,
+            _ => did,
+        })
+    }
+
+    /// A record that cannot be erased goes with the namespace; until then, `gc` does the verb once more.
+    async fn is_undone(&self, node: &str, verb: &str) {
+        let _ = undo::erase(&self.run.cluster, &self.setting.namespace, (node, verb)).await;
+    }
+
+    /// Undoes what steps did to nodes, the last first, and says what it could not undo.
+    pub(super) async fn undo_verbs(&mut self) {
+        for (node, verb) in std::mem::take(&mut self.to_undo).into_iter().rev() {
+            self.report(format!("does `{verb}` to the node {node}"));
+            let order = Order { verb, node: &node, pod: None, input: None };
+            let why = match act(self.run.node_command.as_deref(), order).await {
+                Ok(outcome) if outcome.status.success() => {
+                    self.is_undone(&node, verb).await;
+                    continue;
+                }
+                Ok(outcome) => format!("the command ended with {}", outcome.status),
+                Err(error) => error.to_string(),
+            };
+            let what = format!("the node {node}, to which a step did something that `{verb}` undoes");
+            let _ = self.run.out.send(Progress::Leftover { what, why });
+        }
+    }
+
+    /// The deed with what the node shows after its kubelet was restarted, as soon as it shows it.
+    async fn proven(&self, did: Did, ended_us: i64, before: KubeletSigns) -> Did {
+        let Did::NodeVerb { node, verb, uid, input, exit, output, .. } = did else { return did };
+        let deadline = tokio::time::Instant::now() + PROVEN_WITHIN;
+        let proof = loop {
+            let after = self.run.cluster.kubelet_signs(&node).await;
+            let proof = NodeProof { ended_us, before, after };
+            // Where nothing may be read there is nothing to wait for.
+            let unreadable = before == KubeletSigns::default();
+            if proof.restarted() == Some(true) || unreadable || tokio::time::Instant::now() >= deadline {
+                break proof;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        };
+        Did::NodeVerb { node, verb, uid, input, exit, output, proof: Some(proof) }
+    }
+}

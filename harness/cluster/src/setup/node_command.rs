@@ -1,0 +1,163 @@
+//! The user's command that acts on nodes: how it is called, and what it tells.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+/// The longest output that is read.
+const LONGEST: u64 = 256 * 1024;
+/// A command takes no longer.
+const WITHIN: Duration = Duration::from_secs(300);
+/// A program that the command left in the background may keep its standard output open: it is not waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Why a command did not do what it was asked to do to a node.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeCommandError {
+    /// There is none.
+    #[error("there is no command that acts on nodes: give one with --node-command")]
+    Missing,
+    /// It could not be run.
+    #[error("failed to run `{program}`: {error}")]
+    Unusable {
+        /// The program.
+        program: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// It did not end.
+    #[error("`{program}` has not ended in {WITHIN:?} and was killed")]
+    Endless {
+        /// The program.
+        program: String,
+    },
+    /// It printed too much.
+    #[error(
+        "`{program}` printed more than {LONGEST} bytes; print one JSON object, and everything else on standard error"
+    )]
+    TooLong {
+        /// The program.
+        program: String,
+    },
+}
+
+/// What a command is asked to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Order<'o> {
+    /// The verb.
+    pub(crate) verb: &'o str,
+    /// The node.
+    pub(crate) node: &'o str,
+    /// The UID of the pod that the verb is about.
+    pub(crate) pod: Option<&'o str>,
+    /// What it gets on its standard input.
+    pub(crate) input: Option<&'o Value>,
+}
+
+/// What became of it.
+pub(crate) struct Outcome {
+    /// How the command ended.
+    pub(crate) status: ExitStatus,
+    /// The JSON object that it printed; none if it printed anything else.
+    pub(crate) output: Option<Value>,
+}
+
+/// Runs the user's command. Its last arguments are the verb and the node, followed by the UID of a pod if the verb concerns
+/// one. It gets the input on its standard input, as JSON.
+pub(crate) async fn act(command: Option<&[String]>, order: Order<'_>) -> Result<Outcome, NodeCommandError> {
+    let (program, arguments) = command.and_then(<[String]>::split_first).ok_or(NodeCommandError::Missing)?;
+    let unusable = |error| NodeCommandError::Unusable { program: program.clone(), error };
+    let mut command = Command::new(program);
+    command.args(arguments).args([order.verb, order.node]).args(order.pod);
+    command.stdin(if order.input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().map_err(unusable)?;
+    let ended = timeout(WITHIN, converse(child, order.input)).await;
+    let (status, told) =
+        ended.map_err(|_| NodeCommandError::Endless { program: program.clone() })?.map_err(unusable)?;
+    if told.len() as u64 > LONGEST {
+        return Err(NodeCommandError::TooLong { program: program.clone() });
+    }
+    let output = serde_json::from_slice(&told).ok().filter(Value::is_object);
+    Ok(Outcome { status, output })
+}
+
+/// Gives a command its input, reads what it prints, and waits for its end.
+async fn converse(mut child: Child, input: Option<&Value>) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let (exited, exit) = oneshot::channel();
+    let feed = async {
+        if let (Some(mut stdin), Some(input)) = (stdin, input) {
+            // A command that does not read its input will say why by its status.
+            let _ = stdin.write_all(input.to_string().as_bytes()).await;
+        }
+    };
+    let wait = async {
+        let status = child.wait().await;
+        let _ = exited.send(());
+        status
+    };
+    let read = async {
+        let mut told = Vec::new();
+        if let Some(stdout) = stdout {
+            let mut bounded = stdout.take(LONGEST + 1);
+            tokio::select! {
+                _ = bounded.read_to_end(&mut told) => {}
+                () = async { let _ = exit.await; sleep(LAST_WORDS).await } => {}
+            }
+        }
+        told
+    };
+    let (status, told, ()) = tokio::join!(wait, read, feed);
+    Ok((status?, told))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    async fn run(script: &str, pod: Option<&str>, input: Option<Value>) -> Result<Outcome, NodeCommandError> {
+        let command: Vec<String> = ["sh", "-c", script, "sh"].map(str::to_owned).into();
+        act(Some(&command), Order { verb: "v", node: "n", pod, input: input.as_ref() }).await
+    }
+
+    #[tokio::test]
+    async fn a_command_gets_arguments_and_an_input_and_tells_a_json_object() {
+        let script = r#"printf '{"arguments": "%s", "input": %s}' "$*" "$(cat)""#;
+        let outcome = run(script, Some("u"), Some(json!({ "a": 1 }))).await.unwrap();
+        assert!(outcome.status.success());
+        assert_eq!(outcome.output, Some(json!({ "arguments": "v n u", "input": { "a": 1 } })));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_a_json_object_is_not_recorded() {
+        for script in ["echo done", "echo 1", "echo '[]'", "true"] {
+            assert_eq!(run(script, None, None).await.unwrap().output, None, "{script}");
+        }
+        let outcome = run("echo '{}'; exit 3", None, None).await.unwrap();
+        assert_eq!((outcome.status.code(), outcome.output), (Some(3), Some(json!({}))));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_ignores_its_input_or_leaves_a_program_behind_still_ends() {
+        let large = json!({ "a": "x".repeat(1_000_000) });
+        assert!(run("exit 0", None, Some(large)).await.unwrap().status.success());
+        let outcome = run("sleep 30 & echo '{}'", None, None).await.unwrap();
+        assert_eq!(outcome.output, Some(json!({})));
+    }
+
+    #[tokio::test]
+    async fn an_output_that_is_too_long_is_a_fault() {
+        let script = "head -c 300000 /dev/zero | tr '\\0' x";
+        let told = run(script, None, None).await.err().unwrap().to_string();
+        assert!(told.contains("more than 262144 bytes"), "{told}");
+    }
+}

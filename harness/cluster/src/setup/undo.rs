@@ -1,0 +1,90 @@
+//! What steps did to nodes, and the verb that undoes it: nodes that were taken away, configured, or given static pods.
+//!
+//! A run that is killed cannot undo anything. So before it acts on a node, it writes down in its namespace on which one,
+//! and with which verb that is undone; `gc` does the rest.
+
+use probity_case::manifest::RUN;
+use probity_model::history::{NODE_VERBS, REMOVE_STATIC_PODS};
+use serde_json::{Value, json};
+
+use crate::api::client::ClusterClient;
+use crate::error::ClusterError;
+use crate::fields::Fields as _;
+use crate::setup::node_command::{Order, act};
+
+/// The label of the objects that record what is to be undone on a node.
+pub(super) const TO_UNDO: &str = "probity.dev/away";
+
+fn object_name(node: &str, verb: &str) -> String {
+    format!("probity-{verb}-{node}")
+}
+
+/// Writes down what is about to be done to a node, by the verb that undoes it. It may be done several times.
+pub(crate) async fn record(
+    cluster: &ClusterClient,
+    namespace: &str,
+    run: &str,
+    (node, verb): (&str, &str),
+) -> Result<(), ClusterError> {
+    let manifest = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": object_name(node, verb),
+            "labels": { RUN: run, TO_UNDO: "true", "app.kubernetes.io/managed-by": "probity" },
+        },
+        "data": { "node": node, "verb": verb },
+    });
+    match cluster.create(namespace, &manifest, false).await {
+        Err(error) if error.code() != 409 => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The verb has undone it.
+pub(crate) async fn erase(
+    cluster: &ClusterClient,
+    namespace: &str,
+    (node, verb): (&str, &str),
+) -> Result<(), ClusterError> {
+    match cluster.delete(namespace, "ConfigMap", &object_name(node, verb), None).await {
+        Err(error) if error.code() != 404 => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an object records what is to be undone.
+pub(super) fn is_record(object: &Value) -> bool {
+    object["metadata"]["labels"][TO_UNDO] == "true"
+}
+
+/// The order in which records are undone: a kubelet must run to end static pods, and a node must be there for all else.
+pub(super) fn turn(record: &Value) -> u8 {
+    match record.text("/data/verb") {
+        REMOVE_STATIC_PODS => 2,
+        verb if NODE_VERBS.iter().any(|known| known.takes_away && known.undo == Some(verb)) => 0,
+        _ => 1,
+    }
+}
+
+/// Undoes what a record tells, and says whether it is undone.
+pub(super) async fn undo(record: &Value, command: Option<&[String]>) -> (String, Result<(), String>) {
+    let (node, verb) = (record.text("/data/node"), record.text("/data/verb"));
+    let done = match act(command, Order { verb, node, pod: None, input: None }).await {
+        Ok(outcome) if outcome.status.success() => Ok(()),
+        Ok(outcome) => Err(format!("the command ended with {}", outcome.status)),
+        Err(error) => Err(error.to_string()),
+    };
+    (format!("the record of node {node}, on which a run did what `{verb}` undoes"), done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_comes_back_first_and_static_pods_end_last() {
+        let mut verbs = ["remove-static-pods", "restore-kubelet", "restore-controllers", "heal"];
+        verbs.sort_by_key(|verb| turn(&json!({ "data": { "node": "n", "verb": verb } })));
+        assert_eq!(verbs, ["heal", "restore-kubelet", "restore-controllers", "remove-static-pods"]);
+    }
+}

@@ -1,0 +1,63 @@
+//! Hand-written histories of the control groups of pods with init containers.
+
+use probity_composer::{Composer, NODE};
+use probity_model::history::{DESCRIBE_POD, Did};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const CGROUP: &str = "init.resources.cgroup";
+
+fn container(name: &str, cpu: &str, memory: &str) -> Value {
+    json!({ "name": name, "resources": { "requests": { "cpu": "100m" }, "limits": { "cpu": cpu, "memory": memory } } })
+}
+
+/// The control group of a pod has this quota and this memory in MiB.
+fn described(run: &mut Composer, pod: &str, quota: Option<i64>, memory: i64) {
+    let cgroup = json!({
+        "version": 1, "cpuShares": 204, "cpuQuota": quota, "cpuPeriod": 100_000, "memoryLimit": memory << 20,
+    });
+    let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": cgroup }));
+    let (node, verb, uid) = (NODE.to_owned(), DESCRIBE_POD.to_owned(), Some(format!("uid-{pod}")));
+    run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
+}
+
+/// One pod whose init container needs more, and one whose main containers need more together.
+fn judged(of_init: (Option<i64>, i64), of_sum: (Option<i64>, i64)) -> &'static str {
+    let mut run = Composer::new(&[CGROUP]);
+    let mains = [container("a", "200m", "64Mi"), container("b", "100m", "64Mi")];
+    for (pod, init) in
+        [("init", container("prepare", "400m", "256Mi")), ("sum", container("prepare", "200m", "64Mi"))]
+    {
+        run.of(pod, "a").create(0.0, &json!({ "initContainers": [init], "containers": mains }));
+    }
+    described(&mut run, "init", of_init.0, of_init.1);
+    described(&mut run, "sum", of_sum.0, of_sum.1);
+    run.reading(10.0);
+    verdict(&run.done(), CGROUP)
+}
+
+#[test]
+fn the_control_group_has_the_effective_limits() {
+    let (init, sum) = ((Some(40_000), 256), (Some(30_000), 128));
+    assert_eq!(judged(init, sum), "holds");
+    assert_eq!(judged((Some(30_000), 256), sum), "violated", "the main containers only");
+    assert_eq!(judged((Some(40_000), 128), sum), "violated");
+    assert_eq!(judged(init, (Some(50_000), 128)), "violated", "all containers at once");
+    assert_eq!(judged(init, (None, 128)), "violated", "no limit");
+}
+
+#[test]
+fn a_pod_without_a_control_group_or_without_limits_shows_nothing() {
+    let mut run = Composer::new(&[CGROUP]);
+    let plain = json!({ "initContainers": [{ "name": "a" }], "containers": [{ "name": "b" }] });
+    run.of("p", "b").create(0.0, &plain);
+    described(&mut run, "p", None, 64);
+    assert_eq!(verdict(&run.done(), CGROUP), "inconclusive");
+    let mut run = Composer::new(&[CGROUP]);
+    run.of("p", "b").create(0.0, &json!({ "initContainers": [container("a", "1", "64Mi")], "containers": [container("b", "1", "64Mi")] }));
+    let (node, verb, uid) = (NODE.to_owned(), DESCRIBE_POD.to_owned(), Some("uid-p".to_owned()));
+    let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": null }));
+    run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
+    assert_eq!(verdict(&run.done(), CGROUP), "inconclusive");
+}

@@ -1,0 +1,25 @@
+//! Static pods: a kubelet runs them by itself, shows each by a mirror pod, and probes them like any other pod.
+
+mod managed;
+mod mirror;
+mod probed;
+
+use probity_model::timeline::PodLife;
+use probity_model::{Judge, Timeline};
+
+/// How each clause of the chapter is judged.
+pub(crate) fn judges() -> Vec<Judge> {
+    vec![
+        Judge { clause: "static.kubelet-managed", judge: managed::runs_and_restarts },
+        Judge { clause: "static.mirror", judge: mirror::is_only_shown },
+        Judge { clause: "static.probes-work", judge: probed::like_any_other },
+    ]
+}
+
+/// The static pods of a history, in histories without other deeds on nodes.
+fn static_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
+    run.pods.iter().filter(|pod| pod.is_static && !run.node_was_touched())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! The mirror pod of a static pod: the API server shows it, and nothing that is done to it there reaches the pod.
+
+use probity_model::clocks::Stamp;
+use probity_model::history::Did;
+use probity_model::measure::SECOND;
+use probity_model::timeline::{At, Attempt, Life, PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
+
+use super::static_pods;
+use crate::reading::mains::{lives_of, mains};
+
+/// The annotation of a mirror pod, as in the Kubernetes documentation.
+const MIRRORED: &str = "kubernetes.io/config.mirror";
+
+/// The kubelet shows a static pod by a mirror pod that says so, creates that again when it was deleted, and lets nothing that
+/// is done to it reach the containers.
+pub(super) fn is_only_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in static_pods(run) {
+        judge_shown(run, clause, pod, seen);
+        judge_deleted(run, clause, pod, seen);
+        judge_patched(run, clause, pod, seen);
+    }
+}
+
+fn judge_shown(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let began = mains(pod).find_map(|main| Some(&main.attempts.first()?.began));
+    let Some(first) = pod.mirrors.first().and_then(|mirror| mirror.revisions.first()) else {
+        if let Some(began) = began.filter(|began| run.watched_for(pod, began, clause.slack_us())) {
+            let finding = format!("{} runs, but the API server shows no mirror pod of it", pod.key);
+            seen.violated(finding, [Some(began.id), run.last_event()].into_iter().flatten());
+        }
+        return;
+    };
+    match missing(first, &pod.node) {
+        Some(what) => seen.violated(format!("the mirror pod of {} {what}", pod.key), [first.id]),
+        None => {
+            seen.fine([first.id]);
+            seen.facet("seen", "shown");
+        }
+    }
+}
+
+/// What a mirror pod lacks.
+fn missing(mirror: &Revision<'_>, node: &str) -> Option<&'static str> {
+    let metadata = mirror.object.get("metadata")?;
+    let mirrored = metadata.get("annotations").and_then(|all| all.get(MIRRORED)).and_then(Value::as_str);
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    let owned = owners.into_iter().flatten().any(|of| {
+        let says = |field: &str, wanted: &str| of.get(field).and_then(Value::as_str) == Some(wanted);
+        says("kind", "Node") && says("name", node)
+    });
+    match () {
+        () if mirrored.is_none_or(str::is_empty) => Some("does not say that it is one"),
+        () if !owned => Some("is not owned by its node"),
+        () => None,
+    }
+}
+
+/// The life of a main container that was running at an instant.
+fn running_at<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>, at: &Stamp) -> Option<Life<'t, 'h>> {
+    let lives = mains(pod).flat_map(|main| lives_of(run, pod, main));
+    let lives = lives.filter(|life| {
+        let ended = life.ended.as_ref().is_some_and(|ended| !run.before(at, ended));
+        run.before(&life.began, at) && !ended && life.last_line().is_some()
+    });
+    lives.last()
+}
+
+/// A process whose stop signal, or whose end without one, came after an instant.
+fn stopped<'t>(run: &Timeline<'_>, attempt: &'t Attempt<'_>, since: &Stamp) -> Option<EventId> {
+    let signal = attempt.stop_signal().filter(|(_, at)| run.before(since, at)).map(|(id, _)| id);
+    signal.or_else(|| attempt.ended.as_ref().filter(|ended| run.before(since, ended)).map(|ended| ended.id))
+}
+
+/// A line of the same process that was written so long after an instant that it surely runs on.
+fn runs_on(run: &Timeline<'_>, attempt: &Attempt<'_>, since: &Stamp, span: i64) -> Option<EventId> {
+    attempt.lines.iter().find(|line| run.at_least(since, &line.at) > span).map(|line| line.id)
+}
+
+fn judge_deleted(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    for (nth, mirror) in pod.mirrors.iter().enumerate() {
+        let gone = mirror.revisions.iter().find(|of| of.gone);
+        let (Some(deed), Some(gone)) = (mirror.deleted, gone) else { continue };
+        let asked = run.deeds.iter().find(|(id, _)| *id == deed);
+        let asked = asked.map_or_else(|| run.heard(deed), |(_, deed)| Stamp::harness(deed.began_us));
+        if let Some(life) = running_at(run, pod, &asked) {
+            if let Some(end) = stopped(run, life.attempt, &asked) {
+                let finding = format!("{} was stopped after its mirror pod had been deleted", life.name());
+                seen.violated(finding, [deed, gone.id, end]);
+            } else if let Some(line) = runs_on(run, life.attempt, &gone.at, clause.tolerance_us("runs-on")) {
+                seen.fine([deed, gone.id, line]);
+                seen.facet("seen", "runs-on");
+            }
+        }
+        match pod.mirrors.get(nth + 1).and_then(|next| next.revisions.first()) {
+            Some(next) => {
+                let quantity = format!("until the mirror pod of {} was there again", pod.key);
+                let (from, to) = (At::new(gone.id, gone.at.clone()), At::new(next.id, next.at.clone()));
+                let fit = seen.within(run, &pod.node, quantity, (&from, &to), clause.in_time());
+                if fit == Some(probity_model::measure::Fit::Met) {
+                    seen.facet("seen", "recreated");
+                }
+            }
+            None if run.watched_for(pod, &gone.at, clause.slack_us()) => {
+                let finding = format!("the mirror pod of {} was deleted and not created again", pod.key);
+                seen.violated(finding, [Some(gone.id), run.last_event()].into_iter().flatten());
+            }
+            None => {}
+        }
+    }
+}
+
+/// A deadline that is patched into a mirror pod does not end the static pod.
+fn judge_patched(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    for (id, deed) in &run.deeds {
+        let Did::Patched { name, patch, .. } = &deed.did else { continue };
+        let deadline = patch.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64);
+        let (Some(deadline), true) = (deadline, *name == pod.name) else { continue };
+        let asked = Stamp::harness(deed.began_us);
+        let Some(life) = running_at(run, pod, &asked) else { continue };
+        let deleted = pod.mirrors.iter().any(|mirror| mirror.deleted.is_some_and(|deleted| deleted < *id));
+        if deleted {
+            continue;
+        }
+        let next = pod.mirrors.iter().find_map(|mirror| mirror.deleted);
+        let span = deadline * SECOND + clause.tolerance_us("runs-on");
+        if let Some(end) =
+            stopped(run, life.attempt, &asked).filter(|end| next.is_none_or(|next| *end < next))
+        {
+            let finding = format!("{} was stopped after its mirror pod had got a deadline", life.name());
+            seen.violated(finding, [*id, end]);
+        } else if let Some(line) = runs_on(run, life.attempt, &asked, span) {
+            seen.fine([*id, line]);
+            seen.facet("seen", "unchanged");
+        }
+    }
+}

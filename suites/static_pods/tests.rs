@@ -1,0 +1,175 @@
+//! Hand-written histories for the judges of static pods.
+
+use probity_composer::{Composer, NODE, running_status};
+use probity_model::history::{Change, Did, PLACE_STATIC_POD};
+use probity_script::witness::{Exiting, Fact};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const MANAGED: &str = "static.kubelet-managed";
+const MIRROR: &str = "static.mirror";
+const PROBED: &str = "static.probes-work";
+/// The mirror pod of `web` on the node.
+const NAME: &str = "web-node1";
+
+/// The manifest of a pod with this container is placed.
+fn placed(clause: &str, container: &Value) -> Composer {
+    let mut run = Composer::new(&[clause]);
+    let input = Some(json!({
+        "metadata": { "name": "web", "labels": { "probity.dev/pod": "web" } },
+        "spec": { "terminationGracePeriodSeconds": 1, "containers": [container] },
+    }));
+    let (node, verb) = (NODE.to_owned(), PLACE_STATIC_POD.to_owned());
+    run.deed(0.5, Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output: None, proof: None });
+    run.of(NAME, "target");
+    run
+}
+
+fn plain() -> Value {
+    json!({ "name": "target", "readinessProbe": { "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1 } })
+}
+
+/// A revision of the mirror pod with this UID, or its end.
+fn mirrored(run: &mut Composer, at: f64, uid: &str, change: Change, ready: bool) {
+    let object = json!({
+        "metadata": {
+            "name": NAME, "uid": uid, "labels": { "probity.dev/pod": "web" },
+            "annotations": { "kubernetes.io/config.mirror": "0123" },
+            "ownerReferences": [{ "kind": "Node", "name": NODE, "uid": "n" }],
+        },
+        "spec": { "nodeName": NODE, "terminationGracePeriodSeconds": 1, "containers": [plain()] },
+        "status": running_status("target", at, ready, true, 0),
+    });
+    run.sighting(at, "Pod", NAME, change, object);
+}
+
+fn exits(run: &mut Composer, at: f64) {
+    run.fact(at, Fact::Exiting(Exiting { code: 1, why: "plan".to_owned() }));
+    run.left(at + 0.01);
+}
+
+/// The container starts, exits, and starts again at these times.
+fn managed(start: Option<f64>, again: Option<f64>, until: f64) -> &'static str {
+    let mut run = placed(MANAGED, &plain());
+    if let Some(start) = start {
+        run.start(start, 0);
+        mirrored(&mut run, start + 0.5, "m1", Change::Added, true);
+        exits(&mut run, start + 2.0);
+    }
+    if let Some(again) = again {
+        run.start(again, 1);
+    }
+    run.reading(until);
+    verdict(&run.done(), MANAGED)
+}
+
+#[test]
+fn a_static_pod_starts_and_is_started_again() {
+    assert_eq!(managed(Some(1.0), Some(4.0), 50.0), "holds");
+    assert_eq!(managed(Some(1.0), None, 50.0), "violated");
+    assert_eq!(managed(Some(1.0), Some(48.0), 50.0), "violated", "forty seconds late");
+    assert_eq!(managed(None, None, 50.0), "violated", "nothing of it was heard");
+    assert_eq!(managed(None, None, 10.0), "inconclusive", "it may still come");
+    assert_eq!(managed(Some(1.0), None, 10.0), "inconclusive");
+}
+
+/// What happens to the mirror pod and the container.
+#[derive(Clone, Copy, PartialEq)]
+enum Turn {
+    Right,
+    Unseen,
+    Unmarked,
+    StoppedByDeadline,
+    StoppedByDeletion,
+    NotAgain,
+    Silent,
+}
+
+fn shown(turn: Turn) -> &'static str {
+    let mut run = placed(MIRROR, &plain());
+    run.start(1.0, 0);
+    if turn == Turn::Unmarked {
+        let object = json!({ "metadata": { "name": NAME, "uid": "m1" }, "spec": {}, "status": {} });
+        run.sighting(1.5, "Pod", NAME, Change::Added, object);
+    } else if turn != Turn::Unseen {
+        mirrored(&mut run, 1.5, "m1", Change::Added, true);
+    }
+    run.connection(1.6, "web", 8080);
+    if turn == Turn::Unseen {
+        run.probe(59.0, "/ready", 200);
+        run.reading(60.0);
+        return verdict(&run.done(), MIRROR);
+    }
+    let patch = json!({ "spec": { "activeDeadlineSeconds": 1 } });
+    let (kind, name, subresource) = ("Pod".to_owned(), NAME.to_owned(), String::new());
+    run.deed(5.0, Did::Patched { kind: kind.clone(), name: name.clone(), patch, subresource });
+    if turn == Turn::StoppedByDeadline {
+        run.signal(6.5, "SIGTERM");
+        run.reading(60.0);
+        return verdict(&run.done(), MIRROR);
+    }
+    if turn != Turn::Silent {
+        run.probe(12.0, "/ready", 200);
+    }
+    run.deed(13.0, Did::Deleted { kind, name, grace: Some(0) });
+    mirrored(&mut run, 13.2, "m1", Change::Deleted, true);
+    if turn == Turn::StoppedByDeletion {
+        run.signal(14.0, "SIGTERM");
+    }
+    if turn != Turn::NotAgain {
+        mirrored(&mut run, 16.0, "m2", Change::Added, true);
+    }
+    if turn != Turn::Silent {
+        run.probe(20.0, "/ready", 200);
+    }
+    run.reading(60.0);
+    verdict(&run.done(), MIRROR)
+}
+
+#[test]
+fn a_mirror_pod_shows_a_static_pod_and_does_not_control_it() {
+    for (turn, judged) in [
+        (Turn::Right, "holds"),
+        (Turn::Unseen, "violated"),
+        (Turn::Unmarked, "violated"),
+        (Turn::StoppedByDeadline, "violated"),
+        (Turn::StoppedByDeletion, "violated"),
+        (Turn::NotAgain, "violated"),
+        (Turn::Silent, "inconclusive"),
+    ] {
+        assert_eq!(shown(turn), judged, "{}", turn as u8);
+    }
+}
+
+/// A probe of this kind fails three times; what follows.
+fn probed(kind: &str, follows: impl Fn(&mut Composer)) -> &'static str {
+    let mut container = json!({ "name": "target" });
+    container[format!("{kind}Probe")] =
+        json!({ "httpGet": { "path": "/p", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 3 });
+    let mut run = placed(PROBED, &container);
+    run.start(1.0, 0);
+    mirrored(&mut run, 1.2, "m1", Change::Added, true);
+    for at in [2.0, 3.0, 4.0] {
+        run.probe(at, "/p", 500);
+    }
+    follows(&mut run);
+    run.reading(60.0);
+    verdict(&run.done(), PROBED)
+}
+
+#[test]
+fn the_probes_of_a_static_pod_have_their_effects() {
+    let restarts = |run: &mut Composer| {
+        run.signal(4.5, "SIGTERM");
+        run.left(4.6);
+        run.start(6.0, 1);
+    };
+    // One kind alone does not show the others.
+    assert_eq!(probed("liveness", restarts), "inconclusive");
+    assert_eq!(probed("startup", restarts), "inconclusive");
+    assert_eq!(probed("liveness", |_| ()), "violated");
+    assert_eq!(probed("startup", |_| ()), "violated");
+    assert_eq!(probed("readiness", |run| mirrored(run, 4.5, "m1", Change::Modified, false)), "inconclusive");
+    assert_eq!(probed("readiness", |_| ()), "violated");
+}

@@ -1,0 +1,146 @@
+//! Verbs that configure the kubelet or tell what the node has of a pod.
+
+use probity_case::NodeStep;
+use probity_composer::NODE;
+use probity_model::history::{
+    CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, Did, REMOVE_SANDBOX, RESTART_KUBELET,
+};
+use probity_script::Span;
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::amounts::thousandths;
+use crate::pod::{State, micros};
+use crate::world::{SECOND, World};
+
+/// How long a sandbox that has ended is still on the node.
+const COLLECTED: i64 = 60 * SECOND;
+
+/// The settings of the kubelet that a verb can change.
+#[derive(Default)]
+pub(crate) struct NodeSettings {
+    /// The longest back-off of a container.
+    pub(crate) longest_wait: Option<i64>,
+    /// How many pods that are over the controller manager leaves.
+    pub(crate) threshold: Option<usize>,
+}
+
+impl World<'_> {
+    /// A verb is done to the node.
+    pub(crate) fn do_to_node(&mut self, of: &NodeStep) -> Result<(), String> {
+        match of.verb.as_str() {
+            RESTART_KUBELET => self.restart_kubelet(of, None),
+            REMOVE_SANDBOX => self.remove_sandbox(),
+            "cut" => self.cut(),
+            "heal" => self.heal(),
+            CONFIGURE_KUBELET => self.configure_kubelet(of),
+            "restore-kubelet" => {
+                self.node = NodeSettings::default();
+                self.restart_kubelet(of, None);
+            }
+            DESCRIBE_POD => self.describe_pod(of),
+            CONFIGURE_CONTROLLERS => self.configure_controllers(of),
+            _ => return Err("the simulated cluster has no such verb".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// The kubelet gets other settings. With some it does not run.
+    fn configure_kubelet(&mut self, of: &NodeStep) {
+        let setting =
+            of.input.as_ref().and_then(|input| input.pointer("/crashLoopBackOff/maxContainerRestartPeriod"));
+        let longest = setting.and_then(Value::as_str).and_then(|text| text.parse::<Span>().ok()).map(micros);
+        let lowest = if self.has(Defect::BackOffRangeFromZero) { 0 } else { SECOND };
+        let highest = if self.has(Defect::BackOffRangeOpen) { i64::MAX } else { 300 * SECOND };
+        let lowest = if self.has(Defect::BackOffRangeFromTen) { 10 * SECOND } else { lowest };
+        if let Some(longest) = longest.filter(|longest| !(lowest..=highest).contains(longest)) {
+            let error = format!("invalid maxContainerRestartPeriod of {} s", longest / SECOND);
+            self.verb_done(of, None, Some(json!({ "running": false, "error": error })));
+            return;
+        }
+        self.node.longest_wait = longest.filter(|_| !self.has(Defect::BackOffMaximumIgnored));
+        self.restart_kubelet(of, Some(json!({ "running": true })));
+    }
+
+    /// A verb without anything that the node shows of it.
+    fn verb_done(&mut self, of: &NodeStep, uid: Option<String>, output: Option<Value>) {
+        let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
+        self.did(Did::NodeVerb { node, verb, uid, input, exit: Some(0), output, proof: None });
+    }
+
+    /// What the node has of a pod.
+    fn describe_pod(&mut self, of: &NodeStep) {
+        let key = of.pod.as_deref().unwrap_or(probity_case::ONLY);
+        let Some(pod) = self.pods.iter().rposition(|pod| pod.key == key) else { return };
+        let facts = json!({ "sandboxes": self.sandboxes(pod), "containers": self.records(pod), "cgroup": self.cgroup(pod) });
+        self.verb_done(of, Some(self.pods[pod].uid.clone()), Some(facts));
+    }
+
+    fn sandboxes(&self, pod: usize) -> Vec<Value> {
+        let of = &self.pods[pod];
+        if !of.sandbox {
+            return Vec::new();
+        }
+        let left = match of.gone_at {
+            None => true,
+            Some(_) if self.has(Defect::SandboxKept) => true,
+            Some(gone) => self.now - gone < COLLECTED,
+        };
+        let running = of.gone_at.is_none() || self.has(Defect::SandboxRunsOn);
+        let state = if running { "running" } else { "exited" };
+        let kept = left || running;
+        kept.then(|| json!({ "id": format!("sandbox-{}", of.uid), "state": state })).into_iter().collect()
+    }
+
+    /// The values of a pod's control group.
+    fn cgroup(&self, pod: usize) -> Value {
+        let of = &self.pods[pod];
+        if of.gone_at.is_some() {
+            return Value::Null;
+        }
+        let amount = |kind: &str, resource: &str| {
+            let list = |field: &str| of.object["spec"][field].as_array().into_iter().flatten();
+            let own = |container: &Value| thousandths(&container["resources"][kind][resource]);
+            let mains: Option<Vec<i64>> = list("containers").map(own).collect();
+            let (mut together, mut sidecars, mut inits) = (mains?.iter().sum::<i64>(), 0, 0);
+            for container in list("initContainers") {
+                match container["restartPolicy"] == "Always" {
+                    true => {
+                        together += own(container)?;
+                        sidecars += own(container)?;
+                    }
+                    false => inits = inits.max(own(container)? + sidecars),
+                }
+            }
+            Some(match () {
+                () if self.has(Defect::CgroupOfMainsOnly) => together - sidecars,
+                () if self.has(Defect::CgroupOfAllTogether) => together + inits,
+                () => together.max(inits),
+            })
+        };
+        let unlimited = self.has(Defect::CgroupUnlimited);
+        let limit = |resource: &str| amount("limits", resource).filter(|_| !unlimited);
+        json!({
+            "version": 1, "cpuPeriod": 100_000,
+            "cpuQuota": limit("cpu").map(|limit| limit * 100),
+            "memoryLimit": limit("memory").map(|limit| limit / 1_000),
+            "cpuShares": amount("requests", "cpu").map_or(2, |request| (request * 1_024 / 1_000).max(2)),
+        })
+    }
+
+    fn records(&self, pod: usize) -> Vec<Value> {
+        let of = &self.pods[pod];
+        if of.gone_at.is_some() {
+            return Vec::new();
+        }
+        let states = of.containers.iter().filter_map(|container| {
+            let state = match container.state {
+                State::Running(_) => "running",
+                State::Ended(_) => "exited",
+                State::Waiting(_) => return None,
+            };
+            Some(json!({ "id": container.view.id, "name": container.name, "state": state, "cgroup": null }))
+        });
+        states.collect()
+    }
+}

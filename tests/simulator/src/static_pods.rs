@@ -1,0 +1,66 @@
+//! Static pods: the kubelet runs them from a manifest, and the API shows a mirror pod of each.
+
+use probity_composer::NODE;
+use probity_model::history::{Change, Did, PLACE_STATIC_POD};
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::world::{Act, MS, World};
+
+impl World<'_> {
+    /// The manifest of a static pod is placed on the node.
+    pub(crate) fn place_static_pod(&mut self, key: &str, manifest: Value) {
+        let (node, verb) = (NODE.to_owned(), PLACE_STATIC_POD.to_owned());
+        let input = Some(manifest.clone());
+        self.did(Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output: None, proof: None });
+        if self.has(Defect::StaticPodsIgnored) {
+            return;
+        }
+        let hash = format!("{:032x}", self.pods.len() + 0x5eed);
+        let mut object = manifest;
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        object["metadata"]["name"] = json!(format!("{name}-{NODE}"));
+        if !self.has(Defect::MirrorUnmarked) {
+            object["metadata"]["annotations"]["kubernetes.io/config.mirror"] = json!(hash);
+        }
+        if !self.has(Defect::MirrorUnowned) {
+            object["metadata"]["ownerReferences"] = json!([{ "apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "node", "controller": true }]);
+        }
+        object["spec"]["nodeName"] = json!(NODE);
+        self.admit(key, object);
+        if let Some(pod) = self.pods.last_mut() {
+            pod.uid = hash;
+            pod.is_static = true;
+        }
+    }
+
+    /// Whether the API shows nothing of a pod.
+    pub(crate) fn is_unseen(&self, pod: usize) -> bool {
+        let of = &self.pods[pod].object["metadata"]["ownerReferences"][0]["kind"];
+        *of == "Node" && self.has(Defect::MirrorMissing)
+    }
+
+    /// The mirror pod of a static pod is deleted: the kubelet creates another one.
+    pub(crate) fn delete_mirror(&mut self, pod: usize) {
+        self.show_pod(pod, Change::Deleted);
+        if self.has(Defect::MirrorDeletionEndsPod) {
+            self.stop_pod(pod);
+        }
+        if !self.has(Defect::MirrorNotRecreated) {
+            let delay = self.between(300 * MS, 2_000 * MS);
+            self.later(delay, Act::Mirror(pod));
+        }
+    }
+
+    /// The kubelet creates a mirror pod again, as the manifest says.
+    pub(crate) fn mirror_again(&mut self, pod: usize) {
+        let uid = format!("00000000-0000-4000-9000-{:012}", self.number());
+        let created = self.timestamp(self.now);
+        let spec = self.pods[pod].first["spec"].clone();
+        let object = &mut self.pods[pod].object;
+        object["metadata"]["uid"] = json!(uid);
+        object["metadata"]["creationTimestamp"] = json!(created);
+        object["spec"] = spec;
+        self.show_pod(pod, Change::Added);
+    }
+}
