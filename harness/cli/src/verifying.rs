@@ -6,7 +6,7 @@ mod read;
 mod text;
 
 use probity_model::Registry;
-use probity_report::run_log::{RunFacts, Suite, Tool};
+use probity_report::run_log::{Suite, Tool};
 use probity_report::verification::{self, Flaw};
 use probity_report::{BookFacts, Certificate, LogLine, Report, StoredHistory, Undecided, VerifyFacts};
 
