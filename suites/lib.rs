@@ -52,6 +52,9 @@ pub use regressions::regressions;
 pub use sources::{Sources, sources};
 pub use upstream::{Area, Check, Upstream, upstream};
 
+/// The digest of the judges: of their sources and of the judging core's, without tests.
+pub const JUDGES: &str = env!("PROBITY_JUDGES");
+
 /// A chapter: its name, its folder, and its judges.
 pub struct Chapter {
     /// The folder's name.
@@ -291,7 +294,9 @@ mod tests {
 
     use std::sync::LazyLock;
 
+    use probity_case::Profile;
     use probity_model::History;
+    use probity_model::clause::Need;
 
     use super::*;
 
@@ -314,6 +319,24 @@ mod tests {
     fn every_case_is_well_written_and_speaks_of_clauses_that_exist() {
         if let Err(problem) = cases() {
             panic!("{problem}");
+        }
+    }
+
+    /// The table of profiles in `docs/probity.md` says what a run of each takes, so a case cannot take more.
+    #[test]
+    fn no_case_takes_more_than_its_profile_says() {
+        for case in cases().unwrap().into_iter().flat_map(|file| file.cases) {
+            let needs = |need| case.needs.contains(&need);
+            let everything = case.takes_a_node_away() || needs(Need::ClusterScope);
+            let node = needs(Need::NodeVerbs) || needs(Need::KubeletConfig);
+            let right = match case.profile {
+                Profile::Core | Profile::Extended => !everything && !node,
+                Profile::Node => !everything && node,
+                Profile::Cluster => everything,
+                Profile::Slow => true,
+                Profile::Regressions => false,
+            };
+            assert!(right, "{} does not belong to the profile {}", case.name, case.profile);
         }
     }
 

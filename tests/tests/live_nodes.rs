@@ -15,7 +15,7 @@ use serde_json::Value;
 /// The run of the case that cuts the network of a node.
 fn lose_a_node(cluster: &Cluster, out: &Path) -> Command {
     let verbs = format!("{} node", cluster.root().join("ci/cluster").display());
-    cluster.run(out, &["--profile", "node", "--node-command", &verbs, "pod_phase/node-loss"])
+    cluster.run(out, &["--profile", "cluster", "--node-command", &verbs, "pod_phase/node-loss"])
 }
 
 /// Whether all nodes are Ready, and what is said of them.

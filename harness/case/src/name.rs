@@ -93,15 +93,42 @@ impl fmt::Display for CaseName {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// MUST clauses on a plain cluster, in seconds.
+    /// What every conforming cluster must do, shown in seconds inside one namespace.
     #[default]
     Core,
-    /// The rest that a plain cluster can show.
+    /// The rest that a plain cluster can show within a minute.
     Extended,
-    /// Cases that need a node for themselves, or actions on it.
+    /// Cases that act on a node, such as restarting its kubelet, and leave it in the cluster.
     Node,
-    /// What takes minutes.
+    /// Cases that touch the whole cluster: they write outside the namespace of the run, or take a node away for a while.
+    Cluster,
+    /// Cases that take minutes.
     Slow,
     /// Bugs of public reports, each with what it should do instead.
     Regressions,
+}
+
+impl Profile {
+    /// All profiles, in the order in which a report names them.
+    pub const ALL: [Self; 6] =
+        [Self::Core, Self::Extended, Self::Node, Self::Cluster, Self::Slow, Self::Regressions];
+
+    /// The word for it in case files, on the command line and in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Extended => "extended",
+            Self::Node => "node",
+            Self::Cluster => "cluster",
+            Self::Slow => "slow",
+            Self::Regressions => "regressions",
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }

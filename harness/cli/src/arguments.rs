@@ -7,6 +7,7 @@ pub(crate) mod image;
 pub(crate) mod in_cluster;
 pub(crate) mod merge;
 pub(crate) mod on_cluster;
+pub(crate) mod verify;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub(crate) use image::ImageArgs;
 pub(crate) use in_cluster::{FetchArgs, ManifestArgs};
 pub(crate) use merge::MergeArgs;
 pub(crate) use on_cluster::{GcArgs, RbacArgs, ReproduceArgs, RunArgs, TryArgs};
+pub(crate) use verify::VerifyArgs;
 
 use crate::cases::book::SuiteArgs;
 use crate::cases::case_filter::CaseFilter;
@@ -50,6 +52,8 @@ pub(crate) enum Verb {
     Judge(JudgeArgs),
     /// Generates the files of a run again from its log and histories
     Report(ReportArgs),
+    /// Checks a run of another person: its digests, its verdicts, and whether anything is missing
+    Verify(VerifyArgs),
     /// Merges several runs, such as the shards of one run, into one run with one report
     Merge(MergeArgs),
     /// Compares two reports: verdicts, measured numbers, facets
@@ -100,7 +104,7 @@ pub(crate) enum Inconclusive {
 /// What counts as a failure.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct StandardArgs {
-    /// What inconclusive verdicts mean for the exit status and the files
+    /// Set what inconclusive verdicts mean for the exit status and the files
     #[arg(long, value_enum, default_value = "warn")]
     pub(crate) inconclusive: Inconclusive,
     /// Count divergences as violations, even though they are known upstream

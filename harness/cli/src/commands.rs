@@ -20,3 +20,4 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod try_pod;
+pub(crate) mod verify;

@@ -20,6 +20,7 @@ mod reproductions;
 mod run_folder;
 mod trials;
 mod verdicts;
+mod verifying;
 
 use std::env;
 use std::ffi::OsStr;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Lint(args) => commands::lint::run(&args),
         Verb::Judge(args) => commands::judge::run(&args),
         Verb::Report(args) => commands::report::run(&args),
+        Verb::Verify(args) => commands::verify::run(&args),
         Verb::Merge(args) => commands::merge::run(&args),
         Verb::Diff(args) => commands::diff::run(&args),
         Verb::Matrix(args) => commands::matrix::run(&args),

@@ -34,10 +34,10 @@ pub(crate) use run_sink::AwaitedCase;
 /// The cluster.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ClusterArgs {
-    /// The kubeconfig; otherwise $KUBECONFIG or ~/.kube/config
+    /// Use this kubeconfig [default: $KUBECONFIG or ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The context. Required unless the file passed with --kubeconfig has only one
+    /// Use this context; required unless the file given with --kubeconfig has only one
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// Use the service account of the pod that this program runs in, without a kubeconfig
@@ -94,18 +94,18 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
 pub(crate) struct RunSettings {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// An existing namespace at the restricted Pod Security level; without it, one is created and deleted
+    /// Run in this existing namespace, which enforces the restricted Pod Security Standard [default: create a namespace, and delete it afterwards]
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
-    /// Where histories, verdicts and the report go [default: probity-out/RUN]
+    /// Write the histories, the verdicts and the report to this folder [default: probity-out/RUN]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// The reference of the target's image on the nodes
+    /// Use this image for the targets; the nodes must have it or be able to pull it
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
-    /// Whether nodes pull the image from its registry
+    /// Set the image pull policy of the targets
     #[arg(long, value_name = "POLICY", default_value = "IfNotPresent", value_parser = ["Never", "IfNotPresent", "Always"])]
     pub(crate) pull_policy: String,
     /// Leave everything on the cluster for inspection

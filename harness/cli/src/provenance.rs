@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use probity_report::run_log::{Suite, Tool};
+use probity_report::{BookCase, BookFacts};
 use sha2::{Digest, Sha256};
 
-use crate::cases::book::Book;
+use crate::cases::book::{Book, CaseFile};
+use crate::exit_status::Failure;
 
 /// The commit that the program was built from, if the build knew it; the suffix `-dirty` says that the sources differed.
 const COMMIT: Option<&str> = option_env!("PROBITY_COMMIT");
@@ -34,8 +36,9 @@ fn own_digest() -> io::Result<String> {
     Ok(format!("sha256:{}", hex(digest)))
 }
 
-/// The book: its clauses and cases as one digest, and the user's own files by name.
-pub(crate) fn suite(book: &Book) -> Suite {
+/// The built-in book: its version, clauses, cases and judges as one digest, and the user's own files by name.
+/// Fails if the book contradicts itself, which its own tests rule out.
+pub(crate) fn suite(book: &Book) -> Result<Suite, Failure> {
     let mut digest = Sha256::new();
     let mut add = |source: &str, text: &str| {
         for part in [source, text] {
@@ -43,19 +46,32 @@ pub(crate) fn suite(book: &Book) -> Suite {
             digest.update(part);
         }
     };
+    add("version", env!("CARGO_PKG_VERSION"));
+    add("judges", probity_suites::JUDGES);
     for chapter in probity_suites::CHAPTERS {
         let (source, text) = chapter.clauses();
         add(&source, text);
     }
-    for file in book.files.iter().filter(|file| !file.own) {
-        add(&file.source, &file.text);
+    // With --only-suite the book of a run lacks these, but its judges still are those of the whole book.
+    for file in probity_suites::cases()?.into_iter().chain(probity_suites::regressions()?) {
+        add(&file.source, file.text);
     }
-    Suite {
+    Ok(Suite {
         name: "probity".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         digest: format!("sha256:{}", hex(digest)),
         added: book.files.iter().filter(|file| file.own).map(|file| file.source.clone()).collect(),
-    }
+    })
+}
+
+/// What the built-in book asks of a run.
+/// Fails if the book contradicts itself, which its own tests rule out.
+pub(crate) fn book_facts() -> Result<BookFacts, Failure> {
+    let book = Book::built_in()?;
+    let cases = |file: &CaseFile| -> Vec<BookCase> {
+        file.cases.iter().map(|case| BookCase::of(case, &file.source)).collect()
+    };
+    Ok(BookFacts { suite: suite(&book)?, cases: book.files.iter().flat_map(cases).collect() })
 }
 
 /// A digest in hexadecimal digits.

@@ -23,9 +23,12 @@ use crate::run_folder::{self, PAGE, REPORT};
 pub(crate) use github::Github;
 pub(crate) use page::chapters;
 
+/// The files that are generated from a report, besides the report itself.
+pub(crate) const GENERATED: [&str; 5] = ["report.yaml", "junit.xml", "summary.md", PAGE, "badge.json"];
+
 /// All files that are generated from a report and its histories: names and texts. Fails if a format cannot express the
 /// report, which is a bug.
-fn texts(
+pub(crate) fn texts(
     report: &Report,
     histories: &[StoredHistory],
     standard: Standard,
@@ -88,6 +91,13 @@ mod tests {
         let standard = Standard::default();
         let all = || texts(&sample::report(), &sample::run().stored(), standard).unwrap();
         assert_eq!(all(), all());
+    }
+
+    #[test]
+    fn every_generated_file_is_listed() {
+        let all = texts(&sample::report(), &sample::run().stored(), Standard::default()).unwrap();
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).filter(|name| *name != REPORT).collect();
+        assert_eq!(names, GENERATED);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! name and renamed, so a file that exists is whole. The intact part of a truncated history is still read.
 
 pub(crate) mod bundle;
+pub(crate) mod foreign;
 pub(crate) mod merging;
 
 use std::ffi::OsStr;
@@ -28,8 +29,8 @@ pub(crate) const REPORT: &str = "report.json";
 /// The page of a report.
 pub(crate) const PAGE: &str = "report.html";
 
-/// The maximum size of a history after unpacking; a real one has a few megabytes.
-const LARGEST: u64 = 1 << 30;
+/// The maximum size of a file, a history after unpacking; a real one has a few megabytes.
+const LARGEST: u64 = 256 << 20;
 
 /// How hard histories are compressed: they are small, and the end of a run should not wait for them.
 const LEVEL: i32 = 3;
@@ -58,7 +59,12 @@ pub(crate) fn digest_of(bytes: &[u8]) -> String {
 /// path.
 pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
-    let (bytes, cut) = if path.extension() == Some(OsStr::new("zst")) {
+    history_from(file, path.extension() == Some(OsStr::new("zst")))
+}
+
+/// Reads the intact part of a history, which may be compressed.
+fn history_from(file: impl Read, compressed: bool) -> Result<HistoryFile, String> {
+    let (bytes, cut) = if compressed {
         unpack(zstd::Decoder::new(file).map_err(|error| error.to_string())?)
     } else {
         unpack(file)
@@ -84,10 +90,26 @@ pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
 fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
     let mut bytes = Vec::new();
     match from.take(LARGEST).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 == LARGEST => (bytes, Some(format!("it is larger than {LARGEST} bytes"))),
+        Ok(_) if bytes.len() as u64 == LARGEST => (bytes, Some(too_large())),
         Ok(_) => (bytes, None),
         Err(error) => (bytes, Some(format!("the file is truncated: {error}"))),
     }
+}
+
+/// What is wrong with a file that nobody should have to read.
+fn too_large() -> String {
+    format!("it is larger than {} MiB, and a real one has a few", LARGEST >> 20)
+}
+
+/// Reads a file that may come from anywhere. Fails if it cannot be read, or is too large: a sentence without the path.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let (bytes, cut) = unpack(file);
+    cut.map_or(Ok(bytes), Err)
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    String::from_utf8(read_bytes(path)?).map_err(|error| format!("it is not text: {error}"))
 }
 
 /// The histories that a command line names: files, and all histories in folders, sorted. Fails if a path does not exist, or a
@@ -119,7 +141,7 @@ pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), 
 /// Fails if the folder has none, or it is of another kind.
 pub(crate) fn read_log(folder: &Path) -> Result<Vec<LogLine>, Failure> {
     let path = folder.join(LOG);
-    let text = fs::read_to_string(&path).map_err(|error| {
+    let text = read_text(&path).map_err(|error| {
         Failure::wrong_file(&path, format!("{error}; give the folder that `probity run --out` wrote"))
     })?;
     run_log::read(&text).map_err(|error| Failure::wrong_file(&path, error))
@@ -155,7 +177,7 @@ pub(crate) fn report_file(path: &Path) -> PathBuf {
 /// Fails if it cannot be read, or is not a report of a known format.
 pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
     let path = report_file(path);
-    let text = fs::read_to_string(&path).map_err(|error| {
+    let text = read_text(&path).map_err(|error| {
         Failure::wrong_file(
             &path,
             format!("{error}; give a report.json, or the folder of a run that has one"),

@@ -38,10 +38,7 @@ fn row(page: &mut Html, case: &CaseEntry<'_>, longest: i64) {
     page.put("<span class=\"{}\">{}</span></td>", &[&report.verdict, &report.verdict])
         .put("<th scope=\"row\"><a class=\"open\" href=\"#{}\">{}</a>", &[&case.anchor, &case.name])
         .put("<p>{}</p></th>", &[&report.finding])
-        .put(
-            "<td class=\"level\">{}</td><td class=\"number\">",
-            &[&format!("{:?}", report.profile).to_lowercase()],
-        );
+        .put("<td class=\"level\">{}</td><td class=\"number\">", &[&report.profile]);
     if let Some(took) = took(report) {
         let part = took.saturating_mul(1000) / longest.max(1);
         page.raw(

@@ -17,6 +17,7 @@
 mod bars;
 mod case_data;
 mod cases;
+mod certificate;
 mod clause_detail;
 mod clauses;
 mod difference;

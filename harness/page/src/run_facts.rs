@@ -2,6 +2,7 @@
 
 use probity_report::run_log::Suite;
 
+use crate::certificate;
 use crate::html::Html;
 use crate::index::Index;
 use crate::words::{counted, span};
@@ -41,6 +42,7 @@ pub(crate) fn html(index: &Index<'_>) -> Html {
     }
     page.raw("</dl>\n");
     nodes(&mut page, index);
+    page.add(&certificate::html(index));
     if !report.command.is_empty() {
         page.put(
             "<h3>The command</h3>\n<pre class=\"command\"><code>{}</code></pre>\n",

@@ -71,8 +71,7 @@ fn card(page: &mut Html, report: &ReportFacts, link: Option<&Link>) {
     }
     for profile in &report.profiles {
         let (word, color) = outcome(profile.result);
-        let name = format!("{:?}", profile.profile).to_lowercase();
-        page.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&name, &color]);
+        page.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&profile.profile, &color]);
         icon(page, color);
         page.put("{} <span>{}</span></dd></div>\n", &[&word, &profile.why]);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use probity_report::{ClauseReport, Word, began_in_words};
 
 use crate::bars;
+use crate::certificate;
 use crate::html::Html;
 use crate::index::Index;
 use crate::shell::{self, icon};
@@ -72,11 +73,11 @@ fn facts(top: &mut Html, index: &Index<'_>) {
     }
     for profile in &report.result.profiles {
         let (word, color) = words::outcome(profile.result);
-        let name = format!("{:?}", profile.profile).to_lowercase();
-        top.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&name, &color]);
+        top.put("<div><dt>Profile {}</dt><dd class=\"{}\">", &[&profile.profile, &color]);
         icon(top, color);
         top.put("{} <span>{}</span></dd></div>\n", &[&word, &profile.why]);
     }
+    certificate::fact(top, index);
     top.put("<div><dt>Began</dt><dd>{}</dd></div>\n", &[&began_in_words(&report.began)]);
     if report.result.overloaded_percent > 0 {
         let percent = report.result.overloaded_percent;

@@ -85,6 +85,7 @@ impl Report {
             environment,
             fleet,
             result: sum(facts, &clauses, &cases, overloaded_percent),
+            certificate: None,
             clauses,
             cases,
             warnings: warnings(log, histories, usage.is_some()),
@@ -266,7 +267,7 @@ fn read<'a>(histories: &'a [StoredHistory], file: &str, sha256: &str) -> Result<
 
 /// The verdict of a case: over the clauses that it was written for and its own expectations, and over whatever else
 /// was decided in it.
-fn conclude(report: &mut CaseReport) {
+pub(crate) fn conclude(report: &mut CaseReport) {
     let judged = report.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
     let expected = report.expected.iter().map(|expected| (true, &expected.verdict));
     let votes = judged.chain(expected).enumerate();

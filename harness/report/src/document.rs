@@ -10,6 +10,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{EventId, Judgement, Measurement};
 use serde::{Deserialize, Serialize};
 
+use crate::certificate::Certificate;
 use crate::fleet::NodeGroup;
 use crate::run_log::{ClusterFacts, Leftover, MergedFrom, Shard, Suite, Tool, Usage};
 use crate::word::{Reason, Word};
@@ -65,6 +66,9 @@ pub struct Report {
     pub fleet: Vec<NodeGroup>,
     /// Its totals.
     pub result: RunResult,
+    /// The conformance level that the run reached, and what that rests on; absent in reports of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Certificate>,
     /// Each clause of the book that can be judged, in the book's order.
     pub clauses: Vec<ClauseReport>,
     /// Each case of the run, in the run's order.

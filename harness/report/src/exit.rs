@@ -1,6 +1,7 @@
 //! How a program that runs or judges cases ends: one rule from a few facts to the exit status.
 //!
-//! `probity run`, `try`, `report` and `judge` collect the facts, each in its own way, and ask [`ExitFacts::status`].
+//! `probity run`, `try`, `report` and `judge` collect the facts, each in its own way, and ask [`ExitFacts::status`]; `probity
+//! verify` asks [`VerifyFacts::status`].
 
 use crate::document::Report;
 use crate::word::Word;
@@ -124,6 +125,48 @@ impl ExitFacts {
     }
 }
 
+/// All that the exit status of `probity verify` depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyFacts {
+    /// A run contradicts itself, or lacks something.
+    pub contradicts: bool,
+    /// A run does not reach the conformance level that the user asked for.
+    pub below_level: bool,
+    /// Something that was given is not a run.
+    pub not_a_run: bool,
+    /// A file could not be read for a reason that lies in this machine.
+    pub failed: bool,
+    /// Something could not be checked: the run is of another book, or there is a report without its histories.
+    pub unchecked: bool,
+}
+
+impl VerifyFacts {
+    /// The facts of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            contradicts: self.contradicts || other.contradicts,
+            below_level: self.below_level || other.below_level,
+            not_a_run: self.not_a_run || other.not_a_run,
+            failed: self.failed || other.failed,
+            unchecked: self.unchecked || other.unchecked,
+        }
+    }
+
+    /// The exit status. If several apply, the precedence is 1, 2, 4, 3: proof that a run is wrong is worth more than anything
+    /// that prevented a check.
+    #[must_use]
+    pub fn status(self) -> Exit {
+        match self {
+            Self { contradicts: true, .. } | Self { below_level: true, .. } => Exit::Violated,
+            Self { not_a_run: true, .. } => Exit::Usage,
+            Self { failed: true, .. } => Exit::Error,
+            Self { unchecked: true, .. } => Exit::Inconclusive,
+            _ => Exit::Success,
+        }
+    }
+}
+
 impl Report {
     /// The exit status of the program that generated this report.
     #[must_use]
@@ -197,6 +240,26 @@ mod tests {
         assert_eq!(facts.status(Standard { strict: true, ..Standard::default() }), Exit::Violated);
         let left_behind = ExitFacts { left_behind: true, ..facts };
         assert_eq!(left_behind.status(Standard { strict: true, ..Standard::default() }), Exit::LeftBehind);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_run_outweighs_what_could_not_be_checked() {
+        let unchecked = VerifyFacts { unchecked: true, ..VerifyFacts::default() };
+        let failed = VerifyFacts { failed: true, ..unchecked };
+        let not_a_run = VerifyFacts { not_a_run: true, ..failed };
+        let contradicts = VerifyFacts { contradicts: true, ..not_a_run };
+        let below_level = VerifyFacts { below_level: true, ..VerifyFacts::default() };
+        for (facts, status) in [
+            (VerifyFacts::default(), 0),
+            (unchecked, 3),
+            (failed, 4),
+            (not_a_run, 2),
+            (contradicts, 1),
+            (below_level, 1),
+            (unchecked.and(below_level), 1),
+        ] {
+            assert_eq!(facts.status().code(), status, "{facts:?}");
+        }
     }
 
     #[test]

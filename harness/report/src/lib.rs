@@ -4,8 +4,10 @@
 //! Nothing of its making is in it: no time of writing, no random name. Unknown values are left out, never
 //! invented.
 
+mod book_facts;
 mod build;
 mod causes;
+mod certificate;
 mod chapters;
 mod clauses;
 mod diff;
@@ -22,17 +24,20 @@ mod result;
 pub mod run_log;
 pub mod tries;
 mod turn;
+pub mod verification;
 mod word;
 mod words;
 
+pub use book_facts::{BookCase, BookFacts};
 pub use build::{ReadHistory, StoredHistory};
+pub use certificate::{Certificate, ConformanceLevel, Exception, Kubelets, LevelReport, Obstacle, Subject};
 pub use chapters::BookChapter;
 pub use diff::{ClauseFound, Diff, Moved, MovedFacet, MovedFacets, MovedMeasurement};
 pub use document::{
     API_VERSION, CaseReport, Cited, ClauseReport, Counts, EvidenceRef, HistoryRef, JudgedIn, KIND,
     MeasuredIn, ProfileOutcome, ProfileReport, Report, RunResult, SCHEMA_VERSION, Spread, UndecidedIn,
 };
-pub use exit::{Exit, ExitFacts, Standard, Undecided};
+pub use exit::{Exit, ExitFacts, Standard, Undecided, VerifyFacts};
 pub use fleet::NodeGroup;
 pub use matrix::{Matrix, MatrixCell, MatrixCounts, MatrixRow};
 pub use merge::{Poll, Vote};

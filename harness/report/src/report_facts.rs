@@ -135,13 +135,10 @@ impl ReportFacts {
     /// All of it in a line, without the name.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let profiles = self.profiles.iter().map(|of| {
-            format!(
-                "{} {}",
-                format!("{:?}", of.profile).to_lowercase(),
-                format!("{:?}", of.result).to_lowercase()
-            )
-        });
+        let profiles = self
+            .profiles
+            .iter()
+            .map(|of| format!("{} {}", of.profile, format!("{:?}", of.result).to_lowercase()));
         let took = self.took_us.map_or("without an end".to_owned(), |us| format!("took {}", seconds(us)));
         let mut words = vec![
             format!("{} of {} clauses", self.counts.in_words(), self.counts.total),

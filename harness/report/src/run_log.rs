@@ -176,7 +176,7 @@ pub struct Suite {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The digest of all its clauses and cases.
+    /// The digest of its version, its clauses and cases, and the sources of its judges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
     /// Files of cases that the user added to it.

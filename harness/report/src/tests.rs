@@ -11,6 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::run_log::{ClusterFacts, Leftover, Planned, RunFacts, Suite, Tool, Usage};
 
+mod certificate;
 mod comparing;
 mod findings;
 

@@ -9,6 +9,7 @@ mod event;
 use probity_case::CaseName;
 use probity_model::measure::seconds;
 
+use crate::certificate::Certificate;
 use crate::document::{ClauseReport, Report, Spread};
 use crate::word::Word;
 use probity_model::facets::{self, Sight};
@@ -167,10 +168,11 @@ impl Report {
     pub fn in_words(&self) -> String {
         let mut words = self.headline() + "\n";
         for profile in &self.result.profiles {
-            let name = format!("{:?}", profile.profile).to_lowercase();
+            let name = profile.profile;
             let result = format!("{:?}", profile.result).to_lowercase();
             words += &format!("profile {name}: {result} ({}: {})\n", profile.why, profile.counts.in_words());
         }
+        words += &self.certificate.as_ref().map(Certificate::in_words).unwrap_or_default();
         words += &self.fleet_in_words();
         for word in [Word::Violated, Word::Error, Word::Inconclusive, Word::Diverges] {
             for clause in self.causes_of(word) {

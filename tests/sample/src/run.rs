@@ -1,5 +1,6 @@
 //! A run in the making: its log and its histories.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use probity_case::{CaseName, Profile};
@@ -8,7 +9,7 @@ use probity_model::History;
 use probity_model::history::{Did, NodeFacts};
 use probity_model::verdict::Skip;
 use probity_report::run_log::{ClusterFacts, Planned, RunFacts, Suite, Tool, Usage};
-use probity_report::{LogLine, ReadHistory, Report, StoredHistory};
+use probity_report::{BookCase, BookFacts, LogLine, ReadHistory, Report, StoredHistory};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -89,7 +90,10 @@ impl Run {
     pub fn case(mut self, case: &str, clause: &str, probes: &[f64]) -> Self {
         self.plan(case, &[clause]);
         let (name, file) = (name(case), format!("history/demo/{case}.jsonl.zst"));
-        let history = history(&name.0, clause, probes);
+        let mut history = history(&name.0, clause, probes);
+        self.facts.run_id.clone_into(&mut history.header.run);
+        self.ground.server.clone_into(&mut history.header.server);
+        history.header.nodes.clone_from(&self.ground.nodes);
         self.lines.push(LogLine::CaseEnded {
             case: name,
             history: file.clone(),
@@ -156,7 +160,15 @@ impl Run {
     /// The report of it.
     #[must_use]
     pub fn report(&self) -> Report {
-        Report::build(&registry(), &self.log(), &self.stored()).expect("the log has a beginning")
+        let report = Report::build(&registry(), &self.log(), &self.stored());
+        report.expect("the log has a beginning").certified(&self.book())
+    }
+
+    /// The book that it is a run of: its cases are all that the book has.
+    #[must_use]
+    pub fn book(&self) -> BookFacts {
+        let case = |planned: &Planned| BookCase { planned: planned.clone(), needs: BTreeSet::new() };
+        BookFacts { suite: self.facts.suite.clone(), cases: self.facts.cases.iter().map(case).collect() }
     }
 }
 

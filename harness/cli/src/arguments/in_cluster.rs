@@ -100,7 +100,7 @@ pub(crate) struct DeliveryArgs {
     /// not affect the exit status of this program: `probity fetch` ends with the status of the run
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) store: Option<String>,
-    /// The name under which the results are stored
+    /// Store the results under this name
     #[arg(long, value_name = "NAME", default_value = JOB, requires = "store")]
     pub(crate) store_name: String,
     /// The UID of the Job of this name, which owns the results

@@ -28,27 +28,27 @@ pub(crate) struct RunArgs {
     /// Run each case N times; the worst verdict counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
-    /// Run only the cases of this shard: 0/4 is the first of four. `probity merge` combines their reports
+    /// Run only the cases of this shard, such as 0/4 for the first of four; `probity merge` combines the runs
     #[arg(long, value_name = "I/N", value_parser = shards::read)]
     pub(crate) shard: Option<Shard>,
     /// Run each case on each node, or on each node selected with --node-selector
     #[arg(long, conflicts_with = "node")]
     pub(crate) every_node: bool,
-    /// A command that acts on nodes; it is called with a verb and the name of a node, such as restart-kubelet node2
+    /// Use this command to act on nodes; it is called with a verb and the name of a node, such as restart-kubelet node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
     #[command(flatten)]
     pub(crate) standard: StandardArgs,
-    /// The maximum number of pods that start at the same time on a node
+    /// Start at most N pods at the same time on a node
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) starts: u32,
-    /// The maximum number of pods that exist at the same time [default: as many as the nodes take]
+    /// Keep at most N pods at the same time [default: the capacity of the nodes]
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pods: Option<u32>,
-    /// How often to run a case again if it left something undecided; has no effect with --repeat
+    /// Run a case up to N more times if it left something undecided; has no effect with --repeat
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) retries: u32,
-    /// A label for the report, such as product=my-kubelet; may be repeated
+    /// Add a label to the report, such as product=my-kubelet; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
     #[command(flatten)]
@@ -63,24 +63,24 @@ pub(crate) struct TryArgs {
     /// A file with a Pod, or a workload with a pod template; - for standard input
     #[arg(value_name = "POD.yaml")]
     pub(crate) file: PathBuf,
-    /// The workload in the file to try: its name, or KIND/NAME
+    /// Try this workload of the file: its name, or KIND/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
     #[command(flatten)]
     pub(crate) settings: RunSettings,
-    /// Only these faults, separated by commas
+    /// Inject only these faults, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fault)]
     pub(crate) faults: Vec<Fault>,
-    /// How long the application takes to start in the fault slow-start
+    /// Set how long the application takes to start in the fault slow-start
     #[arg(long, value_name = "SPAN", default_value = "20s", value_parser = positive_span)]
     pub(crate) slow_start: Span,
-    /// The maximum time of a fault; a file whose settings need more is rejected
+    /// Set how long a fault may take at most; a pod whose probe settings need more time is rejected
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = positive_span)]
     pub(crate) span: Span,
-    /// Only print the faults, the promises and the duration, without a cluster
+    /// Print the faults, what the probe settings promise, and the duration; create nothing, and use no cluster
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Print JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -134,13 +134,13 @@ pub(crate) struct RbacArgs {
 pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// Look only in this namespace; by default, look everywhere, also for namespaces that runs created
+    /// Look only in this namespace [default: all namespaces, including those that runs created]
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// A command that undoes what a run did to a node; it is called like that of `run`, for example with heal node2
+    /// Use this command to undo what a run did to a node; it is called as in `probity run`, for example with heal node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
-    /// Only objects at least this old, so that other runs survive: 10m, 2h
+    /// Remove only objects that are at least this old, such as 10m or 2h, so that newer runs are not disturbed
     #[arg(long, value_name = "SPAN", default_value = "0s")]
     pub(crate) older_than: Span,
 }

@@ -18,7 +18,7 @@ use crate::input_files;
 /// The user's own cases.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SuiteArgs {
-    /// A case file of your own, or a folder of them, in addition to the built-in book; may be repeated
+    /// Add a case file of your own, or a folder of them, to the built-in book; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) suite: Vec<PathBuf>,
     /// Leave out the cases of the built-in book

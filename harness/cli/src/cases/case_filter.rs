@@ -10,16 +10,16 @@ use crate::output::{counted, did_you_mean};
 /// The filters for cases.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CaseFilter {
-    /// Only cases whose name contains one of these texts
+    /// Choose the cases whose names contain one of these texts
     #[arg(value_name = "FILTER")]
     pub(crate) filter: Vec<String>,
-    /// Filters are whole names
+    /// Compare FILTER and --skip with whole names
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Leave out cases whose name contains this text; may be repeated
+    /// Leave out the cases whose names contain this text; may be repeated
     #[arg(long, value_name = "FILTER")]
     pub(crate) skip: Vec<String>,
-    /// Only cases of these profiles; extended includes core
+    /// Choose the cases of these profiles, separated by commas; a run chooses extended unless you name others
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PROFILE")]
     pub(crate) profile: Vec<ProfileWord>,
 }
@@ -29,10 +29,12 @@ pub(crate) struct CaseFilter {
 pub(crate) enum ProfileWord {
     /// What every conforming cluster must do, in seconds
     Core,
-    /// Core, and everything else that a plain cluster can show within a minute
+    /// The profile core, and everything else that a plain cluster can show within a minute
     Extended,
-    /// Cases that need a node for themselves, or actions on it
+    /// Cases that act on a node, such as restarting its kubelet; needs --node-command
     Node,
+    /// Cases that touch the whole cluster: they take a node away, or write outside the namespace of the run
+    Cluster,
     /// Cases that take minutes
     Slow,
     /// Known bugs of public reports, one case for each
@@ -45,6 +47,7 @@ impl ProfileWord {
             Self::Core => profile == Profile::Core,
             Self::Extended => matches!(profile, Profile::Core | Profile::Extended),
             Self::Node => profile == Profile::Node,
+            Self::Cluster => profile == Profile::Cluster,
             Self::Slow => profile == Profile::Slow,
             Self::Regressions => profile == Profile::Regressions,
         }
@@ -67,8 +70,8 @@ impl CaseFilter {
 
     /// The profiles of a run, as a report names them.
     pub(crate) fn profiles(&self) -> Vec<Profile> {
-        let all = [Profile::Core, Profile::Extended, Profile::Node, Profile::Slow, Profile::Regressions];
-        all.into_iter().filter(|profile| self.words().iter().any(|word| word.includes(*profile))).collect()
+        let included = |profile: &Profile| self.words().iter().any(|word| word.includes(*profile));
+        Profile::ALL.into_iter().filter(included).collect()
     }
 
     /// Whether a case is meant in a run. A case that is named in full runs whatever its profile is.

@@ -9,7 +9,7 @@ use probity_report::Report;
 use probity_report::run_log::Shard;
 
 use crate::arguments::in_cluster::FetchArgs;
-use crate::cases::book::Book;
+use crate::cases::book;
 use crate::exit_status::{Exit, Failure};
 use crate::run_folder::{self, LOG, bundle};
 use crate::{commands, output, pipeline, provenance, report_files};
@@ -138,11 +138,13 @@ fn unpack(args: &FetchArgs, shards: &[(Shard, Vec<u8>)]) -> Result<Report, Failu
 
 /// Writes the files of a run that was fetched.
 fn report(folder: &Path, args: &FetchArgs) -> Result<Report, Failure> {
-    let book = Book::built_in()?;
     let (log, histories) = run_folder::load(folder)?;
-    let report = Report::build(&book.registry, &log, &histories)
-        .map_err(|error| Failure::wrong_file(folder, error))?
-        .judged_by(&provenance::suite(&book));
+    let report = commands::report::judged_again(
+        folder,
+        &book::registry()?,
+        &provenance::book_facts()?,
+        (&log, &histories),
+    )?;
     report_files::write(folder, &report, &histories, args.standard.standard())?;
     Ok(report)
 }

@@ -6,7 +6,8 @@ use probity_report::Report;
 use probity_report::merged_run::Allowed;
 
 use crate::arguments::MergeArgs;
-use crate::cases::book::Book;
+use crate::cases::book;
+use crate::commands::report::judged_again;
 use crate::exit_status::{Exit, Failure, Standard};
 use crate::run_folder::merging::{merge_into, runs_below};
 use crate::{output, provenance, report_files, run_folder};
@@ -31,13 +32,11 @@ pub(crate) fn merged(
     allowed: Allowed,
     standard: Standard,
 ) -> Result<Report, Failure> {
-    let book = Book::built_in()?;
+    let registry = book::registry()?;
     let command: Vec<String> = std::env::args().collect();
-    merge_into(out, folders, &book.registry, &command, allowed)?;
+    merge_into(out, folders, &registry, &command, allowed)?;
     let (log, histories) = run_folder::load(out)?;
-    let report = Report::build(&book.registry, &log, &histories)
-        .map_err(|error| Failure::wrong_file(out, error))?
-        .judged_by(&provenance::suite(&book));
+    let report = judged_again(out, &registry, &provenance::book_facts()?, (&log, &histories))?;
     report_files::write(out, &report, &histories, standard)?;
     Ok(report)
 }

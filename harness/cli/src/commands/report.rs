@@ -1,11 +1,12 @@
 //! `probity report`: generates the files of a run again from its log and histories, without a cluster.
 
+use std::path::Path;
+
 use probity_model::Registry;
-use probity_report::Report;
-use probity_report::run_log::Suite;
+use probity_report::{BookFacts, LogLine, Report, StoredHistory};
 
 use crate::arguments::ReportArgs;
-use crate::cases::book::Book;
+use crate::cases::book;
 use crate::exit_status::{Exit, Failure};
 use crate::report_files::{self, Github};
 use crate::run_folder::{self, REPORT};
@@ -13,23 +14,34 @@ use crate::{output, provenance};
 
 /// Judges the histories of the run by this book, and writes what follows.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    let book = Book::built_in()?;
-    let (exit, text) = generate(args, &book.registry, &provenance::suite(&book), &Github::of_environment())?;
+    let (exit, text) =
+        generate(args, &book::registry()?, &provenance::book_facts()?, &Github::of_environment())?;
     output::out(&text)?;
     Ok(exit)
+}
+
+/// The report of a run that was made elsewhere or before, by the book of this program.
+/// Fails if the log lacks its first line.
+pub(crate) fn judged_again(
+    folder: &Path,
+    registry: &Registry,
+    book: &BookFacts,
+    (log, histories): (&[LogLine], &[StoredHistory]),
+) -> Result<Report, Failure> {
+    let report =
+        Report::build(registry, log, histories).map_err(|error| Failure::wrong_file(folder, error))?;
+    Ok(report.judged_by(&book.suite).certified(book))
 }
 
 fn generate(
     args: &ReportArgs,
     registry: &Registry,
-    suite: &Suite,
+    book: &BookFacts,
     github: &Github,
 ) -> Result<(Exit, String), Failure> {
     let standard = args.standard.standard();
     let (log, histories) = run_folder::load(&args.folder)?;
-    let report = Report::build(registry, &log, &histories)
-        .map_err(|error| Failure::wrong_file(&args.folder, error))?
-        .judged_by(suite);
+    let report = judged_again(&args.folder, registry, book, (&log, &histories))?;
     if args.check {
         return check(args, &report);
     }
@@ -60,8 +72,8 @@ mod tests {
     use crate::arguments::{Inconclusive, StandardArgs};
     use crate::report_files::sample;
 
-    fn suite() -> Suite {
-        sample::report().suite
+    fn book() -> BookFacts {
+        sample::book()
     }
 
     fn args(folder: &std::path::Path, check: bool) -> ReportArgs {
@@ -72,7 +84,7 @@ mod tests {
     }
 
     fn made(folder: &std::path::Path, check: bool) -> Result<(Exit, String), Failure> {
-        generate(&args(folder, check), &sample::registry(), &suite(), &Github::default())
+        generate(&args(folder, check), &sample::registry(), &book(), &Github::default())
     }
 
     #[test]
@@ -100,7 +112,7 @@ mod tests {
         let exit = |inconclusive| {
             let standard = StandardArgs { inconclusive, strict: false };
             let args = ReportArgs { standard, ..args(folder.path(), false) };
-            generate(&args, &sample::registry(), &suite(), &Github::default()).unwrap().0
+            generate(&args, &sample::registry(), &book(), &Github::default()).unwrap().0
         };
         assert_eq!(exit(Inconclusive::Warn), Exit::Inconclusive);
         assert_eq!(exit(Inconclusive::Fail), Exit::Violated);
@@ -111,8 +123,9 @@ mod tests {
     fn another_book_is_named_in_the_report() {
         let folder = tempfile::tempdir().unwrap();
         sample::store(&sample::run(), folder.path());
-        let later = Suite { version: "9".to_owned(), ..suite() };
+        let mut later = book();
+        later.suite.version = "9".to_owned();
         generate(&args(folder.path(), false), &sample::registry(), &later, &Github::default()).unwrap();
-        assert_eq!(run_folder::read_report(folder.path()).unwrap().judged_by, Some(later));
+        assert_eq!(run_folder::read_report(folder.path()).unwrap().judged_by, Some(later.suite));
     }
 }

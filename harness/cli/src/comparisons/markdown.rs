@@ -48,13 +48,7 @@ fn facts(reports: &[(&ReportFacts, Option<&Link>)]) -> String {
         let profiles: Vec<String> = report
             .profiles
             .iter()
-            .map(|of| {
-                format!(
-                    "{} **{}**",
-                    format!("{:?}", of.profile).to_lowercase(),
-                    format!("{:?}", of.result).to_lowercase()
-                )
-            })
+            .map(|of| format!("{} **{}**", of.profile, format!("{:?}", of.result).to_lowercase()))
             .collect();
         text += &format!(
             "| {name} | {} of {} | {} | {} | {} | {} | {} |\n",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use probity_model::measure::seconds;
 use probity_report::run_log::Usage;
-use probity_report::{Report, Word, paragraph};
+use probity_report::{Certificate, Report, Word, paragraph};
 
 /// The summary. `shown` are the words whose findings the test output has shown already.
 pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {
@@ -19,6 +19,7 @@ pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {
     }
     text += &report.fleet_in_words();
     text += &format!("probity: {}\n", report.headline());
+    text += &report.certificate.as_ref().map(Certificate::in_words).unwrap_or_default();
     if let Some(usage) = &report.usage {
         text += &took(usage);
     }

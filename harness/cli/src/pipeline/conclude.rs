@@ -6,7 +6,7 @@ use probity_report::{LogLine, Report, StoredHistory};
 
 use crate::cases::book::Book;
 use crate::exit_status::{Exit, ExitFacts, Failure, Standard};
-use crate::{report_files, run_folder};
+use crate::{provenance, report_files, run_folder};
 
 /// A finished run with a written report.
 pub(crate) struct FinishedRun {
@@ -32,7 +32,8 @@ impl FinishedRun {
     ) -> Result<Self, Failure> {
         let (log, histories) = run_folder::load(&folder)?;
         let report = Report::build(&book.registry, &log, &histories)
-            .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?;
+            .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?
+            .certified(&provenance::book_facts()?);
         report_files::write(&folder, &report, &histories, standard)?;
         Ok(Self { folder, log, histories, report, standard, failed })
     }

@@ -6,7 +6,7 @@ use std::thread;
 
 use probity_case::{Case, CaseName};
 use probity_cluster::{ClusterClient, Progress, RunClock, RunOptions, schedule};
-use probity_report::run_log::{Leftover, RunFacts};
+use probity_report::run_log::{Leftover, Planned, RunFacts};
 use probity_report::{LogLine, Standard};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -62,7 +62,7 @@ impl PreparedRun {
         let sink = RunSink::open(self.folder.clone(), &book.registry, awaited, Arc::clone(&board), standard)
             .map_err(|error| Failure::wrong_file(&self.folder, format!("{error}; choose another --out")))?
             .retrying(retries, &facts.cases);
-        let mut first = vec![LogLine::Began(Box::new(self.facts(facts, book, zero)))];
+        let mut first = vec![LogLine::Began(Box::new(self.facts(facts, book, zero)?))];
         first.extend(left_out);
         let (screen, console) = Screen::open(Arc::clone(&board), zero);
         let (send, progress) = unbounded_channel();
@@ -91,16 +91,18 @@ impl PreparedRun {
         format!("probity: context {context} ({server_version}), {namespace}, {title}, about {forecast}\n")
     }
 
-    fn facts(&self, facts: RunFacts, book: &Book, zero: RunClock) -> RunFacts {
-        RunFacts {
+    fn facts(&self, facts: RunFacts, book: &Book, zero: RunClock) -> Result<RunFacts, Failure> {
+        let mut suite = provenance::suite(book)?;
+        suite.added = added(book, &facts.cases);
+        let facts = RunFacts {
             run_id: self.options.run.clone(),
             began_wall_us: zero.wall_us(),
             command: std::env::args().collect(),
             tool: provenance::tool(),
-            suite: provenance::suite(book),
+            suite,
             ..facts
-        }
-        .versioned()
+        };
+        Ok(facts.versioned())
     }
 
     /// If the user does not wait for the cleanup: the log and the returned sentence name the objects that may remain.
@@ -121,6 +123,19 @@ impl PreparedRun {
             text
         }
     }
+}
+
+/// The files of cases that are not the book's: those of the user, and the pod of `probity try` or `reproduce`.
+fn added(book: &Book, cases: &[Planned]) -> Vec<String> {
+    let built_in = |source: &str| book.files.iter().any(|file| !file.own && file.source == source);
+    let mut added: Vec<String> =
+        book.files.iter().filter(|file| file.own).map(|file| file.source.clone()).collect();
+    for planned in cases.iter().filter(|planned| !built_in(&planned.source)) {
+        if !added.contains(&planned.source) {
+            added.push(planned.source.clone());
+        }
+    }
+    added
 }
 
 /// Conducts the cases. A failure is reported like everything else, and to the caller.

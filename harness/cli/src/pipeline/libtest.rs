@@ -18,22 +18,22 @@ use super::progress::screen;
 /// The flags of Rust's test programs that mean something here, or do no harm.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LibtestArgs {
-    /// Only list the cases that would run, as test programs do, without a cluster
+    /// List the cases that would run, as Rust's test programs do, and stop; needs no cluster
     #[arg(long)]
     pub(crate) list: bool,
-    /// Only cases that cannot run because a flag is missing
+    /// Show only the cases that cannot run because a flag is missing
     #[arg(long)]
     pub(crate) ignored: bool,
     /// Also cases that cannot run because a flag is missing; each says why
     #[arg(long, hide = true)]
     pub(crate) include_ignored: bool,
-    /// One character for each case
+    /// Print one character for each case
     #[arg(short, long, conflicts_with = "format")]
     pub(crate) quiet: bool,
-    /// The format of the output
+    /// Set the format of the output
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<FormatSetting>,
-    /// When to use colors
+    /// Set when to use colors
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(crate) color: Option<ColorSetting>,
     /// Write the output to a file instead of standard output

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use probity_report::run_log::{Leftover, Suite, Tool};
-use probity_report::{Counts, ProfileOutcome, Report, Word};
+use probity_report::{ConformanceLevel, Counts, LevelReport, ProfileOutcome, Report, Word};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -25,6 +25,8 @@ struct Short<'r> {
     clauses: Counts,
     cases: Counts,
     profiles: Vec<Profile<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<Level<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<Finding<'r>>,
     #[serde(skip_serializing_if = "<[Leftover]>::is_empty")]
@@ -49,6 +51,15 @@ struct Profile<'r> {
     /// The names of those that do not hold, by verdict.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     named: BTreeMap<&'r str, Vec<&'r str>>,
+}
+
+/// The certificate without what stands elsewhere here, and without the digests of the histories.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Level<'r> {
+    level: ConformanceLevel,
+    levels: &'r [LevelReport],
+    histories: usize,
 }
 
 #[derive(Serialize)]
@@ -97,6 +108,11 @@ pub(super) fn yaml(report: &Report) -> Result<String, serde_saphyr::SerializeErr
         clauses: report.result.clauses,
         cases: report.result.cases,
         profiles: profiles.collect(),
+        certificate: report.certificate.as_ref().map(|certificate| Level {
+            level: certificate.level,
+            levels: &certificate.levels,
+            histories: certificate.histories.len(),
+        }),
         findings: findings
             .map(|clause| Finding {
                 clause: clause.id.as_str(),

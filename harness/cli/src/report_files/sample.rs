@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use probity_report::Report;
+use probity_report::{BookFacts, Report};
 
 use crate::run_folder::LOG;
 
@@ -23,6 +23,10 @@ pub(crate) fn store(run: &Run, folder: &Path) {
 
 pub(crate) fn report() -> Report {
     run().report()
+}
+
+pub(crate) fn book() -> BookFacts {
+    run().book()
 }
 
 pub(crate) fn undecided_report() -> Report {

@@ -8,7 +8,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use probity_model::measure::seconds;
 use probity_report::run_log::Suite;
-use probity_report::{CaseReport, ClauseReport, Report, Standard, Word, paragraph};
+use probity_report::{CaseReport, Certificate, ClauseReport, Report, Standard, Word, paragraph};
 use serde_json::{Value, json};
 
 use super::exit_word;
@@ -104,6 +104,7 @@ fn head(report: &Report, standard: Standard) -> Value {
         "word": exit_word(report.exit(standard)),
         "headline": report.headline(),
         "profiles": profiles.collect::<Vec<_>>(),
+        "certificate": report.certificate.as_ref().map(Certificate::in_words),
         "server": ground.map(|ground| &ground.server),
         "nodes": nodes,
         "suite": name(&report.suite),

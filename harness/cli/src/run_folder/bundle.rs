@@ -36,17 +36,25 @@ pub(crate) fn pack(folder: &Path) -> Result<Vec<u8>, Failure> {
     zstd::encode_all(tar.as_slice(), LEVEL).map_err(|error| Failure::failed(error.to_string()))
 }
 
-/// Unpacks a run into a folder. Whoever packed it cannot write anywhere else.
-/// Fails if the bytes are not a packed run, or a file cannot be written.
-pub(crate) fn unpack(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
-    let wrong =
-        |why: String| Failure::failed(format!("this is not a run that `probity run --store` packed: {why}"));
+/// The files of a packed run.
+/// Fails if the bytes are not a packed run.
+pub(crate) fn files(bytes: &[u8]) -> Result<Tree, Failure> {
     let (tar, cut) = super::unpack(zstd::Decoder::new(bytes).map_err(|error| wrong(error.to_string()))?);
     if let Some(cut) = cut {
         return Err(wrong(cut));
     }
     debug_assert!((tar.len() as u64) < LARGEST, "the reader stopped early");
-    let tree = Tree::from_tar(&tar, "run").map_err(|error| wrong(error.to_string()))?;
+    Tree::from_tar(&tar, "run").map_err(|error| wrong(error.to_string()))
+}
+
+fn wrong(why: impl std::fmt::Display) -> Failure {
+    Failure::failed(format!("this is not a run that `probity run --store` packed: {why}"))
+}
+
+/// Unpacks a run into a folder. Whoever packed it cannot write anywhere else.
+/// Fails if the bytes are not a packed run, or a file cannot be written.
+pub(crate) fn unpack(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
+    let tree = files(bytes)?;
     for (name, entry) in tree.iter() {
         if let EntryKind::File(bytes) = &entry.kind {
             let path = below(folder, name).map_err(wrong)?;

@@ -9,7 +9,7 @@ use crate::report_files::{self, sample};
 
 fn again(folder: &Path) -> Report {
     let (log, stored) = load(folder).unwrap();
-    Report::build(&sample::registry(), &log, &stored).unwrap()
+    Report::build(&sample::registry(), &log, &stored).unwrap().certified(&sample::book())
 }
 
 #[test]

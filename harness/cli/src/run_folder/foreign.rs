@@ -1,0 +1,132 @@
+//! The files of a run that somebody else made: a folder, or a packed run.
+//!
+//! Nothing about them is trusted. Only regular files inside the folder are read, no links are followed, and no file is read
+//! beyond the size that a real one can have. A packed run is never written to disk.
+
+use std::fs::{self, File};
+use std::path::{Component, Path, PathBuf};
+
+use probity_image::Tree;
+use probity_report::{ReadHistory, StoredHistory};
+
+use super::{HistoryFile, history_from, is_history, too_large, unpack};
+
+/// How deep the folders of a run are at most; a chapter and a variant of a case make a few levels.
+const DEEPEST: usize = 16;
+
+/// The files of a run.
+pub(crate) enum RunFiles {
+    /// A folder.
+    Folder(PathBuf),
+    /// A packed run.
+    Packed(Tree),
+}
+
+impl RunFiles {
+    /// The bytes of a file. Fails if there is none, or it must not be read: a sentence without its name.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Packed(tree) => {
+                tree.file(name).map(<[u8]>::to_vec).ok_or_else(|| "it is missing".to_owned())
+            }
+            Self::Folder(folder) => {
+                let (bytes, cut) = unpack(regular(folder, name)?);
+                cut.map_or(Ok(bytes), Err)
+            }
+        }
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(&self, name: &str) -> Result<String, String> {
+        String::from_utf8(self.bytes(name)?).map_err(|error| format!("it is not text: {error}"))
+    }
+
+    /// Whether something has this name, whatever it is.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Packed(tree) => tree.get(name).is_some(),
+            Self::Folder(folder) => fs::symlink_metadata(folder.join(name)).is_ok(),
+        }
+    }
+
+    /// The names of everything in a subfolder that is not itself a folder, sorted.
+    pub(crate) fn below(&self, name: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        match self {
+            Self::Packed(tree) => {
+                let inside = tree.iter().map(|(path, _)| path.to_owned());
+                names.extend(inside.filter(|path| path.starts_with(name) && tree.file(path).is_some()));
+            }
+            Self::Folder(folder) => {
+                // A link here would lead out of the folder as well.
+                if fs::symlink_metadata(folder.join(name)).is_ok_and(|found| found.is_dir()) {
+                    collect(folder, Path::new(name), 0, &mut names);
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    /// The names of all histories.
+    pub(crate) fn histories(&self) -> Vec<String> {
+        let mut names = self.below("history");
+        names.retain(|name| is_history(Path::new(name)));
+        names
+    }
+
+    /// A history that the log names: compressed, or plain after unpacking by hand.
+    pub(crate) fn history(&self, name: &str) -> StoredHistory {
+        let plain = name.trim_end_matches(".zst");
+        let there = if self.has(name) || !self.has(plain) { name } else { plain };
+        StoredHistory { file: name.to_owned(), contents: self.whole(there) }
+    }
+
+    fn whole(&self, name: &str) -> Result<ReadHistory, String> {
+        let bytes = self.bytes(name)?;
+        let HistoryFile { history, sha256, torn } = history_from(bytes.as_slice(), name.ends_with(".zst"))?;
+        match torn {
+            Some(torn) => Err(torn),
+            None => Ok(ReadHistory { sha256, history }),
+        }
+    }
+}
+
+/// Opens a regular file inside a folder.
+fn regular(folder: &Path, name: &str) -> Result<File, String> {
+    let mut path = folder.to_owned();
+    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
+    if parts.is_empty() || !parts.iter().all(|part| matches!(part, Component::Normal(_))) {
+        return Err("the log names a path outside the run's folder".to_owned());
+    }
+    let mut found = None;
+    for part in parts {
+        path.push(part);
+        let metadata = fs::symlink_metadata(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => "it is missing".to_owned(),
+            _ => error.to_string(),
+        })?;
+        if metadata.is_symlink() {
+            return Err(format!("{} is a link, which may lead outside the run's folder", path.display()));
+        }
+        found = Some(metadata);
+    }
+    let found = found.filter(fs::Metadata::is_file).ok_or("it is not a regular file")?;
+    if found.len() >= super::LARGEST {
+        return Err(too_large());
+    }
+    File::open(&path).map_err(|error| error.to_string())
+}
+
+/// The names below a folder; links are named and not followed.
+fn collect(root: &Path, at: &Path, depth: usize, names: &mut Vec<String>) {
+    // What cannot be listed cannot be read either, and is missing where the log names it.
+    let Ok(entries) = fs::read_dir(root.join(at)) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let path = at.join(entry.file_name());
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < DEEPEST => collect(root, &path, depth + 1, names),
+            _ => names.push(path.display().to_string()),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Checks a run that somebody else made: its log, its histories, and everything that was generated from them.
+//!
+//! The rules are in `verification` of the report; this module reads the files and puts together what is said.
+
+mod read;
+mod text;
+
+use probity_model::Registry;
+use probity_report::run_log::{Suite, Tool};
+use probity_report::verification::{self, Flaw};
+use probity_report::{BookFacts, Certificate, LogLine, Report, StoredHistory, Undecided, VerifyFacts};
+
+use crate::exit_status::Standard;
+use crate::report_files;
+use crate::run_folder::foreign::RunFiles;
+use crate::run_folder::{LOG, REPORT};
+use crate::verdicts::CaseVerdicts;
+
+pub(crate) use read::Given;
+use read::{RunRead, StoredReport};
+
+/// What this program knows: the book and itself.
+pub(crate) struct Verifier {
+    /// Clauses and judges.
+    pub(crate) registry: Registry,
+    /// What the book asks of a run.
+    pub(crate) book: BookFacts,
+    /// This program.
+    pub(crate) tool: Tool,
+}
+
+/// What was found out about a run.
+pub(crate) struct Verified {
+    /// What contradicts itself.
+    pub(crate) flaws: Vec<Flaw>,
+    /// What could not be checked, and why. With any, the run is not verified.
+    pub(crate) unchecked: Vec<String>,
+    /// What a reader should know besides.
+    pub(crate) notes: Vec<String>,
+    /// What was checked.
+    pub(crate) checked: Vec<String>,
+    /// The report that follows, or the stored one if nothing else is there.
+    pub(crate) report: Option<Report>,
+}
+
+impl Verified {
+    fn new() -> Self {
+        let (flaws, unchecked, notes, checked) = Default::default();
+        Self { flaws, unchecked, notes, checked, report: None }
+    }
+
+    /// What the exit status follows from.
+    pub(crate) fn exit_facts(&self) -> VerifyFacts {
+        VerifyFacts {
+            contradicts: !self.flaws.is_empty(),
+            unchecked: !self.unchecked.is_empty(),
+            ..VerifyFacts::default()
+        }
+    }
+
+    /// The certificate that follows.
+    pub(crate) fn certificate(&self) -> Option<&Certificate> {
+        self.report.as_ref()?.certificate.as_ref()
+    }
+}
+
+impl Verifier {
+    /// Checks a run.
+    pub(crate) fn verify(&self, given: &Given) -> Verified {
+        match given {
+            Given::Run(files) => self.run(files),
+            Given::Report(text) => self.lone_report(text),
+        }
+    }
+
+    fn run(&self, files: &RunFiles) -> Verified {
+        let mut found = Verified::new();
+        let Some(RunRead { log, facts, histories }) = read::run(files, &mut found.flaws) else {
+            return found;
+        };
+        found.flaws.extend(verification::log(&log));
+        found.flaws.extend(verification::histories(&log, &histories));
+        found.flaws.extend(strangers(files, &log));
+        found.checked.push("the log".to_owned());
+        found.checked.push(format!("the digests, the ends and the headers of {} histories", histories.len()));
+        if self.book.is(&facts.suite) {
+            found.flaws.extend(verification::against_book(&log, &self.book));
+            found.checked.push("the list of cases".to_owned());
+            self.verdict_files(files, &log, &histories, &mut found);
+        } else {
+            found.unchecked.push(self.other_book("run", &facts.suite));
+        }
+        let Ok(report) = Report::build(&self.registry, &log, &histories) else { return found };
+        let report = report.judged_by(&self.book.suite).certified(&self.book);
+        let stored = read::report(files, &mut found.flaws);
+        match &stored {
+            Some(stored) => self.stored_report(stored, &report, &mut found),
+            None if !files.has(REPORT) => found.notes.push(format!(
+                "there is no {REPORT}: what follows from the log and the histories is shown here"
+            )),
+            None => {}
+        }
+        let book = stored.as_ref().map_or(&facts.suite, |stored| book_of(&stored.report));
+        let same_program = facts.tool == self.tool && self.book.is(book);
+        other_files(files, same_program, (&report, &histories), &mut found);
+        found.report = Some(report);
+        found
+    }
+
+    /// Compares a stored report with the one that follows.
+    fn stored_report(&self, stored: &StoredReport, follows: &Report, found: &mut Verified) {
+        let Ok(again) = serde_json::to_value(follows) else { return };
+        let mut differences = verification::differences(&stored.value, &again);
+        let judged_by = book_of(&stored.report);
+        let mut flaws = std::mem::take(&mut differences.facts);
+        if self.book.is(judged_by) {
+            flaws.append(&mut differences.conclusions);
+            found.checked.push(format!("{REPORT} against the histories, verdict by verdict"));
+        } else {
+            found.flaws.extend(verification::numbers(&stored.report, &self.book));
+            found.notes.extend(changed_verdicts(&stored.report, follows));
+            if self.book.is(&follows.suite) {
+                found.unchecked.push(self.other_book("report", judged_by));
+            }
+        }
+        found.flaws.extend(flaws.into_iter().map(|what| Flaw::new(REPORT, what)));
+    }
+
+    /// What can be said of a report without its log and histories.
+    fn lone_report(&self, text: &str) -> Verified {
+        let mut found = Verified::new();
+        let Some(StoredReport { report, .. }) = read::report_of(text, &mut found.flaws) else { return found };
+        found.flaws.extend(verification::numbers(&report, &self.book));
+        found.checked.push("that the numbers of the report follow from each other".to_owned());
+        found.unchecked.push(
+            "there are no log and no histories, so nothing shows that its verdicts follow from what happened; ask for the folder of the run"
+                .to_owned(),
+        );
+        if !self.book.is(&report.suite) {
+            found.unchecked.push(self.other_book("report", &report.suite));
+        }
+        found.report = Some(report);
+        found
+    }
+
+    /// The files with the verdicts on each history: they were written by the program that ran.
+    fn verdict_files(
+        &self,
+        files: &RunFiles,
+        log: &[LogLine],
+        histories: &[StoredHistory],
+        found: &mut Verified,
+    ) {
+        let mut known = Vec::new();
+        let mut compared = 0_usize;
+        for stored in histories {
+            let plain = stored.file.trim_end_matches(".zst").trim_end_matches(".jsonl");
+            let name = format!("verdicts/{}.json", plain.trim_start_matches("history/"));
+            if let (Ok(told), true) = (&stored.contents, files.has(&name)) {
+                let again = CaseVerdicts::of(&self.registry, &told.history).file().unwrap_or_default();
+                let flaw = match files.text(&name) {
+                    Ok(text) if text == again => None,
+                    Ok(text) => Some(first_difference(&text, &again, "the verdicts on its history")),
+                    Err(why) => Some(why),
+                };
+                compared += 1;
+                found.flaws.extend(flaw.map(|what| Flaw::new(&name, what)));
+            }
+            known.push(name);
+        }
+        let strange = files.below("verdicts").into_iter().filter(|name| !known.contains(name));
+        let of_a_failure = |name: &String| {
+            let history = name.replacen("verdicts/", "history/", 1);
+            verification::is_evidence_of_a_failure(log, &history)
+        };
+        let flaw = |name: String| Flaw::new(&name, "the log names no history for it");
+        found.flaws.extend(strange.filter(|name| !of_a_failure(name)).map(flaw));
+        if compared > 0 {
+            found.checked.push(format!("{compared} files of verdicts"));
+        }
+    }
+
+    /// What it means that a run or a report is of another book.
+    fn other_book(&self, what: &str, other: &Suite) -> String {
+        let named = |suite: &Suite| {
+            let digest: String = suite.digest.trim_start_matches("sha256:").chars().take(12).collect();
+            format!(
+                "{} {} ({})",
+                suite.name,
+                suite.version,
+                if digest.is_empty() { "no digest" } else { &digest }
+            )
+        };
+        format!(
+            "the {what} is of another book, {}, and this program has {}: other clauses, cases or judges. Whether cases are missing, and \
+             whether the verdicts are those of that book, only the program that ran can check",
+            named(other),
+            named(&self.book.suite)
+        )
+    }
+}
+
+/// The other files that are generated from the report. Another build of the program may write them otherwise.
+fn other_files(
+    files: &RunFiles,
+    same_program: bool,
+    (report, histories): (&Report, &[StoredHistory]),
+    found: &mut Verified,
+) {
+    let mut there: Vec<&str> = report_files::GENERATED.into_iter().filter(|name| files.has(name)).collect();
+    if there.is_empty() {
+        return;
+    }
+    if !same_program {
+        found.notes.push(format!(
+            "{} were generated by another build of the program and are not compared; `probity report` generates them again",
+            there.join(", ")
+        ));
+        return;
+    }
+    let all = there.join(", ");
+    for standard in standards() {
+        let Ok(texts) = report_files::texts(report, histories, standard) else { return };
+        let same = |name: &str| {
+            texts.iter().any(|(of, text)| *of == name && files.text(name).is_ok_and(|here| here == *text))
+        };
+        there.retain(|name| !same(name));
+        if there.is_empty() {
+            break;
+        }
+    }
+    let what = "it is not what follows from the log and the histories; `probity report` generates it again";
+    found.flaws.extend(there.into_iter().map(|name| Flaw::new(name, what)));
+    found.checked.push(all);
+}
+
+/// The book that the verdicts of a report are of.
+fn book_of(report: &Report) -> &Suite {
+    report.judged_by.as_ref().unwrap_or(&report.suite)
+}
+
+/// Every setting that a generated file may depend on, the default first.
+fn standards() -> impl Iterator<Item = Standard> {
+    [false, true].into_iter().flat_map(|strict| {
+        [Undecided::Told, Undecided::Fails, Undecided::Passes].map(|undecided| Standard { undecided, strict })
+    })
+}
+
+/// Histories that no line of the log names.
+fn strangers(files: &RunFiles, log: &[LogLine]) -> Vec<Flaw> {
+    let named = |name: &str| {
+        log.iter().any(|line| match line {
+            LogLine::CaseEnded { history, .. } => history == name || history.trim_end_matches(".zst") == name,
+            _ => false,
+        })
+    };
+    let strange = files
+        .histories()
+        .into_iter()
+        .filter(|name| !named(name) && !verification::is_evidence_of_a_failure(log, name));
+    strange.map(|name| Flaw::new(&name, format!("{LOG} does not name it"))).collect()
+}
+
+/// The clauses on which another book decides otherwise.
+fn changed_verdicts(stored: &Report, follows: &Report) -> Vec<String> {
+    let changed = stored.clauses.iter().filter_map(|clause| {
+        let now = follows.clause(&clause.id)?;
+        let same = now.verdict == clause.verdict;
+        (!same).then(|| {
+            format!("{}: {} in the report, {} by this program's book", clause.id, clause.verdict, now.verdict)
+        })
+    });
+    changed.collect()
+}
+
+/// Where two texts differ first.
+fn first_difference(here: &str, there: &str, what: &str) -> String {
+    let same = here.lines().zip(there.lines()).take_while(|(here, there)| here == there).count();
+    let line = |text: &str| text.lines().nth(same).unwrap_or("the end").trim().to_owned();
+    format!("line {} is {}; {what} give {}", same + 1, line(here), line(there))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Whether a run knows the cases of the book as the book has them.
+
+use std::collections::BTreeSet;
+
+use probity_case::{CaseName, Profile};
+
+use super::{Flaw, LOG};
+use crate::book_facts::BookFacts;
+use crate::run_log::{LogLine, Planned};
+
+/// What a log says otherwise than the book that it names. Call it only if this is the same book.
+///
+/// A run knows every case of the book, also those that it leaves out; known bugs only where it was asked for them. The cases
+/// that a user added are not the book's.
+#[must_use]
+pub fn against_book(log: &[LogLine], book: &BookFacts) -> Vec<Flaw> {
+    let Some(LogLine::Began(facts)) = log.first() else { return Vec::new() };
+    let own = |planned: &Planned| facts.suite.added.contains(&planned.source);
+    let mut found = Vec::new();
+    let mut known: BTreeSet<CaseName> = BTreeSet::new();
+    for planned in facts.cases.iter().filter(|planned| !own(planned)) {
+        let name = &planned.case;
+        known.insert(name.anywhere());
+        let Some(case) = book.case(name) else {
+            found.push(format!("it plans the case {name}, which the book does not have"));
+            continue;
+        };
+        let expected = Planned { case: name.clone(), ..case.planned.clone() };
+        found.extend(difference(planned, &expected));
+    }
+    let asked = |profile: Profile| profile != Profile::Regressions || facts.profiles.contains(&profile);
+    let missing: Vec<&CaseName> = book
+        .cases
+        .iter()
+        .filter(|case| asked(case.planned.profile) && !known.contains(&case.planned.case))
+        .map(|case| &case.planned.case)
+        .collect();
+    // With --only-suite a run knows none of them, and says so by its own cases. A run without profiles is one of `probity try` or
+    // `reproduce`. Neither has a level, so nobody gains by pretending.
+    let only_own = known.is_empty() && !facts.suite.added.is_empty();
+    if !only_own && !facts.profiles.is_empty() {
+        found.extend(missing.into_iter().map(|name| format!("it does not know the case {name} of the book")));
+    }
+    found.into_iter().map(|what| Flaw::new(LOG, what)).collect()
+}
+
+/// The first thing that the log says otherwise of a case than the book.
+fn difference(planned: &Planned, expected: &Planned) -> Option<String> {
+    let name = &planned.case;
+    let said = |what: &str, here: String, there: String| {
+        format!("it says that the {what} of the case {name} is {here}; in the book it is {there}")
+    };
+    let judges = |of: &Planned| {
+        let ids: Vec<&str> = of.judges.iter().map(|id| id.as_str()).collect();
+        if ids.is_empty() { "no clause".to_owned() } else { ids.join(", ") }
+    };
+    if planned.profile != expected.profile {
+        return Some(said("profile", planned.profile.to_string(), expected.profile.to_string()));
+    }
+    if planned.judges != expected.judges {
+        return Some(said("target", judges(planned), judges(expected)));
+    }
+    if planned.source != expected.source {
+        return Some(said("file", planned.source.clone(), expected.source.clone()));
+    }
+    (planned.story != expected.story).then(|| said("story", "another".to_owned(), "not that one".to_owned()))
+}

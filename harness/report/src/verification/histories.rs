@@ -1,0 +1,117 @@
+//! Whether each history is the one that the log names, whole, and of this run, case and cluster.
+
+use std::collections::BTreeSet;
+
+use probity_model::history::{Did, Happening, Header};
+use probity_model::{ClauseId, History};
+
+use super::{Flaw, LOG};
+use crate::build::StoredHistory;
+use crate::run_log::{ClusterFacts, LogLine, Planned, RunFacts};
+
+/// What contradicts itself in the histories of a run. A history that cannot be read is one of its flaws.
+#[must_use]
+pub fn histories(log: &[LogLine], stored: &[StoredHistory]) -> Vec<Flaw> {
+    let Some(LogLine::Began(facts)) = log.first() else { return Vec::new() };
+    let ground = log.iter().find_map(|line| match line {
+        LogLine::Ready(ground) => Some(ground),
+        _ => None,
+    });
+    let mut found = Vec::new();
+    for line in log {
+        let LogLine::CaseEnded { case, history: file, sha256, .. } = line else { continue };
+        let mut say = |what: String| found.push(Flaw::new(file, what));
+        let told = match stored.iter().find(|one| one.file == *file).map(|one| &one.contents) {
+            None => {
+                say("it is missing".to_owned());
+                continue;
+            }
+            Some(Err(why)) => {
+                say(why.clone());
+                continue;
+            }
+            Some(Ok(told)) => told,
+        };
+        if told.sha256 != *sha256 {
+            say(format!(
+                "it is not the file that the run wrote: {LOG} has the digest {sha256}, and the file has {}",
+                told.sha256
+            ));
+        }
+        let planned = facts.cases.iter().find(|planned| planned.case == *case);
+        of_header(&told.history.header, facts, ground, planned, &case.0).into_iter().for_each(&mut say);
+        if !is_over(&told.history) {
+            say("it does not show the end of its case".to_owned());
+        }
+    }
+    found
+}
+
+/// Whether a history that no result names belongs to a case that failed: its beginning is stored all the same.
+#[must_use]
+pub fn is_evidence_of_a_failure(log: &[LogLine], file: &str) -> bool {
+    // What follows the name is the number of a repetition and the kind of file.
+    let place = |name: &str| {
+        let rest = file.strip_prefix("history/").and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with('.'))
+    };
+    log.iter().any(|line| matches!(line, LogLine::CaseBroken { case, .. } if place(&case.file())))
+}
+
+/// What the header of a history says otherwise than the log.
+fn of_header(
+    header: &Header,
+    facts: &RunFacts,
+    ground: Option<&ClusterFacts>,
+    planned: Option<&Planned>,
+    case: &str,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut differs = |what: &str, here: &str, there: &str| {
+        if here != there {
+            found.push(format!("it is of the {what} {here}, and {LOG} says {there}"));
+        }
+    };
+    differs("case", &header.case, case);
+    if facts.merged.is_empty() {
+        differs("run", &header.run, &facts.run_id);
+        differs("time", &header.began_wall_us.to_string(), &facts.began_wall_us.to_string());
+    } else if !facts.merged.iter().any(|part| part.run_id == header.run) {
+        found.push(format!("it is of the run {}, which is none of those that were merged", header.run));
+    }
+    let mut differs = |what: &str, here: &str, there: &str| {
+        if here != there {
+            found.push(format!("it is of {what} {here}, and {LOG} says {there}"));
+        }
+    };
+    if let Some(planned) = planned {
+        let names = |ids: &[ClauseId]| -> String {
+            let ids: BTreeSet<&str> = ids.iter().map(ClauseId::as_str).collect();
+            ids.into_iter().collect::<Vec<_>>().join(", ")
+        };
+        differs("a case for the clauses", &names(&header.judges), &names(&planned.judges));
+    }
+    if let Some(ground) = ground {
+        // A merged log names the values of all its runs.
+        if facts.merged.is_empty() || !ground.server.contains(", ") {
+            differs("a cluster of version", &header.server, &ground.server);
+        }
+        for (name, node) in &header.nodes {
+            match ground.nodes.get(name) {
+                Some(there) => {
+                    differs(&format!("a node {name} with kubelet"), &node.kubelet, &there.kubelet);
+                    differs(&format!("a node {name} with runtime"), &node.runtime, &there.runtime);
+                }
+                None => differs("a cluster with a node", name, "that there is none of this name"),
+            }
+        }
+    }
+    found
+}
+
+/// Whether the harness wrote the end of the case.
+fn is_over(history: &History) -> bool {
+    history.events().rev().any(
+        |(_, event)| matches!(&event.what, Happening::Deed(deed) if matches!(deed.did, Did::Over { .. })),
+    )
+}
