@@ -41,12 +41,12 @@ fn somebody_notices_the_named_defects() {
     let mut unnoticed = Vec::new();
     for defect in defects {
         let mut by: BTreeMap<&str, (usize, String)> = BTreeMap::new();
-        let mut changed = 0;
+        let mut changed = BTreeSet::new();
         for (at, (_, violated)) in
             found.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |of| (at, of)))
             .filter(|(_, (of, _))| *of == defect)
         {
-            changed += 1;
+            changed.insert(runs[at].0.name.to_string());
             for (clause, why) in violated {
                 let entry = by.entry(clause).or_default();
                 entry.0 += 1;
@@ -55,7 +55,8 @@ fn somebody_notices_the_named_defects() {
                 }
             }
         }
-        println!("\n{defect:?}: changes {changed} of {} runs", runs.len());
+        let some = changed.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+        println!("\n{defect:?}: changes {} cases, such as {some}", changed.len());
         for (clause, (times, why)) in &by {
             println!("    {clause} {times}, first in {why}");
         }
