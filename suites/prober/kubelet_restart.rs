@@ -32,15 +32,20 @@ struct Kept<'t, 'h> {
 }
 
 impl<'t, 'h> Kept<'t, 'h> {
-    /// The last revision before the restart, if it showed a ready container that was old enough.
+    /// The last revision before the restart, if it showed a container that was running.
     fn shown_before(&self) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
         let before = |revision: &&Revision<'_>| self.run.before(&revision.at, self.restart);
         let last = self.pod.revisions.iter().take_while(before).last()?;
         let was = last.container(&self.container.name)?;
-        let State::Running { started: Some(second) } = was.state else { return None };
-        let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart)?;
-        let old = age.lo > self.clause.tolerance_us("age");
-        (was.ready && was.started == Some(true) && old).then_some((last, was))
+        was.is_running().then_some((last, was))
+    }
+
+    /// Whether a container was ready, and so old that its kubelet takes it for what it was.
+    fn was_old(&self, was: &ContainerSeen<'_>) -> bool {
+        let State::Running { started: Some(second) } = was.state else { return false };
+        let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart);
+        let old = age.is_some_and(|age| age.lo > self.clause.tolerance_us("age"));
+        was.ready && was.started == Some(true) && old
     }
 
     fn judge(&self, seen: &mut Seen) {
@@ -57,7 +62,11 @@ impl<'t, 'h> Kept<'t, 'h> {
             quiet && run.before(self.restart, at) && run.before_deletion(self.pod, at)
         };
         let shown = self.pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
-        let mut changes = shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?)?, shown)));
+        let old = self.was_old(&was);
+        let counts = |what: &&str| old || *what == AGAIN;
+        let mut changes = shown.filter_map(|shown| {
+            Some((changed(&was, &shown.container(name)?).filter(counts)?, shown))
+        });
         if let Some((what, shown)) = changes.next() {
             let finding = format!("the container {name} was {what} because the kubelet restarted");
             let events = [before.id, self.restart.id, shown.id];
@@ -66,6 +75,9 @@ impl<'t, 'h> Kept<'t, 'h> {
             } else {
                 seen.violated(finding, events);
             }
+            return;
+        }
+        if !old {
             return;
         }
         let watch = self.clause.tolerance_us("watched");
@@ -111,13 +123,15 @@ impl<'t, 'h> Kept<'t, 'h> {
     }
 }
 
+/// A container is shown as another instance.
+const AGAIN: &str = "started again";
 /// A ready container is no longer shown as ready.
 const UNREADY: &str = "shown as not ready";
 
 /// How a container is shown otherwise than before.
 fn changed(was: &ContainerSeen<'_>, now: &ContainerSeen<'_>) -> Option<&'static str> {
     if now.restarts != was.restarts || now.id != was.id {
-        Some("started again")
+        Some(AGAIN)
     } else if now.started != Some(true) {
         Some("shown as not started")
     } else if !now.ready {

@@ -103,7 +103,7 @@ impl World<'_> {
     pub(crate) fn touch(&mut self, pod: usize) {
         if !self.pods[pod].publishing && !self.pods[pod].gone {
             self.pods[pod].publishing = true;
-            let delay = self.between(40 * MS, 500 * MS);
+            let delay = self.between(40 * MS, 500 * MS) + self.lateness(pod);
             self.later(delay, Act::Publish(pod));
         }
     }
@@ -169,6 +169,7 @@ impl World<'_> {
         self.misplace_inits(pod, &mut status);
         self.miscount(&mut status);
         self.misreport(pod, &mut status);
+        self.mistell(pod, &mut status);
         status
     }
 
@@ -200,6 +201,7 @@ impl World<'_> {
         self.show_given(pod, container, &mut status);
         self.misshow(container, &mut status);
         self.misidentify(container, &mut status);
+        self.misstate(pod, container, &mut status);
         status
     }
 
@@ -303,6 +305,8 @@ pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64)
         containers: Vec::new(),
         within: None,
         publishing: false,
+        written: 0,
+        falls: std::collections::BTreeMap::new(),
         next_sync: 0,
         syncing: false,
         hooked_until: 0,
@@ -363,6 +367,7 @@ pub(crate) fn containers(
             was_ready: false,
             spoiled: false,
             failing: false,
+            forgotten: 0,
             survived: None,
             turn: None,
         }
