@@ -28,6 +28,7 @@ mod staged;
 mod target;
 mod templates;
 mod updates;
+mod users;
 mod validation;
 mod world;
 

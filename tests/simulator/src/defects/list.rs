@@ -30,6 +30,9 @@ mod resources;
 #[macro_use]
 #[path = "termination.rs"]
 mod termination;
+#[macro_use]
+#[path = "users.rs"]
+mod users;
 
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {
