@@ -2,6 +2,7 @@
 //! sidecars, the state of its endpoints, and its removal.
 
 mod asked;
+mod chosen_signal;
 mod counting;
 mod endpoints;
 mod grace;
@@ -24,6 +25,8 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "termination.negative-grace", judge: request::negative_is_one },
         Judge { clause: "termination.starts-promptly", judge: signal::comes_promptly },
         Judge { clause: "termination.term-to-pid1", judge: signal::is_for_the_first_process },
+        Judge { clause: "termination.stopsignal-honoured", judge: chosen_signal::of_the_image },
+        Judge { clause: "termination.stopsignal-field", judge: chosen_signal::of_the_container },
         Judge { clause: "termination.no-restart-while-terminating", judge: signal::nothing_comes_back },
         Judge { clause: "termination.default-grace-30", judge: grace::of_thirty_by_default },
         Judge { clause: "termination.grace-override", judge: grace::of_the_request },

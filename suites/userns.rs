@@ -1,4 +1,11 @@
-//! User namespaces: which pods can ask for one, and that none starts without the one that it asked for.
+//! User namespaces: which pods can ask for one, that none starts without the one that it asked for, and what a pod in one can
+//! do: it is root inside, and nobody on its node.
+
+mod ids;
+mod maps;
+mod overflow;
+mod powers;
+mod unchanged;
 
 use probity_model::{Clause, Judge, Seen, Timeline};
 use serde_json::Value;
@@ -11,6 +18,13 @@ pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "userns.forbidden-combos", judge: combinations },
         Judge { clause: "userns.unsupported-runtime", judge: never_without },
+        Judge { clause: "userns.optin", judge: maps::of_its_own },
+        Judge { clause: "userns.no-overlap", judge: maps::do_not_overlap },
+        Judge { clause: "userns.ids-inside", judge: ids::are_those_inside },
+        Judge { clause: "userns.overflow-id", judge: overflow::belong_to_nobody },
+        Judge { clause: "userns.root-unprivileged-on-host", judge: maps::root_is_mapped },
+        Judge { clause: "userns.capabilities-scoped", judge: powers::end_at_the_namespace },
+        Judge { clause: "userns.apps-unchanged", judge: unchanged::works_as_well },
     ]
 }
 
@@ -18,9 +32,8 @@ pub(crate) fn judges() -> Vec<Judge> {
 const FIELD: &str = "hostUsers";
 /// Fields by which a pod uses namespaces of its node.
 const OF_NODE: [&str; 3] = ["hostNetwork", "hostPID", "hostIPC"];
-/// Where the kernel tells how the users of a namespace map to those outside.
-const MAP: &str = "/proc/self/uid_map";
 
+/// Whether a pod asks for a user namespace of its own.
 fn asks(spec: &Value) -> bool {
     spec.get(FIELD) == Some(&Value::Bool(false))
 }
@@ -45,20 +58,14 @@ fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a map gives each user the number that it has outside.
-fn is_identity(map: &str) -> bool {
-    let fields: Vec<&str> = map.split_whitespace().collect();
-    matches!(fields.as_slice(), [inside, outside, ..] if inside == outside)
-}
-
 /// A pod that asks for a user namespace starts in one, or not at all.
 fn never_without(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| asks(pod.spec)) {
         for look in looks(run).iter().filter(|look| std::ptr::eq(look.life.pod, pod)) {
-            let Some(map) = look.dump.files.get(MAP) else { continue };
+            let Some(map) = look.dump.files.get(maps::USERS) else { continue };
             let finding =
                 || format!("{} asked for a user namespace, and runs in that of its node", look.life.name());
-            seen.check(!is_identity(map), finding, [look.line.id]);
+            seen.check(!maps::is_identity(map), finding, [look.line.id]);
         }
         let began = pod.containers.iter().any(|of| !of.attempts.is_empty());
         let bound = pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string());

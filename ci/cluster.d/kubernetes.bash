@@ -33,7 +33,7 @@ ensure_kubernetes() {
     folder=$PARTS/kubernetes/$minor
     KUBERNETES_VERSION=$(module_version "$folder" k8s.io/kubernetes)
     TOOLS_DIR=$CACHE_DIR/kubernetes/$KUBERNETES_VERSION-$(source_identity "$folder" k8s.io/kubernetes | cut -c1-12)-$(flags_identity)
-    build_missing "$folder" "$TOOLS_DIR" "$(kubernetes_stamps "$folder" "$minor")" k8s.io/kubernetes/cmd "$@"
+    build_missing Kubernetes "$folder" "$TOOLS_DIR" "$(kubernetes_stamps "$folder" "$minor")" k8s.io/kubernetes/cmd "$@"
 }
 
 tools_dir() { echo "$TOOLS_DIR"; }
@@ -59,21 +59,22 @@ kubernetes_stamps() {
     done
 }
 
-# Builds those of COMPONENTS that are missing in TARGET. All in one call: they share most of their packages.
+# build_missing WHAT FOLDER TARGET STAMPS PREFIX COMPONENT...: builds those components of the module in FOLDER that are missing in
+# TARGET. All in one call: they share most of their packages.
 build_missing() {
-    local folder=$1 target=$2 stamps=$3 prefix=$4 component missing=() packages=() log started=$SECONDS
-    shift 4
+    local what=$1 folder=$2 target=$3 stamps=$4 prefix=$5 component missing=() packages=() log started=$SECONDS
+    shift 5
     for component in "$@"; do
         [[ -x $target/$component ]] || { missing+=("$component"); packages+=("$prefix/$component"); }
     done
     ((${#missing[@]} > 0)) || return 0
-    require_free_space "$CACHE_DIR" "$MIN_FREE_CACHE" "building Kubernetes"
+    require_free_space "$CACHE_DIR" "$MIN_FREE_CACHE" "building $what"
     ensure_go "$(awk '$1 == "go" { print $2 }' "$folder/go.mod")"
     log=$CACHE_DIR/build-${target##*/}.log
     say "building ${missing[*]} (once; minutes when nothing is cached), log: $log"
     rm -rf "$target/new"
     mkdir -p "$target/new"
-    with_progress "building Kubernetes" "$log" go_build "$folder" "$target/new/" "$stamps" "${packages[@]}" ||
+    with_progress "building $what" "$log" go_build "$folder" "$target/new/" "$stamps" "${packages[@]}" ||
         fail "the build of ${missing[*]} failed: $(build_error "$log"); log: $log"
     mv "$target"/new/* "$target/"
     rmdir "$target/new"
@@ -84,14 +85,17 @@ build_missing() {
 # The last line that is neither a download nor the name of a package.
 build_error() { grep -avE '^(go: downloading .*|[A-Za-z0-9._~/-]+)$' "$1" | tail -n 1 | cut -c1-300; }
 
+# What `go build` gets beyond that. Programs that need C libraries set others.
+GO_CGO=0 GO_TAGS=
+
 # go_build FOLDER OUTPUT STAMPS PACKAGE...: prints the name of each package on standard error when it reaches it.
 go_build() {
     local folder=$1 output=$2 stamps=$3
     shift 3
     (
         cd "$folder" || exit
-        GOTOOLCHAIN=$GO_TOOLCHAIN GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' CGO_ENABLED=0 nice -n 10 "$GO" build \
-            -v -trimpath -ldflags "-s -w $stamps" -o "$output" "$@"
+        GOTOOLCHAIN=$GO_TOOLCHAIN GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' CGO_ENABLED=$GO_CGO nice -n 10 "$GO" build \
+            -v -trimpath -tags "$GO_TAGS" -ldflags "-s -w $stamps" -o "$output" "$@"
     ) </dev/null 9>&-
 }
 

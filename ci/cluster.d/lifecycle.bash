@@ -4,7 +4,7 @@
 
 # ---- state between commands -------------------------------------------------------------------------
 
-REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER SABOTEUR ASKED_FOR)
+REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR RUNTIME RUNTIME_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER SABOTEUR ASKED_FOR)
 
 remember_cluster() { declare -p "${REMEMBERED[@]}" | sed -E 's/^declare -(-|a|x)/declare -g\1/; s/^declare -g-/declare -g/' >"$STATE_DIR/cluster"; }
 
@@ -71,6 +71,7 @@ prepare() {
 ensure_programs() {
     ensure_packages
     ensure_kubernetes "$VERSION" "${BASE_COMPONENTS[@]}" "${KUBELET_TO_BUILD[@]}"
+    ensure_runtime
 }
 
 # Errors in the command line are reported before anything is built or changed.
@@ -142,7 +143,7 @@ describe_host() {
     local init
     init=$(</proc/1/comm)
     say "Kubernetes $KUBERNETES_VERSION, cgroup $(cgroup_layout) ($([[ $init == systemd ]] && echo "with" || echo without) systemd), cgroupfs driver," \
-        "$(containerd --version | awk '{ print "containerd " $3 }'), $("$CONTAINER_RUNTIME" --version | head -n 1), snapshots by $SNAPSHOTTER"
+        "$(runtime_versions), snapshots by $SNAPSHOTTER"
 }
 
 # overlayfs does not work on top of itself, as in many CI containers; copying works everywhere.

@@ -21,7 +21,7 @@ start_machine() {
         # --kill-child: killing the waiting unshare switches the machine off, and leaves no orphans.
         exec setsid env -i PATH="$PATH_INSIDE:$PATH" HOME=/root \
             unshare --fork --kill-child --pid --mount --net --uts --ipc --propagation private \
-            "$PARTS/machine-init" "$machine" "$directory/disk" "$(tools_dir)"
+            "$PARTS/machine-init" "$machine" "$directory/disk" "$(tools_dir)" "$RUNTIME_DIR"
     ) 3>"$directory/first-process.new" </dev/null >"$log" 2>&1 &
     starter=$!
     # Or bash would report its end, as `Killed` and the whole command, after our own last line.

@@ -23,41 +23,6 @@ prepare_node() {
     : >"$lib/kubelet/resolv.conf"
 }
 
-write_containerd_config() {
-    cat >"$1" <<END
-version = 2
-root = "/var/lib/containerd"
-state = "/run/containerd"
-
-[plugins."io.containerd.internal.v1.opt"]
-  path = "/var/lib/containerd/opt"
-
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "$SANDBOX_IMAGE"
-  disable_apparmor = true  # a profile would outlive the cluster in the host's kernel
-  restrict_oom_score_adj = $(lacks_sys_resource)
-  tolerate_missing_hugetlb_controller = true
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "$SNAPSHOTTER"
-    default_runtime_name = "runc"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        SystemdCgroup = false
-        BinaryName = "$CONTAINER_RUNTIME"
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "$(cni_folder)"
-    conf_dir = "/var/lib/containerd/net.d"
-END
-}
-
-# Without CAP_SYS_RESOURCE (bit 24), no process may lower its OOM score, and runc would fail when it tries.
-lacks_sys_resource() {
-    local effective
-    effective=$(awk '/^CapEff/ { print $2 }' /proc/self/status)
-    ((16#$effective >> 24 & 1)) && echo false || echo true
-}
-
 write_network_config() {
     cat >"$1" <<END
 {"cniVersion": "0.4.0", "name": "probity", "plugins": [

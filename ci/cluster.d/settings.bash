@@ -62,7 +62,8 @@ CONTROL=control                  # the machine that holds the control plane and 
 
 # Where a machine finds the programs: bound there by machine-init, since /var/lib is the machine's own.
 TOOLS_INSIDE=/var/lib/probity/bin
-PATH_INSIDE=$TOOLS_INSIDE:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+RUNTIME_INSIDE=/var/lib/probity/runtime
+PATH_INSIDE=$TOOLS_INSIDE:$RUNTIME_INSIDE:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 KUBECONFIG_FILE=$STATE_DIR/kubeconfig
 LOG_DIR=$STATE_DIR/logs

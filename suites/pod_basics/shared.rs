@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use crate::reading::dumps::{Look, looks};
+use crate::reading::dumps::{Look, looks, overlap};
 
 /// The word with which a call ends that nobody listens for.
 const REFUSED: &str = "refused";
@@ -16,15 +16,6 @@ const REFUSED: &str = "refused";
 /// Whether a pod uses what its node has, by this field of its spec.
 fn uses_node(pod: &PodLife<'_>, field: &str) -> bool {
     pod.spec.get(field).is_some_and(|is| *is == true)
-}
-
-/// Whether two views were taken by processes of which one began while the other ran.
-fn overlap(run: &Timeline<'_>, one: &Look<'_, '_>, other: &Look<'_, '_>) -> bool {
-    let ran_on = |first: &Look<'_, '_>, second: &Look<'_, '_>| {
-        let ended = first.life.attempt.ended.as_ref();
-        ended.is_none_or(|ended| run.clocks.order(&second.life.attempt.began, ended) == Order::Before)
-    };
-    ran_on(one, other) && ran_on(other, one)
 }
 
 /// Containers of one pod are in one namespace of a kind, and those of two pods in two.

@@ -1,8 +1,9 @@
 //! What processes recorded of their containers from inside: the environment, files, interfaces and namespaces.
 
 use probity_model::Timeline;
+use probity_model::clocks::Order;
 use probity_model::timeline::{Life, Line};
-use probity_script::witness::{Dump, Fact};
+use probity_script::witness::{Dump, Fact, TrialSeen};
 
 /// A view of a container from inside.
 pub(crate) struct Look<'t, 'h> {
@@ -25,4 +26,25 @@ pub(crate) fn looks<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
         }
     }
     all
+}
+
+/// Whether two views were taken by processes of which one began while the other ran.
+pub(crate) fn overlap(run: &Timeline<'_>, one: &Look<'_, '_>, other: &Look<'_, '_>) -> bool {
+    let ran_on = |first: &Look<'_, '_>, second: &Look<'_, '_>| {
+        let ended = first.life.attempt.ended.as_ref();
+        ended.is_none_or(|ended| run.clocks.order(&second.life.attempt.began, ended) == Order::Before)
+    };
+    ran_on(one, other) && ran_on(other, one)
+}
+
+/// What a process tried that may be forbidden, and the line in which it recorded that.
+pub(crate) fn trials<'t, 'h>(
+    run: &'t Timeline<'h>,
+) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, &'h TrialSeen)> {
+    run.lives().into_iter().flat_map(|life| {
+        life.attempt.lines.iter().filter_map(move |line| match &line.line.fact {
+            Fact::Tried(trial) => Some((life, line, trial)),
+            _ => None,
+        })
+    })
 }

@@ -10,6 +10,7 @@ use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
 
 /// A request to delete a pod.
+#[derive(Clone)]
 pub(super) struct DeleteRequest {
     /// Its event, and the time between request and response: the API server processed it in between.
     pub(super) at: At,
@@ -18,6 +19,7 @@ pub(super) struct DeleteRequest {
 }
 
 /// A pod whose deletion was requested.
+#[derive(Clone)]
 pub(super) struct Going<'t, 'h> {
     /// The history.
     pub(super) run: &'t Timeline<'h>,

@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of how pods end.
 
 mod behind_services;
+mod chosen;
 mod hooks;
 mod removal;
 mod requests;

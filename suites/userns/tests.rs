@@ -6,7 +6,7 @@ use probity_composer::{Composer, NODE};
 use probity_model::history::Change;
 use probity_script::Fact;
 use probity_script::witness::Dump;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
@@ -43,4 +43,36 @@ fn a_pod_starts_in_its_own_or_not_at_all() {
     assert_eq!(judged(None), "holds");
     assert_eq!(judged(Some("         0     131072      65536\n")), "holds");
     assert_eq!(judged(Some("         0          0 4294967295\n")), "violated");
+}
+
+mod maps;
+mod privileges;
+mod twins;
+
+/// The user namespace of the node.
+const OF_NODE: u64 = 1;
+/// A map that leaves everything as it is.
+const IDENTITY: &str = "0 0 4294967295\n";
+
+/// A pod whose process records how its users map, its user namespace, and its ids.
+fn looks(run: &mut Composer, pod: &str, spec: &Value, (map, space): (&str, u64), ids: &[u32]) {
+    run.of(pod, "target").create(0.0, spec).pod_seen(0.5, spec, &json!({ "phase": "Running" }), Change::Modified);
+    run.start(1.0, 0);
+    records(run, (map, map), space, ids);
+}
+
+fn records(run: &mut Composer, (users, groups): (&str, &str), space: u64, ids: &[u32]) {
+    let files = [("/proc/self/uid_map", users), ("/proc/self/gid_map", groups)];
+    let files = files.map(|(path, map)| (path.to_owned(), map.to_owned())).into();
+    let namespaces = BTreeMap::from([("user".to_owned(), space)]);
+    run.fact(1.1, Fact::Dump(Dump { files, namespaces, ids: ids.to_vec(), ..Dump::default() }));
+}
+
+/// The spec of a pod with users of its own, or of its node.
+fn spec(own: bool) -> Value {
+    let mut spec = json!({ "nodeName": NODE, "containers": [{ "name": "target" }] });
+    if own {
+        spec["hostUsers"] = json!(false);
+    }
+    spec
 }

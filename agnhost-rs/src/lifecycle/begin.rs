@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use probity_script::{ExitFrom, Fact};
 
-use super::{Children, ShutdownGate, SignalQueue, StopSignals, clients, consume, dump, exit, signals, wait};
+use super::{Children, ShutdownGate, SignalQueue, StopSignals, clients, consume, dump, exit, signals, trial, wait};
 use crate::exec;
 use crate::stage::Stage;
 
@@ -29,6 +29,9 @@ pub async fn begin(stage: &Stage, gate: &ShutdownGate, queue: SignalQueue, stop:
         witness.record(&Fact::Dump(dump::take()));
     }
     wait::wait_for(witness, &process.wait_for).await;
+    for trial in &process.trials {
+        witness.record(&Fact::Tried(trial::planned(trial)));
+    }
     if !process.exit.is_empty() {
         tokio::spawn(exit::follow(stage.clone(), ExitFrom::Waited));
     }

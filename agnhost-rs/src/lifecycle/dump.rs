@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::ifaddrs::getifaddrs;
@@ -84,11 +85,15 @@ pub fn environment() -> BTreeMap<String, String> {
 pub fn namespaces() -> BTreeMap<String, u64> {
     let entries = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
     let number = |entry: fs::DirEntry| {
-        let target = fs::read_link(entry.path()).ok()?;
-        let inode = target.to_str()?.split_once('[')?.1.strip_suffix(']')?.parse().ok()?;
-        Some((entry.file_name().to_string_lossy().into_owned(), inode))
+        Some((entry.file_name().to_string_lossy().into_owned(), namespace(&entry.path())?))
     };
     entries.filter_map(number).collect()
+}
+
+/// The inode number of a namespace, from the link to it: `user:[4026531837]`.
+fn namespace(link: &Path) -> Option<u64> {
+    let target = fs::read_link(link).ok()?;
+    target.to_str()?.split_once('[')?.1.strip_suffix(']')?.parse().ok()
 }
 
 fn ids() -> Vec<u32> {
@@ -158,7 +163,9 @@ pub fn processes() -> Vec<ProcessSeen> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let seen = |entry: fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        process(pid, &fs::read_to_string(entry.path().join("stat")).ok()?)
+        let seen = process(pid, &fs::read_to_string(entry.path().join("stat")).ok()?)?;
+        let uid = fs::metadata(entry.path()).ok().map(|of| of.uid());
+        Some(ProcessSeen { uid, users: namespace(&entry.path().join("ns/user")), ..seen })
     };
     entries.filter_map(seen).take(MOST_PROCESSES).collect()
 }
@@ -170,7 +177,7 @@ fn process(pid: u32, stat: &str) -> Option<ProcessSeen> {
     let mut fields = after.split_ascii_whitespace();
     let state = fields.next()?.to_owned();
     let parent = fields.next()?.parse().ok()?;
-    Some(ProcessSeen { pid, parent, state, name })
+    Some(ProcessSeen { pid, parent, state, name, uid: None, users: None })
 }
 
 #[cfg(test)]
@@ -189,7 +196,9 @@ mod tests {
     fn a_dump_shows_ourselves() {
         let dump = take();
         let own = std::process::id();
-        assert!(dump.processes.iter().any(|process| process.pid == own));
+        let seen = dump.processes.iter().find(|process| process.pid == own).unwrap();
+        assert_eq!(seen.uid, Some(nix::unistd::geteuid().as_raw()));
+        assert_eq!(seen.users, Some(dump.namespaces["user"]));
         assert!(dump.interfaces["lo"].contains(&"127.0.0.1".to_owned()), "{:?}", dump.interfaces);
         assert!(dump.files["/proc/self/status"].contains("Uid:"));
         assert_eq!(dump.ids[0], getuid().as_raw());

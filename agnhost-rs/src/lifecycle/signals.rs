@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use probity_script::answer::{Serving, TerminationAnswer, TerminationSettings};
-use probity_script::witness::SignalSeen;
+use probity_script::witness::{NOTED, SignalSeen};
 use probity_script::{Choice, Fact};
 use tokio::runtime::Handle;
 
@@ -86,7 +86,7 @@ impl Watch {
         let arrived = Instant::now();
         let answer = if self.stop.0.contains(&caught) { Some(self.choose(&name)) } else { None };
         if answer.is_none() {
-            self.note(&name, "noted".to_owned());
+            self.note(&name, NOTED.to_owned());
         }
         let event = name.to_ascii_lowercase();
         self.stage.mark(&event, &name);

@@ -10,8 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use nix::errno::Errno;
+use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount, umount};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use probity_script::PlannedTrial;
+use probity_script::witness::TrialSeen;
 use serde::Serialize;
 
 /// Tries something that may be forbidden.
@@ -62,6 +67,24 @@ enum Trial {
     RaiseLimit,
     /// Makes itself less likely to be killed for want of memory (CAP_SYS_RESOURCE)
     OomScore,
+    /// Makes a device for nothing (CAP_MKNOD) and removes it
+    MakeDevice {
+        /// The name of the device
+        #[arg(default_value = "/tmp/trial")]
+        path: PathBuf,
+    },
+    /// Asks the kernel to load an empty module (CAP_SYS_MODULE); allowed if the kernel looks at it before it refuses
+    LoadModule,
+    /// Looks up the owner of a file, as user:group
+    Owner {
+        /// The file
+        path: PathBuf,
+    },
+    /// Opens a file for writing, or makes it, and writes nothing
+    Write {
+        /// The file
+        path: PathBuf,
+    },
 }
 
 /// The result of a trial.
@@ -105,6 +128,10 @@ impl Trial {
             Self::RawSocket => "raw-socket",
             Self::RaiseLimit => "raise-limit",
             Self::OomScore => "oom-score",
+            Self::MakeDevice { .. } => "make-device",
+            Self::LoadModule => "load-module",
+            Self::Owner { .. } => "owner",
+            Self::Write { .. } => "write",
         }
     }
 
@@ -132,8 +159,63 @@ impl Trial {
                 setrlimit(Resource::RLIMIT_NICE, soft, hard.saturating_add(1))?;
             }
             Self::OomScore => return lower_oom_score().map(Some),
+            Self::MakeDevice { path } => make_device(&path)?,
+            Self::LoadModule => load_nothing()?,
+            Self::Owner { path } => {
+                use std::os::unix::fs::MetadataExt;
+                let of = fs::metadata(path)?;
+                return Ok(Some(format!("{}:{}", of.uid(), of.gid())));
+            }
+            Self::Write { path } => write_nothing(&path)?,
         }
         Ok(None)
+    }
+}
+
+/// The trial of a plan, with its result for the witness.
+#[must_use]
+pub(super) fn planned(trial: &PlannedTrial) -> TrialSeen {
+    let attempted = match trial.clone() {
+        PlannedTrial::Mount(path) => Trial::Mount { path: path.into() },
+        PlannedTrial::SetHostname => Trial::SetHostname,
+        PlannedTrial::MakeDevice(path) => Trial::MakeDevice { path: path.into() },
+        PlannedTrial::LoadModule => Trial::LoadModule,
+        PlannedTrial::Owner(path) => Trial::Owner { path: path.into() },
+        PlannedTrial::Write(path) => Trial::Write { path: path.into() },
+    }
+    .attempt();
+    let seen = TrialSeen {
+        trial: trial.name().to_owned(),
+        path: trial.path().map(str::to_owned),
+        ..TrialSeen::default()
+    };
+    match attempted {
+        Ok(value) => TrialSeen { ok: true, value, ..seen },
+        Err(error) => {
+            let denied = error.kind() == io::ErrorKind::PermissionDenied;
+            TrialSeen { denied, error: Some(error.to_string()), ..seen }
+        }
+    }
+}
+
+/// A file that was not there is removed again.
+fn write_nothing(path: &Path) -> io::Result<()> {
+    let existed = path.exists();
+    drop(fs::OpenOptions::new().append(true).create(true).open(path)?);
+    if existed { Ok(()) } else { fs::remove_file(path) }
+}
+
+/// The device that swallows everything; opening it needs no privilege, making it does.
+fn make_device(path: &Path) -> io::Result<()> {
+    mknod(path, SFlag::S_IFCHR, Mode::S_IRUSR, makedev(1, 3))?;
+    fs::remove_file(path)
+}
+
+/// The kernel looks at the caller's privilege first, and then finds that nothing is no module.
+fn load_nothing() -> io::Result<()> {
+    match init_module(&[], c"") {
+        Ok(()) | Err(Errno::ENOEXEC | Errno::EINVAL) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -174,6 +256,26 @@ mod tests {
         assert_eq!(Trial::ShmRead { key: key.clone() }.attempt().unwrap().as_deref(), Some("here"));
         fs::remove_file(shared(&key).unwrap()).unwrap();
         assert!(Trial::ShmRead { key: "../../etc/passwd".to_owned() }.attempt().is_err());
+    }
+
+    #[test]
+    fn a_planned_trial_tells_what_it_found_and_why_it_could_not() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "kept").unwrap();
+        let path = file.display().to_string();
+        let owner = planned(&PlannedTrial::Owner(path.clone()));
+        let of = fs::metadata(&file).unwrap();
+        assert_eq!(owner.value, Some(format!("{}:{}", of.uid(), of.gid())));
+        assert!(planned(&PlannedTrial::Write(path.clone())).ok);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "kept", "nothing was written");
+        let fresh = folder.path().join("fresh");
+        assert!(planned(&PlannedTrial::Write(fresh.display().to_string())).ok);
+        assert!(!fresh.exists(), "what it made is gone");
+        let missing = planned(&PlannedTrial::Write(format!("{path}/in-a-file")));
+        assert!(!missing.ok && !missing.denied && missing.error.is_some(), "{missing:?}");
+        assert_eq!(missing.trial, "write");
     }
 
     #[test]

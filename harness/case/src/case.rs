@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hint::HintKind;
-use crate::manifest::FINALIZERS;
+use crate::manifest::{FINALIZERS, variants};
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
-use crate::names::{Places, below, containers, did_you_mean, node_verbs};
+use crate::names::{Places, below, containers, did_you_mean, node_verbs, there_is};
 use crate::pod_rules;
 use crate::reported::Reported;
 use crate::role::{self, ContainerRole};
@@ -65,7 +65,7 @@ pub struct Case {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CasePod {
-    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}` (of another pod) and `{service-ip:NAME}`.
+    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}` and `{uid:KEY}` (of another pod), and `{service-ip:NAME}`.
     pub pod: Value,
     /// The plan of each container that is a target.
     #[serde(default)]
@@ -312,6 +312,14 @@ impl Case {
         self
     }
 
+    /// The variants of the target's image that its containers ask for.
+    #[must_use]
+    pub fn variants(&self) -> BTreeSet<&str> {
+        let pods = self.pods.values().map(|pod| &pod.pod["spec"]);
+        let workloads = self.workloads.values().map(Workload::pod_spec);
+        pods.chain(workloads).flat_map(variants::asked_of).collect()
+    }
+
     /// The maximum number of its pods at the same time.
     #[must_use]
     pub fn most_pods(&self) -> u64 {
@@ -372,6 +380,21 @@ fn check_finalizers(pod: &Value, path: &[String]) -> Result<(), String> {
     }
 }
 
+/// Rejects a variant of the target's image that does not exist.
+fn check_variants(spec: &Value, path: &[String]) -> Result<(), String> {
+    let known = variants::VARIANTS.map(|(word, _)| word);
+    for list in ["initContainers", "containers"] {
+        for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
+            let word = container["image"].as_str().and_then(variants::asked_in);
+            let Some(word) = word.filter(|word| !known.contains(word)) else { continue };
+            let why = format!("the target's image has no variant `{word}`{}", there_is(word, known));
+            let at = [list, &at.to_string(), "image"].map(str::to_owned);
+            return Err(pin(&why, &[path, &at].concat()));
+        }
+    }
+    Ok(())
+}
+
 /// Whether a spec of pods has containers, and the plans name them.
 pub(super) fn check_containers(
     what: &str,
@@ -384,6 +407,7 @@ pub(super) fn check_containers(
     if names.is_empty() {
         return Err(pin(&format!("a {what} needs at least one container with a name"), at_spec));
     }
+    check_variants(spec, at_spec)?;
     if let Some(name) = plans.keys().find(|name| !names.contains(&name.as_str())) {
         let hint = did_you_mean(name, names.iter().copied());
         let path = [at_plans, std::slice::from_ref(name)].concat();

@@ -4,6 +4,8 @@
 //! outlets, and the settings of restricted Pod Security that the pod does not set itself. The sent objects are part of
 //! the history.
 
+pub mod variants;
+
 #[cfg(test)]
 mod tests;
 
@@ -51,7 +53,7 @@ pub struct Setting {
     pub token: String,
     /// Where pods may be placed.
     pub placement: Placement,
-    /// Values for placeholders: `ip:KEY` and `service-ip:NAME`.
+    /// Values for placeholders: `ip:KEY`, `uid:KEY`, `service-ip:NAME` and `image:VARIANT`.
     pub addresses: BTreeMap<String, String>,
 }
 
@@ -94,11 +96,17 @@ pub fn placeholders(pod: &CasePod) -> Vec<String> {
     placeholders_in(&pod.pod, &pod.target)
 }
 
+/// The key of the pod that a placeholder is about: its address or its UID.
+#[must_use]
+pub fn pod_of_placeholder(name: &str) -> Option<&str> {
+    name.strip_prefix("ip:").or_else(|| name.strip_prefix("uid:"))
+}
+
 /// The placeholders in an object with pods and in their plans.
 #[must_use]
 pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<String> {
     let text = object.to_string() + &serde_json::to_string(plans).unwrap_or_default();
-    let mut found: Vec<String> = ["{ip:", "{service-ip:"]
+    let mut found: Vec<String> = ["{ip:", "{uid:", "{service-ip:"]
         .iter()
         .flat_map(|start| text.match_indices(start).map(|(at, _)| at).collect::<Vec<_>>())
         .filter_map(|at| text.get(at + 1..)?.split_once('}').map(|(name, _)| name.to_owned()))
@@ -256,15 +264,22 @@ fn prepare_spec(spec: &mut Value, plans: &BTreeMap<String, Plan>, setting: &Sett
 
 /// A container without an image does nothing.
 fn fill_image(container: &mut Value, setting: &Setting) {
-    if container.get("image").is_none() {
-        container["image"] = json!(setting.image);
+    if container.get("image").is_none() || variants::is_asked_by(container) {
+        choose_image(container, setting);
         default(container, "imagePullPolicy", json!(setting.pull_policy));
         default(container, "args", json!(["pause"]));
     }
 }
 
+/// The target's image, unless the container asks for a variant of it: that placeholder is filled in with the others.
+fn choose_image(container: &mut Value, setting: &Setting) {
+    if !variants::is_asked_by(container) {
+        container["image"] = json!(setting.image);
+    }
+}
+
 fn make_target(container: &mut Value, name: &str, plan: &str, port: Option<u16>, setting: &Setting) {
-    container["image"] = json!(setting.image);
+    choose_image(container, setting);
     container["imagePullPolicy"] = json!(setting.pull_policy);
     if let Some(fields) = container.as_object_mut() {
         fields.remove("command");
@@ -359,7 +374,7 @@ fn push(object: &mut Value, list: &str, value: Value) {
     }
 }
 
-/// Writes addresses in the place of `{ip:KEY}` and `{service-ip:NAME}`, in every string.
+/// Writes values in the place of `{ip:KEY}`, `{uid:KEY}`, `{service-ip:NAME}` and `{image:VARIANT}`, in every string.
 fn fill(value: Value, addresses: &BTreeMap<String, String>) -> Value {
     match value {
         Value::String(text) => Value::String(addresses.iter().fold(text, |text, (name, address)| {

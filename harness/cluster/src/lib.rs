@@ -20,7 +20,7 @@ pub use listen::incoming::Incoming;
 pub use listen::watches::watch;
 pub use run::options::{RefusedPod, RunError, RunOptions};
 pub use run::progress::Progress;
-pub use run::rehearsal::rehearse;
+pub use run::rehearsal::{keeps, rehearse};
 pub use run::{conduct, schedule};
 pub use run_clock::RunClock;
 pub use setup::namespace::{Leftover, Namespace};

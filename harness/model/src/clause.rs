@@ -102,6 +102,10 @@ pub enum Need {
     ClusterScope,
     /// Runtimes that tell the user of a container, by the feature `supplementalGroupsPolicy` of their nodes.
     UserStatus,
+    /// Runtimes that support user namespaces, by the feature `userNamespaces` of the default handler of their nodes.
+    UserNamespaces,
+    /// An API server that keeps the field `lifecycle.stopSignal` of containers.
+    StopSignalField,
 }
 
 /// A promise.

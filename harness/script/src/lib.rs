@@ -29,7 +29,7 @@ pub use change::{Change, Changed};
 pub use endpoint::Endpoint;
 pub use listener::{Certificate, ClientCertificate, Listener, Protocol, Tls, TlsVersion, Workers};
 pub use plan::Plan;
-pub use process::{Child, Client, Consumer, Dependency, ExitFrom, ExitPlan, ExitWay, Process};
+pub use process::{Child, Client, Consumer, Dependency, ExitFrom, ExitPlan, ExitWay, PlannedTrial, Process};
 pub use range::{Counts, Times};
 pub use steps::{Choice, Due, Moment, Script, Step, When};
 pub use units::{Size, Span};

@@ -1,9 +1,13 @@
 //! What the target does as a process: how it starts, consumes, calls, and ends.
 
+mod trials;
+
 use serde::{Deserialize, Serialize};
 
 use crate::answer::TerminationAnswer;
 use crate::{Counts, Script, Size, Span};
+
+pub use trials::PlannedTrial;
 
 /// The behavior of the process, in the order in which it happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,6 +22,9 @@ pub struct Process {
     pub wait_for: Vec<Dependency>,
     /// Record the container's view from inside at the start.
     pub dump: bool,
+    /// Things to try, one after the other, when everything under `wait_for` is there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<PlannedTrial>,
     /// Whether orphans are reaped when the process is the container's first.
     pub reap: bool,
     /// Child processes that run beside it.
@@ -42,6 +49,7 @@ impl Default for Process {
             require_env: Vec::new(),
             wait_for: Vec::new(),
             dump: false,
+            trials: Vec::new(),
             reap: true,
             children: Vec::new(),
             consume: Vec::new(),

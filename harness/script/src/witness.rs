@@ -15,7 +15,8 @@ use crate::Endpoint;
 
 pub use network::{Accepted, Answered, Closed, Ending, Listening, Request, TlsSeen};
 pub use process::{
-    Call, ChildSeen, Command, Consumed, Dump, ExecEnded, ExecSeen, ProcessSeen, SignalSeen, Waited,
+    NOTED,
+    Call, ChildSeen, Command, Consumed, Dump, ExecEnded, ExecSeen, ProcessSeen, SignalSeen, TrialSeen, Waited,
 };
 pub use recorder::{Beat, Entry, Hello, Recorded, Want};
 
@@ -85,6 +86,8 @@ pub enum Fact {
     Consumed(Consumed),
     /// What the container looks like from inside.
     Dump(Dump),
+    /// Something was tried that may be forbidden.
+    Tried(TrialSeen),
     /// The process itself was held up: its ticker came late.
     Stall(Stall),
     /// All processors of the node were busy until now.

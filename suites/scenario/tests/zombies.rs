@@ -16,7 +16,7 @@ fn left(reap: bool, commands: u32, zombies: u32) -> Composer {
     }
     let process = |pid, state: &str| {
         let (state, name) = (state.to_owned(), "agnhost-rs".to_owned());
-        ProcessSeen { pid, parent: 1, state, name }
+        ProcessSeen { pid, parent: 1, state, name, ..ProcessSeen::default() }
     };
     let mut processes = vec![process(1, "S")];
     processes.extend((0..zombies).map(|at| process(100 + at, "Z")));

@@ -10,6 +10,7 @@ mod plan;
 mod proxy;
 mod replace;
 mod shown;
+mod users;
 pub mod wire;
 
 use std::{

@@ -44,6 +44,9 @@ pub struct Row {
     /// No other row may run at the same time: it affects the whole node.
     #[serde(default)]
     pub alone: bool,
+    /// Its cases need what the cluster may lack, such as another container runtime. If they are skipped, so is the row.
+    #[serde(default)]
+    pub skippable: bool,
     /// Its detection has not been confirmed on a real kubelet yet. The daily third leaves it out.
     #[serde(default)]
     pub untried: bool,

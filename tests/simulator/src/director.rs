@@ -114,6 +114,9 @@ impl World<'_> {
             let pod = self.pods.iter().find(|pod| pod.key == key)?;
             return pod.object["status"]["podIP"].as_str().map(str::to_owned);
         }
+        if let Some(key) = placeholder.strip_prefix("uid:") {
+            return self.pods.iter().find(|pod| pod.key == key).map(|pod| pod.uid.clone());
+        }
         let name = object_name(self.case, placeholder.strip_prefix("service-ip:")?);
         self.services.iter().find(|service| service.name == name).map(|service| service.ip.clone())
     }

@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::pod::micros;
+use crate::users::FIELD as USERS;
 use crate::world::{LifeAt, MS, World};
 
 /// The longest name.
 const LONGEST: usize = 253;
-/// The field of a pod that has users of its own.
-const USERS: &str = "hostUsers";
 
 impl World<'_> {
     /// What is wrong with the name of a new pod.
@@ -70,17 +69,17 @@ impl World<'_> {
     }
 
     /// What the kernel tells a process about its users and its privileges: the files and their texts.
-    pub(crate) fn identity_files(&self, pod: usize, container: usize) -> [(String, String); 2] {
+    pub(crate) fn identity_files(&self, pod: usize, container: usize) -> [(String, String); 3] {
         let of = &self.pods[pod];
         let is = |spec: &Value| spec["securityContext"]["privileged"] == true;
         let all = of.containers.iter().any(|other| is(&other.spec)) && self.has(Defect::PrivilegedForAll);
         let privileged = all || (is(&of.containers[container].spec) && !self.has(Defect::PrivilegedIgnored));
         let bound = if privileged { "000001ffffffffff" } else { "0000000000000000" };
-        let own = of.object["spec"][USERS] == false && !self.has(Defect::UsersOfNode);
-        let map = if own { "0 131072 65536" } else { "0 0 4294967295" };
+        let [users, groups] = self.id_maps(pod);
         [
             ("/proc/self/status".to_owned(), format!("CapBnd:\t{bound}\n")),
-            ("/proc/self/uid_map".to_owned(), format!("{map}\n")),
+            ("/proc/self/uid_map".to_owned(), users),
+            ("/proc/self/gid_map".to_owned(), groups),
         ]
     }
 
@@ -88,6 +87,10 @@ impl World<'_> {
     pub(crate) fn has_file(&self, life: LifeAt, path: &str) -> bool {
         let of = &self.pods[life.at.pod];
         let Some(wanted) = place(&of.containers[life.at.container].spec, path) else { return true };
+        let mut volumes = of.object["spec"]["volumes"].as_array().into_iter().flatten();
+        if volumes.any(|volume| volume["name"] == wanted.0.as_str() && volume.get("hostPath").is_some()) {
+            return true;
+        }
         if life.attempt > 0 && self.has(Defect::VolumesEmptiedByRestart) {
             return false;
         }

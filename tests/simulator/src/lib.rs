@@ -31,6 +31,7 @@ mod static_pods;
 mod target;
 mod templates;
 mod updates;
+mod users;
 mod validation;
 mod world;
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use probity_case::Case;
-use probity_case::manifest::Setting;
+use probity_case::manifest::{Setting, variants};
 use probity_composer::{AHEAD_US, NODE, ZERO_WALL_US};
 use probity_model::history::{Deed, Did, Happening, Header, NodeFacts, Reading};
 use probity_model::timeline::ProbeKind;
@@ -211,6 +211,7 @@ impl<'c> World<'c> {
             pull_policy: "Never".to_owned(),
             recorder: "10.244.1.2:7070".to_owned(),
             token: "simulated".to_owned(),
+            addresses: variants::references("probity.local/agnhost-rs:dev").collect(),
             ..Setting::default()
         };
         Self {

@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use probity_case::manifest::variants;
 use probity_case::{Case, HintKind, Step};
 use probity_model::expectation::Occurrence;
 use probity_script::problem::{Problem, nearest};
@@ -108,7 +109,8 @@ fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {
     let image = container.value.get("image").is_some();
     if let Some(plan) = container.plan {
         for field in ["image", "command", "args"] {
-            if container.value.get(field).is_some() {
+            let text_of = container.value[field].as_str();
+            if container.value.get(field).is_some() && text_of.is_none_or(|text| variants::asked_in(text).is_none()) {
                 let why = format!("`{field}` is replaced because the container is a target with a plan");
                 hints.push((HintKind::ReplacedField, why, container.path(text, &[field])));
             }

@@ -1,13 +1,15 @@
 //! Everything that can be checked before anything is created on the cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use probity_case::manifest::variants;
 use probity_case::{Case, CaseName, Workload};
 use probity_cluster::rights::{self, Rights};
-use probity_cluster::{ClusterClient, RefusedPod, RunError, RunOptions, connect, rehearse};
+use probity_cluster::{ClusterClient, RefusedPod, RunError, RunOptions, connect, keeps, rehearse};
 use probity_model::clause::Need;
 use probity_model::history::NodeFacts;
+use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
 use super::RunSettings;
@@ -15,6 +17,8 @@ use crate::exit_status::Failure;
 
 /// The feature of a node whose runtime tells the user of each container.
 const USER_FEATURE: &str = "supplementalGroupsPolicy";
+/// The feature of a node whose runtime can give pods a user namespace of their own.
+const NAMESPACE_FEATURE: &str = "userNamespaces";
 
 /// A run that passed all checks.
 pub(crate) struct PreparedRun {
@@ -115,22 +119,84 @@ impl PreparedRun {
             let why = format!("it needs two schedulable nodes, and there are {nodes}");
             lacking.extend(multi_node.into_iter().filter(|_| nodes < 2).map(|name| (name, why.clone())));
         }
-        let untold: Vec<&Case> = cases.iter().filter(|case| needs(case, Need::UserStatus)).collect();
-        if let Some(why) = (!untold.is_empty()).then(|| self.lacks_users()).flatten() {
-            lacking.extend(untold.into_iter().map(|case| (case.name.clone(), why.clone())));
-        }
+        self.lacks_features(cases, &mut lacking);
         lacking
     }
 
-    /// Why statuses may lack the users of containers, if they may.
-    fn lacks_users(&self) -> Option<String> {
+    /// The cases that need what only some runtimes, images and API servers have.
+    fn lacks_features(&self, cases: &[Case], lacking: &mut BTreeMap<CaseName, String>) {
+        let reasons: [(Need, &dyn Fn() -> Option<String>); 3] = [
+            (Need::UserStatus, &|| self.lacks_feature(USER_FEATURE, "tell the users of containers")),
+            (Need::UserNamespaces, &|| self.lacks_feature(NAMESPACE_FEATURE, "support user namespaces")),
+            (Need::StopSignalField, &|| self.lacks_stop_signals()),
+        ];
+        for (need, reason) in reasons {
+            let needing: Vec<&Case> = cases.iter().filter(|case| case.needs.contains(&need)).collect();
+            if let Some(why) = (!needing.is_empty()).then(reason).flatten() {
+                lacking.extend(needing.into_iter().map(|case| (case.name.clone(), why.clone())));
+            }
+        }
+        if cases.iter().any(|case| !case.variants().is_empty()) {
+            let nodes = self.runtime.block_on(self.cluster.node_images(&self.options.placement));
+            for case in cases {
+                let missing = case.variants().into_iter();
+                let missing = missing.find_map(|word| lacks_variant(&self.options.image, word, &nodes));
+                lacking.extend(missing.map(|why| (case.name.clone(), why)));
+            }
+        }
+    }
+
+    /// Why the runtime of a node may lack a feature, if it may.
+    fn lacks_feature(&self, feature: &str, what: &str) -> Option<String> {
         let nodes = self.node_facts();
-        let tells = |facts: &NodeFacts| facts.features.get(USER_FEATURE) == Some(&true);
-        let needed = format!("it needs runtimes that tell the users of containers ({USER_FEATURE})");
+        let needed = format!("it needs runtimes that {what} ({feature})");
         if nodes.is_empty() {
             return Some(format!("{needed}, and you lack the right to read nodes"));
         }
-        let (name, facts) = nodes.iter().find(|(_, facts)| !tells(facts))?;
+        let (name, facts) =
+            nodes.iter().find(|(_, facts)| facts.features.get(feature) != Some(&true))?;
         Some(format!("{needed}, and {} of {name} does not", facts.runtime))
+    }
+
+    /// Why containers may not have a stop signal of their own, if they may not.
+    fn lacks_stop_signals(&self) -> Option<String> {
+        let container = json!({ "name": "c", "image": "i", "lifecycle": { "stopSignal": "SIGUSR1" } });
+        let spec = json!({ "os": { "name": "linux" }, "containers": [container] });
+        let field = "/spec/containers/0/lifecycle/stopSignal";
+        let kept = self.runtime.block_on(keeps(&self.cluster, &self.options, &spec, field));
+        let why = "it needs the field lifecycle.stopSignal, and the API server drops it (feature gate ContainerStopSignals)";
+        (!kept).then(|| why.to_owned())
+    }
+}
+
+/// Why a node may lack a variant of the target's image, if one may.
+fn lacks_variant(image: &str, word: &str, nodes: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
+    let Some(wanted) = variants::reference(image, word) else {
+        return Some(format!("it needs the variant {word} of the target's image, and {image} has no tag"));
+    };
+    if nodes.is_empty() {
+        return Some(format!("it needs the image {wanted}, and you lack the right to read nodes"));
+    }
+    let (node, _) = nodes.iter().find(|(_, images)| !images.contains(&wanted))?;
+    Some(format!("it needs the image {wanted}, and {node} does not report it; load the whole archive of images into the node"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_is_missing_until_every_node_reports_it() {
+        let images = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let (all, plain) = (images(&["a.b/c:1", "a.b/c:1-2"]), images(&["a.b/c:1"]));
+        let mut nodes: BTreeMap<_, _> = [("n1".to_owned(), all.clone()), ("n2".to_owned(), plain)].into();
+        let why = lacks_variant("a.b/c:1", "2", &nodes).unwrap_or_default();
+        assert!(why.contains("a.b/c:1-2, and n2 does not"), "{why}");
+        nodes.insert("n2".to_owned(), all);
+        assert_eq!(lacks_variant("a.b/c:1", "2", &nodes), None);
+        let why = lacks_variant("a.b/c", "2", &nodes).unwrap_or_default();
+        assert!(why.contains("has no tag"), "{why}");
+        let why = lacks_variant("a.b/c:1", "2", &BTreeMap::new()).unwrap_or_default();
+        assert!(why.contains("right to read nodes"), "{why}");
     }
 }

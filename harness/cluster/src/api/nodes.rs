@@ -1,6 +1,6 @@
 //! What is known about the nodes, as far as the harness may read them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::Placement;
 use probity_model::history::NodeFacts;
@@ -17,6 +17,12 @@ impl ClusterClient {
     pub async fn node_facts(&self, placement: &Placement) -> BTreeMap<String, NodeFacts> {
         let nodes = self.usable_nodes(placement).await.unwrap_or_default();
         nodes.iter().map(|node| (node.name().to_owned(), facts(node))).collect()
+    }
+
+    /// The names of the images that each of these nodes reports. A node reports only some of them if it has many.
+    pub async fn node_images(&self, placement: &Placement) -> BTreeMap<String, BTreeSet<String>> {
+        let nodes = self.usable_nodes(placement).await.unwrap_or_default();
+        nodes.iter().map(|node| (node.name().to_owned(), images(node))).collect()
     }
 
     /// How many more pods the nodes take, if that can be known: what they can hold less what they have.
@@ -54,8 +60,25 @@ fn facts(node: &Value) -> NodeFacts {
         kernel: info("kernelVersion"),
         architecture: info("architecture"),
         allocatable: serde_json::from_value(node["status"]["allocatable"].clone()).unwrap_or_default(),
-        features: serde_json::from_value(node["status"]["features"].clone()).unwrap_or_default(),
+        features: features(node),
     }
+}
+
+/// The features that a node names, and those of the handler that runs pods without a runtime class.
+fn features(node: &Value) -> BTreeMap<String, bool> {
+    let read = |value: &Value| -> BTreeMap<String, bool> {
+        serde_json::from_value(value.clone()).unwrap_or_default()
+    };
+    let default = |handler: &&Value| handler["name"].as_str().is_none_or(str::is_empty);
+    let handler = node.items("/status/runtimeHandlers").find(default);
+    let mut all = handler.map(|handler| read(&handler["features"])).unwrap_or_default();
+    all.extend(read(&node["status"]["features"]));
+    all
+}
+
+fn images(node: &Value) -> BTreeSet<String> {
+    let names = node.items("/status/images").filter_map(|image| image["names"].as_array());
+    names.flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
 #[cfg(test)]
@@ -63,6 +86,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_handler_of_ordinary_pods_tells_the_features_of_the_runtime() {
+        let handlers = json!([
+            { "name": "other", "features": { "userNamespaces": false } },
+            { "name": "", "features": { "userNamespaces": true, "recursiveReadOnlyMounts": false } },
+        ]);
+        let node = json!({
+            "status": { "runtimeHandlers": handlers, "features": { "supplementalGroupsPolicy": true } },
+        });
+        let all = features(&node);
+        assert_eq!((all["userNamespaces"], all["recursiveReadOnlyMounts"]), (true, false));
+        assert!(all["supplementalGroupsPolicy"]);
+        assert!(features(&json!({ "status": {} })).is_empty(), "what a node does not tell is not known");
+    }
+
+    #[test]
+    fn an_image_is_known_by_each_of_its_names() {
+        let node = json!({ "status": { "images": [{ "names": ["a@sha256:1", "a:1"] }, {}, { "names": ["b:1"] }] } });
+        assert_eq!(Vec::from_iter(images(&node)), ["a:1", "a@sha256:1", "b:1"]);
+    }
 
     #[test]
     fn a_cordoned_and_a_broken_node_take_no_pods() {

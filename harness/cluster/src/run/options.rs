@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_case::manifest::Setting;
+use probity_case::manifest::{Setting, variants};
 use probity_case::{CaseName, Placement};
 
 use crate::error::{ClusterError, Refusal};
@@ -42,7 +42,7 @@ impl RunOptions {
             recorder: recorder.to_owned(),
             token: token.to_owned(),
             placement: self.placement.clone(),
-            addresses: BTreeMap::new(),
+            addresses: variants::references(&self.image).collect(),
         }
     }
 }

@@ -50,7 +50,7 @@ impl Director<'_> {
         let mut order: Vec<String> = Vec::new();
         while !left.is_empty() {
             let placed = |name: &String| {
-                name.strip_prefix("ip:").is_none_or(|key| order.iter().any(|placed| placed == key))
+                manifest::pod_of_placeholder(name).is_none_or(|key| order.iter().any(|placed| placed == key))
             };
             let ready = left.iter().position(|(_, pod)| manifest::placeholders(pod).iter().all(placed));
             let Some(at) = ready else {
@@ -142,15 +142,17 @@ impl Director<'_> {
         .await
     }
 
-    /// The addresses of pods that placeholders name must be known before the manifest can be sent.
+    /// The addresses and UIDs of pods that placeholders name must be known before the manifest can be sent.
     pub(super) async fn learn_addresses(&mut self, placeholders: Vec<String>) -> Result<(), EarlyEnd> {
-        for key in placeholders.iter().filter_map(|name| name.strip_prefix("ip:")) {
+        for key in placeholders.iter().filter_map(|name| manifest::pod_of_placeholder(name)) {
             let name = pod_name(self.case, key);
             self.report(format!("waits for the address of pod {name}"));
             self.until(START_WITHIN, |history| address(history, &name).is_some()).await?;
             let found = self.history.look(|history| address(history, &name));
             let missing = || EarlyEnd::Broken(format!("pod {name} got no address in {START_WITHIN:?}"));
             self.setting.addresses.insert(format!("ip:{key}"), found.ok_or_else(missing)?);
+            let uid = self.history.look(|history| uid(history, &name));
+            self.setting.addresses.extend(uid.map(|uid| (format!("uid:{key}"), uid)));
         }
         Ok(())
     }
@@ -177,6 +179,10 @@ fn newest<'h>(history: &'h History, pod: &str) -> Option<&'h Value> {
         Happening::Sighting(seen) if seen.kind == "Pod" && seen.name == pod => Some(&seen.object),
         _ => None,
     })
+}
+
+fn uid(history: &History, pod: &str) -> Option<String> {
+    newest(history, pod)?.pointer("/metadata/uid")?.as_str().map(str::to_owned)
 }
 
 fn address(history: &History, pod: &str) -> Option<String> {

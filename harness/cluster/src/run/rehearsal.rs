@@ -1,12 +1,21 @@
 //! Dry runs: what the API server says about every pod and workload, before anything is created.
 
-use std::collections::BTreeMap;
-
 use probity_case::Case;
-use probity_case::manifest::{self, Setting};
+use probity_case::manifest;
+use serde_json::{Value, json};
 
 use crate::api::client::ClusterClient;
 use crate::run::options::{RefusedPod, RunError, RunOptions};
+
+/// Whether the API server keeps the fields of this pod, as a dry run shows: it drops those whose feature gate is off, and says
+/// nothing.
+pub async fn keeps(cluster: &ClusterClient, options: &RunOptions, spec: &Value, field: &str) -> bool {
+    let namespace = options.namespace.as_deref().unwrap_or("default");
+    let metadata = json!({ "name": format!("{}-trial", options.run), "namespace": namespace });
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
+    let created = cluster.create(namespace, &pod, true).await;
+    created.is_ok_and(|stored| stored.pointer(field).is_some())
+}
 
 /// Asks the API server in dry runs about every pod and workload. What only the run's own namespace can decide (Pod
 /// Security, quotas) is left to it.
@@ -19,8 +28,9 @@ pub async fn rehearse(cluster: &ClusterClient, options: &RunOptions, cases: &[Ca
     // Each placeholder has some address.
     let setting = |placeholders: Vec<String>| {
         let address = |name| (name, "192.0.2.1".to_owned());
-        let addresses: BTreeMap<_, _> = placeholders.into_iter().map(address).collect();
-        Setting { addresses, ..options.setting(namespace, "", "rehearsal") }
+        let mut setting = options.setting(namespace, "", "rehearsal");
+        setting.addresses.extend(placeholders.into_iter().map(address));
+        setting
     };
     let mut refused = Vec::new();
     for case in cases {

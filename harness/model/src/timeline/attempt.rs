@@ -267,11 +267,11 @@ impl<'h> Attempt<'h> {
         })
     }
 
-    /// The first stop signal: SIGTERM, or whatever the image names.
+    /// The first stop signal: SIGTERM, or another one that the process takes for one.
     #[must_use]
     pub fn stop(&self) -> Option<&Line<'h>> {
         self.lines.iter().find(|line| match &line.line.fact {
-            Fact::Signal(signal) => signal.child.is_none() && signal.signal == "SIGTERM",
+            Fact::Signal(signal) => signal.child.is_none() && signal.means_stop(),
             _ => false,
         })
     }

@@ -77,6 +77,17 @@ pub struct SignalSeen {
     pub answer: String,
 }
 
+/// What is done about a signal that is only written down.
+pub const NOTED: &str = "noted";
+
+impl SignalSeen {
+    /// Whether it asks the process to stop: SIGTERM always does, and others do if the process answers them.
+    #[must_use]
+    pub fn means_stop(&self) -> bool {
+        self.signal == "SIGTERM" || self.answer != NOTED
+    }
+}
+
 /// Something about a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -159,7 +170,7 @@ pub struct Dump {
 }
 
 /// A process in a dump.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessSeen {
     /// Its id.
@@ -170,4 +181,32 @@ pub struct ProcessSeen {
     pub state: String,
     /// Its name.
     pub name: String,
+    /// Its user, as the reader sees it; absent if the process was gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// Its user namespace, as an inode number; absent if the reader may not see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u64>,
+}
+
+/// Something was tried that may be forbidden.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TrialSeen {
+    /// What, in a word: `mount`, `owner`.
+    pub trial: String,
+    /// The file that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether it could be done.
+    pub ok: bool,
+    /// What was found: the ids of an owner, as `user:group`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Whether it failed because it is not permitted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub denied: bool,
+    /// Why it could not be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }

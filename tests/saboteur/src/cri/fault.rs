@@ -29,6 +29,8 @@ pub enum CriFault {
     Grace(GraceEffect),
     /// How a container is created.
     Create(CreateEffect),
+    /// The users of the node that a pod with users of its own gets begin with this one.
+    Users(u32),
     /// How a container is shown to the kubelet, whichever way it asks.
     Shown(ShownEffect),
     /// The address of a pod is reported as this one.

@@ -9,6 +9,7 @@ use super::{
     call::command_line,
     fault::{CallEffect, CreateEffect, CriFault, ExecEffect, GraceEffect, Method},
     grpc::{CallAnswer, DEADLINE_EXCEEDED},
+    users,
     wire::Message,
 };
 
@@ -42,6 +43,7 @@ pub(super) fn concerns(fault: &CriFault, method: Method, request: &Message) -> b
         CriFault::Exec { command, .. } => method == Method::Exec && said(command),
         CriFault::Grace(_) => method == Method::Stop,
         CriFault::Create(_) => method == Method::Create,
+        CriFault::Users(_) => matches!(method, Method::RunSandbox | Method::Create),
         CriFault::Address(_) => method == Method::SandboxStatus,
         CriFault::Shown(_) | CriFault::Event(_) | CriFault::ReplacedUnseen(_) => false,
     }
@@ -58,6 +60,7 @@ impl Plan {
                 CriFault::Exec { effect, .. } => plan.exec(effect, &mut altered),
                 CriFault::Grace(effect) => altered.set_integer(2, grace(effect, altered.integer(2))),
                 CriFault::Create(effect) => altered.change(2, |config| create(effect, config)),
+                CriFault::Users(first) => users::begin_with(&mut altered, first),
                 CriFault::Address(ip) => plan.address = Some(ip.to_string()),
                 CriFault::Shown(_) | CriFault::Event(_) | CriFault::ReplacedUnseen(_) => {}
             }

@@ -18,9 +18,17 @@ pub struct RunOutcome {
     pub undecided: BTreeSet<String>,
     /// The failures of the harness itself.
     pub failed: Option<String>,
+    /// Why a case did not run.
+    pub skipped: Option<String>,
 }
 
 impl RunOutcome {
+    /// Whether all its cases ran.
+    #[must_use]
+    pub fn ran(&self) -> bool {
+        self.failed.is_none() && self.skipped.is_none()
+    }
+
     /// Reads the report entries of these cases, which are named without the numbers of their rows.
     #[must_use]
     pub fn of(report: &Value, names: &BTreeSet<String>) -> Self {
@@ -31,8 +39,11 @@ impl RunOutcome {
         let mut ended = 0;
         for case in cases.filter(own) {
             ended += 1;
-            if matches!(case["verdict"].as_str(), Some("error" | "skipped")) {
-                outcome.failed = Some(case["finding"].as_str().unwrap_or("it did not run").to_owned());
+            let finding = || case["finding"].as_str().unwrap_or("it did not run").to_owned();
+            match case["verdict"].as_str() {
+                Some("error") => outcome.failed = Some(finding()),
+                Some("skipped") => outcome.skipped = Some(finding()),
+                _ => {}
             }
             for judgement in case["judgements"].as_array().into_iter().flatten() {
                 let text = |field: &str| judgement[field].as_str().unwrap_or_default().to_owned();
@@ -76,10 +87,15 @@ impl Trial {
             let violated: Vec<_> = self.outcome.violated.keys().collect();
             return match &self.outcome.failed {
                 _ if !violated.is_empty() => Some(format!("violated without a defect: {}", names(violated))),
+                // Whether the row may be skipped, too, is decided there.
+                None if self.outcome.skipped.is_some() => None,
                 failed => failed.clone(),
             };
         }
         let Job::Row(_, row) = &self.job else { return None };
+        if row.skippable && self.outcome.skipped.is_some() {
+            return None;
+        }
         if row.unnoticed.is_some() {
             let violated: Vec<_> = self.outcome.violated.keys().collect();
             return (!violated.is_empty()).then(|| format!("noticed after all, by {}", names(violated)));
@@ -89,7 +105,7 @@ impl Trial {
         if missed.is_empty() {
             return None;
         }
-        let why = match &self.outcome.failed {
+        let why = match self.outcome.failed.as_ref().or(self.outcome.skipped.as_ref()) {
             Some(failed) => format!(": {failed}"),
             None if self.strikes.contains(&0) => ": a defect never struck".to_owned(),
             None => String::new(),
@@ -116,10 +132,17 @@ impl Trial {
 
 impl fmt::Display for Trial {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.complaint().is_some() { "FAILED" } else { "ok" };
+        let word = match (self.complaint(), &self.outcome.skipped) {
+            (Some(_), _) => "FAILED",
+            (None, Some(_)) => "skip",
+            (None, None) => "ok",
+        };
         write!(formatter, "{word:6} {:44}", self.job.name())?;
         if let Some(complaint) = self.complaint() {
             write!(formatter, "  {complaint}")?;
+        }
+        if let (None, Some(why)) = (self.complaint(), &self.outcome.skipped) {
+            return write!(formatter, "  {why}");
         }
         if !self.is_plain() {
             write!(formatter, "  struck {:?}, violated: ", self.strikes)?;
@@ -140,7 +163,7 @@ const HEAD: &str = "\
 #[must_use]
 pub fn merge_noticed(before: &str, trials: &[Trial], rows: &BTreeSet<String>) -> String {
     let mut noticed = read_noticed(before);
-    for trial in trials.iter().filter(|trial| !trial.is_plain() && trial.outcome.failed.is_none()) {
+    for trial in trials.iter().filter(|trial| trial.is_row() && trial.outcome.ran()) {
         noticed.insert(trial.job.name().to_owned(), trial.outcome.violated.keys().cloned().collect());
     }
     noticed.retain(|row, _| rows.contains(row));
@@ -201,6 +224,22 @@ mod tests {
     fn a_row_is_noticed_if_all_its_clauses_are_violated() {
         assert_eq!(trial(row("a.b")).complaint(), None);
         assert_eq!(trial(row("a.b, a.c")).complaint().as_deref(), Some("not noticed by a.c"));
+    }
+
+    #[test]
+    fn a_skipped_case_fails_its_row_unless_the_row_may_be_skipped() {
+        let report = json!({ "cases": [{ "case": "row/007-0-one", "verdict": "skipped", "finding": "no runtime" }] });
+        let outcome = RunOutcome::of(&report, &BTreeSet::from(["0-one".to_owned()]));
+        let mut trial = Trial { job: row("a.b"), outcome, strikes: vec![0] };
+        assert_eq!(trial.complaint().as_deref(), Some("not noticed by a.b: no runtime"));
+        if let Job::Row(_, row) = &mut trial.job {
+            row.skippable = true;
+        }
+        assert_eq!(trial.complaint(), None);
+        assert!(trial.to_string().contains("no runtime"), "{trial}");
+        let before = "# head\n\nr\n    kept\n";
+        let after = merge_noticed(before, &[trial], &BTreeSet::from(["r".to_owned()]));
+        assert!(after.contains("    kept\n"), "what was detected before is still known: {after}");
     }
 
     #[test]

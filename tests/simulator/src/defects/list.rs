@@ -39,6 +39,9 @@ mod subtle;
 #[macro_use]
 #[path = "termination.rs"]
 mod termination;
+#[macro_use]
+#[path = "users.rs"]
+mod users;
 
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {

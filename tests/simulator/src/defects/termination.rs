@@ -65,6 +65,10 @@ macro_rules! with_termination {
     HookOnlyOnDeletion,
     /// The hook also runs when a container ends by itself (`termination.prestop-not-on-self-exit`).
     HookAfterSelfExit,
+    /// Every container is stopped with SIGTERM unless it names a signal itself (`termination.stopsignal-honoured`).
+    ImageStopSignalIgnored,
+    /// A container's own stop signal is ignored (`termination.stopsignal-field`).
+    OwnStopSignalIgnored,
     // Sidecars.
     /// Sidecars stop with the main containers (`termination.sidecar.after-main`, `slow-main-delays`).
     SidecarsStopWithMains,

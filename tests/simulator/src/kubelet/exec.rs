@@ -114,8 +114,15 @@ impl World<'_> {
         let container = &self.pods[at.pod].containers[at.container];
         let of_pod = 4_026_532_000 + 100 * at.pod as u64;
         let own = of_pod + 10 + 2 * at.container as u64 + 50 * container.attempt();
-        let kinds =
-            [("ipc", of_pod), ("mnt", own), ("net", of_pod + 1), ("pid", own + 1), ("uts", of_pod + 2)];
+        let users = self.user_namespace(at.pod);
+        let kinds = [
+            ("ipc", of_pod),
+            ("mnt", own),
+            ("net", of_pod + 1),
+            ("pid", own + 1),
+            ("user", users),
+            ("uts", of_pod + 2),
+        ];
         let mut all: BTreeMap<String, u64> = kinds.map(|(kind, number)| (kind.to_owned(), number)).into();
         self.misplace_namespaces(at, &mut all);
         all

@@ -83,7 +83,11 @@ impl World<'_> {
             let of = &self.pods[pod].containers[container];
             let fresh = (of.starts == 0 || of.reset) && !of.restarting && !self.is_put_off(pod, container);
             let done = self.is_passed(pod, container);
-            if fresh && !self.waits_for_image(pod, container) && !self.waits_for_settings(pod, container) {
+            let waits = fresh
+                && (self.waits_for_image(pod, container)
+                    || self.waits_for_settings(pod, container)
+                    || self.lacks_user(pod, container));
+            if fresh && !waits {
                 delay += self.between(60 * MS, 220 * MS);
                 self.pods[pod].containers[container].restarting = true;
                 self.later(delay, Act::Start(At { pod, container }));

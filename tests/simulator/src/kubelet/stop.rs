@@ -2,7 +2,7 @@
 
 use probity_model::timeline::ProbeKind;
 use probity_script::answer::{Serving, TerminationSettings};
-use probity_script::witness::{Exiting, SignalSeen};
+use probity_script::witness::{Exiting, NOTED, SignalSeen};
 use probity_script::{Endpoint, Fact};
 use serde_json::Value;
 
@@ -118,16 +118,22 @@ impl World<'_> {
             self.exit(life, 0, "stop");
             return;
         }
+        let name = self.stop_signal(life.at);
+        if !self.takes_for_stop(life.at, &name) {
+            self.note(life, Fact::Signal(SignalSeen { signal: name, child: None, answer: NOTED.to_owned() }));
+            return self.at(until, Act::Force(life));
+        }
+        let Some(of) = self.life_mut(life) else { return };
         let probe = of.count(&Endpoint::Stop);
         let script = of.plan.process.on_stop.clone();
         let answer = self.choose(self.now, life, (&Endpoint::Stop, &script), probe, None).answer;
-        let name = if self.has(Defect::SignalIsInterrupt) { "SIGINT" } else { "SIGTERM" };
-        let signal = SignalSeen { signal: name.to_owned(), child: None, answer: answer.to_string() };
+        let name = if self.has(Defect::SignalIsInterrupt) { "SIGINT".to_owned() } else { name };
+        let signal = SignalSeen { signal: name.clone(), child: None, answer: answer.to_string() };
         if self.has(Defect::SignalSentTwice) {
             self.note_at(self.now + 500 * MS, life, Fact::Signal(signal.clone()));
         }
         self.note(life, Fact::Signal(signal));
-        self.mark(life, "sigterm", "SIGTERM");
+        self.mark(life, "sigterm", &name);
         self.signal_children(life);
         self.at(until, Act::Force(life));
         let Some(TerminationSettings { exit, after, serving }) = answer.settings() else { return };

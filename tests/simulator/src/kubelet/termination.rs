@@ -234,6 +234,25 @@ impl World<'_> {
         }
     }
 
+    /// The signal that stops a container: its own, or that of its image, which the tag of a variant tells.
+    pub(super) fn stop_signal(&self, at: At) -> String {
+        let spec = &self.pods[at.pod].containers[at.container].spec;
+        let own = spec["lifecycle"]["stopSignal"].as_str().map(str::to_owned);
+        let image = spec["image"].as_str().unwrap_or_default();
+        let of_image = image.rsplit_once("-sig").map(|(_, name)| format!("SIG{}", name.to_ascii_uppercase()));
+        let own = own.filter(|_| !self.has(Defect::OwnStopSignalIgnored));
+        let of_image = of_image.filter(|_| !self.has(Defect::ImageStopSignalIgnored));
+        own.or(of_image).unwrap_or_else(|| "SIGTERM".to_owned())
+    }
+
+    /// Whether the process of a container stops at a signal: at SIGTERM and SIGINT, unless its environment names others.
+    pub(super) fn takes_for_stop(&self, at: At, signal: &str) -> bool {
+        let env = self.pods[at.pod].containers[at.container].spec["env"].as_array();
+        let mut named = env.into_iter().flatten().filter(|variable| variable["name"] == "AGNHOST_STOP_SIGNAL");
+        let named = named.find_map(|variable| variable["value"].as_str());
+        named.unwrap_or("SIGTERM,SIGINT").split(',').any(|one| one == signal)
+    }
+
     fn children(&self, life: LifeAt) -> Vec<String> {
         let of = self.life(life);
         of.map(|of| of.plan.process.children.iter().map(|child| child.name.clone()).collect())

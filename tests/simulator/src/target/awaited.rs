@@ -17,6 +17,7 @@ impl World<'_> {
         let Some(of) = self.life(life) else { return };
         let Some(dependency) = of.plan.process.wait_for.get(which).cloned() else {
             self.plan_exit(life, ExitFrom::Waited);
+            self.try_all(life);
             self.open(life);
             return;
         };

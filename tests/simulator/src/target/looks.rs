@@ -94,17 +94,19 @@ impl World<'_> {
         if let Some(other) = self.shares_processes(at) {
             namespaces.extend(self.namespaces(other).remove_entry("pid"));
             let seen =
-                |pid| ProcessSeen { pid, parent: 0, state: "S".to_owned(), name: "agnhost-rs".to_owned() };
+                |pid| ProcessSeen { pid, state: "S".to_owned(), name: "agnhost-rs".to_owned(), ..ProcessSeen::default() };
             processes.extend([seen(1), seen(20)]);
         }
-        Dump {
+        let mut dump = Dump {
             processes,
             host: self.host_of(at),
-            ids: self.ids_of(at.pod, &pod.containers[at.container]),
+            ids: self.ids_inside(at.pod, self.ids_of(at.pod, &pod.containers[at.container])),
             env,
             namespaces,
             interfaces,
             files,
-        }
+        };
+        self.processes_of_node(at, &mut dump);
+        dump
     }
 }

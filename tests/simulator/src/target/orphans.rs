@@ -35,7 +35,7 @@ impl World<'_> {
         let Some(of) = self.life(life) else { return };
         let process = |pid, parent, state: &str, name: &str| {
             let (state, name) = (state.to_owned(), name.to_owned());
-            ProcessSeen { pid, parent, state, name }
+            ProcessSeen { pid, parent, state, name, ..ProcessSeen::default() }
         };
         let mut processes = vec![process(1, 0, "S", "agnhost-rs")];
         for (pid, ends) in &of.orphans {

@@ -1,0 +1,63 @@
+//! Variants of the target's image: other images with the same program, found under the same name with a longer tag.
+//!
+//! `probity image` writes them all into one archive. A container of a case asks for one with `image: "{image:WORD}"`.
+
+use serde_json::Value;
+
+/// The words that a case can ask for, each with what differs.
+pub const VARIANTS: [(&str, &str); 2] =
+    [("2", "the same behavior under another digest"), ("sigusr1", "STOPSIGNAL SIGUSR1")];
+
+const START: &str = "{image:";
+
+/// The word in an image that asks for a variant, whether there is such a variant or not.
+#[must_use]
+pub fn asked_in(image: &str) -> Option<&str> {
+    image.strip_prefix(START)?.strip_suffix('}')
+}
+
+/// The image of a variant, beside this one; none if the image has no tag that can be longer.
+#[must_use]
+pub fn reference(image: &str, word: &str) -> Option<String> {
+    let last = image.rsplit('/').next()?;
+    let tagged = last.contains(':') && !image.contains('@');
+    tagged.then(|| format!("{image}-{word}"))
+}
+
+/// The images of all variants, by placeholder. An image without a tag has none.
+pub fn references(image: &str) -> impl Iterator<Item = (String, String)> {
+    VARIANTS.into_iter().filter_map(|(word, _)| Some((format!("image:{word}"), reference(image, word)?)))
+}
+
+/// Whether a container asks for a variant.
+pub(super) fn is_asked_by(container: &Value) -> bool {
+    container["image"].as_str().is_some_and(|image| asked_in(image).is_some())
+}
+
+/// The words of the variants that the containers of a pod's spec ask for.
+pub(crate) fn asked_of(spec: &Value) -> impl Iterator<Item = &str> {
+    let lists = ["initContainers", "containers"];
+    let containers = lists.into_iter().filter_map(|list| spec[list].as_array()).flatten();
+    containers.filter_map(|container| asked_in(container["image"].as_str()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_has_a_longer_tag_and_an_image_without_a_tag_has_none() {
+        let of = |image: &str| reference(image, "sigusr1");
+        assert_eq!(of("probity.local/agnhost-rs:dev").as_deref(), Some("probity.local/agnhost-rs:dev-sigusr1"));
+        assert_eq!(of("localhost:5000/a:v1").as_deref(), Some("localhost:5000/a:v1-sigusr1"));
+        assert_eq!(of("localhost:5000/a"), None);
+        assert_eq!(of("probity.local/a:dev@sha256:0"), None);
+    }
+
+    #[test]
+    fn only_a_placeholder_asks_for_a_variant() {
+        assert_eq!(asked_in("{image:sigusr1}"), Some("sigusr1"));
+        assert_eq!(asked_in("{image:odd}"), Some("odd"));
+        assert_eq!(asked_in("probity.local/agnhost-rs:dev"), None);
+    }
+}

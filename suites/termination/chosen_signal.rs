@@ -1,0 +1,79 @@
+//! Which signal stops a container: that of its image or of its own field, in place of SIGTERM.
+
+use probity_model::timeline::{Life, Line};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
+
+use super::asked::{Going, going, killed_at};
+
+/// How the tag of a variant of the target's image begins whose STOPSIGNAL is not SIGTERM: `dev-sigusr1`.
+const VARIANT: &str = "-sig";
+
+/// The signal that the image of a container names, which its tag tells.
+fn of_image(life: &Life<'_, '_>) -> Option<String> {
+    let image = life.container.spec.get("image")?.as_str()?;
+    let (_, signal) = image.rsplit_once('/')?.1.rsplit_once(VARIANT)?;
+    Some(format!("SIG{}", signal.to_ascii_uppercase()))
+}
+
+/// The signal that the container itself names.
+fn of_field(life: &Life<'_, '_>) -> Option<String> {
+    life.container.lifecycle("stopSignal")?.as_str().map(str::to_owned)
+}
+
+/// The signal that the image names stops a container that names none itself.
+pub(super) fn of_the_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (going, life) in stopped(run) {
+        if let (Some(wanted), None) = (of_image(&life), of_field(&life)) {
+            judge(&going, &life, &wanted, seen);
+        }
+    }
+}
+
+/// The signal that a container names stops it, whatever its image names.
+pub(super) fn of_the_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for (going, life) in stopped(run) {
+        let Some(wanted) = of_field(&life) else { continue };
+        if judge(&going, &life, &wanted, seen) {
+            seen.facet("over", if of_image(&life).is_some() { "image" } else { "default" });
+        }
+    }
+}
+
+/// The containers of pods that were deleted with a grace period.
+fn stopped<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Going<'t, 'h>, Life<'t, 'h>)> {
+    let graceful = going(run).into_iter().filter(Going::is_graceful);
+    let each = graceful.flat_map(|going| {
+        let lives = going.lives();
+        lives.into_iter().map(move |life| (going.clone(), life))
+    });
+    each.collect()
+}
+
+/// The first signal of its own that a process received after the request.
+fn first_signal<'t, 'h>(going: &Going<'_, '_>, life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'h str)> {
+    life.attempt.lines.iter().find_map(|line| match &line.line.fact {
+        Fact::Signal(signal) if signal.child.is_none() && !going.run.before(&line.at, &going.first.at) => {
+            Some((line, signal.signal.as_str()))
+        }
+        _ => None,
+    })
+}
+
+/// Judges one container; whether it was stopped by the signal that was wanted.
+fn judge(going: &Going<'_, '_>, life: &Life<'_, '_>, wanted: &str, seen: &mut Seen) -> bool {
+    let asked = going.first.at.id;
+    match (first_signal(going, life), killed_at(life)) {
+        (Some((line, signal)), _) => {
+            let finding = || format!("{} has the stop signal {wanted}, and received {signal}", life.name());
+            seen.check(signal == wanted, finding, [asked, line.id]);
+            signal == wanted
+        }
+        (None, Some(ended)) => {
+            let finding = format!("{} has the stop signal {wanted}, and was killed without it", life.name());
+            seen.violated(finding, [asked, ended.id]);
+            false
+        }
+        (None, None) => false,
+    }
+}

@@ -1,0 +1,184 @@
+//! How the users of pods map to those of their node.
+
+use probity_model::{Clause, Seen, Timeline};
+
+use super::asks;
+use crate::reading::dumps::{Look, looks, overlap};
+
+/// Where the kernel tells how the users of a namespace map to those outside.
+pub(super) const USERS: &str = "/proc/self/uid_map";
+/// The same of groups.
+const GROUPS: &str = "/proc/self/gid_map";
+/// The field of a pod that sees the processes of its node.
+const SEES_ALL: &str = "hostPID";
+
+/// Neighboring ids inside, with those outside that they map to.
+#[derive(Clone, Copy)]
+pub(super) struct Range {
+    inside: u64,
+    outside: u64,
+    length: u64,
+}
+
+impl Range {
+    fn overlaps(self, other: Self) -> bool {
+        self.outside < other.outside.saturating_add(other.length)
+            && other.outside < self.outside.saturating_add(self.length)
+    }
+
+    /// The id outside of one inside.
+    fn outside_of(self, id: u64) -> Option<u64> {
+        let offset = id.checked_sub(self.inside).filter(|offset| *offset < self.length)?;
+        self.outside.checked_add(offset)
+    }
+}
+
+/// The ranges that a map consists of.
+pub(super) fn ranges(map: &str) -> Vec<Range> {
+    let range = |line: &str| {
+        let fields: Option<Vec<u64>> = line.split_whitespace().map(|field| field.parse().ok()).collect();
+        match fields?.as_slice() {
+            [inside, outside, length] => Some(Range { inside: *inside, outside: *outside, length: *length }),
+            _ => None,
+        }
+    };
+    map.lines().filter_map(range).collect()
+}
+
+/// Whether a map gives each user the number that it has outside.
+pub(super) fn is_identity(map: &str) -> bool {
+    ranges(map).first().is_some_and(|first| first.inside == first.outside)
+}
+
+/// How the users of a view map to those outside.
+pub(super) fn users_of(look: &Look<'_, '_>) -> Vec<Range> {
+    look.dump.files.get(USERS).map(|map| ranges(map)).unwrap_or_default()
+}
+
+/// The number of a user outside.
+fn outside_of(ranges: &[Range], id: u64) -> Option<u64> {
+    ranges.iter().find_map(|range| range.outside_of(id))
+}
+
+/// How many ids a pod has at least, and how many the node keeps for itself.
+fn least(clause: &Clause) -> u64 {
+    clause.tolerance_times("ids") as u64
+}
+
+/// A pod has users of its own if it asks for them, and those of its node otherwise.
+pub(super) fn of_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let all = looks(run);
+    for look in &all {
+        if asks(look.life.pod.spec) {
+            judge_own(clause, look, &all, seen);
+        } else {
+            judge_shared(look, &all, seen);
+        }
+    }
+}
+
+fn judge_own(clause: &Clause, look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &mut Seen) {
+    let name = look.life.name();
+    let mut own = true;
+    for (what, file) in [("users", USERS), ("groups", GROUPS)] {
+        let Some(map) = look.dump.files.get(file) else { return };
+        let root = ranges(map).into_iter().find(|range| range.inside == 0);
+        let good = root.is_some_and(|range| range.outside != 0 && range.length >= least(clause));
+        let finding = || format!("{name} asked for {what} of its own, and its map is {}", map.trim());
+        seen.check(good, finding, [look.line.id]);
+        own &= good;
+    }
+    let Some(here) = look.dump.namespaces.get("user") else { return };
+    let of_node = all.iter().filter(|other| {
+        !asks(other.life.pod.spec) && other.life.attempt.node == look.life.attempt.node
+    });
+    for other in of_node {
+        let Some(there) = other.dump.namespaces.get("user") else { continue };
+        let finding = || format!("{name} asked for users of its own, and shares those of {}", other.life.name());
+        seen.check(here != there, finding, [look.line.id, other.line.id]);
+        own &= here != there;
+        if own {
+            seen.facet("host-users", "false");
+        }
+    }
+}
+
+/// Pods that ask for nothing share the users of their node.
+fn judge_shared(look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &mut Seen) {
+    let beside = all.iter().find(|other| {
+        !asks(other.life.pod.spec)
+            && other.life.pod.uid != look.life.pod.uid
+            && other.life.attempt.node == look.life.attempt.node
+    });
+    let Some(other) = beside else { return };
+    let spaces = look.dump.namespaces.get("user").zip(other.dump.namespaces.get("user"));
+    let Some((here, there)) = spaces else { return };
+    let (a, b) = (look.life.name(), other.life.name());
+    let finding = || format!("{a} and {b} did not ask for users of their own, and have different ones");
+    seen.check(here == there, finding, [look.line.id, other.line.id]);
+    if here == there {
+        seen.facet("host-users", "unset");
+    }
+}
+
+/// No two pods of a node have a user of the node in common, and none has one that the node keeps for itself.
+pub(super) fn do_not_overlap(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let own = |look: &Look<'_, '_>| asks(look.life.pod.spec) && !users_of(look).is_empty();
+    let all: Vec<Look<'_, '_>> = looks(run).into_iter().filter(own).collect();
+    let node = Range { inside: 0, outside: 0, length: least(clause) };
+    for (at, one) in all.iter().enumerate() {
+        let clear = !users_of(one).iter().any(|range| range.overlaps(node));
+        let finding = || format!("{} has users among those that the node keeps for itself", one.life.name());
+        seen.check(clear, finding, [one.line.id]);
+        if clear {
+            seen.facet("apart-from", "node");
+        }
+        for other in all.iter().skip(at).filter(|other| other.life.attempt.node == one.life.attempt.node) {
+            if other.life.pod.uid == one.life.pod.uid || !overlap(run, one, other) {
+                continue;
+            }
+            let theirs = users_of(other);
+            let apart = !users_of(one).iter().any(|a| theirs.iter().any(|b| a.overlaps(*b)));
+            let (a, b) = (one.life.name(), other.life.name());
+            let finding = || format!("{a} and {b} of two pods have users of the node in common");
+            seen.check(apart, finding, [one.line.id, other.line.id]);
+            if apart {
+                seen.facet("apart-from", "pods");
+            }
+        }
+    }
+}
+
+/// A user of a pod is, on the node, the one that its map names: root is not root.
+pub(super) fn root_is_mapped(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let all = looks(run);
+    let watches = |look: &&Look<'_, '_>| look.life.pod.spec.get(SEES_ALL).is_some_and(|is| *is == true);
+    for look in all.iter().filter(|look| asks(look.life.pod.spec)) {
+        let Some(id) = look.dump.ids.first().map(|id| u64::from(*id)) else { continue };
+        let Some(space) = look.dump.namespaces.get("user") else { continue };
+        let name = look.life.name();
+        for from_outside in all.iter().filter(watches).filter(|other| overlap(run, look, other)) {
+            let events = [look.line.id, from_outside.line.id];
+            if from_outside.life.attempt.node != look.life.attempt.node {
+                continue;
+            }
+            if from_outside.dump.namespaces.get("user") == Some(space) {
+                seen.violated(format!("{name} has the users of its node"), events);
+                continue;
+            }
+            let wanted = outside_of(&users_of(look), id);
+            let of_pod = from_outside.dump.processes.iter().filter(|process| process.users == Some(*space));
+            for seen_as in of_pod.filter_map(|process| process.uid) {
+                let mapped = wanted == Some(u64::from(seen_as)) && seen_as != 0;
+                let finding = || match wanted {
+                    Some(wanted) => format!("user {id} of {name} is {seen_as} on the node, not {wanted}"),
+                    None => format!("user {id} of {name} is {seen_as} on the node, which its map does not name"),
+                };
+                seen.check(mapped, finding, events);
+                if mapped {
+                    seen.facet("user", if id == 0 { "root" } else { "other" });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Two pods that differ only in hostUsers.
+
+use probity_composer::Composer;
+use probity_model::history::Change;
+use probity_script::witness::{Exiting, Fact, TrialSeen};
+use serde_json::json;
+
+use super::spec;
+use crate::tests::verdict;
+
+const CLAUSE: &str = "userns.apps-unchanged";
+
+/// A pod that does everything that an application can do, but perhaps not one of these.
+fn application(run: &mut Composer, pod: &str, own: bool, not: &str) {
+    let spec = spec(own);
+    run.of(pod, "target").create(0.0, &spec).pod_seen(0.5, &spec, &json!({ "phase": "Pending" }), Change::Modified);
+    run.start(1.0, 0);
+    let trial = TrialSeen { trial: "write".to_owned(), ok: not != "writes-files", ..TrialSeen::default() };
+    run.fact(1.1, Fact::Tried(trial));
+    if not != "runs-commands" {
+        run.exec(2.0, "live", Some(0));
+    }
+    if not != "answers" {
+        run.probe(2.5, "/ready", 200);
+    }
+    if not != "is-ready" {
+        run.running(3.0, true, true, 0);
+        let conditions = json!([{ "type": "Ready", "status": "True" }]);
+        run.pod_seen(3.1, &spec, &json!({ "phase": "Running", "conditions": conditions }), Change::Modified);
+    }
+    run.left(4.0);
+    if not != "restarts" {
+        run.start(5.0, 1);
+        if not != "stops" {
+            run.fact(6.0, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        }
+    }
+}
+
+fn judged(not: &str, end: f64) -> &'static str {
+    let mut run = Composer::new(&[CLAUSE]);
+    application(&mut run, "plain", false, "");
+    application(&mut run, "own", true, not);
+    run.reading(end);
+    verdict(&run.done(), CLAUSE)
+}
+
+#[test]
+fn twins_behave_alike() {
+    assert_eq!(judged("", 40.0), "holds");
+    for not in ["is-ready", "answers", "runs-commands", "writes-files", "stops"] {
+        assert_eq!(judged(not, 40.0), "violated", "{not}");
+    }
+    assert_eq!(judged("is-ready", 7.0), "inconclusive", "it may still come");
+}
+
+#[test]
+fn without_a_twin_nothing_is_compared() {
+    let mut run = Composer::new(&[CLAUSE]);
+    application(&mut run, "own", true, "is-ready");
+    run.reading(40.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
+}

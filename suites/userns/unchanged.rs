@@ -1,0 +1,57 @@
+//! Applications that know nothing of user namespaces: two pods that differ only in hostUsers behave alike.
+
+use std::collections::BTreeMap;
+
+use probity_model::timeline::{At, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
+
+use super::asks;
+
+/// What an application does, each with its first event.
+type Signs = BTreeMap<&'static str, At>;
+
+/// What a pod with the users of its node does, its twin with users of its own does as well.
+pub(super) fn works_as_well(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for own in run.pods.iter().filter(|pod| asks(pod.spec)) {
+        let Some(plain) = run.pods.iter().find(|plain| are_twins(plain, own)) else { continue };
+        let (usual, here) = (signs(run, plain), signs(run, own));
+        for (what, at) in &usual {
+            if let Some(same) = here.get(what) {
+                seen.fine([at.id, same.id]);
+                seen.facet("does", *what);
+            } else if run.watched_for(own, at, clause.slack_us()) {
+                let finding = format!(
+                    "{} has users of its own, and does not do what {} does, which differs in nothing else: {what}",
+                    own.name, plain.name
+                );
+                seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
+            }
+        }
+    }
+}
+
+/// Whether the containers of two pods are alike, and the first has the users of its node.
+fn are_twins(plain: &PodLife<'_>, own: &PodLife<'_>) -> bool {
+    !asks(plain.spec) && plain.node == own.node && plain.spec.get("containers") == own.spec.get("containers")
+}
+
+fn signs(run: &Timeline<'_>, pod: &PodLife<'_>) -> Signs {
+    let mut all = Signs::new();
+    let ready = pod.revisions.iter().find(|shown| shown.is("Ready") == Some(true));
+    all.extend(ready.map(|shown| ("is-ready", At::of(shown))));
+    for life in run.lives().into_iter().filter(|life| life.pod.uid == pod.uid) {
+        for line in &life.attempt.lines {
+            let sign = match &line.line.fact {
+                Fact::ExecEnded(ended) if ended.exit == Some(0) => "runs-commands",
+                Fact::Tried(trial) if trial.trial == "write" && trial.ok => "writes-files",
+                Fact::Answer(_) => "answers",
+                Fact::Started(_) if life.attempt.number > 0 => "restarts",
+                Fact::Exiting(exiting) if exiting.code == 0 => "stops",
+                _ => continue,
+            };
+            all.entry(sign).or_insert_with(|| At::of(line));
+        }
+    }
+    all
+}
