@@ -1,20 +1,23 @@
 # The output of the script: progress on standard error, one clear line for a failure. Decides nothing.
 # shellcheck shell=bash
 
+# The script that speaks: ci/cluster, or another one that uses its parts.
+SPEAKER=${SPEAKER:-cluster}
+
 # A step that was taken, with the seconds since the command began.
 say() {
-    printf 'cluster: %3d s  %s\n' "$SECONDS" "$*" >&2
+    printf '%s: %3d s  %s\n' "$SPEAKER" "$SECONDS" "$*" >&2
 }
 
 # The end: one line, and a nonzero status. The EXIT trap of the code that started something does the cleanup.
 fail() {
-    printf 'cluster: error: %s\n' "$*" >&2
+    printf '%s: error: %s\n' "$SPEAKER" "$*" >&2
     exit 1
 }
 
 # A wrong command line; its status differs from that of a failure.
 misuse() {
-    printf 'cluster: %s (see ci/cluster help)\n' "$*" >&2
+    printf '%s: %s (see ci/%s --help)\n' "$SPEAKER" "$*" "$SPEAKER" >&2
     exit 2
 }
 
