@@ -1,6 +1,7 @@
 //! The collection of pods: those that nobody needs any more, and those that stay.
 
 mod collected;
+mod out_of_service;
 mod unscheduled;
 
 use probity_model::Judge;
@@ -12,6 +13,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "podgc.orphaned", judge: collected::orphans_go },
         Judge { clause: "podgc.orphaned-condition", judge: collected::orphans_are_explained },
         Judge { clause: "podgc.unscheduled-terminating", judge: unscheduled::marked_as_failed },
+        Judge { clause: "podgc.out-of-service", judge: out_of_service::collected_once_tainted },
     ]
 }
 

@@ -1,5 +1,7 @@
 //! Hand-written histories for the judges of pods that are collected, and of those that stay.
 
+mod outage;
+
 use probity_composer::{Composer, NODE};
 use probity_model::history::{Change, Did};
 use serde_json::{Value, json};

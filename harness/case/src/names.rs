@@ -6,6 +6,7 @@
 
 mod expectations;
 mod marks;
+mod placeholders;
 mod places;
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,9 @@ impl Step {
             Self::Update(_) => "update",
             Self::Ephemeral(_) => "ephemeral",
             Self::Node(_) => "node",
+            Self::Taint(_) => "taint",
+            Self::Cordon(_) => "cordon",
+            Self::Drain(_) => "drain",
             Self::Metrics(_) => "metrics",
             Self::Try(_) => "try",
         }
@@ -85,6 +88,14 @@ impl Step {
                 format!("add the ephemeral container {name} to {pod}")
             }
             Self::Node(of) => format!("{} on the node of {pod}", of.verb),
+            Self::Taint(of) => {
+                let value = if of.value.is_empty() { String::new() } else { format!("={}", of.value) };
+                format!("taint the node of {pod} with {}{value}:{}", of.key, of.effect)
+            }
+            Self::Cordon(_) => format!("cordon the node of {pod}"),
+            Self::Drain(of) => {
+                format!("drain the node of {pod} with kubectl, for at most {} s", of.timeout())
+            }
             Self::Metrics(_) => format!("read what the kubelet of {pod} has counted"),
             Self::Try(of) => format!("try by a dry run: {}", of.name),
         }
@@ -125,6 +136,7 @@ impl Wait {
         }));
         say(self.available.map(|available| format!("counts {available} available")));
         say(self.updated.map(|updated| format!("counts {updated} updated")));
+        say(self.finished.as_ref().map(|kind| format!("is {kind}")));
         say(self.stalled.map(|stalled| format!("is {}stalled", not(stalled))));
         let within = self.within.map(|span| format!(", for at most {span}")).unwrap_or_default();
         format!("wait until {} {}{within}", self.whom(), parts.join(" and "))
@@ -235,6 +247,19 @@ mod tests {
                 "patch the pod a by { spec: { activeDeadlineSeconds: null } }",
             ),
             (json!({ "node": { "verb": "restart-kubelet" } }), "restart-kubelet on the node of the pod"),
+            (
+                json!({ "taint": { "pod": "a", "key": "probity.dev/away", "value": "v", "effect": "NoExecute" } }),
+                "taint the node of the pod a with probity.dev/away=v:NoExecute",
+            ),
+            (json!({ "cordon": {} }), "cordon the node of the pod"),
+            (
+                json!({ "drain": { "pod": "a", "timeout": 9 } }),
+                "drain the node of the pod a with kubectl, for at most 9 s",
+            ),
+            (
+                json!({ "wait": { "workload": "job", "finished": "Failed" } }),
+                "wait until the workload job is Failed",
+            ),
         ] {
             assert_eq!(words(step), sentence);
         }

@@ -5,6 +5,8 @@ pub mod gc;
 pub mod job;
 pub(crate) mod metronome;
 pub(crate) mod namespace;
+pub(crate) mod node_changes;
 mod own_pod;
 pub(crate) mod recorder;
 pub mod rights;
+pub(crate) mod wide_objects;

@@ -130,6 +130,12 @@ pub(crate) enum Act {
     Tire(usize),
     /// A pod no longer tolerates that its node is lost.
     Untolerated(usize),
+    /// The controller of taints ends a pod.
+    EndByTaint(usize),
+    /// The scheduler looks again at a pod that found no place.
+    Preempt(usize),
+    /// The collector looks at pods on a lost node.
+    Sweep,
     /// A request of a process's client is done with, by its number among those that are under way.
     Called(u64),
 }
@@ -163,6 +169,10 @@ pub(crate) struct World<'c> {
     pub(crate) held: Option<Held>,
     /// Whether the node controller knows that the node is lost.
     pub(crate) lost: bool,
+    /// Whether the node has the taint of one that is out of service.
+    pub(crate) out_of_service: bool,
+    /// The value of each PriorityClass.
+    pub(crate) priorities: BTreeMap<String, i64>,
     /// The process that the last call reached.
     pub(crate) reached: Option<LifeAt>,
     /// The events that were recorded, by pod and content: the number of each, its count, and when it first occurred.
@@ -223,6 +233,8 @@ impl<'c> World<'c> {
             errands: BTreeMap::new(),
             held: None,
             lost: false,
+            out_of_service: false,
+            priorities: BTreeMap::new(),
             reached: None,
             events: BTreeMap::new(),
         }
@@ -290,6 +302,9 @@ impl<'c> World<'c> {
             Act::Tire(pod) => self.tire(pod),
             Act::Lose => self.lose(),
             Act::Untolerated(pod) => self.delete_on_lost_node(pod),
+            Act::EndByTaint(pod) => self.end_by_taint(pod),
+            Act::Preempt(pod) => self.preempt(pod),
+            Act::Sweep => self.sweep(),
             Act::Called(number) => self.called(number),
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use probity_case::manifest::{Setting, object_name, pod_name};
+use probity_case::manifest::{Setting, name_of_object, object_name, pod_name};
 use probity_case::{Case, wait};
 use probity_case::{ONLY, Wait};
 use probity_model::clocks::Stamp;
@@ -19,11 +19,13 @@ use crate::api::client::ClusterClient;
 use crate::api::port_forward::PortForwardClient;
 use crate::fields::Fields as _;
 use crate::listen::logs;
+use crate::run::drain::Kubectl;
 use crate::run::history_writer::{CaseHistory, HistoryWriter};
 use crate::run::progress::Progress;
 use crate::run::schedule::RunCapacity;
 use crate::run_clock::RunClock;
 use crate::setup::namespace::release;
+use crate::setup::node_changes::NodeChange;
 
 /// A wait takes no longer, unless the case says so.
 const WAIT_WITHIN: Duration = Duration::from_secs(60);
@@ -44,6 +46,8 @@ pub(super) struct RunContext {
     pub(super) nodes: BTreeMap<String, NodeFacts>,
     /// The user's command for verbs on nodes.
     pub(super) node_command: Option<Vec<String>>,
+    /// The program that drains nodes.
+    pub(super) kubectl: Option<Kubectl>,
     /// Whether pods are kept for the user to look at.
     pub(super) keep: bool,
 }
@@ -70,6 +74,8 @@ pub(super) struct Director<'c> {
     pub(super) gave_up: bool,
     /// The nodes that steps took away, each with the verb that brings it back.
     pub(super) away: BTreeMap<String, &'static str>,
+    /// The taints and cordons that steps set, each with its node.
+    pub(super) changes: Vec<(String, NodeChange)>,
 }
 
 /// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
@@ -92,8 +98,10 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
     };
     let history = run.histories.open(&case.name.slug(), header);
     let (control_ports, away) = (BTreeMap::new(), BTreeMap::new());
+    let (begun, gave_up, changes) = (false, false, Vec::new());
+    let case_of = &case;
     let mut director =
-        Director { run, case: &case, setting, history, control_ports, begun: false, gave_up: false, away };
+        Director { run, case: case_of, setting, history, control_ports, begun, gave_up, away, changes };
     let end = director.play().await;
     director.fill_holes().await;
     let why = match &end {
@@ -232,6 +240,7 @@ impl Director<'_> {
 
     /// Removes what the case created. What remains is removed with the namespace, or named there.
     async fn clean_up(&mut self) {
+        self.take_changes_back().await;
         self.bring_nodes_back().await;
         if self.run.keep {
             return;
@@ -247,8 +256,7 @@ impl Director<'_> {
             let _ = cluster.delete(namespace, workload.kind(), &object_name(self.case, key), None).await;
         }
         for object in &self.case.objects {
-            let name = object["metadata"]["name"].as_str().unwrap_or("object");
-            let name = object_name(self.case, name);
+            let name = name_of_object(self.case, object, &self.setting.run);
             let _ = cluster.delete(namespace, object.text("/kind"), &name, Some(0)).await;
         }
     }

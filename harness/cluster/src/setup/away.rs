@@ -13,7 +13,7 @@ use crate::error::ClusterError;
 use crate::fields::Fields as _;
 
 /// The label of the objects that record a node which a step took away.
-pub(super) const AWAY: &str = "probity.dev/away";
+pub(crate) const AWAY: &str = "probity.dev/away";
 
 /// Why a command did not do what it was asked to do to a node.
 #[derive(Debug, thiserror::Error)]

@@ -1,11 +1,12 @@
 //! Removes what a crashed run left behind: the namespaces that it created, and objects with its label in other
-//! namespaces. Brings back the nodes that it took away.
+//! namespaces or of the whole cluster. Brings back the nodes that it took away, and removes its taints and cordons.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use probity_case::manifest::RUN;
+use probity_case::wide::WIDE_KINDS;
 use serde_json::Value;
 
 use crate::api::client::ClusterClient;
@@ -13,11 +14,12 @@ use crate::api::kinds;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::setup::away;
+use crate::setup::{node_changes, wide_objects};
 use crate::setup::namespace::{delete, own_kinds};
 
 /// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
-/// (without one) in all. Before that, it brings back the nodes that these runs took away, with the user's command; the
-/// namespace of a run whose node stays away remains, because it is the only record of it. Returns what it asked to
+/// (without one) in all. Before that, it removes the taints and cordons of these runs, and brings back the nodes that
+/// they took away, with the user's command; the namespace of a run whose node stays so remains, because it is the only record of it. Returns what it asked to
 /// delete, and how that went.
 pub async fn gc(
     cluster: &ClusterClient,
@@ -35,14 +37,28 @@ pub async fn gc(
         .filter(|object| away::is_record(object))
     {
         let place = record.text("/metadata/namespace");
-        let (what, mut back) = away::bring_back(record, node_command).await;
-        if back.is_ok() {
-            back = delete(cluster, place, "ConfigMap", record).await;
-        }
+        let (what, back) = match node_changes::undo(cluster, record).await {
+            Some(undone) => undone,
+            None => {
+                let (what, mut back) = away::bring_back(record, node_command).await;
+                if back.is_ok() {
+                    back = delete(cluster, place, "ConfigMap", record).await;
+                }
+                (what, back)
+            }
+        };
         if back.is_err() {
             kept.insert(place.to_owned());
         }
         done.push((what, back));
+    }
+    for kind in WIDE_KINDS {
+        // Who may not list them may not have created them either.
+        let objects = old_objects(cluster, "", kind, older_than).await.unwrap_or_default();
+        for object in objects.iter().filter(|object| wide_objects::is_of(object, namespace)) {
+            let deleted = wide_objects::delete(cluster, kind, object.name()).await;
+            done.push((format!("{kind} {}", object.name()), deleted));
+        }
     }
     if namespace.is_none() {
         match old_objects(cluster, "", "Namespace", older_than).await {

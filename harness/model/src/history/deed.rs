@@ -120,6 +120,34 @@ pub enum Did {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<NodeProof>,
     },
+    /// A node was tainted. The taint is removed when the case is over.
+    Tainted {
+        /// The node.
+        node: String,
+        /// The key of the taint.
+        key: String,
+        /// Its value; empty if it has none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        value: String,
+        /// Its effect.
+        effect: String,
+    },
+    /// A node was cordoned. The cordon is lifted when the case is over.
+    Cordoned {
+        /// The node.
+        node: String,
+    },
+    /// `kubectl drain` ran for a node, limited to the pods of the case.
+    Drained {
+        /// The node.
+        node: String,
+        /// After how long it was to give up, in seconds.
+        timeout: u64,
+        /// Its exit status; none if it was killed.
+        exit: Option<i32>,
+        /// What it printed, line by line, each with the time at which it arrived on the harness's clock.
+        output: Vec<Printed>,
+    },
     /// The kubelet's counters of the case's probes were read. It counted between the deed's beginning and its end.
     /// Counters that no longer exist are not in the list.
     Measured {
@@ -147,6 +175,16 @@ pub enum Did {
         /// Why: `done`, `interrupted`, `out of time`.
         why: String,
     },
+}
+
+/// A line that a command printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Printed {
+    /// When it arrived, on the harness's clock.
+    pub us: i64,
+    /// The line.
+    pub line: String,
 }
 
 /// The verb that restarts a node's kubelet.
@@ -209,6 +247,15 @@ impl NodeProof {
 const PROCESS_START_APART: i64 = 2 * SECOND;
 
 impl Did {
+    /// Whether the harness did something to a node that can move or end pods on it.
+    #[must_use]
+    pub fn is_to_a_node(&self) -> bool {
+        matches!(
+            self,
+            Self::NodeVerb { .. } | Self::Tainted { .. } | Self::Cordoned { .. } | Self::Drained { .. }
+        )
+    }
+
     /// What is missing to prove the action, in words; `None` if nothing is missing.
     #[must_use]
     pub fn unproven(&self) -> Option<String> {

@@ -16,7 +16,7 @@ impl<'h> Timeline<'h> {
     /// Whether the harness acted on a node: a restarted kubelet syncs everything again.
     #[must_use]
     pub fn node_was_touched(&self) -> bool {
-        self.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }))
+        self.deeds.iter().any(|(_, deed)| deed.did.is_to_a_node())
     }
 
     /// Whether the harness took a node away for a while.
@@ -38,13 +38,11 @@ impl<'h> Timeline<'h> {
     #[must_use]
     pub fn was_touched(&self) -> bool {
         let touched = |did: &Did| {
-            matches!(
-                did,
-                Did::Patched { .. }
-                    | Did::NodeVerb { .. }
-                    | Did::Evicted { refused: None, .. }
-                    | Did::Executed { .. }
-            )
+            did.is_to_a_node()
+                || matches!(
+                    did,
+                    Did::Patched { .. } | Did::Evicted { refused: None, .. } | Did::Executed { .. }
+                )
         };
         self.deeds.iter().any(|(_, deed)| touched(&deed.did))
     }
@@ -57,8 +55,7 @@ impl<'h> Timeline<'h> {
         let touched = self.deeds.iter().any(|(_, deed)| match &deed.did {
             Did::Patched { name, .. } => *name == pod.name,
             Did::Executed { pod: of, .. } => *of == pod.name,
-            Did::NodeVerb { .. } => true,
-            _ => false,
+            did => did.is_to_a_node(),
         });
         touched || pod.deleted.is_some() || pod.revisions.iter().any(goes)
     }

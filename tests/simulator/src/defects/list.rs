@@ -28,6 +28,9 @@ mod reports;
 #[path = "resources.rs"]
 mod resources;
 #[macro_use]
+#[path = "scope.rs"]
+mod scope;
+#[macro_use]
 #[path = "termination.rs"]
 mod termination;
 

@@ -25,8 +25,8 @@ impl World<'_> {
                 self.remove_sandbox();
                 return Ok(());
             }
-            "cut" => {
-                self.cut();
+            "cut" | "kill" => {
+                self.cut(verb);
                 return Ok(());
             }
             "heal" => {
