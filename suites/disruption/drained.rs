@@ -65,9 +65,8 @@ impl Drain<'_> {
 
     /// The revision that shows a pod going during the drain.
     pub(super) fn going<'t, 'h>(&self, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
-        let during = |shown: &&Revision<'_>| {
-            shown.at.at.hi >= self.began && shown.at.at.lo <= self.ended + LATE_SIGHT
-        };
+        let during =
+            |shown: &&Revision<'_>| shown.at.at.hi >= self.began && shown.at.at.lo <= self.ended + LATE_SIGHT;
         targets::going(pod).filter(during)
     }
 
@@ -177,14 +176,18 @@ fn judge_drain(
         let others = members.iter().filter(|other| other.uid != pod.uid);
         let most = others.filter(|other| may_be_available(other, at - settle, at + LATE_SIGHT)).count();
         let finding = || {
-            format!("{} was evicted by a drain although only {most} others were available and {least} are needed", pod.name)
+            format!(
+                "{} was evicted by a drain although only {most} others were available and {least} are needed",
+                pod.name
+            )
         };
         seen.check(most >= least, finding, [budget.id(), going.id]);
         match drain.refusals(pod).first() {
             None => seen.facet("drain", "at-once"),
             Some(first) => {
                 let became = |other: &&&PodLife<'_>| {
-                    !is_available(other, *first - LATE_SIGHT) && may_be_available(other, *first, at + LATE_SIGHT)
+                    !is_available(other, *first - LATE_SIGHT)
+                        && may_be_available(other, *first, at + LATE_SIGHT)
                 };
                 if most >= least && members.iter().any(|other| became(&other)) {
                     seen.facet("drain", "after-the-replacement");
@@ -199,12 +202,14 @@ fn judge_drain(
     let all_along = |pod: &&&PodLife<'_>| {
         let from = drain.ended - clause.tolerance_us("retried");
         is_available(pod, from)
-            && !pod.revisions.iter().any(|shown| {
-                shown.at.at.lo > from && shown.at.at.lo <= drain.ended && !counts(shown)
-            })
+            && !pod
+                .revisions
+                .iter()
+                .any(|shown| shown.at.at.lo > from && shown.at.at.lo <= drain.ended && !counts(shown))
     };
     let certain = members.iter().filter(|pod| all_along(&pod)).count();
-    let finding = || format!("a drain was blocked although {certain} pods were available and {least} are needed");
+    let finding =
+        || format!("a drain was blocked although {certain} pods were available and {least} are needed");
     seen.check(certain <= least, finding, [budget.id(), drain.id]);
     let now = members.iter().filter(|pod| is_available(pod, drain.ended)).count();
     if now == least && left.iter().any(|pod| !drain.refusals(pod).is_empty()) {

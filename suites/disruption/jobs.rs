@@ -131,7 +131,8 @@ fn judge_failed<'h>(
         let Some(last) = run.last_event() else { return };
         let waited = run.measure(quantity, "", over, &At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-            let finding = format!("the pod of {} was evicted, and the Job did not fail as its policy says", job.name);
+            let finding =
+                format!("the pod of {} was evicted, and the Job did not fail as its policy says", job.name);
             seen.violated(finding, [over.id, last]);
         }
         return;

@@ -45,12 +45,18 @@ fn judge_victim<'h>(
     let (grace, said) = (pod.grace(), going.deletion_grace().map(whole_seconds));
     let finding = || {
         let said = said.map_or("missing".to_owned(), seconds);
-        format!("{} was preempted, and its deletionGracePeriodSeconds is {said}, not {}", pod.key, seconds(grace))
+        format!(
+            "{} was preempted, and its deletionGracePeriodSeconds is {said}, not {}",
+            pod.key,
+            seconds(grace)
+        )
     };
     seen.check(said == Some(grace), finding, [contest.at.id, going.id]);
     for container in pod.containers.iter().filter(|of| of.kind == ContainerKind::Main) {
         let Some(life) = lives_of(run, pod, container).next_back() else { continue };
-        let Some(end) = End::of(&life).filter(|_| life.is_numbered() && life.holes.is_empty()) else { continue };
+        let Some(end) = End::of(&life).filter(|_| life.is_numbered() && life.holes.is_empty()) else {
+            continue;
+        };
         let finding = || format!("{} was preempted, and ended without a stop signal", life.name());
         let told = life.attempt.stop();
         seen.check(told.is_some(), finding, [going.id, told.map_or(end.at().id, |stop| stop.id)]);

@@ -29,9 +29,19 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         _ => false,
     });
     // A pod with a higher priority may take its place.
-    let priorities = run.deeds.iter().any(|(_, deed)| matches!(&deed.did, Did::Created { kind, .. } if kind == "PriorityClass"));
+    let priorities = run
+        .deeds
+        .iter()
+        .any(|(_, deed)| matches!(&deed.did, Did::Created { kind, .. } if kind == "PriorityClass"));
     pod.created.is_some()
-        && !(priorities || owned || probed || limited || hooked || deadline || named || run.node_was_touched())
+        && !(priorities
+            || owned
+            || probed
+            || limited
+            || hooked
+            || deadline
+            || named
+            || run.node_was_touched())
         && planned
 }
 

@@ -110,9 +110,11 @@ fn judge<'h>(
     let Some(going) = going else {
         let Some(last) = run.last_event() else { return };
         let waited = run.measure(String::new(), "", &taint.at, &At::new(last, run.end()), bound);
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed && run.at_least(&taint.at, &At::new(last, run.end())) > span)
-        {
-            let finding = format!("{} does not tolerate the taint of its node, and it was not deleted", pod.key);
+        if waited.is_some_and(|waited| {
+            waited.fit() == Fit::Missed && run.at_least(&taint.at, &At::new(last, run.end())) > span
+        }) {
+            let finding =
+                format!("{} does not tolerate the taint of its node, and it was not deleted", pod.key);
             seen.violated(finding, [taint.at.id, last]);
         }
         return;

@@ -39,7 +39,8 @@ fn outages<'r>(run: &'r Timeline<'_>) -> Vec<Outage<'r>> {
 impl Outage<'_> {
     /// The revision that shows a pod as not ready because its node is down.
     fn noticed<'t, 'h>(&self, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
-        pod.revisions.iter().find(|shown| shown.id > self.away && shown.is("Ready") == Some(false))
+        let unready = |shown: &&Revision<'_>| shown.is("Ready") == Some(false) && !shown.gone;
+        pod.revisions.iter().filter(|shown| shown.id > self.away).find(unready)
     }
 }
 
@@ -100,14 +101,18 @@ fn judge_after<'h>(
         let Some(last) = run.last_event() else { return };
         let waited = run.measure(quantity, "", from, &At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-            let finding = format!("{} is being deleted on a node that is out of service, and it is still there", pod.key);
+            let finding = format!(
+                "{} is being deleted on a node that is out of service, and it is still there",
+                pod.key
+            );
             seen.violated(finding, [from.id, last]);
         }
         return;
     };
     let fit = seen.within(run, "", quantity, (from, gone), clause.in_time());
     let over = matches!(gone.phase(), "Failed" | "Succeeded");
-    let finding = || format!("{} was removed from a node that is out of service while {}", pod.key, gone.phase());
+    let finding =
+        || format!("{} was removed from a node that is out of service while {}", pod.key, gone.phase());
     seen.check(over, finding, [from.id, gone.id]);
     if over && fit == Some(Fit::Met) {
         seen.facet("taint", "present");

@@ -37,9 +37,8 @@ fn judge_equals(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
     }
     let classes: Vec<&str> = contest.holders.iter().map(|(pod, _)| class(pod)).collect();
     let both = classes.contains(&GUARANTEED) && classes.contains(&BEST_EFFORT);
-    let stay = |(pod, _): &(&PodLife<'_>, i64)| {
-        run.watched_for(pod, &contest.at, clause.tolerance_us("watched"))
-    };
+    let stay =
+        |(pod, _): &(&PodLife<'_>, i64)| run.watched_for(pod, &contest.at, clause.tolerance_us("watched"));
     if both && contest.placed().is_none() && contest.holders.iter().all(stay) {
         seen.fine([Some(contest.at.id), run.last_event()].into_iter().flatten());
         seen.facet("preempted", "none-of-equals");
@@ -52,7 +51,11 @@ fn judge_choice(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
     let gone = contest.gone(run);
     for (pod, priority, going) in &gone {
         let finding = || {
-            format!("{} ({}) was preempted for {wants}, although another pod has a lower priority", pod.key, class(pod))
+            format!(
+                "{} ({}) was preempted for {wants}, although another pod has a lower priority",
+                pod.key,
+                class(pod)
+            )
         };
         let right = Some(*priority) == lowest;
         seen.check(right, finding, [contest.at.id, going.id]);
@@ -61,10 +64,13 @@ fn judge_choice(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
             seen.facet("preempted", "guaranteed-before-besteffort");
         }
     }
-    let Some(last) = run.last_event().filter(|_| gone.is_empty() && contest.placed().is_none()) else { return };
+    let Some(last) = run.last_event().filter(|_| gone.is_empty() && contest.placed().is_none()) else {
+        return;
+    };
     let waited = run.measure(String::new(), "", &contest.at, &At::new(last, run.end()), clause.in_time());
     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-        let finding = format!("{wants} has a higher priority than a pod in its place, and nobody was preempted");
+        let finding =
+            format!("{wants} has a higher priority than a pod in its place, and nobody was preempted");
         seen.violated(finding, [contest.at.id, last]);
     }
 }

@@ -57,7 +57,8 @@ fn matches(labels: &Value, pod: &PodLife<'_>) -> bool {
 pub(crate) fn contests<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Contest<'t, 'h>> {
     let priorities = priorities(run);
     let priority = |pod: &PodLife<'_>| {
-        let class = pod.created.and_then(|(_, manifest)| manifest.get("spec")?.get("priorityClassName")?.as_str());
+        let class =
+            pod.created.and_then(|(_, manifest)| manifest.get("spec")?.get("priorityClassName")?.as_str());
         class.map_or(Some(0), |class| priorities.get(class).copied())
     };
     let contest = |pod: &'t PodLife<'h>| {

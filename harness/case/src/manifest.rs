@@ -169,12 +169,7 @@ pub fn update(case: &Case, of: &Workload, update: &UpdateStep, setting: &Setting
 
 /// An ephemeral container as sent. Its journal is in the volume of the pod's targets, if there are any.
 #[must_use]
-pub fn ephemeral(
-    case: &Case,
-    step: &EphemeralStep, 
-    pod: Option<&CasePod>,
-    setting: &Setting,
-) -> Value {
+pub fn ephemeral(case: &Case, step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting) -> Value {
     let mut container = step.container.clone();
     let name = container["name"].as_str().unwrap_or_default().to_owned();
     match &step.target {

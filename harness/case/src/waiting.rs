@@ -155,7 +155,12 @@ impl Wait {
             return Err(format!("`{word}` is never true of the {kind} `{key}`"));
         }
         match &self.finished {
-            Some(kind) => one_of("a condition of a Job that has ended", kind, &["Complete", "Failed"], &["wait", "finished"]),
+            Some(kind) => one_of(
+                "a condition of a Job that has ended",
+                kind,
+                &["Complete", "Failed"],
+                &["wait", "finished"],
+            ),
             None => Ok(()),
         }
     }

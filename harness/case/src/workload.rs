@@ -125,7 +125,8 @@ impl Workload {
         if template.is_none() {
             return Err(pin("a workload needs a `spec` with a `template`", &at(&["workload"])));
         }
-        if self.kind() == "Job" && !["Never", "OnFailure"].iter().any(|policy| self.pod_spec()["restartPolicy"] == *policy)
+        if self.kind() == "Job"
+            && !["Never", "OnFailure"].iter().any(|policy| self.pod_spec()["restartPolicy"] == *policy)
         {
             let why = "the pods of a Job need `restartPolicy: Never` or `restartPolicy: OnFailure`";
             return Err(pin(why, &at(&["workload", "spec", "template", "spec"])));

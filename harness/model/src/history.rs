@@ -20,7 +20,8 @@ use crate::stamp::Clock;
 
 pub use crate::stamp::EventId;
 pub use deed::{
-    Deed, Did, KubeletSigns, NodeProof, Printed, ProbeCount, REMOVE_SANDBOX, RESTART_KUBELET, Tried, brings_back,
+    Deed, Did, KubeletSigns, NodeProof, Printed, ProbeCount, REMOVE_SANDBOX, RESTART_KUBELET, Tried,
+    brings_back,
 };
 pub use sighting::{Change, Sighting};
 

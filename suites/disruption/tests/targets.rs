@@ -26,7 +26,8 @@ fn pod(name: &str, spec: &Value, phase: &str, going: Option<&str>) -> Value {
 }
 
 fn spec(more: &Value) -> Value {
-    let mut spec = json!({ "nodeName": NODE, "terminationGracePeriodSeconds": 4, "containers": [{ "name": "target" }] });
+    let mut spec =
+        json!({ "nodeName": NODE, "terminationGracePeriodSeconds": 4, "containers": [{ "name": "target" }] });
     for (field, value) in more.as_object().into_iter().flatten() {
         spec[field] = value.clone();
     }
@@ -52,12 +53,15 @@ fn tolerating(seconds: &Value) -> Value {
 /// Three pods on a node that is tainted at 10 s: when the first two go and why, and whether the third does.
 fn tainted(at_once: Option<f64>, later: Option<f64>, reason: &str, third: bool) -> &'static str {
     let mut run = Composer::new(&[TAINT]);
-    let (none, limited, unlimited) = (spec(&json!({})), spec(&tolerating(&json!(6))), spec(&tolerating(&json!(null))));
+    let (none, limited, unlimited) =
+        (spec(&json!({})), spec(&tolerating(&json!(6))), spec(&tolerating(&json!(null))));
     for (name, spec) in [("a", &none), ("b", &limited), ("c", &unlimited)] {
         create(&mut run, 1.0, name, spec);
     }
     taint(&mut run, 10.0);
-    for (at, name, spec) in [(at_once, "a", &none), (later, "b", &limited), (third.then_some(17.0), "c", &unlimited)] {
+    for (at, name, spec) in
+        [(at_once, "a", &none), (later, "b", &limited), (third.then_some(17.0), "c", &unlimited)]
+    {
         if let Some(at) = at {
             run.sighting(at, "Pod", name, Change::Modified, pod(name, spec, "Running", Some(reason)));
         }
@@ -188,11 +192,16 @@ fn a_job_does_what_its_policy_says_of_disruptions() {
     let both = || JobStory::of(&["Ignore", "FailJob"]);
     let policy = "PodFailurePolicy";
     assert_eq!(both().replaced(13.0).failed(14.0, "FailJob", policy).verdict(), "holds");
-    assert_eq!(both().failed(14.0, "FailJob", policy).verdict(), "violated", "the first one has no other pod");
+    assert_eq!(
+        both().failed(14.0, "FailJob", policy).verdict(),
+        "violated",
+        "the first one has no other pod"
+    );
     assert_eq!(both().replaced(13.0).verdict(), "violated", "the second one did not fail");
     assert_eq!(both().replaced(13.0).failed(14.0, "FailJob", "BackoffLimitExceeded").verdict(), "violated");
     let failed = both().replaced(13.0).failed(13.5, "Ignore", "BackoffLimitExceeded");
     assert_eq!(failed.failed(14.0, "FailJob", policy).verdict(), "violated", "it counted the disruption");
-    assert_eq!(JobStory::of(&["Ignore"]).replaced(13.0).verdict(), "inconclusive", "one of two actions");
+    assert_eq!(JobStory::of(&["Ignore"]).replaced(60.0).verdict(), "violated", "too late");
+    assert_eq!(JobStory::of(&["Count"]).verdict(), "inconclusive", "a rule that promises nothing special");
     assert_eq!(JobStory::of(&[]).verdict(), "inconclusive");
 }

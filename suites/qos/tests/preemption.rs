@@ -33,7 +33,8 @@ impl Story {
     }
 
     fn spec(class: &str, guaranteed: bool) -> Value {
-        let resources = if guaranteed { json!({ "limits": { "cpu": "1", "memory": "1Gi" } }) } else { json!({}) };
+        let resources =
+            if guaranteed { json!({ "limits": { "cpu": "1", "memory": "1Gi" } }) } else { json!({}) };
         json!({ "nodeName": NODE, "priorityClassName": class, "containers": [{ "name": "c", "resources": resources }] })
     }
 
@@ -91,10 +92,10 @@ fn the_priority_decides_and_not_the_class() {
 }
 
 #[test]
-fn half_of_it_is_not_all_of_it() {
+fn without_a_contest_nothing_is_known() {
     let mut story = Story::new();
-    story.group("choice", "low", "middle", "high");
-    story.goes(10.5, "choice-guaranteed", "low");
+    story.create(1.0, "alone", &Story::spec("low", true));
+    story.goes(10.5, "alone", "low");
     assert_eq!(story.verdict(), "inconclusive");
     assert_eq!(Story::new().verdict(), "inconclusive");
 }

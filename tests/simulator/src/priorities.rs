@@ -36,8 +36,13 @@ impl World<'_> {
         let holds = |other: &usize| {
             let of = &self.pods[*other];
             let own = &of.object["metadata"]["labels"];
-            let same = wanted.is_some_and(|wanted| wanted.iter().all(|(key, value)| own.get(key) == Some(value)));
-            *other != pod && !of.gone && of.deleted.is_none() && of.object["spec"]["nodeName"].is_string() && same
+            let same =
+                wanted.is_some_and(|wanted| wanted.iter().all(|(key, value)| own.get(key) == Some(value)));
+            *other != pod
+                && !of.gone
+                && of.deleted.is_none()
+                && of.object["spec"]["nodeName"].is_string()
+                && same
         };
         let holders: Vec<usize> = (0..self.pods.len()).filter(holds).collect();
         if holders.len() < count { Vec::new() } else { holders }
@@ -94,7 +99,11 @@ impl World<'_> {
                 true => "EvictionByEvictionAPI",
                 false => "PreemptionByScheduler",
             };
-            self.write_target(victim, reason, "default-scheduler: preempting to accommodate a higher priority pod");
+            self.write_target(
+                victim,
+                reason,
+                "default-scheduler: preempting to accommodate a higher priority pod",
+            );
         }
         let own = self.pods[victim].grace() / SECOND;
         let grace = if self.has(Defect::PreemptionWithoutGrace) { 1 } else { own };

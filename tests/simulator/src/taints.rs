@@ -59,7 +59,9 @@ impl World<'_> {
                     self.later(noticed + span * SECOND, Act::EndByTaint(pod));
                 }
                 Some(Some(_)) => self.later(noticed, Act::EndByTaint(pod)),
-                Some(None) if self.has(Defect::TolerationsIgnored) => self.later(noticed, Act::EndByTaint(pod)),
+                Some(None) if self.has(Defect::TolerationsIgnored) => {
+                    self.later(noticed, Act::EndByTaint(pod))
+                }
                 Some(None) => {}
             }
         }

@@ -30,7 +30,8 @@ impl World<'_> {
         let of = |holder: &Value| holder["securityContext"]["windowsOptions"]["hostProcess"].as_bool();
         let list = |field: &str| spec[field].as_array().cloned().unwrap_or_default();
         let all = [list("initContainers"), list("containers")].concat();
-        let all: Vec<bool> = all.iter().map(|container| of(container).or(of(spec)).unwrap_or(false)).collect();
+        let all: Vec<bool> =
+            all.iter().map(|container| of(container).or(of(spec)).unwrap_or(false)).collect();
         if !all.contains(&true) {
             return;
         }

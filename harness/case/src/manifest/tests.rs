@@ -142,7 +142,10 @@ fn an_object_of_the_whole_cluster_has_the_name_of_its_run_and_no_namespace() {
     let class = object(&case, &case.objects[0], &setting());
     assert_eq!(class["metadata"]["name"], "r-a-b-low");
     assert!(class["metadata"].get("namespace").is_none());
-    assert_eq!((&class["metadata"]["labels"][RUN], &class["metadata"]["labels"][NAMESPACE]), (&json!("r"), &json!("n")));
+    assert_eq!(
+        (&class["metadata"]["labels"][RUN], &class["metadata"]["labels"][NAMESPACE]),
+        (&json!("r"), &json!("n"))
+    );
     let map = object(&case, &case.objects[1], &setting());
     assert_eq!((&map["metadata"]["name"], &map["metadata"]["namespace"]), (&json!("a-b-words"), &json!("n")));
 }
@@ -166,7 +169,12 @@ fn a_job_has_a_selector_of_its_own_and_its_pods_are_targets() {
     assert_eq!(job["spec"]["template"]["spec"]["containers"][0]["args"], json!(["serve"]));
     assert_eq!(case.workloads["job"].replicas(), 2, "as many as there are to complete");
     let set = workload(&case, "everywhere", &case.workloads["everywhere"], &setting());
-    assert_eq!((&set["apiVersion"], &set["spec"]["selector"]["matchLabels"][POD]), (&json!("apps/v1"), &json!("everywhere")));
-    let wrong = Case::read("a.yaml", &WIDE.replace("restartPolicy: Never", "restartPolicy: Always")).unwrap_err().line();
+    assert_eq!(
+        (&set["apiVersion"], &set["spec"]["selector"]["matchLabels"][POD]),
+        (&json!("apps/v1"), &json!("everywhere"))
+    );
+    let wrong = Case::read("a.yaml", &WIDE.replace("restartPolicy: Never", "restartPolicy: Always"))
+        .unwrap_err()
+        .line();
     assert!(wrong.contains("the pods of a Job need `restartPolicy: Never`"), "{wrong}");
 }

@@ -32,7 +32,10 @@ impl Places<'_> {
         }
         for (key, of) in self.workloads {
             all.push((path(&["workloads", key, "workload"]), of.workload.clone()));
-            all.push((path(&["workloads", key, "target"]), serde_json::to_value(&of.target).unwrap_or_default()));
+            all.push((
+                path(&["workloads", key, "target"]),
+                serde_json::to_value(&of.target).unwrap_or_default(),
+            ));
         }
         for (at, object) in self.objects.iter().enumerate() {
             all.push((path(&["objects", &at.to_string()]), object.clone()));

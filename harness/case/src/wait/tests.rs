@@ -189,10 +189,13 @@ workloads:
     let failed = || json!({ "workload": "web", "finished": "Failed" });
     assert!(!met(failed(), &shown(json!({ "ready": 1 }))));
     assert!(met(json!({ "workload": "web", "available": 1 }), &shown(json!({ "ready": 1 }))));
-    let ended = |kind: &str, status: &str| shown(json!({ "conditions": [{ "type": kind, "status": status }] }));
+    let ended =
+        |kind: &str, status: &str| shown(json!({ "conditions": [{ "type": kind, "status": status }] }));
     assert!(met(failed(), &ended("Failed", "True")) && !met(failed(), &ended("Failed", "False")));
     assert!(!met(failed(), &ended("Complete", "True")));
-    for (wait, why) in [("finished: Failde", "did you mean `Failed`?"), ("stalled: true", "is never true of the Job")] {
+    for (wait, why) in
+        [("finished: Failde", "did you mean `Failed`?"), ("stalled: true", "is never true of the Job")]
+    {
         let said = Case::read("a.yaml", &format!("{text}steps: [{{ wait: {{ workload: web, {wait} }} }}]\n"));
         assert!(said.is_err_and(|said| said.line().contains(why)), "{wait}");
     }

@@ -136,7 +136,8 @@ impl PreparedRun {
                 return Some(format!("it needs cluster-scope, and you lack the right to {missing}"));
             }
             (case.drains_a_node() && self.options.kubectl.is_none()).then(|| {
-                "it runs `kubectl drain`, and there is no kubectl on the PATH: name one with --kubectl".to_owned()
+                "it runs `kubectl drain`, and there is no kubectl on the PATH: name one with --kubectl"
+                    .to_owned()
             })
         };
         cases.iter().filter_map(|case| Some((case.name.clone(), why(case)?))).collect()

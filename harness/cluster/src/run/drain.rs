@@ -116,7 +116,10 @@ mod tests {
     #[test]
     fn only_pods_with_the_labels_are_drained() {
         let arguments = kubectl("kubectl").arguments("n1", "a=b,c=d", 9).join(" ");
-        assert!(arguments.starts_with("--kubeconfig=/k --context=c drain n1 --pod-selector=a=b,c=d --timeout=9s "));
+        assert!(
+            arguments
+                .starts_with("--kubeconfig=/k --context=c drain n1 --pod-selector=a=b,c=d --timeout=9s ")
+        );
     }
 
     #[tokio::test]

@@ -14,8 +14,8 @@ use crate::api::kinds;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::setup::away;
-use crate::setup::{node_changes, wide_objects};
 use crate::setup::namespace::{delete, own_kinds};
+use crate::setup::{node_changes, wide_objects};
 
 /// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
 /// (without one) in all. Before that, it removes the taints and cordons of these runs, and brings back the nodes that

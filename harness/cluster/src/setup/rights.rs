@@ -186,7 +186,9 @@ impl Rights {
         ];
         let missing = |(resource, verb): (&str, &str)| {
             let of = |missing: &&Missing| {
-                !missing.rule.namespaced && missing.rule.resource == resource && missing.rule.verbs.contains(&verb)
+                !missing.rule.namespaced
+                    && missing.rule.resource == resource
+                    && missing.rule.verbs.contains(&verb)
             };
             self.missing.iter().find(of).map(Missing::in_words)
         };

@@ -172,10 +172,15 @@ async fn a_case_that_changes_the_whole_cluster_needs_the_right_to_do_so() {
                 kind: PriorityClass, metadata: { name: low }, value: -1 }]\npod: { spec: { containers: [{ name: c }] } }\n\
                 steps: [{ taint: { key: probity.dev/a, effect: NoExecute } }, { drain: {} }]\n";
     let case = probity_case::Case::read("a.yaml", text).unwrap().remove(0);
-    let plain = probity_case::Case::read("b.yaml", "case: a/c\nstory: x\npod: { spec: { containers: [{ name: c }] } }\n");
+    let plain = probity_case::Case::read(
+        "b.yaml",
+        "case: a/c\nstory: x\npod: { spec: { containers: [{ name: c }] } }\n",
+    );
     let plain = plain.unwrap().remove(0);
     for (resource, verb) in [("priorityclasses", "create"), ("nodes", "patch"), ("pods", "list")] {
-        let wide = |rule: &&'static Rule| !rule.namespaced && rule.resource == resource && rule.verbs.contains(&verb);
+        let wide = |rule: &&'static Rule| {
+            !rule.namespaced && rule.resource == resource && rule.verbs.contains(&verb)
+        };
         let rule = RULES.iter().find(wide).unwrap();
         let (rights, _server) = rights(Some(rule), Listing::Complete).await;
         assert_eq!(rule.need, Need::ByHand);
