@@ -4,11 +4,15 @@
 mod account;
 mod bypass;
 mod controllers;
+mod drained;
 mod explained;
 mod graceful;
+mod jobs;
 mod limits;
+mod preempted;
 mod selector;
 mod staying;
+mod tainted;
 mod unhealthy;
 
 use probity_model::Judge;
@@ -30,6 +34,11 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "eviction.graceful", judge: graceful::has_its_grace },
         Judge { clause: "eviction.pending-terminal-bypass", judge: bypass::without_the_budget },
         Judge { clause: "disruptiontarget.eviction-api", judge: explained::by_the_condition },
+        Judge { clause: "disruptiontarget.job-policy", judge: jobs::policies_know_disruptions },
+        Judge { clause: "pdb.drain-retries", judge: drained::evicts_and_retries },
+        Judge { clause: "pdb.worked-example", judge: drained::one_node_after_another },
+        Judge { clause: "disruptiontarget.taint-manager", judge: tainted::untolerated_pods_go },
+        Judge { clause: "disruptiontarget.preemption", judge: preempted::preempted_pods_say_so },
     ]
 }
 

@@ -1,6 +1,7 @@
 //! The collection of pods: those that nobody needs any more, and those that stay.
 
 mod collected;
+mod out_of_service;
 mod threshold;
 mod unscheduled;
 
@@ -14,6 +15,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "podgc.orphaned-condition", judge: collected::orphans_are_explained },
         Judge { clause: "podgc.threshold", judge: threshold::beyond_it },
         Judge { clause: "podgc.unscheduled-terminating", judge: unscheduled::marked_as_failed },
+        Judge { clause: "podgc.out-of-service", judge: out_of_service::collected_once_tainted },
     ]
 }
 

@@ -3,6 +3,7 @@
 mod classes;
 mod limits;
 mod memory;
+mod preemption;
 mod processors;
 mod sums;
 
@@ -18,6 +19,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "qos.guaranteed-protection", judge: limits::of_guaranteed },
         Judge { clause: "qos.burstable-limit-default", judge: limits::none_without_a_limit },
         Judge { clause: "qos.limit-exceeded-kills-container-only", judge: limits::exceeded },
+        Judge { clause: "qos.preemption-ignores", judge: preemption::is_not_about_classes },
         Judge { clause: "qos.pod-sums", judge: sums::as_a_quota_counts },
     ]
 }

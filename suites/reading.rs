@@ -30,7 +30,9 @@ pub(crate) mod rejections;
 #[cfg(test)]
 pub(crate) mod scene;
 pub(crate) mod services;
+pub(crate) mod slots;
 pub(crate) mod statuses;
+pub(crate) mod targets;
 pub(crate) mod termination;
 pub(crate) mod unreachable;
 pub(crate) mod unvisited;

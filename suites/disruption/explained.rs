@@ -1,24 +1,14 @@
 //! The condition by which a pod says that it goes because it was evicted.
 
 use probity_model::history::Did;
-use probity_model::timeline::{PodLife, Revision};
+use probity_model::timeline::PodLife;
 use probity_model::{Clause, Seen, Timeline};
-use serde_json::Value;
 
 use super::account::evictions;
+use crate::reading::targets::{TARGET, going, reason};
 
-/// The condition's type and its reason: Kubernetes documentation, Disruptions.
-const TARGET: &str = "DisruptionTarget";
+/// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "EvictionByEvictionAPI";
-
-fn reason<'h>(shown: &Revision<'h>) -> Option<&'h str> {
-    shown.condition(TARGET)?.get("reason").and_then(Value::as_str)
-}
-
-/// The first revision that shows the pod going.
-fn going<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
-    pod.revisions.iter().find(|shown| shown.terminating() || shown.gone)
-}
 
 /// An evicted pod has the condition from the time at which it goes, and a deleted one does not.
 pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

@@ -28,8 +28,20 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         | Did::Called { pod: of, .. } => *of == pod.name,
         _ => false,
     });
+    // A pod with a higher priority may take its place.
+    let priorities = run
+        .deeds
+        .iter()
+        .any(|(_, deed)| matches!(&deed.did, Did::Created { kind, .. } if kind == "PriorityClass"));
     pod.created.is_some()
-        && !(owned || probed || limited || hooked || deadline || named || run.node_was_touched())
+        && !(priorities
+            || owned
+            || probed
+            || limited
+            || hooked
+            || deadline
+            || named
+            || run.node_was_touched())
         && planned
 }
 

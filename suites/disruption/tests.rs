@@ -1,7 +1,9 @@
 //! Hand-written histories for the judges of evictions and budgets.
 
 mod controllers;
+mod drains;
 mod ends;
+mod targets;
 
 use probity_composer::{Composer, NODE};
 use probity_model::history::{Change, Did};

@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of pods that are collected, and of those that stay.
 
+mod outage;
 mod threshold;
 
 use probity_composer::{Composer, NODE};

@@ -1,5 +1,7 @@
 //! Hand-written histories for the judges of classes and limits.
 
+mod preemption;
+
 use std::collections::BTreeMap;
 
 use probity_composer::Composer;

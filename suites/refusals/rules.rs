@@ -187,11 +187,24 @@ pub(super) const RULES: &[FieldRule] = &[
             Some(names.all(is_label_key))
         })
     },
+    FieldRule {
+        words: Some("pod contains any hostProcess containers"),
+        ..rule("pod.windows-hostprocess", &["spec.containers"], |containers| host_process(containers.spec))
+    },
     rule("validation.prestop-sleep-range", &["lifecycle.preStop.sleep"], |sleep| {
         let grace = sleep.spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
         sleep.value["seconds"].as_i64().map(|seconds| (0..=grace).contains(&seconds))
     }),
 ];
+
+/// Whether all containers of a Windows pod are HostProcess containers, in the network of the host; none if no container is.
+fn host_process(spec: &Value) -> Option<bool> {
+    let of = |holder: &Value| holder["securityContext"]["windowsOptions"]["hostProcess"].as_bool();
+    let lists = ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array());
+    let all: Vec<bool> =
+        lists.flatten().map(|container| of(container).or(of(spec)).unwrap_or(false)).collect();
+    all.contains(&true).then(|| !all.contains(&false) && spec["hostNetwork"] == true)
+}
 
 fn at_least(least: i64, field: &ManifestField<'_>) -> Option<bool> {
     field.number().map(|number| number >= least)

@@ -20,6 +20,7 @@ use crate::pod_rules;
 use crate::reported::Reported;
 use crate::role::{self, ContainerRole};
 use crate::step::Step;
+use crate::wide;
 use crate::workload::Workload;
 
 /// The key of the only pod of a case that has one.
@@ -65,7 +66,8 @@ pub struct Case {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CasePod {
-    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}` and `{uid:KEY}` (of another pod), and `{service-ip:NAME}`.
+    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}` and `{uid:KEY}` (of another pod), `{service-ip:NAME}` and
+    /// `{object:NAME}`.
     pub pod: Value,
     /// The plan of each container that is a target.
     #[serde(default)]
@@ -239,6 +241,9 @@ impl Case {
             }
             workload.check(key)?;
         }
+        for (at, object) in written.objects.iter().enumerate() {
+            wide::check_object(object, &at.to_string())?;
+        }
         let places = Places::new(&pods, &written.workloads, &written.objects, &written.steps, single);
         for (at, step) in written.steps.iter().enumerate() {
             let checked = step.check(&pods, &written.workloads).and_then(|()| places.check_step(step));
@@ -249,6 +254,7 @@ impl Case {
             checked.map_err(|why| below(&["expect", &at.to_string()], &why))?;
         }
         places.check_marks(&written.expect)?;
+        places.check_placeholders()?;
         if let Some((kind, _)) = written.acknowledged.iter().find(|(_, because)| because.trim().is_empty()) {
             return Err(pin("explain why this is intended", &["acknowledged", kind.word()]));
         }
@@ -270,7 +276,44 @@ impl Case {
             acknowledged: written.acknowledged,
         };
         node_verbs::check_case(&case)?;
+        case.check_scope()?;
         Ok(case)
+    }
+
+    /// Who changes the cluster must say so, and be alone where others could notice it.
+    fn check_scope(&self) -> Result<(), String> {
+        let wide = self.objects.iter().any(wide::is_wide);
+        if (wide || self.changes_a_node()) && !self.needs.contains(&Need::ClusterScope) {
+            let why = "the case changes things of the whole cluster: write `needs: [cluster-scope]`, so that it is skipped \
+                       where the run may not do that";
+            return Err(pin(why, &[if wide { "objects" } else { "steps" }]));
+        }
+        let several = [Need::MultiNode, Need::ThreeNodes].iter().any(|need| self.needs.contains(need));
+        if self.changes_a_node() && !(self.quiet && several) {
+            let why = "a step changes a node: write `needs: [cluster-scope, multi-node]` and `quiet: true`, so that the case \
+                       runs alone and leaves a node to the others";
+            return Err(pin(why, &["steps"]));
+        }
+        Ok(())
+    }
+
+    /// Whether a step taints, cordons or drains a node.
+    #[must_use]
+    pub fn changes_a_node(&self) -> bool {
+        let changes = |step: &Step| matches!(step, Step::Taint(_) | Step::Cordon(_) | Step::Drain(_));
+        self.steps.iter().any(changes)
+    }
+
+    /// Whether a step taints a node.
+    #[must_use]
+    pub fn taints_a_node(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Taint(_)))
+    }
+
+    /// Whether a step drains a node.
+    #[must_use]
+    pub fn drains_a_node(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Drain(_)))
     }
 
     /// The plans of a pod's containers, or of those of a workload's pods.
@@ -287,9 +330,9 @@ impl Case {
         self.steps.iter().any(takes)
     }
 
-    /// Whether it changes a node in another way, so that all its pods must be on the same one.
+    /// Whether a verb changes a node without taking it away, so that all its pods must be on the same one.
     #[must_use]
-    pub fn changes_a_node(&self) -> bool {
+    pub fn configures_a_node(&self) -> bool {
         let changes = |step: &Step| match step {
             Step::Node(of) => NodeVerb::of(&of.verb).undo.is_some(),
             _ => false,

@@ -80,6 +80,7 @@ impl Case {
                 let most = wait.within.map_or(LONGEST_WAIT, Span::micros);
                 self.wait_takes(wait).min(most)
             }
+            Step::Drain(of) => (of.timeout() * SECOND / 2).max(USUAL),
             _ => CALL,
         }
     }

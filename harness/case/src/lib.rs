@@ -23,6 +23,7 @@ mod step;
 mod step_words;
 pub mod wait;
 mod waiting;
+pub mod wide;
 mod workload;
 
 pub use case::{Case, CasePod, ONLY, WrittenCase};
@@ -37,6 +38,7 @@ pub use step::{
 };
 pub use step_words::flow;
 pub use waiting::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};
+pub use wide::{CordonStep, DrainStep, TaintStep};
 pub use workload::{KINDS as WORKLOAD_KINDS, UpdateStep, Workload};
 
 #[cfg(test)]

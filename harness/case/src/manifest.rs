@@ -17,12 +17,15 @@ use serde_json::{Map, Value, json};
 use crate::case::{Case, CasePod, ONLY};
 use crate::placement::Placement;
 use crate::step::EphemeralStep;
+use crate::wide::{WIDE_KINDS, is_wide};
 use crate::workload::{UpdateStep, Workload};
 
 /// The label of everything that a run creates.
 pub const RUN: &str = "probity.dev/run";
 /// The label that holds the slug of the case.
 pub const CASE: &str = "probity.dev/case";
+/// The label of an object of the whole cluster that holds the namespace of its run.
+pub const NAMESPACE: &str = "probity.dev/namespace";
 /// The label that holds the pod's key in the case.
 pub const POD: &str = "probity.dev/pod";
 /// The prefix of the finalizers that a pod of a case can have: the harness removes these, and no others.
@@ -79,6 +82,21 @@ pub fn object_name(case: &Case, name: &str) -> String {
     format!("{}-{name}", case.name.slug())
 }
 
+/// The name of an object of a kind: one of the whole cluster has the name of the run in it, too, because other runs can
+/// have the same case.
+#[must_use]
+pub fn name_of_kind(case: &Case, kind: &str, name: &str, run: &str) -> String {
+    let own = object_name(case, name);
+    if WIDE_KINDS.contains(&kind) { format!("{run}-{own}") } else { own }
+}
+
+/// The name in the cluster of an object under `objects`.
+#[must_use]
+pub fn name_of_object(case: &Case, object: &Value, run: &str) -> String {
+    let name = object["metadata"]["name"].as_str().unwrap_or("object");
+    name_of_kind(case, object["kind"].as_str().unwrap_or_default(), name, run)
+}
+
 /// The control port of a container of a pod.
 #[must_use]
 pub fn control_port(pod: &CasePod, container: &str) -> Option<u16> {
@@ -130,7 +148,7 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     } else {
         prepare_spec(&mut pod["spec"], &of.target, setting);
     }
-    fill(pod, &setting.addresses)
+    fill(pod, case, setting)
 }
 
 /// A workload of a case as sent. Its pods carry the same labels as a pod of the case of that key, and are selected by
@@ -138,21 +156,24 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
 #[must_use]
 pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Value {
     let mut workload = of.workload.clone();
-    workload["apiVersion"] = json!("apps/v1");
+    workload["apiVersion"] = json!(of.api_version());
     workload["kind"] = json!(of.kind());
     label(&mut workload, case, key, &object_name(case, key), setting);
     let spec = entry(&mut workload, "spec");
-    let selected = json!({ "matchLabels": { CASE: case.name.slug(), POD: key } });
-    default(spec, "selector", selected);
+    // The API server selects the pods of a Job by labels of its own.
+    if of.kind() != "Job" {
+        let selected = json!({ "matchLabels": { CASE: case.name.slug(), POD: key } });
+        default(spec, "selector", selected);
+    }
     let template = entry(spec, "template");
     add_labels(entry(template, "metadata"), case, key, setting);
     prepare_spec(entry(template, "spec"), &of.target, setting);
-    fill(workload, &setting.addresses)
+    fill(workload, case, setting)
 }
 
 /// The patch of a workload that an update sends: the author's own, and the new plans of targets.
 #[must_use]
-pub fn update(of: &Workload, update: &UpdateStep, setting: &Setting) -> Value {
+pub fn update(case: &Case, of: &Workload, update: &UpdateStep, setting: &Setting) -> Value {
     let mut patch = update.patch.clone().unwrap_or_else(|| json!({}));
     for (name, plan) in &update.target {
         let spec = entry(entry(entry(&mut patch, "spec"), "template"), "spec");
@@ -167,12 +188,12 @@ pub fn update(of: &Workload, update: &UpdateStep, setting: &Setting) -> Value {
         let plan = serde_json::to_string(plan).unwrap_or_default();
         push(&mut spec[list][at], "env", json!({ "name": PLAN, "value": plan }));
     }
-    fill(patch, &setting.addresses)
+    fill(patch, case, setting)
 }
 
 /// An ephemeral container as sent. Its journal is in the volume of the pod's targets, if there are any.
 #[must_use]
-pub fn ephemeral(step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting) -> Value {
+pub fn ephemeral(case: &Case, step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting) -> Value {
     let mut container = step.container.clone();
     let name = container["name"].as_str().unwrap_or_default().to_owned();
     match &step.target {
@@ -186,7 +207,7 @@ pub fn ephemeral(step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting)
         None => fill_image(&mut container, setting),
     }
     restrict_container(&mut container);
-    fill(container, &setting.addresses)
+    fill(container, case, setting)
 }
 
 /// Another object of a case as sent. A service without a selector selects the case's pods.
@@ -194,11 +215,15 @@ pub fn ephemeral(step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting)
 pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
     let mut object = object.clone();
     let name = object["metadata"]["name"].as_str().unwrap_or("object").to_owned();
-    label(&mut object, case, &name, &object_name(case, &name), setting);
+    let full = name_of_object(case, &object, &setting.run);
+    label(&mut object, case, &name, &full, setting);
+    if is_wide(&object) {
+        belong_to_cluster(&mut object, setting);
+    }
     if object["kind"] == "Service" && object["spec"].get("selector").is_none() {
         object["spec"]["selector"] = json!({ CASE: case.name.slug() });
     }
-    fill(object, &setting.addresses)
+    fill(object, case, setting)
 }
 
 /// A manifest to be tried by a dry run: only placed, and named unless it has a name, so that it fails for its own faults
@@ -221,7 +246,7 @@ pub fn trial(case: &Case, name: &str, manifest: &Value, setting: &Setting) -> Va
         });
         restrict(&mut manifest["spec"]);
     }
-    fill(manifest, &setting.addresses)
+    fill(manifest, case, setting)
 }
 
 fn label(object: &mut Value, case: &Case, key: &str, name: &str, setting: &Setting) {
@@ -229,6 +254,15 @@ fn label(object: &mut Value, case: &Case, key: &str, name: &str, setting: &Setti
     metadata["name"] = json!(name);
     metadata["namespace"] = json!(setting.namespace);
     add_labels(metadata, case, key, setting);
+}
+
+/// An object of the whole cluster has no namespace; a label says whose it is.
+fn belong_to_cluster(object: &mut Value, setting: &Setting) {
+    let metadata = entry(object, "metadata");
+    if let Some(fields) = metadata.as_object_mut() {
+        fields.remove("namespace");
+    }
+    entry(metadata, "labels")[NAMESPACE] = json!(setting.namespace);
 }
 
 fn add_labels(metadata: &mut Value, case: &Case, key: &str, setting: &Setting) {
@@ -374,14 +408,24 @@ fn push(object: &mut Value, list: &str, value: Value) {
     }
 }
 
-/// Writes values in the place of `{ip:KEY}`, `{uid:KEY}`, `{service-ip:NAME}` and `{image:VARIANT}`, in every string.
-fn fill(value: Value, addresses: &BTreeMap<String, String>) -> Value {
+/// Writes what placeholders stand for in their place, in every string: `{ip:KEY}`, `{uid:KEY}`, `{service-ip:NAME}`,
+/// `{image:VARIANT}` and, with names, `{object:NAME}`.
+fn fill(value: Value, case: &Case, setting: &Setting) -> Value {
+    let names = case.objects.iter().filter_map(|object| {
+        let name = object["metadata"]["name"].as_str()?;
+        Some((format!("object:{name}"), name_of_object(case, object, &setting.run)))
+    });
+    let addresses = setting.addresses.iter().map(|(name, address)| (name.clone(), address.clone()));
+    fill_with(value, &names.chain(addresses).collect())
+}
+
+fn fill_with(value: Value, words: &BTreeMap<String, String>) -> Value {
     match value {
-        Value::String(text) => Value::String(addresses.iter().fold(text, |text, (name, address)| {
-            if text.contains('{') { text.replace(&format!("{{{name}}}"), address) } else { text }
+        Value::String(text) => Value::String(words.iter().fold(text, |text, (name, word)| {
+            if text.contains('{') { text.replace(&format!("{{{name}}}"), word) } else { text }
         })),
-        Value::Array(values) => values.into_iter().map(|value| fill(value, addresses)).collect(),
-        Value::Object(map) => map.into_iter().map(|(key, value)| (key, fill(value, addresses))).collect(),
+        Value::Array(values) => values.into_iter().map(|value| fill_with(value, words)).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, fill_with(value, words))).collect(),
         other => other,
     }
 }

@@ -7,6 +7,7 @@
 mod expectations;
 mod marks;
 pub(crate) mod node_verbs;
+mod placeholders;
 mod places;
 #[cfg(test)]
 mod tests;

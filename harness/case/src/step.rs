@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::case::{CasePod, ONLY};
 use crate::names::there_is;
 use crate::waiting::Wait;
+use crate::wide::{CordonStep, DrainStep, TaintStep};
 use crate::workload::{UpdateStep, Workload, unknown};
 
 /// One step.
@@ -45,6 +46,12 @@ pub enum Step {
     Ephemeral(Box<EphemeralStep>),
     /// Do a verb to the node of a pod, by the command that the user gave.
     Node(NodeStep),
+    /// Taint the node of a pod, until the case ends.
+    Taint(TaintStep),
+    /// Cordon the node of a pod, until the case ends.
+    Cordon(CordonStep),
+    /// Drain the node of a pod by `kubectl drain`, limited to the pods of the case.
+    Drain(DrainStep),
     /// Read the counters of the case's probes from the kubelet of a pod's node. The node is that which the pod was
     /// bound to, also after the pod is gone.
     Metrics(MetricsStep),
@@ -291,6 +298,9 @@ impl Step {
             Self::Exec(exec) => (&exec.pod, &exec.container),
             Self::Ephemeral(ephemeral) => (&ephemeral.pod, &None),
             Self::Node(verb) => (&verb.pod, &None),
+            Self::Taint(taint) => (&taint.pod, &None),
+            Self::Cordon(of) => (&of.pod, &None),
+            Self::Drain(of) => (&of.pod, &None),
             Self::Metrics(of) => (&of.pod, &None),
             Self::Watch(_) | Self::Scale(_) | Self::Update(_) | Self::Try(_) => (&None, &None),
         };

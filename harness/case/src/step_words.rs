@@ -29,6 +29,9 @@ impl Step {
             Self::Update(_) => "update",
             Self::Ephemeral(_) => "ephemeral",
             Self::Node(_) => "node",
+            Self::Taint(_) => "taint",
+            Self::Cordon(_) => "cordon",
+            Self::Drain(_) => "drain",
             Self::Metrics(_) => "metrics",
             Self::Try(_) => "try",
         }
@@ -88,6 +91,14 @@ impl Step {
                 let input = of.input.as_ref().map(|input| format!(" with {}", written(input)));
                 format!("{} on the node of {pod}{}", of.verb, input.unwrap_or_default())
             }
+            Self::Taint(of) => {
+                let value = if of.value.is_empty() { String::new() } else { format!("={}", of.value) };
+                format!("taint the node of {pod} with {}{value}:{}", of.key, of.effect)
+            }
+            Self::Cordon(_) => format!("cordon the node of {pod}"),
+            Self::Drain(of) => {
+                format!("drain the node of {pod} with kubectl, for at most {} s", of.timeout())
+            }
             Self::Metrics(_) => format!("read what the kubelet of {pod} has counted"),
             Self::Try(of) => format!("try by a dry run: {}", of.name),
         }
@@ -128,6 +139,7 @@ impl Wait {
         }));
         say(self.available.map(|available| format!("counts {available} available")));
         say(self.updated.map(|updated| format!("counts {updated} updated")));
+        say(self.finished.as_ref().map(|kind| format!("is {kind}")));
         say(self.stalled.map(|stalled| format!("is {}stalled", not(stalled))));
         let within = self.within.map(|span| format!(", for at most {span}")).unwrap_or_default();
         format!("wait until {} {}{within}", self.whom(), parts.join(" and "))
@@ -241,6 +253,19 @@ mod tests {
             (
                 json!({ "node": { "verb": "configure-kubelet", "input": { "maxPods": 9 } } }),
                 "configure-kubelet on the node of the pod with { maxPods: 9 }",
+            ),
+            (
+                json!({ "taint": { "pod": "a", "key": "probity.dev/away", "value": "v", "effect": "NoExecute" } }),
+                "taint the node of the pod a with probity.dev/away=v:NoExecute",
+            ),
+            (json!({ "cordon": {} }), "cordon the node of the pod"),
+            (
+                json!({ "drain": { "pod": "a", "timeout": 9 } }),
+                "drain the node of the pod a with kubectl, for at most 9 s",
+            ),
+            (
+                json!({ "wait": { "workload": "job", "finished": "Failed" } }),
+                "wait until the workload job is Failed",
             ),
         ] {
             assert_eq!(words(step), sentence);

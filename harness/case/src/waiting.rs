@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use probity_script::{Endpoint, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::names::one_of;
 use crate::workload::{Workload, unknown};
 
 /// The conditions of a wait: all of them must hold at the same time. Counting starts when the previous step completes.
@@ -52,6 +53,8 @@ pub struct Wait {
     pub available: Option<u64>,
     /// It counts this many pods of the newest template.
     pub updated: Option<u64>,
+    /// The Job has this condition: `Complete` or `Failed`.
+    pub finished: Option<String>,
     /// It reports that the rollout has made no progress for `progressDeadlineSeconds`.
     pub stalled: Option<bool>,
 }
@@ -117,6 +120,7 @@ impl Wait {
                 ("new", self.new.is_some()),
                 ("available", self.available.is_some()),
                 ("updated", self.updated.is_some()),
+                ("finished", self.finished.is_some()),
                 ("stalled", self.stalled.is_some()),
             ];
             return match words.iter().find(|(_, said)| *said) {
@@ -130,11 +134,34 @@ impl Wait {
             return Err("write either `pod` or `workload`".to_owned());
         }
         let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;
+        self.check_kind(key, found)?;
         match &self.container {
             Some(name) if !found.has_container(name) => {
                 Err(format!("the template of workload `{key}` has no container `{name}`"))
             }
             _ => Ok(true),
+        }
+    }
+
+    /// Whether the controller of such a workload reports what is waited for.
+    fn check_kind(&self, key: &str, of: &Workload) -> Result<(), String> {
+        let kind = of.kind();
+        let unknown = match kind {
+            "Job" => [("updated", self.updated.is_some()), ("stalled", self.stalled.is_some())],
+            "DaemonSet" => [("finished", self.finished.is_some()), ("stalled", self.stalled.is_some())],
+            _ => [("finished", self.finished.is_some()), ("", false)],
+        };
+        if let Some((word, _)) = unknown.iter().find(|(_, said)| *said) {
+            return Err(format!("`{word}` is never true of the {kind} `{key}`"));
+        }
+        match &self.finished {
+            Some(kind) => one_of(
+                "a condition of a Job that has ended",
+                kind,
+                &["Complete", "Failed"],
+                &["wait", "finished"],
+            ),
+            None => Ok(()),
         }
     }
 

@@ -15,15 +15,15 @@ use crate::names::did_you_mean;
 use crate::pod_rules;
 
 /// The kinds that a workload can have; the first one is meant if none is said.
-pub const KINDS: [&str; 2] = ["Deployment", "StatefulSet"];
+pub const KINDS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Job"];
 
 /// A workload of a case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Workload {
-    /// The workload as Kubernetes writes it; a Deployment if it says no kind. Strings may hold `{ip:KEY}` (of a pod) and
-    /// `{service-ip:NAME}`.
+    /// The workload as Kubernetes writes it; a Deployment if it says no kind. Strings may hold `{ip:KEY}` (of a pod),
+    /// `{service-ip:NAME}` and `{object:NAME}`.
     pub workload: Value,
     /// The plan of each container of the template that is a target.
     #[serde(default)]
@@ -52,16 +52,30 @@ impl Workload {
         self.workload.get("kind").and_then(Value::as_str).unwrap_or(KINDS[0])
     }
 
+    /// The version of the API that has its kind.
+    #[must_use]
+    pub fn api_version(&self) -> &'static str {
+        if self.kind() == "Job" { "batch/v1" } else { "apps/v1" }
+    }
+
     /// The spec of its pods.
     #[must_use]
     pub fn pod_spec(&self) -> &Value {
         &self.workload["spec"]["template"]["spec"]
     }
 
-    /// How many pods are wanted.
+    /// How many pods are wanted at the same time; of a DaemonSet, how many there are at least.
     #[must_use]
     pub fn replicas(&self) -> u64 {
-        self.workload["spec"]["replicas"].as_u64().unwrap_or(1)
+        let spec = &self.workload["spec"];
+        match self.kind() {
+            "Job" => {
+                let completions = spec["completions"].as_u64().unwrap_or(u64::MAX);
+                spec["parallelism"].as_u64().unwrap_or(1).min(completions)
+            }
+            "DaemonSet" => 1,
+            _ => spec["replicas"].as_u64().unwrap_or(1),
+        }
     }
 
     /// How many pods there can be at once: a rolling update may have some above the wanted number.
@@ -110,6 +124,12 @@ impl Workload {
         let template = self.workload.get("spec").and_then(|spec| spec.get("template"));
         if template.is_none() {
             return Err(pin("a workload needs a `spec` with a `template`", &at(&["workload"])));
+        }
+        if self.kind() == "Job"
+            && !["Never", "OnFailure"].iter().any(|policy| self.pod_spec()["restartPolicy"] == *policy)
+        {
+            let why = "the pods of a Job need `restartPolicy: Never` or `restartPolicy: OnFailure`";
+            return Err(pin(why, &at(&["workload", "spec", "template", "spec"])));
         }
         check_containers(
             "template",

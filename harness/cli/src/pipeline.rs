@@ -14,6 +14,7 @@ mod run_sink;
 mod signals;
 
 pub(crate) mod closing_summary;
+pub(crate) mod kubectl;
 pub(crate) mod libtest;
 pub(crate) mod progress;
 pub(crate) mod selection;
@@ -124,6 +125,7 @@ impl RunSettings {
             image: self.image.clone(),
             pull_policy: self.pull_policy.clone(),
             node_command: None,
+            kubectl: None,
             keep: self.keep,
             starts: 2,
             pods: None,

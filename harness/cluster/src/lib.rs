@@ -18,6 +18,7 @@ pub use api::objects::Listing;
 pub use error::{ClusterError, Refusal, RequestFailure};
 pub use listen::incoming::Incoming;
 pub use listen::watches::watch;
+pub use run::drain::Kubectl;
 pub use run::options::{RefusedPod, RunError, RunOptions};
 pub use run::progress::Progress;
 pub use run::rehearsal::{keeps, rehearse};

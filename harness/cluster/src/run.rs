@@ -1,7 +1,9 @@
 //! A whole run: prepare the cluster, run all cases, clean up.
 
 mod director;
+pub(crate) mod drain;
 mod history_writer;
+mod node_changes;
 mod node_steps;
 pub(crate) mod options;
 mod placing;
@@ -41,6 +43,7 @@ use crate::run_clock::RunClock;
 use crate::setup::metronome::Metronomes;
 use crate::setup::namespace::Namespace;
 use crate::setup::recorder::Recorder;
+use crate::setup::wide_objects;
 
 /// The kinds that are watched for every case; a case can add more.
 const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
@@ -64,8 +67,14 @@ pub async fn conduct(
     stop: CancellationToken,
 ) -> Result<(), RunError> {
     let mut run = RunInProgress { cluster, options, clock, out, stop, namespaces: Vec::new() };
+    let has_wide = cases.iter().any(|case| case.objects.iter().any(probity_case::wide::is_wide));
     let usage = run.play(cases).await;
     if !run.options.keep {
+        if has_wide {
+            for left in wide_objects::remove(&run.cluster, &run.options.run).await {
+                run.report(Progress::Leftover { what: left.what, why: left.why });
+            }
+        }
         let removals = run.namespaces.iter().map(|namespace| namespace.remove(&run.cluster, CLEAR_WITHIN));
         for left in join_all(removals).await.into_iter().flatten() {
             run.report(Progress::Leftover { what: left.what, why: left.why });
@@ -149,6 +158,7 @@ impl RunInProgress {
             stop: self.stop.clone(),
             nodes,
             node_command: self.options.node_command.clone(),
+            kubectl: self.options.kubectl.clone(),
             keep: self.options.keep,
         };
         let cases_run = cases.len() as u64;
@@ -164,14 +174,14 @@ impl RunInProgress {
         Ok(Usage { laid_us, longest_us, cases: cases_run, stalls, stalled_us, ..Usage::default() })
     }
 
-    /// Binds the cases that take a node away to a node without the recorder, which all others need, and those that change a
-    /// node in another way to one node.
+    /// Binds the cases that take a node away, or let pods be evicted from it, to a node without the recorder, which all
+    /// others need, and those that change a node by a verb to one node.
     fn bind_to_nodes(&mut self, cases: &[Case], nodes: &[String], recorder: &str) {
         let spare = nodes.iter().rfind(|node| *node != recorder);
-        let taking = cases.iter().filter(|case| case.takes_a_node_away());
+        let taking = cases.iter().filter(|case| case.takes_a_node_away() || case.taints_a_node());
         let bound = taking.filter_map(|case| Some((case.name.first(), spare?.clone())));
         self.options.bound.extend(bound);
-        for case in cases.iter().filter(|case| case.changes_a_node()) {
+        for case in cases.iter().filter(|case| case.configures_a_node()) {
             if let Some(node) = nodes.first() {
                 self.options.bound.entry(case.name.first()).or_insert_with(|| node.clone());
             }

@@ -92,13 +92,15 @@ pub enum Need {
     NodeVerbs,
     /// At least two schedulable nodes.
     MultiNode,
+    /// At least three schedulable nodes.
+    ThreeNodes,
     /// A changed kubelet configuration.
     KubeletConfig,
     /// Other flags of the controller manager.
     CpConfig,
     /// Reading kubelet metrics through the API server.
     NodesProxy,
-    /// Writes outside of the run's namespace.
+    /// Writes outside of the run's namespace: objects of the whole cluster, taints and cordons of nodes.
     ClusterScope,
     /// Runtimes that tell the user of a container, by the feature `supplementalGroupsPolicy` of their nodes.
     UserStatus,

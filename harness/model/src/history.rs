@@ -20,7 +20,7 @@ use crate::expectation::Expectation;
 use crate::stamp::Clock;
 
 pub use crate::stamp::EventId;
-pub use deed::{Deed, Did, ProbeCount, Tried};
+pub use deed::{Deed, Did, Printed, ProbeCount, Tried};
 pub use node_verb::{
     CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, KubeletSigns, NODE_VERBS, NodeProof, NodeVerb,
     PLACE_STATIC_POD, REMOVE_SANDBOX, REMOVE_STATIC_PODS, RESTART_KUBELET, brings_back,

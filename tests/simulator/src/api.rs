@@ -233,7 +233,7 @@ impl World<'_> {
                 self.write_deadline(pod, self.now, grace);
                 if self.is_held(pod) {
                     self.await_collector(pod);
-                } else {
+                } else if self.held.is_none() {
                     self.stop_pod(pod);
                 }
             }

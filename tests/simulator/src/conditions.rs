@@ -48,6 +48,7 @@ impl World<'_> {
                 let delay = self.between(20 * MS, 120 * MS);
                 self.later(delay, Act::Unschedulable(pod));
             }
+            () if self.awaits_place(pod) => {}
             () => {
                 let delay = self.between(20 * MS, 120 * MS);
                 self.later(delay, Act::Bind(pod));

@@ -179,7 +179,10 @@ impl World<'_> {
                     self.did(Did::Failed { what: step.in_words(), why });
                 }
             }
+            Step::Taint(of) => self.taint(of),
             Step::Patch(_)
+            | Step::Cordon(_)
+            | Step::Drain(_)
             | Step::Delete(_)
             | Step::Evict(_)
             | Step::Exec(_)
@@ -265,6 +268,7 @@ impl World<'_> {
             "PodDisruptionBudget" => self.create_budget(manifest),
             "ResourceQuota" => self.create_quota(manifest),
             "ConfigMap" | "Secret" => self.create_settings(&manifest),
+            "PriorityClass" => self.create_priority(&manifest),
             _ => {}
         }
     }

@@ -32,7 +32,7 @@ impl World<'_> {
     /// A step adds an ephemeral container.
     pub(crate) fn add_by_step(&mut self, of: &EphemeralStep, step: &Step) {
         let pod = self.case.pods.get(of.pod.as_deref().unwrap_or(ONLY));
-        let container = manifest::ephemeral(of, pod, &self.setting);
+        let container = manifest::ephemeral(self.case, of, pod, &self.setting);
         let patch = json!({ "spec": { LIST: [container] } });
         let (pod, subresource, kind, name) = (of.pod.clone(), Some(PART.to_owned()), None, None);
         self.patch_ephemeral(&PatchStep { pod, kind, name, subresource, patch }, step);

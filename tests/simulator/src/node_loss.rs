@@ -23,11 +23,14 @@ pub(crate) struct Held {
 }
 
 impl World<'_> {
-    /// The network of the node is cut.
-    pub(crate) fn cut(&mut self) {
+    /// The network of the node is cut, or the node loses its power: nothing is heard of it either way.
+    pub(crate) fn cut(&mut self, verb: &str) {
         self.held = Some(Held::default());
-        self.did(Did::verb(NODE, "cut", Some(0), None));
+        self.did(Did::verb(NODE, verb, Some(0), None));
         self.later(UNHEARD, Act::Lose);
+        if self.has(Defect::SweepsWithoutTaint) {
+            self.later(UNHEARD, Act::Sweep);
+        }
     }
 
     /// The network is back: everybody hears of everything.

@@ -31,7 +31,7 @@ impl World<'_> {
         match of.verb.as_str() {
             RESTART_KUBELET => self.restart_kubelet(of, None),
             REMOVE_SANDBOX => self.remove_sandbox(),
-            "cut" => self.cut(),
+            verb @ ("cut" | "kill") => self.cut(verb),
             "heal" => self.heal(),
             CONFIGURE_KUBELET => self.configure_kubelet(of),
             "restore-kubelet" => {

@@ -25,6 +25,31 @@ pub(crate) fn part<'o>(object: &'o mut Value, path: &str) -> Option<&'o mut Valu
 }
 
 impl World<'_> {
+    /// What is wrong with the HostProcess containers of a Windows pod.
+    pub(crate) fn host_process_problems(&self, spec: &Value, path: &str, problems: &mut Vec<String>) {
+        let of = |holder: &Value| holder["securityContext"]["windowsOptions"]["hostProcess"].as_bool();
+        let list = |field: &str| spec[field].as_array().cloned().unwrap_or_default();
+        let all = [list("initContainers"), list("containers")].concat();
+        let all: Vec<bool> =
+            all.iter().map(|container| of(container).or(of(spec)).unwrap_or(false)).collect();
+        if !all.contains(&true) {
+            return;
+        }
+        let pure = all.iter().skip(usize::from(self.has(Defect::ApiForgetsFirstHostProcess)));
+        if pure.into_iter().any(|host| !host) && !self.has(Defect::ApiAcceptsMixedHostProcess) {
+            problems.push(format!(
+                "{path}: Invalid value: \"\": If pod contains any hostProcess containers then all containers must be \
+                 HostProcess containers"
+            ));
+        }
+        let network = spec["hostNetwork"] == true && !self.has(Defect::ApiRefusesHostProcess);
+        if !network && !self.has(Defect::ApiAcceptsHostProcessWithoutHost) {
+            problems.push(format!(
+                "{path}.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers"
+            ));
+        }
+    }
+
     /// What is wrong with the sleeps in a container's lifecycle.
     pub(crate) fn sleep_problems(
         &self,

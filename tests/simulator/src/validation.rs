@@ -119,6 +119,7 @@ impl World<'_> {
         self.downward_problems(spec, of, &mut problems);
         problems.extend(self.refuses_ephemeral(spec, true));
         self.identity_problems(spec, of, &mut problems);
+        self.host_process_problems(spec, of, &mut problems);
         for list in ["initContainers", "containers"] {
             for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
                 let grace = spec["terminationGracePeriodSeconds"].as_i64();

@@ -139,6 +139,12 @@ pub(crate) enum Act {
     CollectSurplus,
     /// The kubelet creates the mirror pod of a static pod again.
     Mirror(usize),
+    /// The controller of taints ends a pod.
+    EndByTaint(usize),
+    /// The scheduler looks again at a pod that found no place.
+    Preempt(usize),
+    /// The collector looks at pods on a lost node.
+    Sweep,
     /// A request of a process's client is done with, by its number among those that are under way.
     Called(u64),
 }
@@ -174,6 +180,10 @@ pub(crate) struct World<'c> {
     pub(crate) held: Option<Held>,
     /// Whether the node controller knows that the node is lost.
     pub(crate) lost: bool,
+    /// Whether the node has the taint of one that is out of service.
+    pub(crate) out_of_service: bool,
+    /// The value of each PriorityClass.
+    pub(crate) priorities: BTreeMap<String, i64>,
     /// The process that the last call reached.
     pub(crate) reached: Option<LifeAt>,
     /// The events that were recorded, by pod and content: the number of each, its count, and when it first occurred.
@@ -236,6 +246,8 @@ impl<'c> World<'c> {
             node: NodeSettings::default(),
             held: None,
             lost: false,
+            out_of_service: false,
+            priorities: BTreeMap::new(),
             reached: None,
             events: BTreeMap::new(),
         }
@@ -307,6 +319,9 @@ impl<'c> World<'c> {
             Act::Untolerated(pod) => self.delete_on_lost_node(pod),
             Act::CollectSurplus => self.collect_surplus(),
             Act::Mirror(pod) => self.mirror_again(pod),
+            Act::EndByTaint(pod) => self.end_by_taint(pod),
+            Act::Preempt(pod) => self.preempt(pod),
+            Act::Sweep => self.sweep(),
             Act::Called(number) => self.called(number),
         }
     }

@@ -3,7 +3,7 @@
 use probity_script::Plan;
 use serde_json::{Value, json};
 
-use super::{CASE, POD, RUN, Setting, update, workload};
+use super::{CASE, NAMESPACE, POD, RUN, Setting, object, update, workload};
 use crate::{Case, Step, UpdateStep};
 
 const TEXT: &str = "\
@@ -90,7 +90,7 @@ fn a_selector_of_ones_own_is_kept() {
 fn an_update_changes_the_plans_where_they_stand_and_nothing_else() {
     let case = case();
     let Step::Update(of) = &case.steps[0] else { panic!("{:?}", case.steps) };
-    let patch = update(&case.workloads["web"], of, &setting());
+    let patch = update(&case, &case.workloads["web"], of, &setting());
     let spec = patch["spec"]["template"]["spec"].as_object().unwrap();
     assert_eq!((spec.len(), &spec["initContainers"][0]["name"]), (2, &json!("side")));
     let target = &spec["containers"][0];
@@ -106,9 +106,75 @@ fn a_new_plan_joins_the_patch_of_its_container() {
     ] } } } });
     let target = [("target".to_owned(), Plan::default())].into();
     let of = UpdateStep { workload: "web".to_owned(), target, patch: Some(patch) };
-    let patch = update(&case.workloads["web"], &of, &setting());
+    let patch = update(&case, &case.workloads["web"], &of, &setting());
     let containers = patch["spec"]["template"]["spec"]["containers"].as_array().unwrap();
     assert_eq!((containers.len(), &patch["spec"]["replicas"]), (2, &json!(3)));
     assert!(containers[0].get("env").is_none() && containers[1]["readinessProbe"].is_null());
     assert!(!variable(&containers[1], "AGNHOST_PLAN").is_empty());
+}
+
+const WIDE: &str = "\
+case: a/b
+story: because
+needs: [cluster-scope]
+objects:
+  - { apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: { name: low }, value: -10 }
+  - { apiVersion: v1, kind: ConfigMap, metadata: { name: words }, data: { a: b } }
+workloads:
+  job:
+    workload:
+      kind: Job
+      spec:
+        parallelism: 3
+        completions: 2
+        template:
+          spec:
+            restartPolicy: Never
+            priorityClassName: '{object:low}'
+            containers: [{ name: target, envFrom: [{ configMapRef: { name: '{object:words}' } }] }]
+    target: { target: {} }
+  everywhere: { workload: { kind: DaemonSet, spec: { template: { spec: { containers: [{ name: c }] } } } } }
+";
+
+#[test]
+fn an_object_of_the_whole_cluster_has_the_name_of_its_run_and_no_namespace() {
+    let case = Case::read("a.yaml", WIDE).unwrap().remove(0);
+    let class = object(&case, &case.objects[0], &setting());
+    assert_eq!(class["metadata"]["name"], "r-a-b-low");
+    assert!(class["metadata"].get("namespace").is_none());
+    assert_eq!(
+        (&class["metadata"]["labels"][RUN], &class["metadata"]["labels"][NAMESPACE]),
+        (&json!("r"), &json!("n"))
+    );
+    let map = object(&case, &case.objects[1], &setting());
+    assert_eq!((&map["metadata"]["name"], &map["metadata"]["namespace"]), (&json!("a-b-words"), &json!("n")));
+}
+
+#[test]
+fn placeholders_are_the_real_names_of_objects() {
+    let case = Case::read("a.yaml", WIDE).unwrap().remove(0);
+    let job = workload(&case, "job", &case.workloads["job"], &setting());
+    let spec = &job["spec"]["template"]["spec"];
+    assert_eq!(spec["priorityClassName"], "r-a-b-low");
+    assert_eq!(spec["containers"][0]["envFrom"][0]["configMapRef"]["name"], "a-b-words");
+}
+
+#[test]
+fn a_job_has_a_selector_of_its_own_and_its_pods_are_targets() {
+    let case = Case::read("a.yaml", WIDE).unwrap().remove(0);
+    let job = workload(&case, "job", &case.workloads["job"], &setting());
+    assert_eq!((&job["apiVersion"], &job["kind"]), (&json!("batch/v1"), &json!("Job")));
+    assert!(job["spec"].get("selector").is_none());
+    assert_eq!(job["spec"]["template"]["metadata"]["labels"][POD], "job");
+    assert_eq!(job["spec"]["template"]["spec"]["containers"][0]["args"], json!(["serve"]));
+    assert_eq!(case.workloads["job"].replicas(), 2, "as many as there are to complete");
+    let set = workload(&case, "everywhere", &case.workloads["everywhere"], &setting());
+    assert_eq!(
+        (&set["apiVersion"], &set["spec"]["selector"]["matchLabels"][POD]),
+        (&json!("apps/v1"), &json!("everywhere"))
+    );
+    let wrong = Case::read("a.yaml", &WIDE.replace("restartPolicy: Never", "restartPolicy: Always"))
+        .unwrap_err()
+        .line();
+    assert!(wrong.contains("the pods of a Job need `restartPolicy: Never`"), "{wrong}");
 }

@@ -115,6 +115,19 @@ pub(super) const TYPES: &[Fields] = &[
          replicas:whole revisionHistoryLimit:whole selector:any serviceName:text template:template! updateStrategy:any \
          volumeClaimTemplates:any",
     ),
+    (
+        "DaemonSet",
+        "a DaemonSet's spec",
+        "minReadySeconds:whole revisionHistoryLimit:whole selector:any template:template! updateStrategy:any",
+    ),
+    (
+        "Job",
+        "a Job's spec",
+        "activeDeadlineSeconds:whole backoffLimit:whole backoffLimitPerIndex:whole completionMode:text completions:whole \
+         managedBy:text manualSelector:bool maxFailedIndexes:whole parallelism:whole podFailurePolicy:any \
+         podReplacementPolicy:text selector:any successPolicy:any suspend:bool template:template! \
+         ttlSecondsAfterFinished:whole",
+    ),
 ];
 
 /// The name, the words and the fields of a type.

@@ -166,3 +166,37 @@ fn a_container_waits_for_the_reason_that_its_status_gives() {
     assert!(holds(json!({ "waiting": "ErrImagePull" }), &history));
     assert!(!holds(json!({ "waiting": "CrashLoopBackOff" }), &history));
 }
+
+#[test]
+fn a_job_has_finished_when_its_status_says_so() {
+    let text = "\
+case: a/b
+story: because
+workloads:
+  web: { workload: { kind: Job, spec: { template: { spec: { restartPolicy: Never, containers: [{ name: target }] } } } } }
+";
+    let case = Case::read("a.yaml", text).unwrap().remove(0);
+    let shown = |status: Value| {
+        let mut run = Composer::new(&[]);
+        let object = json!({ "metadata": { "name": "a-b-web", "generation": 1 }, "status": status });
+        run.sighting(1.0, "Job", "a-b-web", Change::Modified, object);
+        run.done()
+    };
+    let met = |wait: Value, history: &History| {
+        let Ok(Step::Wait(wait)) = serde_json::from_value(json!({ "wait": wait })) else { panic!("no wait") };
+        met(&wait, &case, history, EventId(0))
+    };
+    let failed = || json!({ "workload": "web", "finished": "Failed" });
+    assert!(!met(failed(), &shown(json!({ "ready": 1 }))));
+    assert!(met(json!({ "workload": "web", "available": 1 }), &shown(json!({ "ready": 1 }))));
+    let ended =
+        |kind: &str, status: &str| shown(json!({ "conditions": [{ "type": kind, "status": status }] }));
+    assert!(met(failed(), &ended("Failed", "True")) && !met(failed(), &ended("Failed", "False")));
+    assert!(!met(failed(), &ended("Complete", "True")));
+    for (wait, why) in
+        [("finished: Failde", "did you mean `Failed`?"), ("stalled: true", "is never true of the Job")]
+    {
+        let said = Case::read("a.yaml", &format!("{text}steps: [{{ wait: {{ workload: web, {wait} }} }}]\n"));
+        assert!(said.is_err_and(|said| said.line().contains(why)), "{wait}");
+    }
+}

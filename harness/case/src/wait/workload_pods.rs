@@ -73,7 +73,8 @@ impl<'a> WorkloadPods<'a> {
 
     /// Whether what is said of the workload itself holds. Its controller must have looked at what was sent last.
     pub(super) fn stands(&self, wait: &Wait) -> bool {
-        if wait.available.is_none() && wait.updated.is_none() && wait.stalled.is_none() {
+        let asked = [wait.available.is_some(), wait.updated.is_some(), wait.stalled.is_some()];
+        if !asked.contains(&true) && wait.finished.is_none() {
             return true;
         }
         let own = |sighting: &&'a Sighting| sighting.kind == self.kind && sighting.name == self.name;
@@ -88,12 +89,25 @@ impl<'a> WorkloadPods<'a> {
         let count = |field: &str| status(field).and_then(Value::as_u64).unwrap_or(0);
         let generation = object.get("metadata").and_then(|of| of.get("generation")?.as_u64());
         let conditions = status("conditions").and_then(Value::as_array);
-        let stalled = conditions.into_iter().flatten().any(|condition| {
+        let conditions = || conditions.into_iter().flatten();
+        let stalled = conditions().any(|condition| {
             condition["type"] == "Progressing" && condition["reason"] == "ProgressDeadlineExceeded"
         });
-        generation.is_none_or(|generation| count("observedGeneration") >= generation)
-            && wait.available.is_none_or(|wanted| count("availableReplicas") == wanted)
-            && wait.updated.is_none_or(|wanted| count("updatedReplicas") == wanted)
+        let finished = |kind: &str| {
+            conditions().any(|condition| condition["type"] == kind && condition["status"] == "True")
+        };
+        let (available, updated) = match self.kind {
+            "Job" => ("ready", ""),
+            "DaemonSet" => ("numberAvailable", "updatedNumberScheduled"),
+            _ => ("availableReplicas", "updatedReplicas"),
+        };
+        // A Job does not say which generation its controller has seen: nobody changes it.
+        let observed = self.kind == "Job"
+            || generation.is_none_or(|generation| count("observedGeneration") >= generation);
+        observed
+            && wait.available.is_none_or(|wanted| count(available) == wanted)
+            && wait.updated.is_none_or(|wanted| count(updated) == wanted)
+            && wait.finished.as_deref().is_none_or(finished)
             && wait.stalled.is_none_or(|wanted| stalled == wanted)
     }
 }

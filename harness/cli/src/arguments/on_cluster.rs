@@ -37,6 +37,9 @@ pub(crate) struct RunArgs {
     /// Use this command to act on nodes; it is called with a verb and the name of a node, such as restart-kubelet node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
+    /// The kubectl that drains nodes for cases about draining [default: the one on the PATH]
+    #[arg(long, value_name = "PATH", env = "PROBITY_KUBECTL", hide_env_values = true)]
+    pub(crate) kubectl: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) standard: StandardArgs,
     /// Start at most N pods at the same time on a node

@@ -11,6 +11,7 @@ use crate::cases::book::Book;
 use crate::cases::rejected_pods;
 use crate::exit_status::{Exit, ExitFacts, Failure};
 use crate::output::{self, counted};
+use crate::pipeline::kubectl;
 use crate::pipeline::progress::console::Console;
 use crate::pipeline::selection::Selection;
 use crate::pipeline::{RunPlan, closing_summary, deliver, prepare, words};
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     let options = RunOptions {
         node_command: args.node_command.as_deref().map(words),
+        kubectl: kubectl::find(args.kubectl.as_deref(), &args.settings.cluster.access())?,
         starts: args.starts,
         pods: args.pods,
         ..args.settings.options()

@@ -111,16 +111,37 @@ impl PreparedRun {
                 lacking.insert(case.name.clone(), why);
             }
         }
+        lacking.extend(self.lacking_scope(cases));
         // Where nodes may not be read their number is unknown, so cases that need several are left out as well.
-        let multi_node = cases.iter().filter(|case| needs(case, Need::MultiNode));
-        let multi_node: Vec<CaseName> = multi_node.map(|case| case.name.clone()).collect();
-        if !multi_node.is_empty() {
+        let wanted = |case: &Case| match () {
+            () if needs(case, Need::ThreeNodes) => Some((3, "three")),
+            () if needs(case, Need::MultiNode) => Some((2, "two")),
+            () => None,
+        };
+        let several: Vec<(&Case, (usize, &str))> =
+            cases.iter().filter_map(|case| Some((case, wanted(case)?))).collect();
+        if !several.is_empty() {
             let nodes = self.nodes().len();
-            let why = format!("it needs two schedulable nodes, and there are {nodes}");
-            lacking.extend(multi_node.into_iter().filter(|_| nodes < 2).map(|name| (name, why.clone())));
+            let few = several.into_iter().filter(|(_, (least, _))| nodes < *least);
+            let why = |word: &str| format!("it needs {word} schedulable nodes, and there are {nodes}");
+            lacking.extend(few.map(|(case, (_, word))| (case.name.clone(), why(word))));
         }
         self.lacks_features(cases, &mut lacking);
         lacking
+    }
+
+    /// The cases that change the whole cluster and may not, or drain nodes without a program for it.
+    fn lacking_scope(&self, cases: &[Case]) -> Vec<(CaseName, String)> {
+        let why = |case: &Case| {
+            if let Some(missing) = self.rights.lacking_for_scope(case) {
+                return Some(format!("it needs cluster-scope, and you lack the right to {missing}"));
+            }
+            (case.drains_a_node() && self.options.kubectl.is_none()).then(|| {
+                "it runs `kubectl drain`, and there is no kubectl on the PATH: name one with --kubectl"
+                    .to_owned()
+            })
+        };
+        cases.iter().filter_map(|case| Some((case.name.clone(), why(case)?))).collect()
     }
 
     /// The cases that need what only some runtimes, images and API servers have.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use probity_case::manifest::{Setting, object_name, pod_name};
+use probity_case::manifest::{Setting, name_of_object, object_name, pod_name};
 use probity_case::{Case, wait};
 use probity_case::{ONLY, Wait};
 use probity_model::clocks::Stamp;
@@ -19,11 +19,13 @@ use crate::api::client::ClusterClient;
 use crate::api::port_forward::PortForwardClient;
 use crate::fields::Fields as _;
 use crate::listen::logs;
+use crate::run::drain::Kubectl;
 use crate::run::history_writer::{CaseHistory, HistoryWriter};
 use crate::run::progress::Progress;
 use crate::run::schedule::RunCapacity;
 use crate::run_clock::RunClock;
 use crate::setup::namespace::release;
+use crate::setup::node_changes::NodeChange;
 
 /// A wait takes no longer, unless the case says so.
 const WAIT_WITHIN: Duration = Duration::from_secs(60);
@@ -44,6 +46,8 @@ pub(super) struct RunContext {
     pub(super) nodes: BTreeMap<String, NodeFacts>,
     /// The user's command for verbs on nodes.
     pub(super) node_command: Option<Vec<String>>,
+    /// The program that drains nodes.
+    pub(super) kubectl: Option<Kubectl>,
     /// Whether pods are kept for the user to look at.
     pub(super) keep: bool,
 }
@@ -70,6 +74,8 @@ pub(super) struct Director<'c> {
     pub(super) gave_up: bool,
     /// The nodes to which steps did something, each with the verb that undoes it, in the order of the steps.
     pub(super) to_undo: Vec<(String, &'static str)>,
+    /// The taints and cordons that steps set, each with its node.
+    pub(super) changes: Vec<(String, NodeChange)>,
 }
 
 /// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
@@ -91,9 +97,17 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
         ..Header::default()
     };
     let history = run.histories.open(&case.name.slug(), header);
-    let (control_ports, to_undo) = (BTreeMap::new(), Vec::new());
-    let mut director =
-        Director { run, case: &case, setting, history, control_ports, begun: false, gave_up: false, to_undo };
+    let mut director = Director {
+        run,
+        case: &case,
+        setting,
+        history,
+        control_ports: BTreeMap::new(),
+        begun: false,
+        gave_up: false,
+        to_undo: Vec::new(),
+        changes: Vec::new(),
+    };
     let end = director.play().await;
     director.fill_holes().await;
     let why = match &end {
@@ -232,6 +246,7 @@ impl Director<'_> {
 
     /// Removes what the case created. What remains is removed with the namespace, or named there.
     async fn clean_up(&mut self) {
+        self.take_changes_back().await;
         self.undo_verbs().await;
         if self.run.keep {
             return;
@@ -247,8 +262,7 @@ impl Director<'_> {
             let _ = cluster.delete(namespace, workload.kind(), &object_name(self.case, key), None).await;
         }
         for object in &self.case.objects {
-            let name = object["metadata"]["name"].as_str().unwrap_or("object");
-            let name = object_name(self.case, name);
+            let name = name_of_object(self.case, object, &self.setting.run);
             let _ = cluster.delete(namespace, object.text("/kind"), &name, Some(0)).await;
         }
     }

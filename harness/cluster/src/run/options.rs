@@ -6,6 +6,7 @@ use probity_case::manifest::{Setting, variants};
 use probity_case::{CaseName, Placement};
 
 use crate::error::{ClusterError, Refusal};
+use crate::run::drain::Kubectl;
 
 /// What the user chose.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct RunOptions {
     pub pull_policy: String,
     /// The command for verbs on nodes.
     pub node_command: Option<Vec<String>>,
+    /// The program that drains nodes.
+    pub kubectl: Option<Kubectl>,
     /// Whether everything is kept for the user to look at.
     pub keep: bool,
     /// How many pods may start at the same time on a node.

@@ -1,7 +1,7 @@
 //! How each step of a case is done.
 
 use bytes::Bytes;
-use probity_case::manifest::{self, control_port, object_name, pod_name};
+use probity_case::manifest::{self, control_port, name_of_kind, object_name, pod_name};
 use probity_case::wait;
 use probity_case::{ChangeStep, MetricsStep, ONLY, PatchStep, ScaleStep, Step, TryStep};
 use probity_model::history::{Did, Tried};
@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::run::director::{Director, EarlyEnd};
+use crate::run::drain::DrainError;
+use crate::setup::node_changes::NodeChangeError;
 use crate::setup::node_command::NodeCommandError;
 
 /// The status codes by which the API server says that the harness may not evict, or that there is no such pod. With any
@@ -37,6 +39,10 @@ pub(super) enum StepError {
     NoNode(String),
     #[error(transparent)]
     Node(#[from] NodeCommandError),
+    #[error(transparent)]
+    NodeChange(#[from] NodeChangeError),
+    #[error(transparent)]
+    Drain(#[from] DrainError),
 }
 
 impl Director<'_> {
@@ -54,9 +60,14 @@ impl Director<'_> {
             }
             _ => {}
         }
-        let done = tokio::select! {
-            done = self.act(step) => done,
-            () = stop.cancelled() => return Err(EarlyEnd::Interrupted),
+        let changed = self.change_node(step).await;
+        let done = match changed {
+            Some(Err(error)) => Err(error),
+            Some(Ok(Some(did))) => Ok(Some(did)),
+            _ => tokio::select! {
+                done = self.act(step) => done,
+                () = stop.cancelled() => return Err(EarlyEnd::Interrupted),
+            },
         };
         let failed = |error: StepError| Did::Failed { what: step.in_words(), why: error.to_string() };
         if let Some(did) = done.unwrap_or_else(|error| Some(failed(error))) {
@@ -75,7 +86,10 @@ impl Director<'_> {
         let case = self.case;
         let pod_of = |pod: &Option<String>| pod_name(case, pod.as_deref().unwrap_or(ONLY));
         let did = match step {
-            Step::Wait(_) | Step::Watch(_) | Step::Create(_) => return Ok(None),
+            Step::Wait(_) | Step::Watch(_) | Step::Create(_) | Step::Taint(_) | Step::Cordon(_) => {
+                return Ok(None);
+            }
+            Step::Drain(of) => self.drain(of).await?,
             Step::Change(change) => self.change(change).await?,
             Step::Reset(of) => self.call(&of.pod, &of.container, "reset", "/v1/reset").await?,
             Step::Mark(mark) => {
@@ -110,7 +124,9 @@ impl Director<'_> {
             }
             Step::Patch(PatchStep { pod, kind, name, subresource, patch }) => {
                 let (kind, name) = match (kind, name) {
-                    (Some(kind), Some(name)) => (kind.as_str(), object_name(self.case, name)),
+                    (Some(kind), Some(name)) => {
+                        (kind.as_str(), name_of_kind(self.case, kind, name, &self.setting.run))
+                    }
                     _ => ("Pod", pod_of(pod)),
                 };
                 self.patch(kind, name, subresource.as_deref().unwrap_or_default(), patch.clone()).await?
@@ -118,7 +134,7 @@ impl Director<'_> {
             Step::Update(of) => {
                 let workload = self.case.workloads.get(&of.workload);
                 let workload = workload.ok_or_else(|| StepError::NoWorkload(of.workload.clone()))?;
-                let patch = manifest::update(workload, of, &self.setting);
+                let patch = manifest::update(self.case, workload, of, &self.setting);
                 self.patch(workload.kind(), object_name(self.case, &of.workload), "", patch).await?
             }
             Step::Exec(of) => {
@@ -135,7 +151,7 @@ impl Director<'_> {
             }
             Step::Ephemeral(of) => {
                 let case_pod = self.case.pods.get(of.pod.as_deref().unwrap_or(ONLY));
-                let container = manifest::ephemeral(of, case_pod, &self.setting);
+                let container = manifest::ephemeral(self.case, of, case_pod, &self.setting);
                 let patch = json!({ "spec": { "ephemeralContainers": [container] } });
                 self.patch("Pod", pod_of(&of.pod), "ephemeralcontainers", patch).await?
             }

@@ -1,11 +1,12 @@
 //! Removes what a crashed run left behind: the namespaces that it created, and objects with its label in other
-//! namespaces. Undoes what it did to nodes.
+//! namespaces or of the whole cluster. Undoes what it did to nodes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use probity_case::manifest::RUN;
+use probity_case::wide::WIDE_KINDS;
 use serde_json::Value;
 
 use crate::api::client::ClusterClient;
@@ -13,12 +14,12 @@ use crate::api::kinds;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::setup::namespace::{delete, own_kinds};
-use crate::setup::undo;
+use crate::setup::{node_changes, undo, wide_objects};
 
 /// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
-/// (without one) in all. Before that, it undoes with the user's command what these runs did to nodes; the namespace of a
-/// run of which something is not undone remains, because it is the only record of it. Returns what it asked to delete,
-/// and how that went.
+/// (without one) in all. Before that, it undoes what these runs did to nodes, their verbs with the user's command; the
+/// namespace of a run of which something is not undone remains, because it is the only record of it. Returns what it asked
+/// to delete, and how that went.
 pub async fn gc(
     cluster: &ClusterClient,
     namespace: Option<&str>,
@@ -34,14 +35,28 @@ pub async fn gc(
     records.sort_by_key(undo::turn);
     for record in &records {
         let place = record.text("/metadata/namespace");
-        let (what, mut undone) = undo::undo(record, node_command).await;
-        if undone.is_ok() {
-            undone = delete(cluster, place, "ConfigMap", record).await;
-        }
+        let (what, undone) = match node_changes::undo(cluster, record).await {
+            Some(undone) => undone,
+            None => {
+                let (what, mut undone) = undo::undo(record, node_command).await;
+                if undone.is_ok() {
+                    undone = delete(cluster, place, "ConfigMap", record).await;
+                }
+                (what, undone)
+            }
+        };
         if undone.is_err() {
             kept.insert(place.to_owned());
         }
         done.push((what, undone));
+    }
+    for kind in WIDE_KINDS {
+        // Who may not list them may not have created them either.
+        let objects = old_objects(cluster, "", kind, older_than).await.unwrap_or_default();
+        for object in objects.iter().filter(|object| wide_objects::is_of(object, namespace)) {
+            let deleted = wide_objects::delete(cluster, kind, object.name()).await;
+            done.push((format!("{kind} {}", object.name()), deleted));
+        }
     }
     if namespace.is_none() {
         match old_objects(cluster, "", "Namespace", older_than).await {

@@ -14,6 +14,7 @@ use kube::Resource;
 use kube::api::PostParams;
 use kube::core::Request;
 use kube::core::request::Error as BuildError;
+use probity_case::{Case, wide};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -68,6 +69,10 @@ const fn optional(group: &'static str, resource: &'static str, verbs: Verbs, pur
     Rule { group, resource, verbs, namespaced: true, need: Need::Optional, purpose }
 }
 
+const fn in_group(group: &'static str, resource: &'static str, verbs: Verbs, purpose: &'static str) -> Rule {
+    Rule { group, ..in_cluster(resource, verbs, Need::ByHand, purpose) }
+}
+
 const fn in_cluster(resource: &'static str, verbs: Verbs, need: Need, purpose: &'static str) -> Rule {
     Rule { group: "", resource, verbs, namespaced: false, need, purpose }
 }
@@ -90,6 +95,11 @@ const NODES: &str = "to know the kubelets' versions and to run a metronome on ea
 const STARTS: &str = "to prove that a kubelet was restarted, by the event that it records for its node";
 const COUNTERS: &str = "to run cases that read a kubelet's own counters of probes, and to prove that one was restarted (it \
                         opens the kubelet's whole API, commands in pods included)";
+
+const PRIORITIES: &str = "to run cases about preemption, which create PriorityClasses";
+const NODE_CHANGES: &str = "to run cases that taint, cordon or drain a node";
+const DRAINS: &str =
+    "to run cases that drain a node with kubectl, which lists the pods of the node in all namespaces";
 
 /// All rights that a run may use.
 pub const RULES: &[Rule] = &[
@@ -119,12 +129,16 @@ pub const RULES: &[Rule] = &[
     optional("apps", "replicasets", MANAGE, ROLLOUTS),
     optional("apps", "statefulsets", MANAGE, "to run cases about ordered pods"),
     optional("apps", "statefulsets/scale", SCALE, SCALING),
+    optional("apps", "daemonsets", MANAGE, "to run cases about DaemonSets"),
     optional("batch", "jobs", MANAGE, "to run cases about Jobs"),
     optional("policy", "poddisruptionbudgets", MANAGE, BUDGETS),
     optional("networking.k8s.io", "networkpolicies", MANAGE, POLICIES),
     in_cluster("namespaces", &["create", "delete", "get", "list"], Need::ToMakeNamespaces, OWN_NAMESPACE),
     in_cluster("nodes", &["get", "list"], Need::Optional, NODES),
     in_cluster("events", &["list"], Need::ByHand, STARTS),
+    in_group("scheduling.k8s.io", "priorityclasses", &["create", "delete", "get", "list"], PRIORITIES),
+    in_cluster("nodes", &["patch"], Need::ByHand, NODE_CHANGES),
+    in_cluster("pods", &["list"], Need::ByHand, DRAINS),
     in_cluster("nodes/proxy", &["get"], Need::ByHand, COUNTERS),
 ];
 
@@ -162,6 +176,28 @@ impl Rights {
         self.missing.iter().find(wide).map(Missing::in_words)
     }
 
+    /// What is missing of the rights in the whole cluster that a case needs, in words.
+    #[must_use]
+    pub fn lacking_for_scope(&self, case: &Case) -> Option<String> {
+        let needed = [
+            ("priorityclasses", "create", case.objects.iter().any(wide::is_wide)),
+            ("nodes", "patch", case.changes_a_node()),
+            ("pods", "list", case.drains_a_node()),
+        ];
+        let missing = |(resource, verb): (&str, &str)| {
+            let of = |missing: &&Missing| {
+                !missing.rule.namespaced
+                    && missing.rule.resource == resource
+                    && missing.rule.verbs.contains(&verb)
+            };
+            self.missing.iter().find(of).map(Missing::in_words)
+        };
+        needed
+            .into_iter()
+            .filter(|(.., needs)| *needs)
+            .find_map(|(resource, verb, _)| missing((resource, verb)))
+    }
+
     /// Whether all verbs of the rule for this resource are allowed. A resource without a rule is.
     #[must_use]
     pub fn allow(&self, resource: &str) -> bool {
@@ -173,7 +209,9 @@ impl Rights {
     pub fn lacking_for(&self, kind: &str) -> Option<String> {
         let kind = kinds::find(kind).ok()?;
         let of = |missing: &&Missing| {
-            missing.rule.group == kind.resource.group && missing.rule.resource == kind.resource.plural
+            missing.rule.group == kind.resource.group
+                && missing.rule.resource == kind.resource.plural
+                && missing.rule.namespaced == kind.namespaced
         };
         self.missing.iter().find(of).map(Missing::in_words)
     }

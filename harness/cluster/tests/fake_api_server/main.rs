@@ -10,3 +10,4 @@ mod server;
 mod signs;
 mod storing;
 mod watches;
+mod wide;

@@ -47,7 +47,10 @@ fn all_but(
                 .join("/");
             let inside = wanted["namespace"].as_str().is_some_and(|namespace| !namespace.is_empty());
             let asks_for = |rule: &Rule| {
-                rule.resource == resource && wanted["group"] == rule.group && rule.namespaced == inside
+                rule.resource == resource
+                    && wanted["group"] == rule.group
+                    && rule.namespaced == inside
+                    && rule.verbs.iter().any(|verb| wanted["verb"] == *verb)
             };
             let denied = without.is_some_and(asks_for);
             Some(ScriptedAnswer::Json(201, json!({ "status": { "allowed": !denied } })))
@@ -161,4 +164,28 @@ async fn a_workload_that_may_not_be_made_is_known_by_its_kind() {
     let said = rights.lacking_for("Deployment").unwrap();
     assert!(said.contains("deployments.apps") && said.contains("create"), "{said}");
     assert_eq!((rights.lacking_for("StatefulSet"), rights.lacking_for("Pod")), (None, None));
+}
+
+#[tokio::test]
+async fn a_case_that_changes_the_whole_cluster_needs_the_right_to_do_so() {
+    let text = "case: a/b\nstory: x\nneeds: [cluster-scope, multi-node]\nquiet: true\nobjects: [{ apiVersion: scheduling.k8s.io/v1, \
+                kind: PriorityClass, metadata: { name: low }, value: -1 }]\npod: { spec: { containers: [{ name: c }] } }\n\
+                steps: [{ taint: { key: probity.dev/a, effect: NoExecute } }, { drain: {} }]\n";
+    let case = probity_case::Case::read("a.yaml", text).unwrap().remove(0);
+    let plain = probity_case::Case::read(
+        "b.yaml",
+        "case: a/c\nstory: x\npod: { spec: { containers: [{ name: c }] } }\n",
+    );
+    let plain = plain.unwrap().remove(0);
+    for (resource, verb) in [("priorityclasses", "create"), ("nodes", "patch"), ("pods", "list")] {
+        let wide = |rule: &&'static Rule| {
+            !rule.namespaced && rule.resource == resource && rule.verbs.contains(&verb)
+        };
+        let rule = RULES.iter().find(wide).unwrap();
+        let (rights, _server) = rights(Some(rule), Listing::Complete).await;
+        assert_eq!(rule.need, Need::ByHand);
+        assert!(rights.lacking_for_scope(&case).is_some_and(|why| why.contains(rule.purpose)), "{rule:?}");
+        assert_eq!(rights.lacking_for_scope(&plain), None);
+        assert_eq!(rights.lacking_for("Pod"), None, "a right in the whole cluster is none in the namespace");
+    }
 }

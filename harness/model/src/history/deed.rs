@@ -129,6 +129,34 @@ pub enum Did {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<NodeProof>,
     },
+    /// A node was tainted. The taint is removed when the case is over.
+    Tainted {
+        /// The node.
+        node: String,
+        /// The key of the taint.
+        key: String,
+        /// Its value; empty if it has none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        value: String,
+        /// Its effect.
+        effect: String,
+    },
+    /// A node was cordoned. The cordon is lifted when the case is over.
+    Cordoned {
+        /// The node.
+        node: String,
+    },
+    /// `kubectl drain` ran for a node, limited to the pods of the case.
+    Drained {
+        /// The node.
+        node: String,
+        /// After how long it was to give up, in seconds.
+        timeout: u64,
+        /// Its exit status; none if it was killed.
+        exit: Option<i32>,
+        /// What it printed, line by line, each with the time at which it arrived on the harness's clock.
+        output: Vec<Printed>,
+    },
     /// The kubelet's counters of the case's probes were read. It counted between the deed's beginning and its end.
     /// Counters that no longer exist are not in the list.
     Measured {
@@ -158,6 +186,16 @@ pub enum Did {
     },
 }
 
+/// A line that a command printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Printed {
+    /// When it arrived, on the harness's clock.
+    pub us: i64,
+    /// The line.
+    pub line: String,
+}
+
 impl Did {
     /// A verb that the user's command did to a node, without an input and without an output.
     #[must_use]
@@ -166,10 +204,14 @@ impl Did {
         Self::NodeVerb { node, verb, uid: None, input: None, exit, output: None, proof }
     }
 
-    /// Whether it did something to a node that can affect what ran there before.
+    /// Whether the harness did something to a node that can affect what ran there before.
     #[must_use]
     pub fn acts_on_node(&self) -> bool {
-        matches!(self, Self::NodeVerb { verb, .. } if !NodeVerb::of(verb).harmless)
+        match self {
+            Self::NodeVerb { verb, .. } => !NodeVerb::of(verb).harmless,
+            Self::Tainted { .. } | Self::Cordoned { .. } | Self::Drained { .. } => true,
+            _ => false,
+        }
     }
 
     /// Whether the user's command says that the kubelet did not accept its configuration and does not run.

@@ -63,6 +63,12 @@ fn deed_in_words(did: &Did) -> String {
             }
             None => format!("{verb} of {node} ended {}", ended(exit)),
         },
+        Did::Tainted { node, key, value, effect } => {
+            let value = if value.is_empty() { String::new() } else { format!("={value}") };
+            format!("the harness tainted {node} with {key}{value}:{effect}")
+        }
+        Did::Cordoned { node } => format!("the harness cordoned {node}"),
+        Did::Drained { node, exit, .. } => format!("kubectl drain {node} ended {}", ended(exit)),
         Did::Measured { node, probes } => {
             format!("the kubelet of {node} had {} probe counters of the case", probes.len())
         }

@@ -34,6 +34,9 @@ mod reports;
 #[path = "resources.rs"]
 mod resources;
 #[macro_use]
+#[path = "scope.rs"]
+mod scope;
+#[macro_use]
 #[path = "subtle.rs"]
 mod subtle;
 #[macro_use]

@@ -1,0 +1,194 @@
+//! Objects of the whole cluster in a case, and the steps that change a node: what may be written, and what not.
+//!
+//! Others use the cluster as well. So a case can create only PriorityClasses whose pods never displace those of others,
+//! and its taints have names that nobody else uses.
+
+use probity_script::problem::pin;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::names::one_of;
+
+/// The kinds of objects of the whole cluster that a case can create.
+pub const WIDE_KINDS: [&str; 1] = ["PriorityClass"];
+/// Kinds of objects of the whole cluster that a case cannot create.
+const FORBIDDEN: [&str; 9] = [
+    "Namespace",
+    "Node",
+    "RuntimeClass",
+    "StorageClass",
+    "PersistentVolume",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "IngressClass",
+    "CustomResourceDefinition",
+];
+/// The prefix of the keys of taints that only cases use.
+const OWN_TAINT: &str = "probity.dev/";
+/// The taint by which an administrator says that a node is down for good.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// The effects of taints.
+pub const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// A taint for the node of a pod. It is removed when the case ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TaintStep {
+    /// The key of a pod on the node.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The key of the taint: `probity.dev/…`, or `node.kubernetes.io/out-of-service`.
+    pub key: String,
+    /// Its value.
+    #[serde(default)]
+    pub value: String,
+    /// Its effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+}
+
+/// A node that takes no new pods. The cordon is lifted when the case ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct CordonStep {
+    /// The key of a pod on the node.
+    pub pod: Option<String>,
+}
+
+/// A node from which `kubectl drain` evicts the pods of the case. It is uncordoned when the case ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct DrainStep {
+    /// The key of a pod on the node. The pod itself is drained too.
+    pub pod: Option<String>,
+    /// After how many seconds kubectl gives up; 60 if not said.
+    pub timeout: Option<u64>,
+}
+
+/// How long `kubectl drain` may take if a step does not say, in seconds.
+const DRAIN_TIMEOUT: u64 = 60;
+
+impl DrainStep {
+    /// After how many seconds kubectl gives up.
+    #[must_use]
+    pub fn timeout(&self) -> u64 {
+        self.timeout.unwrap_or(DRAIN_TIMEOUT)
+    }
+}
+
+impl TaintStep {
+    /// Checks that nobody else can depend on this taint.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.key != OUT_OF_SERVICE && self.key.strip_prefix(OWN_TAINT).is_none_or(str::is_empty) {
+            let why = format!(
+                "`{}` is not a taint that a case can set: its key must begin with `{OWN_TAINT}`, or be `{OUT_OF_SERVICE}`",
+                self.key
+            );
+            return Err(pin(&why, &["taint", "key"]));
+        }
+        one_of("an effect of a taint", &self.effect, &EFFECTS, &["taint", "effect"])
+    }
+}
+
+/// Whether an object of a case belongs to the whole cluster.
+#[must_use]
+pub fn is_wide(object: &Value) -> bool {
+    object["kind"].as_str().is_some_and(|kind| WIDE_KINDS.contains(&kind))
+}
+
+/// Checks an object of a case, if it is one of the whole cluster.
+pub(crate) fn check_object(object: &Value, at: &str) -> Result<(), String> {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    if FORBIDDEN.contains(&kind) {
+        let why = format!(
+            "a case cannot create a {kind}: it belongs to the whole cluster, and only {} are allowed there",
+            WIDE_KINDS.join(", ")
+        );
+        return Err(pin(&why, &["objects", at, "kind"]));
+    }
+    if !is_wide(object) {
+        return Ok(());
+    }
+    if object["metadata"]["name"].as_str().is_none_or(str::is_empty) {
+        return Err(pin(&format!("a {kind} needs a name: `metadata: {{ name: … }}`"), &["objects", at]));
+    }
+    if object["globalDefault"] == true {
+        let why = "a PriorityClass of a case cannot be the default: it would apply to the pods of others";
+        return Err(pin(why, &["objects", at, "globalDefault"]));
+    }
+    match object["value"].as_i64() {
+        Some(value) if value < 0 => Ok(()),
+        _ => {
+            let why = "a PriorityClass of a case needs a `value` below 0: pods of others have the priority 0 unless they say \
+                       otherwise, and must never be preempted for a test";
+            Err(pin(why, &["objects", at]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use crate::case::Case;
+
+    const GOOD: &str = "\
+case: a/b
+story: because
+needs: [cluster-scope, multi-node]
+quiet: true
+objects:
+  - { apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: { name: low }, value: -10 }
+pods:
+  a:
+    pod: { spec: { priorityClassName: '{object:low}', containers: [{ name: target }] } }
+steps:
+  - taint: { pod: a, key: probity.dev/away, effect: NoExecute }
+  - cordon: { pod: a }
+  - drain: { pod: a, timeout: 20 }
+";
+
+    fn refused(from: &str, to: &str) -> String {
+        assert!(GOOD.contains(from), "{from}");
+        Case::read("a.yaml", &GOOD.replace(from, to)).unwrap_err().line()
+    }
+
+    #[test]
+    fn a_case_can_have_objects_of_the_whole_cluster_and_change_nodes() {
+        let case = Case::read("a.yaml", GOOD).unwrap().remove(0);
+        assert!(case.changes_a_node() && case.taints_a_node() && case.drains_a_node());
+    }
+
+    #[test]
+    fn what_would_harm_others_is_refused_at_its_place() {
+        let said = refused("value: -10", "value: 10");
+        assert!(said.starts_with("a.yaml, line 6, column 5: ") && said.contains("`value` below 0"), "{said}");
+        let said = refused("value: -10", "value: -10, globalDefault: true");
+        assert!(said.contains("cannot be the default"), "{said}");
+        let said = refused("kind: PriorityClass", "kind: Namespace");
+        assert!(said.contains("a case cannot create a Namespace"), "{said}");
+        let said = refused("key: probity.dev/away", "key: node.kubernetes.io/unreachable");
+        assert!(said.starts_with("a.yaml, line 11, column 22: "), "{said}");
+        let said = refused("effect: NoExecute", "effect: NoExecution");
+        assert!(said.contains("did you mean `NoExecute`?"), "{said}");
+    }
+
+    #[test]
+    fn a_case_says_that_it_changes_the_cluster() {
+        let said = refused("needs: [cluster-scope, multi-node]", "needs: [multi-node]");
+        assert!(said.contains("needs: [cluster-scope"), "{said}");
+        let said = refused("quiet: true", "quiet: false");
+        assert!(said.contains("quiet: true"), "{said}");
+    }
+
+    #[test]
+    fn a_placeholder_names_an_object_of_the_case() {
+        let said = refused("{object:low}", "{object:lou}");
+        assert_eq!(
+            said,
+            "a.yaml, line 9, column 11: the case has no object `lou` under `objects`; there is low; did you mean `low`?"
+        );
+    }
+}

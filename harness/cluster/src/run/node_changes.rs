@@ -1,0 +1,71 @@
+//! Steps that change a node for a while: taints, cordons, and drains by kubectl.
+
+use probity_case::manifest::{CASE, RUN, Setting};
+use probity_case::{DrainStep, Step};
+use probity_model::history::Did;
+
+use crate::run::director::Director;
+use crate::run::drain::DrainError;
+use crate::run::progress::Progress;
+use crate::run::steps::StepError;
+use crate::setup::node_changes::{self, NodeChange};
+
+impl Director<'_> {
+    /// Taints or cordons the node of a pod; a drain begins with a cordon. None for other steps. This must not be cut off by
+    /// an interruption: a request that is still under way could reach the node after the change was taken back.
+    pub(super) async fn change_node(&mut self, step: &Step) -> Option<Result<Option<Did>, StepError>> {
+        let (pod, change) = match step {
+            Step::Taint(of) => {
+                let (key, value, effect) = (of.key.clone(), of.value.clone(), of.effect.clone());
+                (&of.pod, NodeChange::Taint { key, value, effect })
+            }
+            Step::Cordon(of) => (&of.pod, NodeChange::Cordon),
+            Step::Drain(of) => (&of.pod, NodeChange::Cordon),
+            _ => return None,
+        };
+        let made = self.change_node_of(pod, change).await;
+        Some(made.map(|(node, change)| match (step, change) {
+            (Step::Drain(_), _) => None,
+            (_, NodeChange::Taint { key, value, effect }) => Some(Did::Tainted { node, key, value, effect }),
+            (_, NodeChange::Cordon) => Some(Did::Cordoned { node }),
+        }))
+    }
+
+    async fn change_node_of(
+        &mut self,
+        pod: &Option<String>,
+        change: NodeChange,
+    ) -> Result<(String, NodeChange), StepError> {
+        let (node, _) = self.place_of(pod)?;
+        let made = (node.clone(), change.clone());
+        if !self.changes.contains(&made) {
+            let Setting { namespace, run, .. } = &self.setting;
+            change.record(&self.run.cluster, namespace, run, &node).await?;
+            self.changes.push(made.clone());
+            change.make(&self.run.cluster, &node).await?;
+        }
+        Ok(made)
+    }
+
+    /// Runs `kubectl drain` for the node of a pod, which is cordoned already.
+    pub(super) async fn drain(&self, of: &DrainStep) -> Result<Did, StepError> {
+        let (node, _) = self.place_of(&of.pod)?;
+        let kubectl = self.run.kubectl.as_ref().ok_or(DrainError::Missing)?;
+        let labels = format!("{RUN}={},{CASE}={}", self.setting.run, self.case.name.slug());
+        let timeout = of.timeout();
+        let (exit, output) = kubectl.drain((&node, &labels), timeout, self.run.clock).await?;
+        Ok(Did::Drained { node, timeout, exit, output })
+    }
+
+    /// Takes back the taints and cordons that steps set, and says which it could not.
+    pub(super) async fn take_changes_back(&mut self) {
+        for (node, change) in std::mem::take(&mut self.changes) {
+            self.report(format!("removes {}", node_changes::in_words(&change, &node)));
+            let back = change.take_back(&self.run.cluster, &self.setting.namespace, &node).await;
+            if let Err(error) = back {
+                let what = node_changes::in_words(&change, &node);
+                let _ = self.run.out.send(Progress::Leftover { what, why: error.to_string() });
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Taints and cordons that steps give to nodes, and how they are taken back.
+//!
+//! A run that is killed cannot take anything back. So before it changes a node, it writes down in its namespace what it is
+//! about to change; `gc` does the rest.
+
+use probity_case::manifest::RUN;
+use serde_json::{Value, json};
+
+use crate::api::client::ClusterClient;
+use crate::error::ClusterError;
+use crate::fields::Fields as _;
+use crate::setup::undo::TO_UNDO;
+
+/// How often a change of a node's taints is tried again after somebody else changed the node at the same time.
+const TRIES: u32 = 8;
+
+/// A change of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NodeChange {
+    /// A taint.
+    Taint {
+        /// Its key.
+        key: String,
+        /// Its value; may be empty.
+        value: String,
+        /// Its effect.
+        effect: String,
+    },
+    /// A cordon.
+    Cordon,
+}
+
+/// Why a node could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeChangeError {
+    /// A request failed.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// It is not there.
+    #[error("there is no node {0}")]
+    Missing(String),
+    /// It was so before, so nobody could tell later whether to take it back.
+    #[error("{0}, so the harness leaves it alone")]
+    Already(String),
+}
+
+impl NodeChange {
+    /// The name of its record.
+    fn record_name(&self, node: &str) -> String {
+        match self {
+            Self::Taint { key, effect, .. } => {
+                let key = key.replace('/', ".");
+                format!("probity-taint-{node}-{key}-{effect}").to_ascii_lowercase()
+            }
+            Self::Cordon => format!("probity-cordon-{node}"),
+        }
+    }
+
+    /// What it is, in words.
+    fn in_words(&self, node: &str) -> String {
+        match self {
+            Self::Taint { key, value, effect } => {
+                let value = if value.is_empty() { String::new() } else { format!("={value}") };
+                format!("the taint {key}{value}:{effect} of node {node}")
+            }
+            Self::Cordon => format!("the cordon of node {node}"),
+        }
+    }
+
+    /// Whether a node has it.
+    fn is_on(&self, node: &Value) -> bool {
+        match self {
+            Self::Taint { key, effect, .. } => node.items("/spec/taints").any(|taint| is(taint, key, effect)),
+            Self::Cordon => node["spec"]["unschedulable"] == true,
+        }
+    }
+
+    /// The patch that adds it to a node, or removes it. It fails if the node has changed in the meantime.
+    fn patch(&self, node: &Value, add: bool) -> Value {
+        let spec = match self {
+            Self::Taint { key, value, effect } => {
+                let others = node.items("/spec/taints").filter(|taint| !is(taint, key, effect)).cloned();
+                let mut taints: Vec<Value> = others.collect();
+                if add {
+                    let mut taint = json!({ "key": key, "effect": effect });
+                    if !value.is_empty() {
+                        taint["value"] = json!(value);
+                    }
+                    taints.push(taint);
+                }
+                json!({ "taints": taints })
+            }
+            Self::Cordon => json!({ "unschedulable": if add { json!(true) } else { Value::Null } }),
+        };
+        json!({ "metadata": { "resourceVersion": node["metadata"]["resourceVersion"] }, "spec": spec })
+    }
+
+    /// Writes down that it is about to be made, unless the node has it already.
+    pub(crate) async fn record(
+        &self,
+        cluster: &ClusterClient,
+        namespace: &str,
+        run: &str,
+        node: &str,
+    ) -> Result<(), NodeChangeError> {
+        let seen = cluster.get("", "Node", node).await?;
+        let seen = seen.ok_or_else(|| NodeChangeError::Missing(node.to_owned()))?;
+        if self.is_on(&seen) {
+            let already = format!("somebody else has set {} already", self.in_words(node));
+            return Err(NodeChangeError::Already(already));
+        }
+        let data = match self {
+            Self::Taint { key, value, effect } => {
+                json!({ "node": node, "change": "taint", "key": key, "value": value, "effect": effect })
+            }
+            Self::Cordon => json!({ "node": node, "change": "cordon" }),
+        };
+        let manifest = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "name": self.record_name(node),
+                "labels": { RUN: run, TO_UNDO: "true", "app.kubernetes.io/managed-by": "probity" },
+            },
+            "data": data,
+        });
+        match cluster.create(namespace, &manifest, false).await {
+            Err(error) if error.code() != 409 => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes it.
+    pub(crate) async fn make(&self, cluster: &ClusterClient, node: &str) -> Result<(), NodeChangeError> {
+        match self.set(cluster, node, true).await? {
+            true => Ok(()),
+            false => Err(NodeChangeError::Missing(node.to_owned())),
+        }
+    }
+
+    /// Takes it back, and erases its record. A node that no longer exists has nothing to take back.
+    pub(crate) async fn take_back(
+        &self,
+        cluster: &ClusterClient,
+        namespace: &str,
+        node: &str,
+    ) -> Result<(), ClusterError> {
+        self.set(cluster, node, false).await?;
+        match cluster.delete(namespace, "ConfigMap", &self.record_name(node), None).await {
+            Err(error) if error.code() != 404 => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds it to a node, or removes it. Returns whether the node exists.
+    async fn set(&self, cluster: &ClusterClient, node: &str, add: bool) -> Result<bool, ClusterError> {
+        let mut tries = 0;
+        loop {
+            let Some(seen) = cluster.get("", "Node", node).await? else { return Ok(false) };
+            if self.is_on(&seen) == add {
+                return Ok(true);
+            }
+            tries += 1;
+            match cluster.patch("", "Node", node, "", &self.patch(&seen, add)).await {
+                Ok(_) => return Ok(true),
+                Err(error) if error.code() == 409 && tries < TRIES => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads a record; none if it is one of a node that a verb took away.
+    fn of_record(record: &Value) -> Option<Self> {
+        let text = |field: &str| record.text(&format!("/data/{field}")).to_owned();
+        match record.text("/data/change") {
+            "taint" => Some(Self::Taint { key: text("key"), value: text("value"), effect: text("effect") }),
+            "cordon" => Some(Self::Cordon),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a taint has this key and this effect, which together are unique on a node.
+fn is(taint: &Value, key: &str, effect: &str) -> bool {
+    taint["key"] == key && taint["effect"] == effect
+}
+
+/// Takes back the change of a record, and erases the record. Returns what it was, and how that went; none if the record is
+/// of a node that a verb took away.
+pub(super) async fn undo(cluster: &ClusterClient, record: &Value) -> Option<(String, Result<(), String>)> {
+    let change = NodeChange::of_record(record)?;
+    let (node, namespace) = (record.text("/data/node"), record.text("/metadata/namespace"));
+    let done = change.take_back(cluster, namespace, node).await.map_err(|error| error.to_string());
+    Some((change.in_words(node), done))
+}
+
+/// What a change is called in a message.
+pub(crate) fn in_words(change: &NodeChange, node: &str) -> String {
+    change.in_words(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taint(key: &str) -> NodeChange {
+        NodeChange::Taint { key: key.to_owned(), value: String::new(), effect: "NoExecute".to_owned() }
+    }
+
+    #[test]
+    fn a_taint_leaves_the_others_of_the_node_as_they_are() {
+        let other = json!({ "key": "vendor", "value": "v", "effect": "NoSchedule" });
+        let same_key = json!({ "key": "probity.dev/away", "effect": "NoSchedule" });
+        let node = json!({ "metadata": { "resourceVersion": "7" }, "spec": { "taints": [other, same_key] } });
+        let change = taint("probity.dev/away");
+        let added = change.patch(&node, true);
+        assert_eq!(added["metadata"]["resourceVersion"], "7");
+        let own = json!({ "key": "probity.dev/away", "effect": "NoExecute" });
+        assert_eq!(added["spec"]["taints"], json!([other, same_key, own]));
+        assert!(!change.is_on(&node) && change.is_on(&added));
+        assert_eq!(change.patch(&added, false)["spec"]["taints"], json!([other, same_key]));
+    }
+
+    #[test]
+    fn a_cordon_is_lifted_by_removing_the_field() {
+        let node = json!({ "metadata": { "resourceVersion": "7" }, "spec": {} });
+        let cordoned = NodeChange::Cordon.patch(&node, true);
+        assert!(!NodeChange::Cordon.is_on(&node) && NodeChange::Cordon.is_on(&cordoned));
+        assert_eq!(NodeChange::Cordon.patch(&cordoned, false)["spec"]["unschedulable"], Value::Null);
+    }
+
+    #[test]
+    fn records_of_one_node_have_different_names() {
+        let names = [taint("probity.dev/a"), taint("probity.dev/b"), NodeChange::Cordon]
+            .map(|change| change.record_name("n1"));
+        assert_eq!(names[0], "probity-taint-n1-probity.dev.a-noexecute");
+        assert!(names[0] != names[1] && names[1] != names[2]);
+    }
+}

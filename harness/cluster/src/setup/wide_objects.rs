@@ -1,0 +1,45 @@
+//! Objects of the whole cluster that cases create. They are not in the namespace of the run, so its removal does not remove
+//! them; they carry the label of the run, and the name of its namespace in another label.
+
+use probity_case::manifest::{NAMESPACE, RUN};
+use probity_case::wide::WIDE_KINDS;
+
+use crate::api::client::ClusterClient;
+use crate::fields::Fields as _;
+use crate::setup::namespace::Leftover;
+
+/// Deletes all that a run has created. Returns what it could not delete.
+pub(crate) async fn remove(cluster: &ClusterClient, run: &str) -> Vec<Leftover> {
+    let mut left = Vec::new();
+    for kind in WIDE_KINDS {
+        let listing = match cluster.list("", kind, Some(&format!("{RUN}={run}"))).await {
+            Ok(listing) => listing.items,
+            // Objects that we may not list cannot have been created by us.
+            Err(error) if error.refusal().is_some() => continue,
+            Err(error) => {
+                let what = format!("objects of the kind {kind} with the run's label");
+                left.push(Leftover { what, why: error.to_string() });
+                continue;
+            }
+        };
+        for object in &listing {
+            if let Err(why) = delete(cluster, kind, object.name()).await {
+                left.push(Leftover { what: format!("{kind} {}", object.name()), why });
+            }
+        }
+    }
+    left
+}
+
+/// Deletes an object. One that does not exist is fine.
+pub(super) async fn delete(cluster: &ClusterClient, kind: &str, name: &str) -> Result<(), String> {
+    match cluster.delete("", kind, name, None).await {
+        Err(error) if error.code() != 404 => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an object is of a run in this namespace; without one, any is meant.
+pub(super) fn is_of(object: &serde_json::Value, namespace: Option<&str>) -> bool {
+    namespace.is_none_or(|namespace| object["metadata"]["labels"][NAMESPACE] == namespace)
+}

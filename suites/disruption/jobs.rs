@@ -1,0 +1,146 @@
+//! Jobs whose policy for failed pods is about disruptions: an evicted pod is replaced, or ends the Job.
+
+use probity_model::history::{Did, Happening};
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
+use serde_json::Value;
+
+use super::account::evictions;
+use crate::reading::targets::{self, TARGET};
+
+/// The reason of a Job that failed by its policy: Kubernetes API reference, batch/v1.
+const BY_POLICY: &str = "PodFailurePolicy";
+
+/// A Job whose policy has a rule about disruptions.
+struct Job<'h> {
+    name: &'h str,
+    /// What the first such rule says: `Ignore`, `FailJob` or `Count`.
+    action: &'h str,
+}
+
+fn jobs<'h>(run: &Timeline<'h>) -> Vec<Job<'h>> {
+    let is_about = |rule: &&Value| {
+        let patterns = rule["onPodConditions"].as_array();
+        patterns.is_some_and(|patterns| patterns.iter().any(|pattern| pattern["type"] == TARGET))
+    };
+    let made = run.deeds.iter().filter_map(|(_, deed)| match &deed.did {
+        Did::Created { kind, name, manifest } if kind == "Job" => {
+            let rules = manifest.get("spec")?.get("podFailurePolicy")?.get("rules")?.as_array()?;
+            // Another rule before it could decide.
+            let first = rules.first().filter(is_about)?;
+            Some(Job { name, action: first["action"].as_str()? })
+        }
+        _ => None,
+    });
+    made.collect()
+}
+
+impl Job<'_> {
+    fn owns(&self, pod: &PodLife<'_>) -> bool {
+        let metadata = pod.revisions.first().and_then(|first| first.object.get("metadata"));
+        let owners = metadata.and_then(|of| of.get("ownerReferences")?.as_array());
+        owners.into_iter().flatten().any(|owner| owner["kind"] == "Job" && owner["name"] == self.name)
+    }
+
+    /// The first revision of the Job that has a condition, True and from then on, with the reason of the condition.
+    fn first_with<'h>(&self, run: &Timeline<'h>, condition: &str) -> Option<(At, &'h str)> {
+        run.history.events().filter(|(_, event)| event.us <= run.ended_us).find_map(|(id, event)| {
+            let Happening::Sighting(shown) = &event.what else { return None };
+            if shown.kind != "Job" || shown.name != self.name {
+                return None;
+            }
+            let conditions = shown.object.get("status")?.get("conditions")?.as_array()?;
+            let has = |of: &&Value| of["type"] == condition && of["status"] == "True";
+            let found = conditions.iter().find(has)?;
+            Some((At::new(id, Stamp::harness(event.us)), found["reason"].as_str().unwrap_or_default()))
+        })
+    }
+}
+
+/// The revision that shows a pod as over.
+fn over<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
+    pod.revisions.iter().find(|shown| shown.gone || matches!(shown.phase(), "Failed" | "Succeeded"))
+}
+
+/// A Job with such a rule does what the rule says when its pod is evicted.
+pub(super) fn policies_know_disruptions(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let evictions = evictions(run);
+    for job in &jobs(run) {
+        for eviction in evictions.iter().filter(|of| of.is_granted() && job.owns(of.pod)) {
+            // A pod that ended well did not fail, and without the condition the rule does not match it.
+            let Some(over) = over(eviction.pod).filter(|over| over.phase() == "Failed") else { continue };
+            if targets::reason(over).is_none() {
+                continue;
+            }
+            match job.action {
+                "Ignore" => judge_ignored(run, clause, (job, eviction.pod, eviction.at.id), over, seen),
+                "FailJob" => judge_failed(run, clause, job, over, seen),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The pod is replaced, and the Job does not fail.
+fn judge_ignored<'h>(
+    run: &Timeline<'h>,
+    clause: &Clause,
+    (job, evicted, asked): (&Job<'h>, &PodLife<'h>, EventId),
+    over: &Revision<'h>,
+    seen: &mut Seen,
+) {
+    if let Some((at, reason)) = job.first_with(run, "Failed").filter(|(at, _)| at.id > asked) {
+        let finding = format!("{} failed for {reason}, although it ignores disruptions", job.name);
+        seen.violated(finding, [asked, at.id]);
+        return;
+    }
+    let later = |pod: &&PodLife<'_>| {
+        job.owns(pod) && pod.uid != evicted.uid && pod.revisions.first().is_some_and(|first| first.id > asked)
+    };
+    let next = run.pods.iter().find(later).and_then(|pod| pod.revisions.first());
+    let quantity = format!("from the end of {} to its replacement", evicted.name);
+    let Some(next) = next else {
+        let Some(last) = run.last_event() else { return };
+        let waited = run.measure(quantity, "", over, &At::new(last, run.end()), clause.in_time());
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            let finding = format!("{} was evicted, and {} did not replace it", evicted.name, job.name);
+            seen.violated(finding, [asked, last]);
+        }
+        return;
+    };
+    if next.id < over.id {
+        // A Job may create the replacement before the old pod is over; it is there in time then.
+        seen.fine([asked, next.id]);
+        seen.facet("action", "Ignore");
+    } else if seen.within(run, "", quantity, (over, next), clause.in_time()) == Some(Fit::Met) {
+        seen.facet("action", "Ignore");
+    }
+}
+
+/// The Job fails, and says that its policy is why.
+fn judge_failed<'h>(
+    run: &Timeline<'h>,
+    clause: &Clause,
+    job: &Job<'h>,
+    over: &Revision<'h>,
+    seen: &mut Seen,
+) {
+    let quantity = format!("from the end of its pod to the failure of {}", job.name);
+    let Some((at, reason)) = job.first_with(run, "Failed") else {
+        let Some(last) = run.last_event() else { return };
+        let waited = run.measure(quantity, "", over, &At::new(last, run.end()), clause.in_time());
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            let finding =
+                format!("the pod of {} was evicted, and the Job did not fail as its policy says", job.name);
+            seen.violated(finding, [over.id, last]);
+        }
+        return;
+    };
+    let fit = seen.within(run, "", quantity, (over, &at), clause.in_time());
+    let finding = || format!("{} failed for {reason}, not for {BY_POLICY}", job.name);
+    seen.check(reason == BY_POLICY, finding, [over.id, at.id]);
+    if reason == BY_POLICY && fit == Some(Fit::Met) {
+        seen.facet("action", "FailJob");
+    }
+}

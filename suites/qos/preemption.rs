@@ -1,0 +1,76 @@
+//! Who is preempted: the pod with the lowest priority, whatever the classes of the pods are.
+
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::qos::{BEST_EFFORT, GUARANTEED, class_of};
+use crate::reading::slots::{Contest, contests};
+
+fn class(pod: &PodLife<'_>) -> &'static str {
+    pod.created.and_then(|(_, manifest)| manifest.get("spec")).map_or("", |spec: &Value| class_of(spec))
+}
+
+/// The class of a pod decides neither whether it is preempted nor who is preempted first.
+pub(super) fn is_not_about_classes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for contest in contests(run) {
+        if contest.lower().is_empty() {
+            judge_equals(run, clause, &contest, seen);
+        } else {
+            judge_choice(run, clause, &contest, seen);
+        }
+    }
+}
+
+/// Nobody has a lower priority: everybody stays, and the new pod waits.
+fn judge_equals(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, seen: &mut Seen) {
+    let wants = &contest.wants.0.key;
+    if let Some((pod, _, going)) = contest.gone(run).first() {
+        let finding = format!(
+            "{} ({}) went when {wants} came, which does not have a higher priority",
+            pod.key,
+            class(pod)
+        );
+        seen.violated(finding, [contest.at.id, going.id]);
+        return;
+    }
+    let classes: Vec<&str> = contest.holders.iter().map(|(pod, _)| class(pod)).collect();
+    let both = classes.contains(&GUARANTEED) && classes.contains(&BEST_EFFORT);
+    let stay =
+        |(pod, _): &(&PodLife<'_>, i64)| run.watched_for(pod, &contest.at, clause.tolerance_us("watched"));
+    if both && contest.placed().is_none() && contest.holders.iter().all(stay) {
+        seen.fine([Some(contest.at.id), run.last_event()].into_iter().flatten());
+        seen.facet("preempted", "none-of-equals");
+    }
+}
+
+/// Somebody has to go: it is the one with the lowest priority.
+fn judge_choice(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, seen: &mut Seen) {
+    let (wants, lowest) = (&contest.wants.0.key, contest.lowest());
+    let gone = contest.gone(run);
+    for (pod, priority, going) in &gone {
+        let finding = || {
+            format!(
+                "{} ({}) was preempted for {wants}, although another pod has a lower priority",
+                pod.key,
+                class(pod)
+            )
+        };
+        let right = Some(*priority) == lowest;
+        seen.check(right, finding, [contest.at.id, going.id]);
+        let spared = contest.holders.iter().any(|(other, of)| of > priority && class(other) == BEST_EFFORT);
+        if right && spared && class(pod) == GUARANTEED && gone.len() == 1 {
+            seen.facet("preempted", "guaranteed-before-besteffort");
+        }
+    }
+    let Some(last) = run.last_event().filter(|_| gone.is_empty() && contest.placed().is_none()) else {
+        return;
+    };
+    let waited = run.measure(String::new(), "", &contest.at, &At::new(last, run.end()), clause.in_time());
+    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let finding =
+            format!("{wants} has a higher priority than a pod in its place, and nobody was preempted");
+        seen.violated(finding, [contest.at.id, last]);
+    }
+}

@@ -1,0 +1,28 @@
+//! The condition by which a pod says why it is about to go, and the revision that shows it going.
+
+use probity_model::timeline::{PodLife, Revision};
+use serde_json::Value;
+
+/// The condition's type: Kubernetes documentation, Disruptions.
+pub(crate) const TARGET: &str = "DisruptionTarget";
+
+/// The reason of the condition, whatever its status.
+pub(crate) fn reason<'h>(shown: &Revision<'h>) -> Option<&'h str> {
+    shown.condition(TARGET)?.get("reason").and_then(Value::as_str)
+}
+
+/// Whether a revision says that the pod goes, and for this reason.
+pub(crate) fn says(shown: &Revision<'_>, wanted: &str) -> bool {
+    shown.is(TARGET) == Some(true) && reason(shown) == Some(wanted)
+}
+
+/// What a revision says about that, in words.
+pub(crate) fn in_words(shown: &Revision<'_>) -> String {
+    let word = shown.is(TARGET).map_or("missing", |holds| if holds { "True" } else { "False" });
+    format!("{TARGET} is {word} for {}", reason(shown).unwrap_or("no reason"))
+}
+
+/// The first revision that shows a pod going.
+pub(crate) fn going<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
+    pod.revisions.iter().find(|shown| shown.terminating() || shown.gone)
+}

@@ -1,0 +1,115 @@
+//! Taints with the effect `NoExecute`, and the controller that deletes the pods that do not tolerate them; and the collector
+//! that removes the pods of a node which is out of service.
+
+use probity_case::TaintStep;
+use probity_case::wide::OUT_OF_SERVICE;
+use probity_composer::NODE;
+use probity_model::history::Did;
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::conditions::entry;
+use crate::world::{Act, MS, SECOND, World};
+
+/// How soon the controller acts on a taint.
+const NOTICED: (i64, i64) = (20 * MS, 200 * MS);
+/// How much later a defective controller acts.
+const LATE: i64 = 15 * SECOND;
+/// How often the collector looks.
+const COLLECTOR_LOOKS: i64 = 20 * SECOND;
+
+/// How long a list of tolerations tolerates a taint: not at all, for so many seconds, or for ever.
+fn tolerated(spec: &Value, of: &TaintStep) -> Option<Option<i64>> {
+    let text = |one: &Value, field: &str| one[field].as_str().unwrap_or_default().to_owned();
+    let matches = |one: &&Value| {
+        let exists = one["operator"] == "Exists";
+        let key = text(one, "key");
+        let effect = text(one, "effect");
+        (key == of.key || (key.is_empty() && exists))
+            && (effect.is_empty() || effect == of.effect)
+            && (exists || text(one, "value") == of.value)
+    };
+    let matching: Vec<&Value> =
+        spec["tolerations"].as_array().into_iter().flatten().filter(matches).collect();
+    (!matching.is_empty()).then(|| matching.iter().filter_map(|one| one["tolerationSeconds"].as_i64()).min())
+}
+
+impl World<'_> {
+    /// A client taints the node.
+    pub(crate) fn taint(&mut self, of: &TaintStep) {
+        let TaintStep { key, value, effect, .. } = of.clone();
+        self.did(Did::Tainted { node: NODE.to_owned(), key, value, effect });
+        if of.key == OUT_OF_SERVICE {
+            self.out_of_service = true;
+            self.later(COLLECTOR_LOOKS / 2, Act::Sweep);
+        }
+        if of.effect != "NoExecute" || self.has(Defect::TaintsIgnored) {
+            return;
+        }
+        for pod in 0..self.pods.len() {
+            if self.pods[pod].gone || self.pods[pod].object["spec"]["nodeName"].is_null() {
+                continue;
+            }
+            let noticed = self.between(NOTICED.0, NOTICED.1);
+            match tolerated(&self.pods[pod].object["spec"], of) {
+                None if self.has(Defect::TaintsActLate) => self.later(noticed + LATE, Act::EndByTaint(pod)),
+                None => self.later(noticed, Act::EndByTaint(pod)),
+                Some(Some(seconds)) if !self.has(Defect::TolerationSecondsIgnored) => {
+                    let span = if self.has(Defect::TolerationSecondsHalved) { seconds / 2 } else { seconds };
+                    self.later(noticed + span * SECOND, Act::EndByTaint(pod));
+                }
+                Some(Some(_)) => self.later(noticed, Act::EndByTaint(pod)),
+                Some(None) if self.has(Defect::TolerationsIgnored) => {
+                    self.later(noticed, Act::EndByTaint(pod))
+                }
+                Some(None) => {}
+            }
+        }
+    }
+
+    /// The controller of taints deletes a pod.
+    pub(crate) fn end_by_taint(&mut self, pod: usize) {
+        if self.pods[pod].gone || self.pods[pod].deleted.is_some() {
+            return;
+        }
+        if !self.has(Defect::TaintUnexplained) {
+            let reason = match self.has(Defect::TaintMisexplained) {
+                true => "EvictionByEvictionAPI",
+                false => "DeletionByTaintManager",
+            };
+            self.write_target(pod, reason, "Taint manager: deleting due to NoExecute taint");
+        }
+        self.ask_to_go(pod, self.pods[pod].grace() / SECOND);
+    }
+
+    /// Writes into a pod why it is about to go.
+    pub(crate) fn write_target(&mut self, pod: usize, reason: &str, message: &str) {
+        let now = self.timestamp(self.now);
+        if let Some(target) = entry(&mut self.pods[pod].object["status"]["conditions"], "DisruptionTarget") {
+            *target = json!({
+                "type": "DisruptionTarget", "status": "True", "reason": reason, "message": message,
+                "lastProbeTime": null, "lastTransitionTime": now,
+            });
+        }
+        self.show_again(pod);
+    }
+
+    /// The collector looks at the pods of a lost node that are being deleted.
+    pub(crate) fn sweep(&mut self) {
+        self.later(COLLECTOR_LOOKS, Act::Sweep);
+        let tainted = self.out_of_service && !self.has(Defect::OutOfServiceIgnored);
+        if !self.lost || !(tainted || self.has(Defect::SweepsWithoutTaint)) {
+            return;
+        }
+        for pod in 0..self.pods.len() {
+            if self.pods[pod].gone || self.pods[pod].deleted.is_none() {
+                continue;
+            }
+            if !self.has(Defect::SweptWithoutFailing) {
+                self.pods[pod].object["status"]["phase"] = json!("Failed");
+                self.show_again(pod);
+            }
+            self.write_deadline(pod, self.now, 0);
+        }
+    }
+}
