@@ -24,7 +24,7 @@ fn outage(noticed: bool, gone: Option<(f64, &str)>) -> &'static str {
     let mut run = Composer::new(&[CLAUSE]);
     run.sighting(1.0, "Pod", "pod", Change::Added, pod(true, false, "Running"));
     let text = |text: &str| text.to_owned();
-    run.deed(5.0, Did::NodeVerb { node: text(NODE), verb: text("kill"), exit: Some(0), proof: None });
+    run.deed(5.0, Did::verb(NODE, "kill", Some(0), None));
     if noticed {
         run.sighting(50.0, "Pod", "pod", Change::Modified, pod(false, false, "Running"));
     }
