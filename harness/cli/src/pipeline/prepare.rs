@@ -139,7 +139,7 @@ impl PreparedRun {
         if cases.iter().any(|case| !case.variants().is_empty()) {
             let nodes = self.runtime.block_on(self.cluster.node_images(&self.options.placement));
             for case in cases {
-                let missing = case.variants().into_iter();
+                let mut missing = case.variants().into_iter();
                 let missing = missing.find_map(|word| lacks_variant(&self.options.image, word, &nodes));
                 lacking.extend(missing.map(|why| (case.name.clone(), why)));
             }
