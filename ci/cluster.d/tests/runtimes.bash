@@ -13,7 +13,7 @@ test_runtimes() {
         "$CLUSTER" down 2>/dev/null
         K=("$CLUSTER" kubectl)
         expect "$runtime starts" up_quietly --runtime "$runtime"
-        expect "its node reports it" contains "$(node_field node1 '{.status.nodeInfo.containerRuntimeVersion}')" "containerd://v${runtime#*-}."
+        expect "its node reports it" contains "$(node_field node1 '{.status.nodeInfo.containerRuntimeVersion}')" "containerd://${runtime#*-}."
         expect "it has user namespaces" same "$(node_field node1 '{.status.runtimeHandlers[?(@.name=="")].features.userNamespaces}')" true
         expect "a pod gets one of its own" eventually 30 is_mapped
     done
