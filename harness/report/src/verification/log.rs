@@ -111,7 +111,8 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
             ));
         }
         if !merged && skipped == 0 && (1..repeat).contains(&(ended + broken)) {
-            found.push(format!("it has {ended} results for the case {case}, which was to run {repeat} times"));
+            found
+                .push(format!("it has {ended} results for the case {case}, which was to run {repeat} times"));
         }
         if !merged && tries > 0 && ended + broken < 2 {
             found.push(format!("it says that the case {case} ran again, and has one result for it"));
