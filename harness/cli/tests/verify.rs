@@ -5,7 +5,7 @@
 mod probity;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use probity::{ProgramOutput, probity, write};
 use probity_case::{Case, Profile};
@@ -100,7 +100,7 @@ fn verify(paths: &[&Path], more: &[&str]) -> ProgramOutput {
 }
 
 /// Changes the first occurrence of a text in a file.
-fn change(path: &PathBuf, from: &str, to: &str) {
+fn change(path: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.contains(from), "{from}");
     fs::write(path, text.replacen(from, to, 1)).unwrap();

@@ -231,7 +231,7 @@ fn every_change_of_the_log_is_noticed() {
         (
             "result missing",
             |lines| drop(lines.remove(2)),
-            "it plans the case demo/calm and has no result of it",
+            "it plans the case demo/calm and has no result for it",
         ),
         (
             "result twice",
@@ -246,7 +246,7 @@ fn every_change_of_the_log_is_noticed() {
                 lines.remove(3);
                 lines[0]["cases"].as_array_mut().unwrap().remove(1);
             },
-            "it does not know the case demo/hostile of the book",
+            "it does not list the case demo/hostile of the book",
         ),
         (
             "case planned twice",

@@ -168,8 +168,7 @@ fn exception(
 ) -> Option<Exception> {
     let targeting = || clause.judged_in.iter().filter(|judged| judged.intended);
     let lacks = |case: &CaseName| standings.get(&case.anywhere()) == Some(&Standing::Lacking);
-    let skipped: Vec<CaseName> =
-        distinct(targeting().map(|judged| judged.case.clone()).filter(|case| lacks(case)));
+    let skipped: Vec<CaseName> = distinct(targeting().map(|judged| judged.case.clone()).filter(lacks));
     let first = skipped.first()?;
     let all = targeting().all(|judged| lacks(&judged.case));
     let open = match clause.verdict {

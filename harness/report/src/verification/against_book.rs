@@ -39,7 +39,7 @@ pub fn against_book(log: &[LogLine], book: &BookFacts) -> Vec<Flaw> {
     // `reproduce`. Neither has a level, so nobody gains by pretending.
     let only_own = known.is_empty() && !facts.suite.added.is_empty();
     if !only_own && !facts.profiles.is_empty() {
-        found.extend(missing.into_iter().map(|name| format!("it does not know the case {name} of the book")));
+        found.extend(missing.into_iter().map(|name| format!("it does not list the case {name} of the book")));
     }
     found.into_iter().map(|what| Flaw::new(LOG, what)).collect()
 }

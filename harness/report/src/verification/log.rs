@@ -85,7 +85,7 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
         };
         match results.get_mut(case) {
             Some(of) => *slot(of) += 1,
-            None => found.push(format!("it has a result of the case {case}, which it does not plan")),
+            None => found.push(format!("it has a result for the case {case}, which it does not plan")),
         }
     }
     let merged = !facts.merged.is_empty();
@@ -93,7 +93,7 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
     for (case, Results { ended, skipped, broken }) in results {
         let tries = again.get(case).copied().unwrap_or_default();
         if ended + skipped + broken == 0 && !interrupted {
-            found.push(format!("it plans the case {case} and has no result of it"));
+            found.push(format!("it plans the case {case} and has no result for it"));
         }
         // An interruption may come between two runs of a case; such a run has no level.
         if interrupted {
@@ -106,15 +106,16 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
         if !merged && (skipped > 1 || ended + broken > repeat + tries) {
             let most = repeat + tries;
             found.push(format!(
-                "it has {} results of the case {case}, which ran {most} times",
+                "it has {} results for the case {case}, which ran {most} times",
                 ended + broken + skipped
             ));
         }
         if !merged && skipped == 0 && (1..repeat).contains(&(ended + broken)) {
-            found.push(format!("it has {ended} results of the case {case}, which was to run {repeat} times"));
+            found
+                .push(format!("it has {ended} results for the case {case}, which was to run {repeat} times"));
         }
         if !merged && tries > 0 && ended + broken < 2 {
-            found.push(format!("it says that the case {case} ran again, and has one result of it"));
+            found.push(format!("it says that the case {case} ran again, and has one result for it"));
         }
     }
     found

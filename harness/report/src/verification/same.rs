@@ -25,16 +25,41 @@ const CONCLUDED_OF_A_CASE: [&str; 5] = ["verdict", "reason", "finding", "judgeme
 /// The longest value that a difference shows.
 const SHOWN: usize = 120;
 
-/// Compares a stored report with the one that follows.
+/// Compares a stored report with the one that follows. Verdicts come first, and each clause and each case is named once.
 #[must_use]
 pub fn differences(stored: &Value, follows: &Value) -> Differences {
-    let mut found = Differences::default();
     let mut all = Vec::new();
     compare("", stored, follows, &mut all);
-    for (place, what) in all {
-        if is_concluded(&place) { found.conclusions.push(what) } else { found.facts.push(what) }
+    all.sort_by_key(|(place, _)| rank(place));
+    let mut found = Differences::default();
+    let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, _) in &all {
+        *groups.entry(group(place)).or_default() += 1;
+    }
+    for (place, what) in &all {
+        let what = match groups.remove(group(place)) {
+            None => continue,
+            Some(1) => what.clone(),
+            Some(count) => format!("{what}; and {} more in {}", count - 1, group(place)),
+        };
+        if is_concluded(place) { found.conclusions.push(what) } else { found.facts.push(what) }
     }
     found
+}
+
+/// What a reader wants to know first: verdicts, then entries that are missing or too many, then the rest.
+fn rank(place: &str) -> usize {
+    let ends = [".verdict", ".level", "]"];
+    ends.iter().position(|end| place.ends_with(end)).unwrap_or(ends.len())
+}
+
+/// The clause or the case that a place belongs to, and whether it is concluded about it; elsewhere the place itself.
+fn group(place: &str) -> &str {
+    match place.find("].").filter(|_| place.starts_with("clauses[") || place.starts_with("cases[")) {
+        Some(end) if is_concluded(place) => &place[..=end],
+        _ if place.starts_with("certificate.") => "certificate",
+        _ => place,
+    }
 }
 
 /// Whether the value at a place depends on the book.
