@@ -41,6 +41,11 @@ impl World<'_> {
         self.did(Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0), proof });
         self.flights.clear();
         for pod in 0..self.pods.len() {
+            let object = &self.pods[pod].object;
+            let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+            if object["spec"]["nodeName"] != NODE || over {
+                continue;
+            }
             let down = self.between(300 * MS, 1_500 * MS);
             self.pods[pod].next_sync = self.now + down;
             for container in 0..self.pods[pod].containers.len() {
