@@ -74,9 +74,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
         }
         let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
-        if told.is_empty() {
-            judge_forgotten(&life, unshown, seen);
-        }
+        judge_forgotten(&life, unshown, seen);
         // What was started again is not in the state Terminated any more: its last end may go unshown.
         let outside = life.lives_again().is_some() || life.pod.was_ended_from_outside();
         if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
@@ -95,8 +93,12 @@ fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
         return;
     };
     let Some(next) = life.next() else { return };
-    let runs = next.revisions().filter(|(_, status)| status.is_running()).map(|(shown, _)| shown);
-    let Some(shown) = runs.into_iter().next() else { return };
+    let runs: Vec<_> = next.revisions().filter(|(_, status)| status.is_running()).collect();
+    let Some((shown, _)) = runs.first().filter(|_| {
+        !runs.iter().any(|(_, status)| matches!(status.last, State::Terminated { .. }))
+    }) else {
+        return;
+    };
     let lasts = next.lives_on() && next.watched_for(&shown.at, long);
     if lasts && life.before_deletion(&line.at) && !life.run.node_was_touched() {
         let finding = format!("{} was started again, and its last state does not show how it ended", life.name());

@@ -2,9 +2,10 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
-    At, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
+    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
 };
 use probity_model::{Clause, Judge, Seen, Timeline};
+use probity_script::witness::Fact;
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
 
@@ -51,9 +52,12 @@ impl<'t, 'h> Kept<'t, 'h> {
     fn judge(&self, seen: &mut Seen) {
         let (run, name) = (self.run, &self.container.name);
         let Some((before, was)) = self.shown_before() else { return };
-        let of_life = self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
+        let of_life = || self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
         // What had ended just before was not shown yet.
-        if of_life.filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at)) {
+        let ended = of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at));
+        // Nor what its probe had condemned, or was about to.
+        let condemned = of_life().any(|attempt| self.was_failing(attempt));
+        if ended || condemned {
             return;
         }
         let trouble = self.trouble();
@@ -90,6 +94,18 @@ impl<'t, 'h> Kept<'t, 'h> {
         }
     }
 
+    /// Whether a probe that stops containers had failed when the kubelet was restarted, or the port of one was shut.
+    fn was_failing(&self, attempt: &'t Attempt<'h>) -> bool {
+        let (run, pod, container) = (self.run, self.pod, self.container);
+        let life = Life { run, pod, container, attempt };
+        let stopped = attempt.stop().is_some_and(|stop| !run.before(self.restart, &stop.at));
+        let failing = ProbeKind::STOPPING.into_iter().filter_map(|kind| life.probed(kind)).any(|probed| {
+            let last = probed.probes.iter().rfind(|probe| !run.before(self.restart, &probe.at));
+            last.is_none_or(|last| probed.outcome(last) != ProbeOutcome::Success)
+        });
+        stopped || failing
+    }
+
     /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
     /// result of it can have been shown.
     fn follows_the_pod(&self, before: &Revision<'_>, shown: &Revision<'_>) -> bool {
@@ -116,7 +132,13 @@ impl<'t, 'h> Kept<'t, 'h> {
                 let failed = life.probes.iter().filter(|probe| life.outcome(probe) != ProbeOutcome::Success);
                 failed.map(|probe| probe.at.clone()).collect::<Vec<_>>()
             });
-            bad.chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
+            // Who comes to a port that is shut leaves no record.
+            let shut = life.attempt.lines.iter().filter(|line| match &line.line.fact {
+                Fact::Listening(of) => of.state != "open",
+                _ => false,
+            });
+            let shut: Vec<Stamp> = shut.map(|line| line.at.clone()).collect();
+            bad.chain(shut).chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
         });
         let after = signs.filter(|at| self.run.before(self.restart, at));
         after.min_by_key(|at| self.run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))

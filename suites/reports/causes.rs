@@ -1,6 +1,6 @@
 //! Events about containers that are stopped: each names its cause, a failed probe or none.
 
-use probity_model::mechanisms::ONE_MISSED;
+use probity_model::mechanisms::{ONE_MISSED, UNDER_WAY};
 use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -146,7 +146,8 @@ fn judge_excess(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, tally: &
             is_killing(event, container) && kinds.map(blamed).any(|words| event.message.contains(&words))
         };
         let (mut times, mut last) = (0, None);
-        for (event, count) in tally.iter().filter(|(event, _)| says(event)) {
+        let heard = |event: &KubeEvent<'_>| run.at_least(&event.at, &run.end()) > UNDER_WAY;
+        for (event, count) in tally.iter().filter(|(event, _)| says(event) && heard(event)) {
             (times, last) = (times + count, Some(event.id));
         }
         let ends = lives.iter().filter(|life| life.stop().is_some() || life.ended.is_some()).count();

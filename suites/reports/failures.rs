@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::history::Source;
+use probity_model::mechanisms::UNDER_WAY;
 use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, Probe, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -75,7 +76,10 @@ fn judge_excess(
         return;
     }
     let mut told: BTreeMap<(String, &str), (u64, EventId)> = BTreeMap::new();
-    for (event, times) in tally.iter().filter(|(event, _)| event.is_of(&container.name, "Unhealthy")) {
+    // The line about a response may still be under way when the case ends.
+    let heard = |event: &KubeEvent<'_>| run.at_least(&event.at, &run.end()) > UNDER_WAY;
+    let about = |event: &KubeEvent<'_>| event.is_of(&container.name, "Unhealthy") && heard(event);
+    for (event, times) in tally.iter().filter(|(event, _)| about(event)) {
         let code = event.message.split_once(CODE).and_then(|(_, code)| code.split_whitespace().next());
         if let Some((kind, code)) = named(event).zip(code) {
             let entry = told.entry((kind, code)).or_insert((0, event.id));

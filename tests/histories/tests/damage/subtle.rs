@@ -1,6 +1,8 @@
 //! Small and rare damages: a pace that is off by a tenth, a turn that is left out now and then, half a second of a timeout,
 //! statuses that are two and a half seconds late.
 
+use probity_model::Clock;
+use probity_model::history::{Deed, Did, Event, Happening, Listener, Noise, RESTART_KUBELET};
 use probity_model::timeline::{ContainerKind, Handler, Probe, ProbeKind, State};
 use probity_model::{EventId, History, Timeline};
 use serde_json::{Value, json};
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 use super::copy::Copy;
 use super::course::{Course, SECOND, courses, of_kind};
 use super::statuses::down;
-use super::{Damage, violated};
+use super::{Damage, doubted, violated};
 
 const PERIOD: &[&str] = &["probe.timing.period"];
 const FOR_LIFE: &[&str] = &["probe.readiness.runs-for-life"];
@@ -25,6 +27,15 @@ pub(crate) const ALL: &[Damage] = &[
     violated("the period of a startup probe is a quarter longer", PERIOD, |run| {
         stretched(run, ProbeKind::Startup, 250, |_| true)
     }),
+    violated("the period of a liveness probe is half as long again, and so is that of all others", PERIOD, |run| {
+        let slow = stretched(run, ProbeKind::Liveness, 500, |_| true)?;
+        Some(all_late(&slow))
+    }),
+    doubted(
+        "a node verb succeeds, and nothing shows that the kubelet was restarted",
+        &["prober.kubelet-restart.status-kept"],
+        unproven_restart,
+    ),
     violated("the period of a sidecar's liveness probe is a quarter longer", PERIOD, |run| {
         stretched(run, ProbeKind::Liveness, 250, |course| course.container.kind == ContainerKind::Sidecar)
     }),
@@ -58,14 +69,14 @@ pub(crate) const ALL: &[Damage] = &[
         &["probe.readiness.failure-marks-unready", "prober.sync.readiness-status-path"],
         late_statuses,
     ),
-    violated("a container that was restarted has no lastState", ENDS, |run| {
-        last_states(run, |status| status["lastState"] = json!({}))
+    violated("a container that exited and was restarted has no lastState", ENDS, |run| {
+        last_states(run, true, |status| status["lastState"] = json!({}))
     }),
     violated("a lastState has the reason Completed and a status that is not 0", ENDS, |run| {
-        last_states(run, |status| status["lastState"]["terminated"]["reason"] = json!("Completed"))
+        last_states(run, false, |status| status["lastState"]["terminated"]["reason"] = json!("Completed"))
     }),
     violated("the times of an end are exchanged", ENDS, |run| {
-        last_states(run, |status| {
+        last_states(run, false, |status| {
             let ended = &mut status["lastState"]["terminated"];
             ended["startedAt"] = json!("2030-01-01T00:00:00Z");
         })
@@ -113,7 +124,8 @@ fn stretched(
     part: i64,
     which: impl Fn(&Course<'_, '_>) -> bool,
 ) -> Option<History> {
-    let fits = |course: &Course<'_, '_>| is_plain(run, course, MANY) && which(course);
+    // What a runtime takes to start a command is more than such a drift.
+    let fits = |course: &Course<'_, '_>| !course.is_command() && is_plain(run, course, MANY) && which(course);
     let course = of_kind(run, kind).filter(fits).max_by_key(|course| course.probes.len())?;
     let end = course.attempt.stop().or(course.attempt.last_line()).map_or(0, |line| line.at.at.lo);
     let mut copy = Copy::of(run);
@@ -123,6 +135,42 @@ fn stretched(
         copy = if probe.at.at.lo + by < end - SECOND / 10 { copy.moved(ids, by) } else { copy.without(ids) };
     }
     copy.done()
+}
+
+/// The idle pod of each node, too, gets each of its probes half a second late.
+fn all_late(of: &History) -> History {
+    let mut history = of.clone();
+    let end = of.events().last().map_or(0, |(_, event)| event.us);
+    let offset = of.events().find_map(|(_, event)| match &event.what {
+        Happening::Reading(reading) => Some((reading.node.clone(), reading.mono_us - event.us)),
+        _ => None,
+    });
+    if let Some((node, offset)) = offset {
+        let mut from = 0;
+        while from < end {
+            let (from_us, to_us) = (from + offset + SECOND, from + offset + SECOND * 3 / 2);
+            let clock = Clock::Node(node.clone());
+            history.push(end, Happening::Noise(Noise { by: Listener::Metronome, clock, from_us, to_us }));
+            from += SECOND * 3 / 2;
+        }
+    }
+    history
+}
+
+/// A verb in the middle of the case ended with 0, with no sign of another kubelet after it.
+fn unproven_restart(run: &Timeline<'_>) -> Option<History> {
+    let ready = |(_, status): &(&probity_model::timeline::Revision<'_>, _)| {
+        let status: &probity_model::timeline::ContainerSeen<'_> = status;
+        status.ready
+    };
+    let course = courses(run).find(|course| {
+        course.probes.len() > 20 && super::statuses::shown(course).any(|shown| ready(&shown))
+    })?;
+    let middle = run.history.get(course.probes[course.probes.len() / 2].id)?.us;
+    let node = course.attempt.node.clone();
+    let did = Did::NodeVerb { node, verb: RESTART_KUBELET.to_owned(), exit: Some(0), proof: None };
+    let what = Happening::Deed(Deed { began_us: middle - SECOND, did });
+    Copy::of(run).with(Event { us: middle, what }).done().filter(|_| !run.node_was_touched())
 }
 
 /// Every so many probes of a life one is left out.
@@ -180,15 +228,19 @@ fn late_statuses(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(revisions, SECOND * 5 / 2).done()
 }
 
-/// Changes all statuses of a container whose last instance failed.
-fn last_states(run: &Timeline<'_>, change: fn(&mut Value)) -> Option<History> {
+/// Changes all statuses of a container whose last instance failed. A stock kubelet that kills a container does not always know how
+/// that ended.
+fn last_states(run: &Timeline<'_>, exited: bool, change: fn(&mut Value)) -> Option<History> {
     let failed = |state: &State<'_>| matches!(state, State::Terminated { code, .. } if *code != 0);
     let (name, ids) = run.containers().find_map(|(pod, container)| {
         let shown = pod.revisions.iter().filter(|revision| {
             revision.container(&container.name).is_some_and(|status| status.is_running() && failed(&status.last))
         });
         let ids: Vec<EventId> = shown.map(|revision| revision.id).collect();
-        (!ids.is_empty() && !container.attempts.is_empty()).then(|| (container.name.clone(), ids))
+        let by_itself = container.attempts.first().is_some_and(|first| first.exited_by_itself().is_some());
+        let twice = container.attempts.len() == 2;
+        let fits = if exited { by_itself && twice } else { !container.attempts.is_empty() };
+        (!ids.is_empty() && fits).then(|| (container.name.clone(), ids))
     })?;
     ids.iter().fold(Copy::of(run), |copy, id| copy.status(*id, &name, change)).done()
 }

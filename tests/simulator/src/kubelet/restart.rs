@@ -28,6 +28,11 @@ impl World<'_> {
         self.did(Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output, proof });
         self.flights.clear();
         for pod in 0..self.pods.len() {
+            let object = &self.pods[pod].object;
+            let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+            if object["spec"]["nodeName"] != NODE || over {
+                continue;
+            }
             let down = self.between(300 * MS, 1_500 * MS);
             self.pods[pod].next_sync = self.now + down;
             for container in 0..self.pods[pod].containers.len() {
