@@ -407,9 +407,10 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     fn touched_between(&self, from: &Stamp, to: &Stamp) -> bool {
         let on_harness = |at: &Stamp| self.run.clocks.on_harness(at);
         let Some((from, to)) = on_harness(from).zip(on_harness(to)) else { return true };
-        self.run.deeds.iter().any(|(_, deed)| {
-            matches!(deed.did, Did::NodeVerb { .. }) && (from.lo..=to.hi).contains(&deed.began_us)
-        })
+        self.run
+            .deeds
+            .iter()
+            .any(|(_, deed)| deed.did.acts_on_node() && (from.lo..=to.hi).contains(&deed.began_us))
     }
 
     fn by_start(&self, range: &Range<usize>, due: Due) -> Option<PossibleResults> {
