@@ -168,7 +168,7 @@ fn unproven_restart(run: &Timeline<'_>) -> Option<History> {
     })?;
     let middle = run.history.get(course.probes[course.probes.len() / 2].id)?.us;
     let node = course.attempt.node.clone();
-    let did = Did::NodeVerb { node, verb: RESTART_KUBELET.to_owned(), exit: Some(0), proof: None };
+    let did = Did::verb(&node, RESTART_KUBELET, Some(0), None);
     let what = Happening::Deed(Deed { began_us: middle - SECOND, did });
     Copy::of(run).with(Event { us: middle, what }).done().filter(|_| !run.node_was_touched())
 }
