@@ -54,7 +54,7 @@ const TOP: &str = "\
 # Known bugs, as cases
 
 Each of these cases reproduces a bug of a public report, in seconds. What is promised is written in the case as an
-expectation, so a run says for your cluster whether the bug is there.
+expectation, so a run shows whether your cluster has the bug.
 
 ```console
 $ probity list --profile regressions                                   # all of them, with their reports
@@ -65,7 +65,7 @@ $ probity reproduce regressions/exec-timeout-ignored --plan            # its fil
 $ probity reproduce regressions/exec-timeout-ignored --context kind-kind > issue.md
 ```
 
-A run without these words runs none of them. The exit status is 1 if a cluster shows one of the bugs. `measured` is what
+Without these arguments, a run includes none of them. The exit status is 1 if a cluster shows one of the bugs. `measured` is what
 a run of the case showed on a stock Kubernetes of this version, with containerd, as [cluster.md](cluster.md) starts it;
 *shown by* and *fixed* are what the threads of the reports and the release notes of Kubernetes say. On a faithful
 simulated kubelet the expectations of each case hold, and with the planted defect that is nearest to its bug they are

@@ -123,7 +123,7 @@ pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<P
 /// The case files of a command line: the named files, and all `.yaml` and `.yml` files of named folders, sorted. Fails
 /// if a path does not exist, or a folder holds no such file.
 pub(crate) fn files_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    input_files::below(paths, is_case_file, "the folder holds no file that ends in .yaml or .yml")
+    input_files::below(paths, is_case_file, "the folder contains no file that ends in .yaml or .yml")
 }
 
 fn is_case_file(path: &Path) -> bool {

@@ -37,7 +37,7 @@ pub(crate) enum ProfileWord {
     Cluster,
     /// Cases that take minutes
     Slow,
-    /// Known bugs of public reports, one case for each
+    /// Known bugs from public reports, one case for each
     Regressions,
 }
 

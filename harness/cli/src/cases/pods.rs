@@ -155,7 +155,7 @@ pub(crate) fn asks(handler: &Handler) -> String {
     let of = |host: &Option<String>| host.as_ref().map(|host| format!(" of host {host}")).unwrap_or_default();
     match handler {
         Handler::Http { path, port, host, scheme, .. } => {
-            format!("GET {path} by {scheme} at port {}{}", port.written, of(host))
+            format!("GET {path} over {scheme} on port {}{}", port.written, of(host))
         }
         Handler::Tcp { port, host } => format!("a TCP connection to port {}{}", port.written, of(host)),
         Handler::Grpc { port, service } if service.is_empty() => {

@@ -55,7 +55,7 @@ fn first_name<'c>(group: &[&'c Case]) -> &'c CaseName {
 
 /// Reads `I/N`, as a flag says it.
 pub(crate) fn read(text: &str) -> Result<Shard, String> {
-    let wrong = || "write it as N/COUNT: four shards are 0/4 to 3/4".to_owned();
+    let wrong = || "write it as I/N: four shards are 0/4 to 3/4".to_owned();
     let (index, of) = text.split_once('/').ok_or_else(wrong)?;
     let (index, of): (u32, u32) = (index.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
     match of {

@@ -95,7 +95,7 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         part(if at == 0 { "allows" } else { "" }, &allowed);
     }
     if let Some(looks_at) = probity_suites::looks_at(clause.id.as_str()) {
-        part("looks at", &format!("only cases that have: {looks_at}"));
+        part("applies to", &format!("only cases that have: {looks_at}"));
     }
     match &clause.untestable {
         Some(why) => part("no judge", why),
@@ -113,14 +113,14 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         part(if at == 0 { "cases" } else { "" }, case);
     }
     if !facts.defects.is_empty() {
-        part("notices", &facts.defects.join(", "));
+        part("detects", &facts.defects.join(", "));
     } else if let Some(why) = &clause.without_defect {
-        part("notices", &format!("no planted defect: {why}"));
+        part("detects", &format!("no planted defect: {why}"));
     }
     if !facts.real_defects.is_empty() {
-        part("for real", &facts.real_defects.join(", "));
+        part("real", &facts.real_defects.join(", "));
     } else if let Some(why) = &clause.without_real_defect {
-        part("for real", &format!("no defect of a real kubelet: {why}"));
+        part("real", &format!("no defect of a real kubelet: {why}"));
     }
     for (at, (_, _, check)) in facts.upstream.iter().enumerate() {
         let said = format!("{}: {}", check.arranges, check.asserts);

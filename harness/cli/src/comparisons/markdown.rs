@@ -158,7 +158,7 @@ fn folded(diff: &Diff) -> String {
         })
         .collect();
     let head = "| clause | quantity | before | now | bound | case |\n| --- | --- | --- | --- | --- | --- |\n";
-    fold(format!("{} with numbers that moved", counted(measured.len(), "clause")), head, measured);
+    fold(format!("{} with changed numbers", counted(measured.len(), "clause")), head, measured);
     let facets: Vec<String> = diff
         .facets
         .iter()

@@ -45,7 +45,7 @@ pub(crate) fn deliver(
             Failure::failed(format!("the results could not be stored in the namespace {namespace}: {error}"))
         })?;
         said += &format!(
-            "probity: stored the results in {} of the namespace {namespace}; `{}` gets them\n",
+            "probity: stored the results in {} of the namespace {namespace}; `{}` downloads them\n",
             counted(parts, "ConfigMap"),
             fetching(namespace, &args.store_name)
         );

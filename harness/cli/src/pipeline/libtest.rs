@@ -39,16 +39,16 @@ pub(crate) struct LibtestArgs {
     /// Write the output to a file instead of standard output
     #[arg(long, value_name = "PATH")]
     pub(crate) logfile: Option<String>,
-    /// Output is never captured
+    /// Accepted for compatibility; has no effect
     #[arg(long, hide = true)]
     nocapture: bool,
-    /// Output is never captured
+    /// Accepted for compatibility; has no effect
     #[arg(long, hide = true)]
     show_output: bool,
-    /// There are no benchmarks
+    /// Accepted for compatibility; has no effect
     #[arg(long = "test", hide = true)]
     test: bool,
-    /// Nothing here is unstable
+    /// Accepted for compatibility; has no effect
     #[arg(short = 'Z', hide = true, value_name = "FLAG")]
     unstable: Option<String>,
 }

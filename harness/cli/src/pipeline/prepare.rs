@@ -147,7 +147,7 @@ impl PreparedRun {
     /// The cases that need what only some runtimes, images and API servers have.
     fn lacks_features(&self, cases: &[Case], lacking: &mut BTreeMap<CaseName, String>) {
         let reasons: [(Need, &dyn Fn() -> Option<String>); 3] = [
-            (Need::UserStatus, &|| self.lacks_feature(USER_FEATURE, "tell the users of containers")),
+            (Need::UserStatus, &|| self.lacks_feature(USER_FEATURE, "report the users of containers")),
             (Need::UserNamespaces, &|| self.lacks_feature(NAMESPACE_FEATURE, "support user namespaces")),
             (Need::StopSignalField, &|| self.lacks_stop_signals()),
         ];

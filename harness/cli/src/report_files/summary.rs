@@ -85,7 +85,7 @@ impl Shown {
 fn head(report: &Report, standard: Standard) -> Value {
     let ground = report.environment.as_ref();
     let nodes = match ground.map_or(0, |ground| ground.nodes.len()) {
-        0 => "nodes that may not be read".to_owned(),
+        0 => "nodes that Probity has no permission to read".to_owned(),
         nodes => counted(nodes, "node"),
     };
     let noise = report.usage.filter(|usage| usage.stalls > 0).map(|usage| {

@@ -163,7 +163,7 @@ impl<'s> TrialBuilder<'s> {
     /// Lets the client call through the Service, for a while before the fault.
     pub(super) fn call(&mut self) {
         self.create_client();
-        self.watch("calls before", BEFORE);
+        self.watch("calls before the fault", BEFORE);
     }
 
     pub(super) fn change(&mut self, to: Value) {
