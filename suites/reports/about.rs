@@ -50,7 +50,7 @@ fn misnamed(pod: &PodLife<'_>, event: &KubeEvent<'_>) -> Option<String> {
         ("kind", Some("Pod")),
         ("namespace", namespace),
         ("name", Some(pod.name.as_str())),
-        ("uid", Some(pod.uid.as_str())),
+        ("uid", Some(pod.uid_on_node())),
     ];
     fields.into_iter().find_map(|(field, wanted)| {
         let is = event.text(&format!("/involvedObject/{field}"));

@@ -43,7 +43,8 @@ pub(super) fn going_anyway<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> 
         let first = requests.next()?;
         Some(Going { run, pod, first, again: requests.collect() })
     };
-    run.pods.iter().filter_map(of_pod).collect()
+    // The deletion of a mirror pod does not end its static pod.
+    run.pods.iter().filter(|pod| !pod.is_static).filter_map(of_pod).collect()
 }
 
 /// The deletion requests for a pod. Another pod can have the same name later.

@@ -233,6 +233,11 @@ fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h st
 /// silence is not a violation.
 fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(EventId, String)> {
     let events: Vec<&Event> = cited.iter().filter_map(|id| timeline.history.get(*id)).collect();
+    // What the user's command told needs neither the cluster nor the recorder.
+    let told = |event: &&Event| matches!(&event.what, Happening::Deed(deed) if matches!(deed.did, Did::NodeVerb { .. }));
+    if events.iter().all(told) {
+        return None;
+    }
     let (from, to) = (events.iter().map(|event| event.us).min()?, events.iter().map(|event| event.us).max()?);
     let hides = |gap: &Gap| {
         let between = gap.from_us < to && from < gap.to_us && concerns(gap, &events);

@@ -109,6 +109,17 @@ fn range(of: &[(&str, bool)]) -> &'static str {
 }
 
 #[test]
+fn a_kubelet_that_does_not_run_lets_the_harness_miss_much_but_not_what_the_command_told() {
+    let mut run = Composer::new(&[RANGE]);
+    configure(&mut run, 1.0, "500ms", refuses(), 1);
+    configure(&mut run, 2.0, "1s", runs(), 2);
+    configure(&mut run, 3.0, "301s", refuses(), 1);
+    configure(&mut run, 4.0, "300s", runs(), 2);
+    run.gap(0.5, 5.0, "Pod").reading(10.0);
+    assert_eq!(verdict(&run.done(), RANGE), "holds");
+}
+
+#[test]
 fn a_kubelet_runs_with_a_maximum_in_the_range_and_with_no_other() {
     assert_eq!(range(&[("500ms", false), ("1s", true), ("301s", false), ("300s", true)]), "holds");
     assert_eq!(range(&[("500ms", true), ("1s", true)]), "violated");
