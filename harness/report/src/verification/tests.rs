@@ -12,9 +12,20 @@ fn entries_are_matched_by_their_names_and_not_by_their_places() {
     let found = differences(&stored, &follows);
     assert_eq!(
         found.conclusions,
-        ["clauses[a] is missing", "clauses[b].verdict is \"holds\"; it should be \"violated\""]
+        ["clauses[b].verdict is \"holds\"; it should be \"violated\"", "clauses[a] is missing"]
     );
     assert!(found.facts.is_empty());
+}
+
+#[test]
+fn a_clause_is_named_once_by_its_verdict() {
+    let follows =
+        json!({ "clauses": [{ "finding": "late", "id": "a", "text": "t", "verdict": "violated" }] });
+    let stored = json!({ "clauses": [{ "finding": "fine", "id": "a", "text": "u", "verdict": "holds" }] });
+    assert_eq!(
+        differences(&stored, &follows).conclusions,
+        ["clauses[a].verdict is \"holds\"; it should be \"violated\"; and 2 more in clauses[a]"]
+    );
 }
 
 #[test]
