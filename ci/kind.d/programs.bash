@@ -4,10 +4,10 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 
-# The kubelet of a fictitious vendor: one line of Kubernetes is changed while it is built, so that HTTP probes count the
-# statuses 400 to 404 as success.
-DEFECTIVE_FILE=pkg/probe/http/http.go
-DEFECT='s/res\.StatusCode < http\.StatusBadRequest/res.StatusCode <= http.StatusNotFound/'
+# The kubelet of a fictitious vendor: one line of Kubernetes is changed while it is built, so that probes act after one failure
+# less than failureThreshold says, if it is more than one.
+DEFECTIVE_FILE=pkg/kubelet/prober/worker.go
+DEFECT='s/w\.resultRun < int(w\.spec\.FailureThreshold)/&-1/'
 DEFECTIVE_VERSION=+vendor.1
 
 # Sets TOOLS_DIR (of Kubernetes) and PROGRAMS_DIR.
@@ -55,7 +55,7 @@ ensure_pause() {
 
 ensure_defective_kubelet() {
     local name source work stamps
-    name=kubelet-$KUBERNETES_VERSION$DEFECTIVE_VERSION
+    name=kubelet-$KUBERNETES_VERSION$DEFECTIVE_VERSION-$(sha256sum <<<"$DEFECTIVE_FILE $DEFECT" | cut -c1-8)
     DEFECTIVE_KUBELET=$PROGRAMS_DIR/$name
     [[ ! -x $DEFECTIVE_KUBELET ]] || return 0
     source=$(kubernetes_source)/$DEFECTIVE_FILE

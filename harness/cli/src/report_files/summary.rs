@@ -4,6 +4,8 @@
 //! rest is folded. GitHub drops a summary of more than a mebibyte as a whole, so it is cut well before, and says so.
 //! Texts from the cluster are hostile input: they are escaped for HTML everywhere and for Markdown in tables.
 
+use std::collections::BTreeSet;
+
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use probity_model::measure::seconds;
@@ -84,10 +86,6 @@ impl Shown {
 /// The text before the lists.
 fn head(report: &Report, standard: Standard) -> Value {
     let ground = report.environment.as_ref();
-    let nodes = match ground.map_or(0, |ground| ground.nodes.len()) {
-        0 => "nodes that Probity has no permission to read".to_owned(),
-        nodes => counted(nodes, "node"),
-    };
     let noise = report.usage.filter(|usage| usage.stalls > 0).map(|usage| {
         format!("the harness was stalled {} times, for {} in total", usage.stalls, seconds(usage.stalled_us))
     });
@@ -106,16 +104,29 @@ fn head(report: &Report, standard: Standard) -> Value {
         "profiles": profiles.collect::<Vec<_>>(),
         "certificate": report.certificate.as_ref().map(Certificate::in_words),
         "server": ground.map(|ground| &ground.server),
-        "nodes": nodes,
+        "nodes": nodes(ground),
         "suite": name(&report.suite),
         "judged_by": report.judged_by.as_ref().map(name),
         "run": report.run_id.replace('`', ""),
-        "command": report.command.join(" "),
+        "command": report.command.join(" ").replace(['`', '\n', '\r'], " "),
         "noise": noise,
         "fleet": report.fleet_in_words(),
         "warnings": report.warnings,
         "leftovers": report.leftovers,
     })
+}
+
+/// How many nodes there are, with the versions of their kubelets if one differs from the API server's.
+fn nodes(ground: Option<&probity_report::run_log::ClusterFacts>) -> String {
+    let Some(ground) = ground.filter(|ground| !ground.nodes.is_empty()) else {
+        return "nodes that Probity has no permission to read".to_owned();
+    };
+    let kubelets: BTreeSet<&str> = ground.nodes.values().map(|node| node.kubelet.as_str()).collect();
+    let nodes = counted(ground.nodes.len(), "node");
+    if kubelets.iter().all(|kubelet| *kubelet == ground.server) {
+        return nodes;
+    }
+    format!("{nodes} with kubelet {}", kubelets.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn is_open(word: Word) -> bool {
@@ -188,6 +199,15 @@ mod tests {
     fn the_first_line_has_the_verdict_and_the_counts() {
         let first = text().lines().next().unwrap().to_owned();
         assert!(first.contains("violated") && first.contains("of 4 clauses"), "{first}");
+    }
+
+    #[test]
+    fn a_kubelet_of_another_version_than_the_api_server_is_named() {
+        let mut report = sample::report();
+        let ground = report.environment.as_mut().unwrap();
+        ground.nodes.values_mut().for_each(|node| node.kubelet = "v1.36.3-vendor".to_owned());
+        let text = markdown(&report, Standard::default()).unwrap();
+        assert!(text.contains("on 1 node with kubelet v1.36.3-vendor; "), "{text}");
     }
 
     #[test]
