@@ -94,14 +94,16 @@ fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
     };
     let Some(next) = life.next() else { return };
     let runs: Vec<_> = next.revisions().filter(|(_, status)| status.is_running()).collect();
-    let Some((shown, _)) = runs.first().filter(|_| {
-        !runs.iter().any(|(_, status)| matches!(status.last, State::Terminated { .. }))
-    }) else {
+    let Some((shown, _)) = runs
+        .first()
+        .filter(|_| !runs.iter().any(|(_, status)| matches!(status.last, State::Terminated { .. })))
+    else {
         return;
     };
     let lasts = next.lives_on() && next.watched_for(&shown.at, long);
     if lasts && life.before_deletion(&line.at) && !life.run.node_was_touched() {
-        let finding = format!("{} was started again, and its last state does not show how it ended", life.name());
+        let finding =
+            format!("{} was started again, and its last state does not show how it ended", life.name());
         seen.violated(finding, [line.id, shown.id]);
     }
 }

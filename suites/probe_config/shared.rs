@@ -21,7 +21,8 @@ pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
         let Some(last) = life.probes.iter().rfind(passed) else { continue };
         let least = (life.spec.failures - 1) * life.spec.period - UNNOTICED;
         let formula = format!("(failureThreshold - 1) × periodSeconds - {}", seconds(UNNOTICED));
-        let quantity = format!("from the last success at the endpoint of {} to the stop signal", life.words());
+        let quantity =
+            format!("from the last success at the endpoint of {} to the stop signal", life.words());
         life.within(seen, quantity, (*last, stop), Bound::at_least(least, formula));
     }
 }

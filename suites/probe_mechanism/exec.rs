@@ -82,7 +82,8 @@ fn judge_all_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, all: &[Measure
     let least = Bound::at_least(timeout - early, format!("timeoutSeconds - {}", seconds(early)));
     for (word, one, bound) in [("shortest", shortest, most), ("longest", longest, least)] {
         let Some(one) = one else { continue };
-        let quantity = format!("how long the {word} of {many} {kind} commands of {of} ran before it was killed");
+        let quantity =
+            format!("how long the {word} of {many} {kind} commands of {of} ran before it was killed");
         seen.measure(Measurement { quantity, bound, ..one.clone() });
     }
 }

@@ -59,9 +59,8 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 /// Whether a path is sent unchanged: other paths are escaped, or lose their fragment. What is escaped already stays so.
 fn is_plain(path: &str) -> bool {
-    let escape = |at: usize| {
-        path.get(at + 1..at + 3).is_some_and(|hex| hex.bytes().all(|c| c.is_ascii_hexdigit()))
-    };
+    let escape =
+        |at: usize| path.get(at + 1..at + 3).is_some_and(|hex| hex.bytes().all(|c| c.is_ascii_hexdigit()));
     !path.starts_with("//")
         && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&%".contains(&c))
         && path.match_indices('%').all(|(at, _)| escape(at))

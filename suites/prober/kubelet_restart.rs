@@ -54,7 +54,8 @@ impl<'t, 'h> Kept<'t, 'h> {
         let Some((before, was)) = self.shown_before() else { return };
         let of_life = || self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
         // What had ended just before was not shown yet.
-        let ended = of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at));
+        let ended =
+            of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at));
         // Nor what its probe had condemned, or was about to.
         let condemned = of_life().any(|attempt| self.was_failing(attempt));
         if ended || condemned {
@@ -68,9 +69,8 @@ impl<'t, 'h> Kept<'t, 'h> {
         let shown = self.pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
         let old = self.was_old(&was);
         let counts = |what: &&str| old || *what == AGAIN;
-        let mut changes = shown.filter_map(|shown| {
-            Some((changed(&was, &shown.container(name)?).filter(counts)?, shown))
-        });
+        let mut changes =
+            shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?).filter(counts)?, shown)));
         if let Some((what, shown)) = changes.next() {
             let finding = format!("the container {name} was {what} because the kubelet restarted");
             let events = [before.id, self.restart.id, shown.id];

@@ -134,7 +134,13 @@ fn was_failing(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<
 }
 
 /// No more kills by probes are reported than instances ended.
-fn judge_excess(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, tally: &Tally<'_, '_>, seen: &mut Seen) {
+fn judge_excess(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
     let (mut more, mut cited) = (0, Vec::new());
     for container in &pod.containers {
         let lives: Vec<Life<'_, '_>> = lives_of(run, pod, container).collect();

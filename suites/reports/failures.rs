@@ -91,7 +91,10 @@ fn judge_excess(
             let could = ProbeKind::ALL.into_iter().any(|of| of.word() == kind && probe.can_be(of));
             could && probe.passed != Some(true)
         };
-        let responses = lives.iter().flat_map(|life| life.attempt.probes.iter().filter(|probe| got(probe)).collect::<Vec<_>>()).count();
+        let responses = lives
+            .iter()
+            .flat_map(|life| life.attempt.probes.iter().filter(|probe| got(probe)).collect::<Vec<_>>())
+            .count();
         if u64::try_from(responses).is_ok_and(|responses| times > responses) {
             let finding = format!(
                 "{times} events say that {kind} probes of {}/{} got {code}, and the target sent at most {responses} such responses",

@@ -138,8 +138,7 @@ fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
     let stops = plain.flat_map(|main| &main.attempts).filter_map(stop);
     let stopped = stops.into_iter().find(|stop| between(&stop.stamp) && life.before_deletion(&stop.stamp));
     if let Some(stop) = &stopped {
-        let finding =
-            format!("after the sidecar {} terminated, a main container was stopped", life.name());
+        let finding = format!("after the sidecar {} terminated, a main container was stopped", life.name());
         seen.violated(finding, [end.id, stop.id]);
     }
     stopped.is_none()

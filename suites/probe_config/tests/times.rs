@@ -377,8 +377,7 @@ fn a_connection_that_nobody_takes_is_waited_for_as_long_as_the_timeout() {
 #[test]
 fn a_port_that_nobody_can_connect_to_and_no_stop_signal_is_a_violation() {
     let judged = |until: f64| {
-        let probe =
-            json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": 2, "timeoutSeconds": 2, "failureThreshold": 1 });
+        let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": 2, "timeoutSeconds": 2, "failureThreshold": 1 });
         let mut run = pod(CONNECT, json!({ "livenessProbe": probe }));
         run.connection(3.0, "web", 8080);
         let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
@@ -393,7 +392,8 @@ fn a_port_that_nobody_can_connect_to_and_no_stop_signal_is_a_violation() {
 #[test]
 fn a_health_check_is_waited_for_no_longer_than_its_timeout() {
     let judged = |took: f64| {
-        let probe = json!({ "grpc": { "port": 8080, "service": "" }, "periodSeconds": 3, "timeoutSeconds": 2 });
+        let probe =
+            json!({ "grpc": { "port": 8080, "service": "" }, "periodSeconds": 3, "timeoutSeconds": 2 });
         let mut run = pod(CONNECT, json!({ "readinessProbe": probe }));
         let told = Told {
             took,

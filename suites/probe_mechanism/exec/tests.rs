@@ -139,7 +139,9 @@ fn ended_after(spans: &[f64]) -> &'static str {
         let probe = exec + 1;
         scene.run.fact(at, Fact::Exec(ExecSeen { exec, endpoint, probe, step: 0, answer, command }));
         let lived_us = 1_000_000;
-        scene.run.fact(at + span, Fact::ExecEnded(ExecEnded { exec, exit: None, signals: Vec::new(), lived_us }));
+        scene
+            .run
+            .fact(at + span, Fact::ExecEnded(ExecEnded { exec, exit: None, signals: Vec::new(), lived_us }));
     }
     scene.run.running(2.4, false, true, 0);
     scene.at(40.0)

@@ -145,7 +145,9 @@ fn no_request_shows_nothing() {
 
 #[test]
 fn an_escaped_path_is_sent_as_it_is_written() {
-    for (path, plain) in [("/a%20b/", true), ("/a%2Fb?q=%26", true), ("/a%zz", false), ("/a b", false), ("//x", false)] {
+    for (path, plain) in
+        [("/a%20b/", true), ("/a%2Fb?q=%26", true), ("/a%zz", false), ("/a b", false), ("//x", false)]
+    {
         assert_eq!(super::is_plain(path), plain, "{path}");
     }
 }

@@ -141,8 +141,7 @@ fn what_does_not_run(run: &Timeline<'_>, seen: &mut Seen) {
             })
         };
         if let Some(shown) = of_kubelet(pod).find(still) {
-            let finding =
-                format!("{}/{} is shown as started, and does not run", pod.key, container.name);
+            let finding = format!("{}/{} is shown as started, and does not run", pod.key, container.name);
             seen.violated(finding, [shown.id]);
         }
     }

@@ -196,7 +196,8 @@ fn a_new_status_is_about_the_pod_as_it_is() {
     let clause = "report.status.observed-generation";
     let judged = |late: f64, observed: i64, id: &str| {
         let mut run = pod(clause, &three());
-        let statuses = [(2.0, 1, 1, "containerd://a"), (3.0, 2, 1, "containerd://a"), (late, 2, observed, id)];
+        let statuses =
+            [(2.0, 1, 1, "containerd://a"), (3.0, 2, 1, "containerd://a"), (late, 2, observed, id)];
         for (at, generation, observed, id) in statuses {
             let status = with(first(), "/observedGeneration", json!(observed));
             let object = json!({

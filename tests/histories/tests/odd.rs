@@ -59,9 +59,7 @@ fn events(of: &History) -> Vec<Event> {
 
 /// When the case was over: what comes later is not heard.
 fn over(of: &History) -> i64 {
-    let is_over = |event: &&Event| {
-        matches!(&event.what, Happening::Deed(Deed { did: Did::Over { .. }, .. }))
-    };
+    let is_over = |event: &&Event| matches!(&event.what, Happening::Deed(Deed { did: Did::Over { .. }, .. }));
     events(of).iter().find(is_over).map_or(i64::MAX, |event| event.us)
 }
 
@@ -217,7 +215,8 @@ fn move_time(value: &mut Value, by: i64) {
 
 fn cut_off(of: &History) -> Vec<Event> {
     let all = events(of);
-    let (first, end) = (all.first().map_or(0, |event| event.us), over(of).min(all.last().map_or(0, |of| of.us)));
+    let (first, end) =
+        (all.first().map_or(0, |event| event.us), over(of).min(all.last().map_or(0, |of| of.us)));
     let until = first + (end - first) * 3 / 4;
     let mut kept: Vec<Event> = all.into_iter().filter(|event| event.us <= until).collect();
     let did = Did::Over { why: "interrupted".to_owned() };

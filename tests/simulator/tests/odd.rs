@@ -37,8 +37,9 @@ fn accusations(case: &Case, seed: u64, what: &str) -> Vec<String> {
 fn no_other_chance_violates_anything() {
     let seeds: Vec<u64> = SEEDS.collect();
     let count = book::CASES.len();
-    let wrong =
-        book::each(count * seeds.len(), |at| accusations(&book::CASES[at % count], seeds[at / count], "plain"));
+    let wrong = book::each(count * seeds.len(), |at| {
+        accusations(&book::CASES[at % count], seeds[at / count], "plain")
+    });
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -42,8 +42,10 @@ fn somebody_notices_the_named_defects() {
     for defect in defects {
         let mut by: BTreeMap<&str, (usize, String)> = BTreeMap::new();
         let mut changed = BTreeSet::new();
-        for (at, (_, violated)) in
-            found.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |of| (at, of)))
+        for (at, (_, violated)) in found
+            .iter()
+            .enumerate()
+            .flat_map(|(at, of)| of.iter().map(move |of| (at, of)))
             .filter(|(_, (of, _))| *of == defect)
         {
             changed.insert(runs[at].0.name.to_string());

@@ -41,7 +41,7 @@ mod stops_after_success {
     }
 }
 
-mod started_field {
+mod what_does_not_run {
     use super::*;
 
     const CLAUSE: &str = "probe.startup.started-field";

@@ -27,10 +27,14 @@ pub(crate) const ALL: &[Damage] = &[
     violated("the period of a startup probe is a quarter longer", PERIOD, |run| {
         stretched(run, ProbeKind::Startup, 250, |_| true)
     }),
-    violated("the period of a liveness probe is half as long again, and so is that of all others", PERIOD, |run| {
-        let slow = stretched(run, ProbeKind::Liveness, 500, |_| true)?;
-        Some(all_late(&slow))
-    }),
+    violated(
+        "the period of a liveness probe is half as long again, and so is that of all others",
+        PERIOD,
+        |run| {
+            let slow = stretched(run, ProbeKind::Liveness, 500, |_| true)?;
+            Some(all_late(&slow))
+        },
+    ),
     doubted(
         "a node verb succeeds, and nothing shows that the kubelet was restarted",
         &["prober.kubelet-restart.status-kept"],
@@ -87,11 +91,9 @@ pub(crate) const ALL: &[Damage] = &[
         &["probe.readiness.failure-marks-unready", "probe.scope.pod-ready-iff-all-containers"],
         one_condition_stays,
     ),
-    violated(
-        "the failures of startup probes are not reported",
-        &["report.event.unhealthy"],
-        |run| silent(run, "Startup probe"),
-    ),
+    violated("the failures of startup probes are not reported", &["report.event.unhealthy"], |run| {
+        silent(run, "Startup probe")
+    }),
     violated("the status is about the generation of the creation", GENERATION, |run| {
         let going = run.pods.iter().flat_map(|pod| &pod.revisions).filter(|shown| {
             shown.object.pointer("/status/observedGeneration").and_then(Value::as_i64) > Some(1)
@@ -199,11 +201,7 @@ fn second_early(run: &Timeline<'_>) -> Option<History> {
 }
 
 /// The ends of those requests that the kubelet gave up come later, or earlier.
-fn given_up_later(
-    run: &Timeline<'_>,
-    by: i64,
-    which: impl Fn(&Course<'_, '_>) -> bool,
-) -> Option<History> {
+fn given_up_later(run: &Timeline<'_>, by: i64, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let fits = |course: &Course<'_, '_>| {
         course.probes.iter().filter(|probe| course.given_up(probe).is_some()).count() > 1
     };
@@ -234,7 +232,9 @@ fn last_states(run: &Timeline<'_>, exited: bool, change: fn(&mut Value)) -> Opti
     let failed = |state: &State<'_>| matches!(state, State::Terminated { code, .. } if *code != 0);
     let (name, ids) = run.containers().find_map(|(pod, container)| {
         let shown = pod.revisions.iter().filter(|revision| {
-            revision.container(&container.name).is_some_and(|status| status.is_running() && failed(&status.last))
+            revision
+                .container(&container.name)
+                .is_some_and(|status| status.is_running() && failed(&status.last))
         });
         let ids: Vec<EventId> = shown.map(|revision| revision.id).collect();
         let by_itself = container.attempts.first().is_some_and(|first| first.exited_by_itself().is_some());

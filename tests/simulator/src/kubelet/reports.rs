@@ -143,14 +143,17 @@ impl World<'_> {
         let other = run.kind == ProbeKind::Readiness && self.has(Defect::FailureOfAnotherKind);
         let message = if other { message.replacen("Readiness", "Liveness", 1) } else { message.to_owned() };
         let silent = self.is_silent_about(run.at, run.kind)
-            || self.has(Defect::FailuresUnreported) || (known && self.has(Defect::FirstFailureReportedOnly));
+            || self.has(Defect::FailuresUnreported)
+            || (known && self.has(Defect::FirstFailureReportedOnly));
         let container = if self.has(Defect::FailureOfFirstContainer) { 0 } else { container };
         let late = self.has(Defect::FailuresReportedLate);
         let times = if self.has(Defect::FailureReportedTwice) { 2 } else { 1 };
         for _ in 0..times {
             match silent {
                 true => {}
-                false if late => self.later(8 * SECOND, Act::Unhealthy(At { pod, container }, message.clone())),
+                false if late => {
+                    self.later(8 * SECOND, Act::Unhealthy(At { pod, container }, message.clone()))
+                }
                 false => self.record(pod, container, "Warning", "Unhealthy", &message),
             }
         }

@@ -137,7 +137,10 @@ impl World<'_> {
         if passed {
             return match () {
                 () if number > 2 && self.has(Defect::SuccessesAtMost2) => 2,
-                () if kind == ProbeKind::Readiness && number > 1 && self.has(Defect::OneMoreSuccessNeeded) => {
+                () if kind == ProbeKind::Readiness
+                    && number > 1
+                    && self.has(Defect::OneMoreSuccessNeeded) =>
+                {
                     number + 1
                 }
                 () => number,

@@ -267,7 +267,11 @@ impl World<'_> {
             worker.streak = 0;
         }
         let other = self.counted_for(at, kind);
-        let id = if other == at { id.to_owned() } else { self.pods[other.pod].containers[other.container].view.id.clone() };
+        let id = if other == at {
+            id.to_owned()
+        } else {
+            self.pods[other.pod].containers[other.container].view.id.clone()
+        };
         self.set_result(other, kind, &id, Some(passed));
     }
 
