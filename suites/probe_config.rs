@@ -9,6 +9,7 @@ mod fixed;
 mod grace;
 mod period;
 mod schedule;
+mod shared;
 mod successes;
 mod timeout;
 

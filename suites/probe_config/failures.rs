@@ -137,6 +137,7 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         enough_from_the_start(&life, seen);
         none_beyond(&life, seen);
     }
+    super::shared::not_before(run, seen);
     let mut races = Vec::new();
     for life in countable(run, ProbeKind::Readiness) {
         let turns = shown_ready(&life);

@@ -97,6 +97,10 @@ fn whose(life: &Life<'_, '_>, grace: i64) -> &'static str {
 
 /// On deletion the grace period is that of the pod or of the request, whatever a probe sets.
 pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    // A new kubelet begins a termination again, with all of its grace period.
+    if run.node_was_touched() {
+        return;
+    }
     for (pod, container, spec) in run.probes().filter(|(_, _, spec)| spec.grace.is_some()) {
         let Some((grace, began)) = deletion(run, pod) else { continue };
         let Some(attempt) = container.attempts.last() else { continue };

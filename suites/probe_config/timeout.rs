@@ -1,7 +1,7 @@
 //! The timeout: the kubelet closes a probe without an answer at that time, and accepts an answer that comes before.
 
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::mechanisms::{NEAR, TO_CONNECT, TO_STOP};
+use probity_model::mechanisms::{NEAR, TO_CONNECT, UNKNOWN_LIFE};
 use probity_model::timeline::{Asked, At, Completion, Handler, Line, Probe, ProbeKind, ProbedLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -98,7 +98,8 @@ fn judge_wait(
     given_up: bool,
     seen: &mut Seen,
 ) {
-    let (timeout, slack) = (life.spec.timeout, clause.slack_us());
+    let given_up_in = clause.tolerances.contains_key("given-up").then(|| clause.tolerance_us("given-up"));
+    let (timeout, slack) = (life.spec.timeout, given_up_in.unwrap_or_else(|| clause.slack_us()));
     let most = Bound::at_most(timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
     let formula = format!("timeoutSeconds - {}", seconds(TO_CONNECT));
     // A node that was held up that long may have held the connection up for longer than its stalls tell: they are those
@@ -131,10 +132,22 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     if listening(life).any(after) || started {
         return;
     }
-    let Some(stop) = life.stopped_undeleted() else { return };
-    let (spec, slack, pace) = (life.spec, clause.slack_us() + TO_STOP, life.pace());
+    let (spec, slack, pace) = (life.spec, clause.slack_us(), life.pace());
+    let most = spec.failures * pace + spec.timeout + slack;
+    let Some(stop) = life.stopped_undeleted() else {
+        let silent = life.holes.is_empty() && life.watched_for(&full.at, most + UNKNOWN_LIFE);
+        if silent && life.lives_on() && !life.run.node_was_touched() {
+            let finding = format!(
+                "{} could not connect for longer than {}, and the container was not stopped",
+                life.words(),
+                seconds(most)
+            );
+            seen.violated(finding, [Some(full.id), life.run.last_event()].into_iter().flatten());
+        }
+        return;
+    };
     let bound = Bound::at_most(
-        spec.failures * pace + spec.timeout + slack,
+        most,
         format!("failureThreshold × periodSeconds + timeoutSeconds + {}", seconds(slack)),
     )
     .and_at_least(

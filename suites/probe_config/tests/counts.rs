@@ -336,3 +336,26 @@ fn another_failure_before_the_stop_is_one_too_many_also_on_a_busy_node() {
         assert_ne!(stopped_after(&[200, 500, 500], stalled), "violated");
     }
 }
+
+/// Readiness and liveness ask at one endpoint, which fails from 5 s on; ten failures stop the container.
+fn shared(stop: f64) -> &'static str {
+    let probe = |failures: u64| http(json!({ "failureThreshold": failures }));
+    let mut run = pod(EXACT, json!({ "readinessProbe": probe(2), "livenessProbe": probe(10) }));
+    for second in 2..40_u16 {
+        let status = if second < 5 { 200 } else { 503 };
+        for part in [0.0, 0.4] {
+            let at = f64::from(second) + part;
+            if at < stop {
+                run.probe(at, "/p", status);
+            }
+        }
+    }
+    run.signal(stop, "SIGTERM");
+    verdict(&run.done(), EXACT)
+}
+
+#[test]
+fn failures_at_a_shared_endpoint_take_their_time() {
+    assert_eq!(shared(14.5), "holds");
+    assert_eq!(shared(9.0), "violated", "only four seconds went by");
+}

@@ -373,3 +373,37 @@ fn a_connection_that_nobody_takes_is_waited_for_as_long_as_the_timeout() {
     assert_eq!(full(4.5), "violated");
     assert_eq!(full(14.0), "violated");
 }
+
+#[test]
+fn a_port_that_nobody_can_connect_to_and_no_stop_signal_is_a_violation() {
+    let judged = |until: f64| {
+        let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": 2, "timeoutSeconds": 2, "failureThreshold": 1 });
+        let mut run = pod(CONNECT, json!({ "livenessProbe": probe }));
+        run.connection(3.0, "web", 8080);
+        let (listener, address) = ("web".to_owned(), "[::]:8080".to_owned());
+        run.fact(4.0, Fact::Listening(Listening { listener, address, state: "full".to_owned() }));
+        run.reading(until);
+        verdict(&run.done(), CONNECT)
+    };
+    assert_eq!(judged(30.0), "violated");
+    assert_eq!(judged(8.0), "inconclusive", "the case ends too early");
+}
+
+#[test]
+fn a_health_check_is_waited_for_no_longer_than_its_timeout() {
+    let judged = |took: f64| {
+        let probe =
+            json!({ "grpc": { "port": 8080, "service": "" }, "periodSeconds": 3, "timeoutSeconds": 2 });
+        let mut run = pod(CONNECT, json!({ "readinessProbe": probe }));
+        let told = Told {
+            took,
+            error: Some("the peer gave up".to_owned()),
+            written: 0,
+            ..Told::get("/grpc.health.v1.Health/Check", "hang")
+        };
+        run.call(2.0, "", &told);
+        verdict(&run.done(), CONNECT)
+    };
+    assert_eq!(judged(2.0), "holds");
+    assert_eq!(judged(2.6), "violated");
+}
