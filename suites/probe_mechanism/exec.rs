@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::TO_END_A_COMMAND;
 use probity_model::timeline::{Executed, Handler, Life, Line, ProbeAnswer, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -38,13 +38,14 @@ pub(super) fn timeout_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 let late = answers.answer(exchange)? == ProbeAnswer::TooLate;
                 late.then(|| (CountsAs::Failure, "took longer than the timeout".to_owned()))
             });
-            judge_given_up(&answers.course, seen);
+            judge_given_up(clause, &answers.course, seen);
         }
     }
 }
 
 /// A command that exceeds the timeout does not keep running: the runtime kills it.
-fn judge_given_up(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+fn judge_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let mut all = Vec::new();
     for command in life.probes.iter().filter_map(|probe| life.command(probe)) {
         let Some(ended) = command.ended.as_ref().filter(|ended| ended.exit.is_none()) else { continue };
         if life.stop().is_some_and(|stop| stop.at.at.lo <= ended.at.at.hi) {
@@ -55,10 +56,35 @@ fn judge_given_up(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let (kind, of) = (life.spec.kind.word(), life.name());
         let quantity = format!("how long a {kind} command of {of} ran before it was killed");
         match life.run.measure(quantity, &life.node, command, ended, bound) {
-            Some(measured) if measured.fit() == Fit::Met => seen.note(measured),
+            Some(measured) if measured.fit() == Fit::Met => {
+                all.push(measured.clone());
+                seen.note(measured);
+            }
             Some(measured) => seen.measure(measured),
             None => {}
         }
+    }
+    judge_all_given_up(clause, life, &all, seen);
+}
+
+/// What a runtime takes to start and to end a command differs from one to the next: of several the shortest and the longest tell
+/// the timeout more exactly than one of them.
+fn judge_all_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, all: &[Measurement], seen: &mut Seen) {
+    if all.len() < clause.tolerance_times("several") {
+        return;
+    }
+    let (timeout, late, early) =
+        (life.spec.timeout, clause.tolerance_us("all-late"), clause.tolerance_us("all-early"));
+    let (kind, of, many) = (life.spec.kind.word(), life.name(), all.len());
+    let shortest = all.iter().min_by_key(|one| one.observed.lo);
+    let longest = all.iter().max_by_key(|one| one.observed.hi);
+    let most = Bound::at_most(timeout + late, format!("timeoutSeconds + {}", seconds(late)));
+    let least = Bound::at_least(timeout - early, format!("timeoutSeconds - {}", seconds(early)));
+    for (word, one, bound) in [("shortest", shortest, most), ("longest", longest, least)] {
+        let Some(one) = one else { continue };
+        let quantity =
+            format!("how long the {word} of {many} {kind} commands of {of} ran before it was killed");
+        seen.measure(Measurement { quantity, bound, ..one.clone() });
     }
 }
 

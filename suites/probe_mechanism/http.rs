@@ -57,9 +57,13 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a path is sent unchanged: other paths are escaped, or lose their fragment.
+/// Whether a path is sent unchanged: other paths are escaped, or lose their fragment. What is escaped already stays so.
 fn is_plain(path: &str) -> bool {
-    !path.starts_with("//") && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&".contains(&c))
+    let escape =
+        |at: usize| path.get(at + 1..at + 3).is_some_and(|hex| hex.bytes().all(|c| c.is_ascii_hexdigit()));
+    !path.starts_with("//")
+        && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&%".contains(&c))
+        && path.match_indices('%').all(|(at, _)| escape(at))
 }
 
 /// Whether a kubelet's prober sent an HTTP request other than GET.

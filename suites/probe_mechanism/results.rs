@@ -51,15 +51,15 @@ fn no_failure_is_recorded(
     let Some((from, until)) = clocks.on_harness(&first.at).zip(clocks.on_harness(&last.at)) else { return };
     let passing = from.hi.saturating_add(clause.slack_us())..=until.lo;
     let (kind, name) = (course.spec.kind.word(), course.container.name.as_str());
-    let says = format!("{kind} probe failed");
+    let says = format!("{kind} probe ");
     let fits = |event: &&KubeEvent<'_>| {
         event.is_of(name, "Unhealthy")
-            && event.message.to_lowercase().contains(&says)
+            && event.message.to_lowercase().starts_with(&says)
             && passing.contains(&event.at.at.lo)
     };
     let Some(event) = course.pod.events.iter().find(fits) else { return };
     let finding =
-        format!("every {kind} probe of {name} passed, but an event reports a failure: {}", event.message);
+        format!("every {kind} probe of {name} passed, but an event says otherwise: {}", event.message);
     let events = [first.id, event.id, last.id];
     // The target never saw a probe that timed out on its way.
     let reaction = Reaction::new(course.run, clause, course);

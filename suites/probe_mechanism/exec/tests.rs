@@ -127,3 +127,30 @@ fn a_missing_command_is_an_error() {
     assert_eq!(missing("Unhealthy", "Readiness probe failed: no such file", false), "violated");
     assert_eq!(missing("Pulled", "image", false), "inconclusive");
 }
+
+/// Commands that hang are ended after so long, one every five seconds; their timeout is one second.
+fn ended_after(spans: &[f64]) -> &'static str {
+    let mut scene = exec(LATE, "readinessProbe", json!("hang"));
+    for (nth, span) in (0_u32..).zip(spans) {
+        let (at, exec) = (2.0 + 5.0 * f64::from(nth), u64::from(nth));
+        let command =
+            Command { args: ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec(), ..Command::default() };
+        let (endpoint, answer) = (Endpoint::Exec("x".to_owned()), "hang".to_owned());
+        let probe = exec + 1;
+        scene.run.fact(at, Fact::Exec(ExecSeen { exec, endpoint, probe, step: 0, answer, command }));
+        let lived_us = 1_000_000;
+        scene
+            .run
+            .fact(at + span, Fact::ExecEnded(ExecEnded { exec, exit: None, signals: Vec::new(), lived_us }));
+    }
+    scene.run.running(2.4, false, true, 0);
+    scene.at(40.0)
+}
+
+#[test]
+fn several_commands_tell_the_timeout_more_exactly_than_one() {
+    assert_eq!(ended_after(&[1.0, 2.9, 1.0, 1.0]), "holds", "one was ended late");
+    assert_eq!(ended_after(&[2.0, 2.0, 2.0, 2.0]), "violated", "all were ended a second late");
+    assert_eq!(ended_after(&[0.5, 0.5, 0.5, 0.5]), "violated", "all were ended early");
+    assert_eq!(ended_after(&[2.0, 2.0]), "holds", "two say too little");
+}

@@ -142,3 +142,12 @@ fn another_path_is_nobodys_though_several_probes_share_the_port() {
 fn no_request_shows_nothing() {
     assert_eq!(Scene::new(GET, "readinessProbe", &json!({ "/r": 200 })).at(4.0), "inconclusive");
 }
+
+#[test]
+fn an_escaped_path_is_sent_as_it_is_written() {
+    for (path, plain) in
+        [("/a%20b/", true), ("/a%2Fb?q=%26", true), ("/a%zz", false), ("/a b", false), ("//x", false)]
+    {
+        assert_eq!(super::is_plain(path), plain, "{path}");
+    }
+}
