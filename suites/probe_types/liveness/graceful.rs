@@ -7,6 +7,7 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{Attempt, Line, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::witness::Fact;
 use serde_json::Value;
 
 use crate::reading::termination::{Exhausted, KILLED, Stop, exhausted};
@@ -117,6 +118,18 @@ struct HookRun<'t> {
     ended: Option<&'t Stamp>,
 }
 
+/// Whether a process listened at a port all the time: then a hook that nobody heard did not come.
+fn listens(attempt: &Attempt<'_>, port: u16) -> bool {
+    let ending = format!(":{port}");
+    let states = || {
+        attempt.lines.iter().filter_map(|line| match &line.line.fact {
+            Fact::Listening(listening) => Some(listening),
+            _ => None,
+        })
+    };
+    states().all(|of| of.state == "open") && states().any(|of| of.address.ends_with(&ending))
+}
+
 /// When the target recorded the hook; `None` if it leaves no record there.
 fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'t>>> {
     if !attempt.holes.is_empty() {
@@ -131,7 +144,7 @@ fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'
             let ended = asked.answer.as_ref().map(|answer| &answer.at.stamp);
             HookRun { id: asked.id, at: &asked.at, ended }
         });
-        return (plain && attempt.holds_port(port)).then(|| run.collect());
+        return (plain && (attempt.holds_port(port) || listens(attempt, port))).then(|| run.collect());
     }
     let command: Vec<&str> =
         hook.get("exec")?.get("command")?.as_array()?.iter().filter_map(Value::as_str).collect();

@@ -134,6 +134,28 @@ mod kill_is_graceful {
     }
 
     #[test]
+    fn a_hook_that_does_not_come_to_its_own_port_is_a_violation() {
+        let judged = |listens: bool| {
+            let target = json!({
+                "name": "target", "livenessProbe": http("/live", 8080, 1, 1),
+                "lifecycle": { "preStop": { "httpGet": { "path": "/stop", "port": 8081 } } },
+            });
+            let mut run = pod(CLAUSE, "Always", json!([target]));
+            if listens {
+                let (listener, address) = ("hook".to_owned(), "[::]:8081".to_owned());
+                let state = "open".to_owned();
+                let fact = probity_script::witness::Listening { listener, address, state };
+                run.fact(1.5, probity_script::witness::Fact::Listening(fact));
+            }
+            run.probe(4.0, "/live", 500);
+            run.signal(4.2, "SIGTERM");
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(true), "violated");
+        assert_ne!(judged(false), "violated", "nobody listens there");
+    }
+
+    #[test]
     fn a_hook_after_the_stop_signal_is_a_violation() {
         assert_eq!(verdict(&hooked(Some(4.3)).done(), CLAUSE), "violated");
     }
