@@ -34,7 +34,16 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                     seen.violated(finding, [shown.id]);
                     continue;
                 }
-                let Some(one) = one else { continue };
+                let Some(one) = one else {
+                    if let Some((old, id)) = *known {
+                        let finding = format!("{field} of {} was {old}, and is missing now", pod.key);
+                        seen.violated(finding, [id, shown.id]);
+                    } else if runs_something(pod, shown) {
+                        let finding = format!("a container of {} runs, and the pod has no {field}", pod.key);
+                        seen.violated(finding, [shown.id]);
+                    }
+                    continue;
+                };
                 let (old, id) = *known.get_or_insert((one, shown.id));
                 if old != one {
                     seen.violated(format!("{field} of {} went from {old} to {one}", pod.key), [id, shown.id]);
@@ -47,6 +56,12 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let [shown, _] = first;
         judge_connections(run, pod, shown, seen);
     }
+}
+
+/// Whether a revision shows that a container of its pod runs.
+fn runs_something(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
+    let mut all = pod.containers.iter().filter_map(|of| shown.container(&of.name));
+    all.any(|status| status.is_running())
 }
 
 /// All probes that name no other host came to one address that others can reach: that is the pod's.

@@ -1,6 +1,6 @@
 //! Events about containers that are stopped: each names its cause, a failed probe or none.
 
-use probity_model::mechanisms::ONE_MISSED;
+use probity_model::mechanisms::{ONE_MISSED, UNDER_WAY};
 use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -22,6 +22,7 @@ pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             }
             judge_deletion(run, clause, (pod, container), &tally, seen);
         }
+        judge_excess(run, clause, pod, &tally, seen);
     }
 }
 
@@ -130,6 +131,41 @@ fn was_failing(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<
         let last = probed.probes.last();
         last.is_none_or(|last| probed.surely(last) != ProbeOutcome::Success)
     })
+}
+
+/// No more kills by probes are reported than instances ended.
+fn judge_excess(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let (mut more, mut cited) = (0, Vec::new());
+    for container in &pod.containers {
+        let lives: Vec<Life<'_, '_>> = lives_of(run, pod, container).collect();
+        if lives.is_empty() || !lives.iter().all(|life| life.is_numbered() && life.holes.is_empty()) {
+            continue;
+        }
+        let says = |event: &KubeEvent<'_>| {
+            let kinds = ProbeKind::STOPPING.into_iter();
+            is_killing(event, container) && kinds.map(blamed).any(|words| event.message.contains(&words))
+        };
+        let (mut times, mut last) = (0, None);
+        let heard = |event: &KubeEvent<'_>| run.at_least(&event.at, &run.end()) > UNDER_WAY;
+        for (event, count) in tally.iter().filter(|(event, _)| says(event) && heard(event)) {
+            (times, last) = (times + count, Some(event.id));
+        }
+        let ends = lives.iter().filter(|life| life.stop().is_some() || life.ended.is_some()).count();
+        let excess = times.saturating_sub(u64::try_from(ends).unwrap_or(u64::MAX));
+        more += excess;
+        cited.extend(last.filter(|_| excess > 0));
+    }
+    if usize::try_from(more).is_ok_and(|more| more >= clause.tolerance_times("more")) {
+        let finding =
+            format!("{more} events more than instances of {} that ended say that a probe failed", pod.key);
+        seen.violated(finding, cited);
+    }
 }
 
 /// An event that blames a probe is about a container that has one, and that was not stopped for another reason alone.

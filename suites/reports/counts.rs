@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_model::timeline::KubeEvent;
+use probity_model::measure::seconds;
+use probity_model::timeline::{KubeEvent, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::of_containers;
 
 /// The count of an event grows with each revision, its first time stays, and its last time does not go back.
-pub(super) fn counts_up(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn counts_up(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
+        judge_last_times(run, clause, pod, seen);
         let (mut last, mut said): (BTreeMap<&str, &KubeEvent<'_>>, BTreeSet<&str>) = Default::default();
         for event in of_containers(pod) {
             let name = event.text("/metadata/name").unwrap_or_default();
@@ -32,6 +34,31 @@ pub(super) fn counts_up(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 }
                 None => {}
             }
+        }
+    }
+}
+
+/// The last time of an event that goes on to occur moves.
+fn judge_last_times(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let mut first: BTreeMap<&str, &KubeEvent<'_>> = BTreeMap::new();
+    for event in of_containers(pod) {
+        let name = event.text("/metadata/name").unwrap_or_default();
+        let from = *first.entry(name).or_insert(event);
+        if from.second("lastTimestamp") != event.second("lastTimestamp") {
+            first.insert(name, event);
+            continue;
+        }
+        let more = usize::try_from(event.count.saturating_sub(from.count)).unwrap_or(usize::MAX);
+        let allowed = clause.tolerance_us("moved") + run.noise_between(&pod.node, &from.at, &event.at);
+        if more >= clause.tolerance_times("again") && run.at_least(&from.at, &event.at) > allowed {
+            let finding = format!(
+                "an event {} of {} occurred {more} times more in {}, and its last time stayed",
+                event.reason,
+                pod.key,
+                seconds(run.at_least(&from.at, &event.at))
+            );
+            seen.violated(finding, [from.id, event.id]);
+            return;
         }
     }
 }

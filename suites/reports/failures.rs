@@ -1,9 +1,11 @@
 //! Events about failed probes: one for each, which names the kind of probe.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeOutcome};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::history::Source;
+use probity_model::mechanisms::UNDER_WAY;
+use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, Probe, ProbeKind, ProbeOutcome};
+use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::WARNING;
 use super::tally::{Tally, Told};
@@ -20,6 +22,7 @@ pub(super) fn each_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             for probe in &container.probes {
                 judge(run, clause, (pod, container, probe.kind), &tally, seen);
             }
+            judge_excess(run, (pod, container), &tally, seen);
         }
     }
 }
@@ -49,6 +52,55 @@ fn judge(
                 return;
             }
             Told::Unknown => return,
+        }
+    }
+}
+
+/// What the kubelet says of a status code that fails a probe.
+const CODE: &str = "statuscode: ";
+
+/// A status code is reported as often as a probe got it, at most: each of these responses is in the target's record.
+fn judge_excess(
+    run: &Timeline<'_>,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let lives: Vec<_> = lives_of(run, pod, container).collect();
+    let whole = lives.iter().all(|life| life.holes.is_empty() && life.is_numbered());
+    // Where a probe asks somebody else, or is led there, the responses are in other records.
+    let own = container.probes.iter().all(|probe| probe.handler.host().is_none());
+    let led = lives.iter().any(|life| life.requests.iter().any(|asked| asked.followed()));
+    let heard = !run.gaps.iter().any(|(_, gap)| matches!(gap.of, Source::Witness { .. } | Source::Recorder));
+    if !whole || !own || led || !heard || lives.is_empty() {
+        return;
+    }
+    let mut told: BTreeMap<(String, &str), (u64, EventId)> = BTreeMap::new();
+    // The line about a response may still be under way when the case ends.
+    let heard = |event: &KubeEvent<'_>| run.at_least(&event.at, &run.end()) > UNDER_WAY;
+    let about = |event: &KubeEvent<'_>| event.is_of(&container.name, "Unhealthy") && heard(event);
+    for (event, times) in tally.iter().filter(|(event, _)| about(event)) {
+        let code = event.message.split_once(CODE).and_then(|(_, code)| code.split_whitespace().next());
+        if let Some((kind, code)) = named(event).zip(code) {
+            let entry = told.entry((kind, code)).or_insert((0, event.id));
+            *entry = (entry.0 + times, event.id);
+        }
+    }
+    for ((kind, code), (times, id)) in told {
+        let got = |probe: &Probe<'_>| {
+            let could = ProbeKind::ALL.into_iter().any(|of| of.word() == kind && probe.can_be(of));
+            could && probe.passed != Some(true)
+        };
+        let responses = lives
+            .iter()
+            .flat_map(|life| life.attempt.probes.iter().filter(|probe| got(probe)).collect::<Vec<_>>())
+            .count();
+        if u64::try_from(responses).is_ok_and(|responses| times > responses) {
+            let finding = format!(
+                "{times} events say that {kind} probes of {}/{} got {code}, and the target sent at most {responses} such responses",
+                pod.key, container.name
+            );
+            seen.violated(finding, [Some(id), run.last_event()].into_iter().flatten());
         }
     }
 }

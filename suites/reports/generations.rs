@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::Revision;
+use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -27,8 +27,9 @@ pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
 }
 
 /// The generation that a status is about is known, is not one to come, and does not go back.
-pub(super) fn never_ahead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
+        judge_stale(run, clause, pod, seen);
         let (mut last, mut said) = (None, BTreeSet::new());
         for shown in of_kubelet(pod) {
             let generation = number(shown, "/metadata/generation").unwrap_or_default();
@@ -50,6 +51,39 @@ pub(super) fn never_ahead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             last = Some((shown.id, is));
         }
     }
+}
+
+/// What the kubelet writes about containers long after a change of the pod is about the changed pod.
+fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    let mut since: Option<(&Revision<'_>, i64)> = None;
+    let mut before: Option<&Revision<'_>> = None;
+    for shown in of_kubelet(pod) {
+        let generation = number(shown, "/metadata/generation").unwrap_or_default();
+        let (from, _) = match since.filter(|(_, known)| *known == generation) {
+            Some(known) => known,
+            None => *since.insert((shown, generation)),
+        };
+        let behind = number(shown, "/status/observedGeneration").filter(|is| *is < generation);
+        let written = before.is_some_and(|before| of_containers(before) != of_containers(shown));
+        let allowed = clause.slack_us() + run.noise_between(&pod.node, &from.at, &shown.at);
+        if let Some(is) = behind.filter(|_| written && run.at_least(&from.at, &shown.at) > allowed) {
+            let finding = format!(
+                "a new status of {} is about generation {is}, and the pod has generation {generation} for long",
+                pod.key
+            );
+            seen.violated(finding, [from.id, shown.id]);
+            return;
+        }
+        before = Some(shown);
+    }
+}
+
+/// The part of a status that only the kubelet writes.
+fn of_containers<'h>(shown: &Revision<'h>) -> [Option<&'h Value>; 2] {
+    ["/status/containerStatuses", "/status/initContainerStatuses"].map(|path| shown.object.pointer(path))
 }
 
 fn number(shown: &Revision<'_>, path: &str) -> Option<i64> {

@@ -9,12 +9,15 @@ use crate::reading::statuses::of_kubelet;
 
 /// The count is that of the restarts: it never falls, grows with each, and with nothing else.
 pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    if run.node_was_touched() {
+    if run.lost_a_sandbox() {
         return;
     }
     for pod in run.pods.iter().filter(|pod| !pod.was_ended_from_outside()) {
         for container in &pod.containers {
             judge_fall(pod, container, seen);
+            if run.node_was_touched() {
+                continue;
+            }
             let lives: Vec<Life<'_, '_>> = lives_of(run, pod, container).collect();
             if !lives.is_empty() && lives.iter().all(|life| life.is_numbered() && life.holes.is_empty()) {
                 judge_excess(run, clause, (pod, container), seen);

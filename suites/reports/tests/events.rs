@@ -91,6 +91,42 @@ fn an_event_that_occurs_again_counts_up() {
     assert_eq!(judged(clause, &shown_again), "holds", "the watch started again");
 }
 
+#[test]
+fn an_event_that_goes_on_to_occur_has_another_last_time() {
+    let clause = "report.event.count";
+    let judged = |last: f64| {
+        let mut run = pod(clause, &three());
+        for (at, count) in [(2.0, 1), (5.0, 2), (9.0, 3)] {
+            let more = with(with(failed(), "/count", json!(count)), "/firstTimestamp", json!(timestamp(2.0)));
+            let at_last = if count == 1 { 2.0 } else { last };
+            told(&mut run, at, &with(more, "/lastTimestamp", json!(timestamp(at_last))));
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged(5.0), "holds");
+    assert_eq!(judged(2.0), "violated");
+}
+
+#[test]
+fn no_more_failures_are_reported_than_there_were() {
+    let clause = "report.event.unhealthy";
+    let judged = |times: u64, status: u16| {
+        let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1 });
+        let mut run = pod(clause, &one(json!({ "name": "target", "readinessProbe": probe })));
+        run.start(1.0, 0);
+        for at in [2.0, 3.0] {
+            run.probe(at, "/ready", status);
+        }
+        let says = "Readiness probe failed: HTTP probe failed with statuscode: 503";
+        let event = event(2.0, "target", "Warning", "Unhealthy", says);
+        told(&mut run, 3.5, &with(event, "/count", json!(times)));
+        concluded(run, clause)
+    };
+    assert_eq!(judged(2, 503), "holds");
+    assert_eq!(judged(4, 503), "violated");
+    assert_eq!(judged(1, 200), "violated", "no probe got it");
+}
+
 /// A readiness probe fails three times from 2 s on, and events come half a second later.
 fn failing(clause: &str, events: u32, until: f64) -> Composer {
     let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "ready"] }, "periodSeconds": 1, "timeoutSeconds": 5 });

@@ -122,6 +122,15 @@ fn the_addresses_are_those_of_the_connections() {
     );
     let moved = with(with(first(), "/hostIP", json!("10.0.0.2")), "/hostIPs/0/ip", json!("10.0.0.2"));
     assert_eq!(judged(&[first(), moved]), "violated", "it moves");
+    let without = |fields: [&str; 2]| {
+        let mut status = first();
+        if let Some(all) = status.as_object_mut() {
+            fields.iter().for_each(|field| drop(all.remove(*field)));
+        }
+        status
+    };
+    assert_eq!(judged(&[first(), without(["podIP", "podIPs"])]), "violated", "it is lost");
+    assert_eq!(judged(&[without(["hostIP", "hostIPs"])]), "violated", "a container runs without it");
     assert_eq!(judged(&[]), "inconclusive");
 }
 
@@ -180,4 +189,29 @@ fn a_status_is_about_a_generation_that_there_was() {
     assert_eq!(judged(&[(2, 2), (2, 1)]), "violated", "it falls");
     assert_eq!(judged(&[(1, 0)]), "violated", "it is not told");
     assert_eq!(judged(&[]), "inconclusive");
+}
+
+#[test]
+fn a_new_status_is_about_the_pod_as_it_is() {
+    let clause = "report.status.observed-generation";
+    let judged = |late: f64, observed: i64, id: &str| {
+        let mut run = pod(clause, &three());
+        let statuses =
+            [(2.0, 1, 1, "containerd://a"), (3.0, 2, 1, "containerd://a"), (late, 2, observed, id)];
+        for (at, generation, observed, id) in statuses {
+            let status = with(first(), "/observedGeneration", json!(observed));
+            let object = json!({
+                "metadata": {
+                    "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "generation": generation,
+                },
+                "spec": { "nodeName": NODE }, "status": with(status, "/containerStatuses/0/containerID", json!(id)),
+            });
+            run.sighting(at, "Pod", "pod", Change::Modified, object);
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged(10.0, 2, "containerd://b"), "holds");
+    assert_eq!(judged(10.0, 1, "containerd://b"), "violated");
+    assert_eq!(judged(5.0, 1, "containerd://b"), "holds", "the kubelet did not know yet");
+    assert_eq!(judged(10.0, 1, "containerd://a"), "holds", "the kubelet wrote nothing");
 }

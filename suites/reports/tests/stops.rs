@@ -115,3 +115,18 @@ fn a_failed_hook_is_reported_and_no_other() {
     assert_eq!(hooked(false, None, true), "violated", "there is no hook");
     assert_eq!(hooked(true, None, true), "inconclusive", "nobody saw it run");
 }
+
+#[test]
+fn no_more_kills_by_probes_are_reported_than_instances_ended() {
+    let judged = |times: u64| {
+        let mut run = probed(CAUSE, 1);
+        let message = "Container target failed liveness probe, will be restarted";
+        told(&mut run, 5.9, &with(killing(message), "/count", json!(times)));
+        stops(&mut run, 6.0);
+        run.start(8.0, 1);
+        concluded(run, CAUSE)
+    };
+    assert_eq!(judged(1), "holds");
+    assert_eq!(judged(2), "holds", "a stop may be tried again");
+    assert_eq!(judged(3), "violated");
+}
