@@ -261,3 +261,25 @@ fn an_answer_of_any_status_is_no_failure() {
     assert_eq!(judged(false), "holds");
     assert_eq!(judged(true), "violated");
 }
+
+/// The process exits with 3 and is started again; the next instance is shown with this last state.
+fn again(last: Value, signaled: bool) -> &'static str {
+    let mut run = plain(ENDED);
+    run.status(1.5, &status(0, running(1.0), json!({})));
+    if signaled {
+        run.signal(3.0, "SIGTERM");
+        run.left(3.1);
+    } else {
+        exits(&mut run, 3.0, 3);
+    }
+    run.start(4.0, 1);
+    run.status(4.5, &status(1, running(4.0), last)).reading(30.0);
+    verdict(&run.done(), ENDED)
+}
+
+#[test]
+fn what_exited_is_the_last_state_of_what_was_started_again() {
+    assert_eq!(again(ended(3, "Error", 1.0, 3.0), false), "holds");
+    assert_eq!(again(json!({}), false), "violated");
+    assert_ne!(again(json!({}), true), "violated", "a kubelet may not know how what it killed has ended");
+}

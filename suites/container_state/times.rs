@@ -74,6 +74,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
         }
         let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
+        judge_forgotten(&life, unshown, seen);
         // What was started again is not in the state Terminated any more: its last end may go unshown.
         let outside = life.lives_again().is_some() || life.pod.was_ended_from_outside();
         if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
@@ -81,6 +82,29 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 format!("{} terminated, but no status showed it within {}", life.name(), seconds(unshown));
             seen.violated(finding, [Some(end.earliest.id), run.last_event()].into_iter().flatten());
         }
+    }
+}
+
+/// What exited by itself and was started again is shown as the last state of the next instance, if that runs for long. A kubelet
+/// that kills a container and starts it again in one sync may not know how the killed one ended.
+fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
+    let by_rule = life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some());
+    let Some((line, _)) = life.exited_by_itself().filter(|_| !by_rule && !life.run.lost_a_sandbox()) else {
+        return;
+    };
+    let Some(next) = life.next() else { return };
+    let runs: Vec<_> = next.revisions().filter(|(_, status)| status.is_running()).collect();
+    let Some((shown, _)) = runs
+        .first()
+        .filter(|_| !runs.iter().any(|(_, status)| matches!(status.last, State::Terminated { .. })))
+    else {
+        return;
+    };
+    let lasts = next.lives_on() && next.watched_for(&shown.at, long);
+    if lasts && life.before_deletion(&line.at) && !life.run.node_was_touched() {
+        let finding =
+            format!("{} was started again, and its last state does not show how it ended", life.name());
+        seen.violated(finding, [line.id, shown.id]);
     }
 }
 

@@ -9,8 +9,12 @@ use crate::reading::mains::{is_plain, lives_of, mains};
 
 /// In a pod with Always an init container that has succeeded does not run again.
 pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let inits = run.lives().undisturbed().whole().only(|life| {
+    // A new kubelet knows from the containers that run that those before them succeeded.
+    let inits = run.lives().whole().only(|life| {
         life.container.kind == ContainerKind::Init
+            && !run.lost_a_sandbox()
+            && !run.lost_a_node()
+            && !life.pod.restarts_as_one()
             && life.pod.restart_policy() == "Always"
             && life.container.spec.get("restartPolicy").is_none()
             && life.is_numbered()

@@ -317,3 +317,21 @@ fn another_image_of_an_init_container_starts_nothing() {
     assert_eq!(judged(Some(7.0), 20.0), "violated");
     assert_eq!(judged(None, 8.0), "inconclusive", "not watched for long enough");
 }
+
+#[test]
+fn a_restart_of_the_kubelet_runs_no_init_container_again() {
+    let judged = |again: bool| {
+        let mut run = pod(DONE, "Always", &["one"], &["main"]);
+        runs(&mut run, "one", 0, (1.0, 2.0), 0);
+        begins(&mut run, "main", 3.0);
+        let (node, verb) = (probity_composer::NODE.to_owned(), "restart-kubelet".to_owned());
+        run.deed(10.0, probity_model::history::Did::NodeVerb { node, verb, exit: Some(0), proof: None });
+        if again {
+            runs(&mut run, "one", 1, (12.0, 13.0), 0);
+        }
+        run.reading(30.0);
+        verdict(&run.done(), DONE)
+    };
+    assert_eq!(judged(false), "holds");
+    assert_eq!(judged(true), "violated");
+}

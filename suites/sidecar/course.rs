@@ -3,7 +3,8 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Line, PodLife};
+use probity_model::mechanisms::UNKNOWN_LIFE;
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::inits::{inits, plain_pods, success};
@@ -113,18 +114,31 @@ pub(super) fn comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// No other container of the pod received a stop signal when a sidecar terminated.
+/// No other container of the pod received a stop signal when a sidecar terminated, nor did one end without a word until its next
+/// instance had run for a while.
 fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
-    let next = life.next().map(|next| next.attempt.began.clone());
+    let settled = |next: Life<'_, '_>| {
+        let began = next.attempt.began.clone();
+        At::new(began.id, began.later(UNKNOWN_LIFE))
+    };
+    let next = life.next().map(settled);
     let between = |at: &probity_model::Stamp| {
         let after = life.run.clocks.order(&end.at, at) == Order::Before;
         after && next.as_ref().is_some_and(|next| life.run.clocks.order(at, next) == Order::Before)
     };
-    let stops = mains(life.pod).flat_map(|main| &main.attempts).filter_map(|main| main.stop());
-    let stopped = stops.into_iter().find(|stop| between(&stop.at) && life.before_deletion(&stop.at));
-    if let Some(stop) = stopped {
-        let finding =
-            format!("after the sidecar {} terminated, a main container received a stop signal", life.name());
+    let stop = |main: &Attempt<'_>| {
+        let silent = main.exiting().is_none() && main.holes.is_empty();
+        main.stop().map(At::of).or_else(|| main.ended.clone().filter(|_| silent))
+    };
+    // What its own probe condemned, or what needs more memory than it may have, ends for its own reasons.
+    let plain = mains(life.pod).filter(|main| {
+        ProbeKind::STOPPING.iter().all(|kind| main.probe(*kind).is_none())
+            && main.spec.pointer("/resources/limits/memory").is_none()
+    });
+    let stops = plain.flat_map(|main| &main.attempts).filter_map(stop);
+    let stopped = stops.into_iter().find(|stop| between(&stop.stamp) && life.before_deletion(&stop.stamp));
+    if let Some(stop) = &stopped {
+        let finding = format!("after the sidecar {} terminated, a main container was stopped", life.name());
         seen.violated(finding, [end.id, stop.id]);
     }
     stopped.is_none()

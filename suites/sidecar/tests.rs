@@ -130,25 +130,33 @@ fn a_startup_probe_says_when_a_sidecar_has_started() {
 
 #[test]
 fn a_sidecar_that_ends_comes_back_alone() {
-    let judged = |again: bool, stopped: bool| {
-        let mut run = pod(RESTARTED, "Never", &[]);
-        begins(&mut run, "one", 1.0, 0);
-        exits(&mut run, "one", 2.0, 0, "plan");
-        begins(&mut run, "helper", 3.0, 0);
-        begins(&mut run, "main", 4.0, 0);
-        exits(&mut run, "helper", 6.0, 1, "plan");
-        if stopped {
-            run.of("pod", "main").signal(6.5, "SIGTERM");
-        }
-        if again {
-            begins(&mut run, "helper", 7.0, 1);
-        }
-        run.reading(30.0);
-        verdict(&run.done(), RESTARTED)
-    };
+    let judged = |again: bool, stopped: bool| ended(again, stopped, None);
     assert_eq!(judged(true, false), "holds");
     assert_eq!(judged(false, false), "violated");
     assert_eq!(judged(true, true), "violated");
+    assert_eq!(ended(true, false, Some(8.0)), "violated", "a main container was killed just after it");
+    assert_eq!(ended(true, false, Some(20.0)), "holds", "a main container ended long after it");
+}
+
+/// A sidecar ends at 6 s, and a main container may be stopped, or gone without a word.
+fn ended(again: bool, stopped: bool, gone: Option<f64>) -> &'static str {
+    let mut run = pod(RESTARTED, "Never", &[]);
+    begins(&mut run, "one", 1.0, 0);
+    exits(&mut run, "one", 2.0, 0, "plan");
+    begins(&mut run, "helper", 3.0, 0);
+    begins(&mut run, "main", 4.0, 0);
+    exits(&mut run, "helper", 6.0, 1, "plan");
+    if stopped {
+        run.of("pod", "main").signal(6.5, "SIGTERM");
+    }
+    if again {
+        begins(&mut run, "helper", 7.0, 1);
+    }
+    if let Some(at) = gone {
+        run.of("pod", "main").left(at);
+    }
+    run.reading(30.0);
+    verdict(&run.done(), RESTARTED)
 }
 
 #[test]
