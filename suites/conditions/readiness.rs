@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use probity_model::clocks::{Order, Stamp};
+use probity_model::mechanisms::TWO_WATCHES;
 use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -194,7 +195,9 @@ fn judge_early(
 ) {
     for pair in entries.windows(2) {
         let [before, entry] = pair else { continue };
-        if before.ready() || !entry.ready() {
+        // The condition may still be on its way when the case ends.
+        let ends = run.at_least(entry.at, &run.end()) <= TWO_WATCHES;
+        if before.ready() || !entry.ready() || ends {
             continue;
         }
         let near = |(shown, ready): &&(&Revision<'_>, bool)| {

@@ -2,9 +2,10 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
-    At, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
+    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
 };
 use probity_model::{Clause, Judge, Seen, Timeline};
+use probity_script::witness::Fact;
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
 
@@ -32,23 +33,32 @@ struct Kept<'t, 'h> {
 }
 
 impl<'t, 'h> Kept<'t, 'h> {
-    /// The last revision before the restart, if it showed a ready container that was old enough.
+    /// The last revision before the restart, if it showed a container that was running.
     fn shown_before(&self) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
         let before = |revision: &&Revision<'_>| self.run.before(&revision.at, self.restart);
         let last = self.pod.revisions.iter().take_while(before).last()?;
         let was = last.container(&self.container.name)?;
-        let State::Running { started: Some(second) } = was.state else { return None };
-        let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart)?;
-        let old = age.lo > self.clause.tolerance_us("age");
-        (was.ready && was.started == Some(true) && old).then_some((last, was))
+        was.is_running().then_some((last, was))
+    }
+
+    /// Whether a container was ready, and so old that its kubelet takes it for what it was.
+    fn was_old(&self, was: &ContainerSeen<'_>) -> bool {
+        let State::Running { started: Some(second) } = was.state else { return false };
+        let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart);
+        let old = age.is_some_and(|age| age.lo > self.clause.tolerance_us("age"));
+        was.ready && was.started == Some(true) && old
     }
 
     fn judge(&self, seen: &mut Seen) {
         let (run, name) = (self.run, &self.container.name);
         let Some((before, was)) = self.shown_before() else { return };
-        let of_life = self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
+        let of_life = || self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
         // What had ended just before was not shown yet.
-        if of_life.filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at)) {
+        let ended =
+            of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at));
+        // Nor what its probe had condemned, or was about to.
+        let condemned = of_life().any(|attempt| self.was_failing(attempt));
+        if ended || condemned {
             return;
         }
         let trouble = self.trouble();
@@ -57,7 +67,10 @@ impl<'t, 'h> Kept<'t, 'h> {
             quiet && run.before(self.restart, at) && run.before_deletion(self.pod, at)
         };
         let shown = self.pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
-        let mut changes = shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?)?, shown)));
+        let old = self.was_old(&was);
+        let counts = |what: &&str| old || *what == AGAIN;
+        let mut changes =
+            shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?).filter(counts)?, shown)));
         if let Some((what, shown)) = changes.next() {
             let finding = format!("the container {name} was {what} because the kubelet restarted");
             let events = [before.id, self.restart.id, shown.id];
@@ -68,6 +81,9 @@ impl<'t, 'h> Kept<'t, 'h> {
             }
             return;
         }
+        if !old {
+            return;
+        }
         let watch = self.clause.tolerance_us("watched");
         let until = trouble.unwrap_or_else(|| run.end());
         let watched = run.clocks.between(self.restart, &until).is_some_and(|span| span.lo > watch);
@@ -76,6 +92,18 @@ impl<'t, 'h> Kept<'t, 'h> {
             let lines = lines.filter(|line| run.before(self.restart, &line.at)).map(|line| line.id);
             seen.fine([before.id, self.restart.id].into_iter().chain(lines));
         }
+    }
+
+    /// Whether a probe that stops containers had failed when the kubelet was restarted, or the port of one was shut.
+    fn was_failing(&self, attempt: &'t Attempt<'h>) -> bool {
+        let (run, pod, container) = (self.run, self.pod, self.container);
+        let life = Life { run, pod, container, attempt };
+        let stopped = attempt.stop().is_some_and(|stop| !run.before(self.restart, &stop.at));
+        let failing = ProbeKind::STOPPING.into_iter().filter_map(|kind| life.probed(kind)).any(|probed| {
+            let last = probed.probes.iter().rfind(|probe| !run.before(self.restart, &probe.at));
+            last.is_none_or(|last| probed.outcome(last) != ProbeOutcome::Success)
+        });
+        stopped || failing
     }
 
     /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
@@ -104,20 +132,28 @@ impl<'t, 'h> Kept<'t, 'h> {
                 let failed = life.probes.iter().filter(|probe| life.outcome(probe) != ProbeOutcome::Success);
                 failed.map(|probe| probe.at.clone()).collect::<Vec<_>>()
             });
-            bad.chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
+            // Who comes to a port that is shut leaves no record.
+            let shut = life.attempt.lines.iter().filter(|line| match &line.line.fact {
+                Fact::Listening(of) => of.state != "open",
+                _ => false,
+            });
+            let shut: Vec<Stamp> = shut.map(|line| line.at.clone()).collect();
+            bad.chain(shut).chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
         });
         let after = signs.filter(|at| self.run.before(self.restart, at));
         after.min_by_key(|at| self.run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))
     }
 }
 
+/// A container is shown as another instance.
+const AGAIN: &str = "started again";
 /// A ready container is no longer shown as ready.
 const UNREADY: &str = "shown as not ready";
 
 /// How a container is shown otherwise than before.
 fn changed(was: &ContainerSeen<'_>, now: &ContainerSeen<'_>) -> Option<&'static str> {
     if now.restarts != was.restarts || now.id != was.id {
-        Some("started again")
+        Some(AGAIN)
     } else if now.started != Some(true) {
         Some("shown as not started")
     } else if !now.ready {

@@ -368,3 +368,16 @@ fn a_container_that_a_restart_of_the_kubelet_stops_and_starts_again_is_a_violati
     run.running(36.0, true, true, 1);
     assert_eq!(verdict(&run.done(), KEPT), "violated");
 }
+
+#[test]
+fn a_restart_of_the_kubelet_restarts_no_young_container() {
+    let judged = |restarts: u64| {
+        let mut run = kubelet_restarted(6.0, true);
+        let mut status = probity_composer::running_status("target", 9.0, true, true, restarts);
+        status["containerStatuses"][0]["containerID"] = json!(format!("containerd://target-{restarts}"));
+        run.status(21.0, &status);
+        verdict(&run.done(), KEPT)
+    };
+    assert_eq!(judged(0), "inconclusive", "it may be shown as new");
+    assert_eq!(judged(1), "violated");
+}
