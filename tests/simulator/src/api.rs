@@ -100,7 +100,7 @@ impl World<'_> {
     pub(crate) fn touch(&mut self, pod: usize) {
         if !self.pods[pod].publishing && !self.pods[pod].gone {
             self.pods[pod].publishing = true;
-            let delay = self.between(40 * MS, 500 * MS);
+            let delay = self.between(40 * MS, 500 * MS) + self.lateness(pod);
             self.later(delay, Act::Publish(pod));
         }
     }
@@ -166,6 +166,7 @@ impl World<'_> {
         self.misplace_inits(pod, &mut status);
         self.miscount(&mut status);
         self.misreport(pod, &mut status);
+        self.mistell(pod, &mut status);
         status
     }
 
@@ -197,6 +198,7 @@ impl World<'_> {
         self.show_given(pod, container, &mut status);
         self.misshow(container, &mut status);
         self.misidentify(container, &mut status);
+        self.misstate(pod, container, &mut status);
         status
     }
 
@@ -298,6 +300,8 @@ pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64)
         containers: Vec::new(),
         within: None,
         publishing: false,
+        written: 0,
+        falls: std::collections::BTreeMap::new(),
         next_sync: 0,
         syncing: false,
         hooked_until: 0,
@@ -356,6 +360,7 @@ pub(crate) fn containers(
             was_ready: false,
             spoiled: false,
             failing: false,
+            forgotten: 0,
             survived: None,
             turn: None,
         }

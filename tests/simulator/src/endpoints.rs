@@ -4,7 +4,7 @@ use probity_model::history::Change;
 use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::world::{Act, MS, World};
+use crate::world::{Act, MS, SECOND, World};
 
 /// A service.
 pub(crate) struct Service {
@@ -59,7 +59,7 @@ impl World<'_> {
     pub(crate) fn touch_service(&mut self, service: usize) {
         if !self.services[service].touched {
             self.services[service].touched = true;
-            let delay = self.between(30 * MS, 250 * MS);
+            let delay = self.between(30 * MS, 250 * MS) + self.slice_lateness(service);
             self.later(delay, Act::Reconcile(service));
         }
     }
@@ -95,7 +95,7 @@ impl World<'_> {
         let shown = conditions.into_iter().flatten().any(|c| c["type"] == counts && c["status"] == "True");
         let was = self.was(service, pod);
         let stuck = service > 0 && self.has(Defect::OnlyFirstServiceTold);
-        let mut serving = shown;
+        let mut serving = self.misled(service, pod, shown);
         if (self.has(Defect::SliceKeepsReady) || stuck) && was.is_some_and(|(ready, _)| ready) {
             serving = true;
         }
@@ -108,6 +108,31 @@ impl World<'_> {
             serving = true;
         }
         (ready, serving && !(terminating && self.has(Defect::SliceTerminatingServesNobody)), terminating)
+    }
+
+    /// How much later a defective controller looks at a service.
+    fn slice_lateness(&self, service: usize) -> i64 {
+        let turns = |to: bool| {
+            self.pods.iter().enumerate().any(|(place, pod)| {
+                let was = self.was(service, place).is_some_and(|(ready, _)| ready);
+                !pod.gone && was != to && is_shown_ready(&pod.object) == to
+            })
+        };
+        match () {
+            () if self.has(Defect::EndpointRemovedLate) && turns(false) => 4 * SECOND,
+            () if self.has(Defect::EndpointReadyLate) && turns(true) => 6 * SECOND,
+            () => 0,
+        }
+    }
+
+    /// What a defective controller makes of the readiness of a pod.
+    fn misled(&self, service: usize, pod: usize, ready: bool) -> bool {
+        let falls = self.pods[pod].falls.get(&service).copied().unwrap_or(0);
+        let was = self.was(service, pod).is_some_and(|(ready, _)| ready);
+        match ready {
+            true => !(falls > 0 && self.has(Defect::EndpointNeverReadyAgain)),
+            false => falls > 0 && was && self.has(Defect::SecondFallUnnoticed),
+        }
     }
 
     /// The previous entry of a pod's endpoint in the slice.
@@ -126,6 +151,9 @@ impl World<'_> {
         let (mut ready_addresses, mut other_addresses) = (Vec::new(), Vec::new());
         for pod in members.iter().copied() {
             let (ready, serving, terminating) = self.endpoint(service, pod);
+            if self.was(service, pod).is_some_and(|(was, _)| was) && !ready {
+                *self.pods[pod].falls.entry(service).or_default() += 1;
+            }
             let of = &self.pods[pod];
             let target =
                 json!({ "kind": "Pod", "name": of.name, "namespace": self.setting.namespace, "uid": of.uid });
@@ -234,4 +262,10 @@ impl World<'_> {
             target.as_u64().or_else(|| named(target.as_str()?)).and_then(|port| u16::try_from(port).ok());
         Some(number.map(|number| (pod.ip.clone(), number)))
     }
+}
+
+/// Whether an object shows a pod as ready.
+fn is_shown_ready(object: &Value) -> bool {
+    let mut all = object["status"]["conditions"].as_array().into_iter().flatten();
+    all.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }

@@ -1,5 +1,6 @@
 //! The kubelet: its probe workers, what they send, the effects on containers, and the published status.
 
+mod careless;
 mod conditions;
 mod counters;
 mod exec;
@@ -19,6 +20,7 @@ mod restart;
 mod rules;
 mod shown;
 mod stop;
+mod subtle;
 mod sync;
 mod termination;
 mod url;

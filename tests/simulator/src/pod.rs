@@ -27,6 +27,9 @@ pub(crate) struct Pod {
     /// The pod whose ephemeral container this is. The API does not know it as a pod.
     pub(crate) within: Option<usize>,
     pub(crate) publishing: bool,
+    /// How often its status was to be written, and how often it left each service.
+    pub(crate) written: u64,
+    pub(crate) falls: BTreeMap<usize, u32>,
     /// When the kubelet may look at it again, and whether it is going to.
     pub(crate) next_sync: i64,
     pub(crate) syncing: bool,
@@ -95,6 +98,8 @@ pub(crate) struct Container {
     pub(crate) spoiled: bool,
     /// Its hook after the start has failed, and it is being stopped for that.
     pub(crate) failing: bool,
+    /// The restarts that a new kubelet does not know of.
+    pub(crate) forgotten: u64,
     /// The life that was no longer new when the kubelet was started again.
     pub(crate) survived: Option<String>,
     /// It is a sidecar that waits for its turn to stop.
@@ -166,6 +171,9 @@ pub(crate) struct Worker {
     /// Successes and failures of this life in all, for a defective kubelet, and whether it left its first turn out.
     pub(crate) in_all: (u64, u64),
     pub(crate) waited: bool,
+    /// Turns that it had, and successes and failures of all lives, for a kubelet that is defective now and then.
+    pub(crate) turns: u64,
+    pub(crate) results: (u64, u64),
     pub(crate) busy: bool,
     pub(crate) backlog: bool,
     pub(crate) trigger: bool,
@@ -273,6 +281,8 @@ impl Worker {
             streak: 0,
             in_all: (0, 0),
             waited: false,
+            turns: 0,
+            results: (0, 0),
             busy: false,
             backlog: false,
             trigger: false,

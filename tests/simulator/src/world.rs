@@ -84,6 +84,8 @@ pub(crate) enum Act {
     Tick(At, ProbeKind, u64),
     /// A worker is told to probe now.
     Poke(At, ProbeKind),
+    /// A probe is sent once more than it should be.
+    Extra(At, ProbeKind, u64),
     /// A probe is sent.
     Probe(Box<Run>),
     /// A probe comes back, by its number among those that are under way.
@@ -100,6 +102,8 @@ pub(crate) enum Act {
     Hook(LifeAt),
     /// An event about a container is recorded: its type, its reason, and what it says.
     Report(At, &'static str, &'static str, &'static str),
+    /// A failed probe of a container is reported, long after it.
+    Unhealthy(At, String),
     /// The hook after the start of a container has failed.
     HookFailed(LifeAt),
     /// The endpoint controller looks at a service.
@@ -267,6 +271,7 @@ impl<'c> World<'c> {
             Act::Publish(pod) => self.publish(pod),
             Act::Tick(at, kind, generation) => self.tick(at, kind, generation),
             Act::Poke(at, kind) => self.poke(at, kind),
+            Act::Extra(at, kind, generation) => self.probe_again(at, kind, generation),
             Act::Probe(run) => self.send_probe(*run),
             Act::Settled(flight) => self.lands(flight),
             Act::Terminate(life, until) => self.terminate(life, until),
@@ -275,6 +280,7 @@ impl<'c> World<'c> {
             Act::Exit(life, code, why) => self.exit(life, code, why),
             Act::Hook(life) => self.run_start_hook(life),
             Act::Report(at, kind, reason, says) => self.record(at.pod, at.container, kind, reason, says),
+            Act::Unhealthy(at, says) => self.record(at.pod, at.container, "Warning", "Unhealthy", &says),
             Act::HookFailed(life) => self.hook_failed(life),
             Act::Reconcile(service) => self.reconcile(service),
             Act::Proxy(service) => self.proxy(service),

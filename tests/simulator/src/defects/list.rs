@@ -4,6 +4,9 @@
 #[path = "basics.rs"]
 mod basics;
 #[macro_use]
+#[path = "careless.rs"]
+mod careless;
+#[macro_use]
 #[path = "conditions.rs"]
 mod conditions;
 #[macro_use]
@@ -27,6 +30,9 @@ mod reports;
 #[macro_use]
 #[path = "resources.rs"]
 mod resources;
+#[macro_use]
+#[path = "subtle.rs"]
+mod subtle;
 #[macro_use]
 #[path = "termination.rs"]
 mod termination;

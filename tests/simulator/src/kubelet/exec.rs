@@ -92,6 +92,10 @@ impl World<'_> {
             Back::Command(Some(126..), said) if self.has(Defect::ExecHighStatusIsError) => {
                 Outcome::Erred("unknown", said)
             }
+            Back::Command(Some(127), said) if self.has(Defect::Exec127Discarded) => {
+                Outcome::Erred("unknown", said)
+            }
+            Back::Command(Some(2), _) if self.has(Defect::Exec2Passes) => Outcome::Passed,
             Back::Command(Some(_), said) => Outcome::Failed(said),
             Back::Command(None, _) if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
             Back::Command(None, said) if self.has(Defect::ExecTimeoutIsError) => {

@@ -11,11 +11,14 @@ impl World<'_> {
     /// A container with a hook has started. Until the hook is done the kubelet does not look at the pod again.
     pub(super) fn hook_after_start(&mut self, at: At) {
         let hook = &self.pods[at.pod].containers[at.container].spec["lifecycle"]["postStart"];
-        if hook.is_null() || self.has(Defect::ProbesDuringPostStart) {
+        let once = self.is_again(at) && self.has(Defect::StartHookOnce);
+        if hook.is_null() || once || self.has(Defect::ProbesDuringPostStart) {
             return;
         }
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
-        self.hold_up(at.pod, self.now + COMES + MS);
+        if !self.has(Defect::StartHookUnawaited) {
+            self.hold_up(at.pod, self.now + COMES + MS);
+        }
         self.later(COMES, Act::Hook(life));
     }
 
@@ -33,7 +36,9 @@ impl World<'_> {
         let hook =
             self.pods[life.at.pod].containers[life.at.container].spec["lifecycle"]["postStart"].clone();
         let (ended, failed) = self.run_hook(life.at, &hook, i64::MAX);
-        self.hold_up(life.at.pod, ended);
+        if !self.has(Defect::StartHookUnawaited) {
+            self.hold_up(life.at.pod, ended);
+        }
         if !failed && self.has(Defect::GoodHookReported) {
             self.at(ended, Act::Report(life.at, "Warning", "FailedPostStartHook", "PostStartHook failed"));
         }

@@ -12,7 +12,7 @@ use crate::call::{Call, CallResult, Manner, ReceivedResponse, Request, Tls};
 use crate::world::World;
 
 /// How much of a body is read.
-const LIMIT: u64 = 10_240;
+pub(super) const LIMIT: u64 = 10_240;
 /// How many requests a probe makes at most.
 const MOST_REQUESTS: usize = 10;
 
@@ -55,7 +55,9 @@ impl World<'_> {
             return (self.now, Back::Answer(CallResult::Broken(why)));
         }
         let secure = leg.url.scheme == "https";
-        let reuses = self.has(Defect::ReusesConnections);
+        let readiness = run.kind == probity_model::timeline::ProbeKind::Readiness;
+        let reuses = self.has(Defect::ReusesConnections)
+            || (readiness && self.has(Defect::ReadinessReusesConnections));
         let kept = self
             .worker(run.at, run.kind)
             .and_then(|worker| worker.kept)
@@ -73,7 +75,7 @@ impl World<'_> {
                 headers: self.wire(&leg),
                 service: None,
             }),
-            limit: if self.has(Defect::ReadsWholeBody) { u64::MAX } else { LIMIT },
+            limit: self.body_limit(),
             kept,
             keep: reuses && leg.before == 0,
             manner: Manner { inside: inside.then_some(run.at.pod), ..Manner::default() },
@@ -132,6 +134,7 @@ impl World<'_> {
         };
         let path = path.split('?').next().filter(|_| self.has(Defect::HttpDropsQuery)).unwrap_or(path);
         let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let target = self.respelled(target);
         let scheme = text("scheme").map_or_else(|| "http".to_owned(), str::to_ascii_lowercase);
         let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for header in settings["httpHeaders"].as_array().into_iter().flatten() {
@@ -179,6 +182,13 @@ impl World<'_> {
         if self.has(Defect::CustomHeadersDropped) || (self.has(Defect::CustomHeadersOnce) && !first) {
             headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept" | "Accept-Encoding"));
         }
+        if self.forgets_custom(run.at) {
+            let custom = |name: &String| !matches!(name.as_str(), "User-Agent" | "Accept");
+            let first = headers.keys().find(|name| custom(name)).cloned();
+            let several = headers.keys().filter(|name| custom(name)).count() > 1;
+            let all = self.has(Defect::CustomHeadersLostAfterRestart);
+            headers.retain(|name, _| !custom(name) || !(all || (several && Some(name) == first.as_ref())));
+        }
         for values in headers.values_mut().filter(|values| values.len() > 1) {
             if self.has(Defect::HeaderDuplicatesMerged) {
                 *values = vec![values.join(", ")];
@@ -216,10 +226,16 @@ impl World<'_> {
         let failed = |why: &str| Outcome::Failed(format!("Get \"{url}\": {why}"));
         match answer {
             CallResult::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
+            CallResult::Refused if self.drops(run.kind, true) => {
+                Outcome::Erred("unknown", "connect: connection refused".to_owned())
+            }
             CallResult::Refused => {
                 failed(&format!("dial tcp {}: connect: connection refused", run.leg.url.place()))
             }
             CallResult::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            CallResult::TimedOut { .. } if self.drops(run.kind, false) => {
+                Outcome::Erred("unknown", "context deadline exceeded".to_owned())
+            }
             CallResult::TimedOut { .. } => {
                 failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
             }
@@ -247,6 +263,7 @@ impl World<'_> {
     fn judge_response(&self, run: &mut Run, response: &ReceivedResponse) -> Outcome {
         if let Some(location) = response.location.as_deref().filter(|location| !location.is_empty())
             && matches!(response.status, 301 | 302 | 303 | 307 | 308)
+            && !(response.status == 308 && self.has(Defect::Http308NotFollowed))
             && let Some(outcome) = self.redirect(run, location)
         {
             return outcome;
@@ -260,7 +277,12 @@ impl World<'_> {
         if self.has(Defect::LargeBodyFails) && response.body.starts_with("aaaa") && response.status < 300 {
             return Outcome::Failed("response body too large".to_owned());
         }
+        let status = response.status;
         match response.status {
+            _ if self.misread(run.kind, status) == Some(true) => Outcome::Passed,
+            _ if self.misread(run.kind, status) == Some(false) => {
+                Outcome::Failed(format!("HTTP probe failed with statuscode: {status}"))
+            }
             201..=399 if self.has(Defect::HttpOnly200Passes) => {
                 Outcome::Failed(format!("HTTP probe failed with statuscode: {}", response.status))
             }
@@ -302,6 +324,10 @@ impl World<'_> {
             }
             return failed(format!("failed to parse Location header \"{location}\""));
         };
+        let url = match url.target.split_once('?').filter(|_| self.has(Defect::RedirectLosesQuery)) {
+            Some((path, _)) => Url { target: path.to_owned(), ..url.clone() },
+            None => url,
+        };
         let mut same = url.host == leg.first_host;
         same &= !(self.has(Defect::OtherPortIsOtherHost)
             && url.port != leg.url.port
@@ -316,6 +342,7 @@ impl World<'_> {
         let most = match () {
             () if self.has(Defect::RedirectLimitTwenty) => 2 * MOST_REQUESTS,
             () if self.has(Defect::RedirectLimitFive) => MOST_REQUESTS / 2,
+            () if self.has(Defect::RedirectLimitNine) => MOST_REQUESTS - 1,
             () => MOST_REQUESTS,
         };
         if made >= most {

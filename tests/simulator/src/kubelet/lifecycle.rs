@@ -19,7 +19,8 @@ impl World<'_> {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
             if let Some(kind) = self.condemned(at) {
-                self.kill_by_probe(self.victim(at), kind);
+                let victim = self.killed_for(self.victim(at));
+                self.kill_by_probe(victim, kind);
                 if self.has(Defect::RestartsWholePod) {
                     for other in (0..self.pods[pod].containers.len()).filter(|other| *other != container) {
                         self.kill_by_probe(At { pod, container: other }, kind);
@@ -126,6 +127,7 @@ impl World<'_> {
             return;
         }
         self.started_again(at);
+        self.after_start_of_sidecar(at);
         self.report_start(at);
         self.begin(at);
         self.hook_after_start(at);
@@ -145,7 +147,7 @@ impl World<'_> {
         {
             return;
         }
-        let wait = self.wait_after(container, &ended);
+        let wait = self.wait_of(at, &ended, self.wait_after(container, &ended));
         let due = ended.finished + if self.has(Defect::BackOffHalved) { wait / 2 } else { wait };
         let container = &mut self.pods[at.pod].containers[at.container];
         container.back_off.wait = wait;
@@ -170,14 +172,16 @@ impl World<'_> {
 
     pub(crate) fn back_off_more(&mut self, at: At) {
         let (now, missing) = (self.now, self.has(Defect::BackOffMissing));
+        let wait = self.pods[at.pod].containers[at.container].back_off.wait;
         let stays = self.has(Defect::BackOffStays);
         let longest = if self.has(Defect::BackOffUncapped) { i64::MAX } else { LONGEST_WAIT };
+        let next = self.next_wait(wait, wait.saturating_mul(2).clamp(FIRST_WAIT, longest));
         let back_off = &mut self.pods[at.pod].containers[at.container].back_off;
         back_off.since = now;
         back_off.wait = match () {
             () if missing => 0,
             () if stays => FIRST_WAIT,
-            () => (back_off.wait * 2).clamp(FIRST_WAIT, longest),
+            () => next,
         };
     }
 
@@ -261,6 +265,8 @@ impl World<'_> {
         let (mut before, mut wait) = (before, container.back_off.wait);
         if self.has(Defect::KillsWaitAtOnce) {
             (before, wait) = (Some(ended.finished), wait.max(FIRST_WAIT));
+        } else if self.has(Defect::KillsWaitSix) {
+            (before, wait) = (Some(ended.finished), wait.max(6 * crate::world::SECOND));
         } else if self.has(Defect::KillsNeverWait) {
             wait = 0;
         }

@@ -120,7 +120,8 @@ impl World<'_> {
             ("te", "trailers"),
         ];
         if !self.has(Defect::GrpcSendsNoDeadline) {
-            metadata.push(("grpc-timeout", "998m"));
+            let twice = self.has(Defect::GrpcDeadlineTwice);
+            metadata.push(("grpc-timeout", if twice { "600S" } else { "998m" }));
         }
         if self.has(Defect::GrpcSendsMetadata) {
             metadata.push(("x-kubernetes-pod", "target"));
@@ -137,6 +138,11 @@ impl World<'_> {
         let service = settings["service"].as_str().unwrap_or_default();
         match () {
             () if self.has(Defect::GrpcServiceDropped) => String::new(),
+            () if run.kind == probity_model::timeline::ProbeKind::Liveness
+                && self.has(Defect::GrpcLivenessServiceDropped) =>
+            {
+                String::new()
+            }
             () if self.has(Defect::GrpcServiceCutAtHyphen) => {
                 service.split('-').next().unwrap_or_default().to_owned()
             }
@@ -160,7 +166,11 @@ impl World<'_> {
                 Outcome::Erred("unknown", "connect: connection refused".to_owned())
             }
             CallResult::Refused => failed("connect: connection refused"),
-            CallResult::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
+            CallResult::TimedOut { .. }
+                if self.has(Defect::TimeoutIsSuccess) || self.has(Defect::TcpTimeoutPasses) =>
+            {
+                Outcome::Passed
+            }
             CallResult::Broken(why) if self.has(Defect::UnknownHostIsError) => Outcome::Erred("unknown", why),
             CallResult::Broken(why) => Outcome::Failed(why),
             CallResult::TimedOut { .. } | CallResult::Response(_) | CallResult::Health(_) => {
@@ -216,7 +226,9 @@ impl World<'_> {
                     3 => "SERVICE_UNKNOWN".to_owned(),
                     other => other.to_string(),
                 };
-                (said, self.has(Defect::GrpcUnknownPasses))
+                let unknown = *status == 0 && self.has(Defect::GrpcStatusUnknownPasses);
+                let service = *status == 3 && self.has(Defect::GrpcServiceUnknownPasses);
+                (said, unknown || service || self.has(Defect::GrpcUnknownPasses))
             }
             HealthReply::Error { code, message } => {
                 let (name, passes) = match code {

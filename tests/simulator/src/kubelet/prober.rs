@@ -177,7 +177,8 @@ impl World<'_> {
                 Some(true)
             }
             Outcome::Failed(why) => {
-                self.report_failure(run, &format!("{word} probe failed: {why}"));
+                let said = if self.has(Defect::FailureReportedAsError) { "errored" } else { "failed" };
+                self.report_failure(run, &format!("{word} probe {said}: {why}"));
                 Some(false)
             }
             Outcome::Erred(state, why) => {
@@ -186,6 +187,7 @@ impl World<'_> {
                 None
             }
         };
+        self.report_more(run.at, passed == Some(true), run.kind);
         self.conclude(run.at, run.kind, &run.id, passed);
     }
 }

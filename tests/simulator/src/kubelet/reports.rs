@@ -40,11 +40,11 @@ impl World<'_> {
         let of = container.map(|container| &self.pods[pod].containers[container]);
         let main = of.is_some_and(|of| of.kind == Kind::Main);
         let name = of.map(|of| of.name.clone()).unwrap_or_default();
-        let next = self.events.len() as u64;
+        let (next, twice) = (self.events.len() as u64, self.has(Defect::EventCountsTwo));
         let (number, count, first) = {
             let key = (pod, format!("{name}/{reason}/{message}"));
             let entry = self.events.entry(key).or_insert((next, 0, self.now));
-            entry.1 += 1;
+            entry.1 += if entry.1 > 0 && twice { 2 } else { 1 };
             *entry
         };
         let of = &self.pods[pod];
@@ -101,6 +101,9 @@ impl World<'_> {
         if self.has(Defect::EventCountStays) {
             object["count"] = json!(1);
         }
+        if self.has(Defect::EventLastTimeStays) {
+            object["lastTimestamp"] = object["firstTimestamp"].clone();
+        }
         if self.has(Defect::EventFirstTimeMoves) {
             object["firstTimestamp"] = object["lastTimestamp"].clone();
         }
@@ -109,7 +112,8 @@ impl World<'_> {
     /// A container was created and started.
     pub(super) fn report_start(&mut self, at: At) {
         let first = self.pods[at.pod].containers[at.container].starts == 1;
-        if !first && self.has(Defect::StartReportedOnce) {
+        let sidecar = self.is_sidecar(at) && self.has(Defect::SidecarRestartUnreported);
+        if !first && (sidecar || self.has(Defect::StartReportedOnce)) {
             return;
         }
         if first && self.has(Defect::BackOffReportedAtStart) {
@@ -138,10 +142,20 @@ impl World<'_> {
         let known = self.events.contains_key(&(pod, format!("{name}/Unhealthy/{message}")));
         let other = run.kind == ProbeKind::Readiness && self.has(Defect::FailureOfAnotherKind);
         let message = if other { message.replacen("Readiness", "Liveness", 1) } else { message.to_owned() };
-        let silent =
-            self.has(Defect::FailuresUnreported) || (known && self.has(Defect::FirstFailureReportedOnly));
-        if !silent {
-            self.record(pod, container, "Warning", "Unhealthy", &message);
+        let silent = self.is_silent_about(run.at, run.kind)
+            || self.has(Defect::FailuresUnreported)
+            || (known && self.has(Defect::FirstFailureReportedOnly));
+        let container = if self.has(Defect::FailureOfFirstContainer) { 0 } else { container };
+        let late = self.has(Defect::FailuresReportedLate);
+        let times = if self.has(Defect::FailureReportedTwice) { 2 } else { 1 };
+        for _ in 0..times {
+            match silent {
+                true => {}
+                false if late => {
+                    self.later(8 * SECOND, Act::Unhealthy(At { pod, container }, message.clone()))
+                }
+                false => self.record(pod, container, "Warning", "Unhealthy", &message),
+            }
         }
     }
 
@@ -149,9 +163,14 @@ impl World<'_> {
     pub(super) fn report_kill(&mut self, at: At, message: &str) {
         let name = self.pods[at.pod].containers[at.container].name.clone();
         let plain = format!("Stopping container {name}");
+        let blamed = message.replace("startup", "liveness");
+        let message = if self.has(Defect::StartupKillBlamesLiveness) { blamed.as_str() } else { message };
         let message = if self.has(Defect::KillUnexplained) { plain.as_str() } else { message };
-        if !self.has(Defect::KillUnreported) {
-            self.record(at.pod, at.container, "Normal", "Killing", message);
+        let times = if self.has(Defect::KillReportedTwice) { 2 } else { 1 };
+        for _ in 0..times {
+            if !self.has(Defect::KillUnreported) {
+                self.record(at.pod, at.container, "Normal", "Killing", message);
+            }
         }
     }
 

@@ -41,6 +41,11 @@ impl World<'_> {
         self.did(Did::NodeVerb { node: NODE.to_owned(), verb: verb.to_owned(), exit: Some(0), proof });
         self.flights.clear();
         for pod in 0..self.pods.len() {
+            let object = &self.pods[pod].object;
+            let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+            if object["spec"]["nodeName"] != NODE || over {
+                continue;
+            }
             let down = self.between(300 * MS, 1_500 * MS);
             self.pods[pod].next_sync = self.now + down;
             for container in 0..self.pods[pod].containers.len() {
@@ -87,6 +92,7 @@ impl World<'_> {
         let container = &mut self.pods[at.pod].containers[at.container];
         container.view.ready |= made_ready && container.is_running();
         container.results = crate::pod::Results::default();
+        container.forgotten = container.attempt();
         let old = matches!(container.state, State::Running(since) if now - since > OLD);
         container.survived = old.then(|| container.view.id.clone()).filter(|_| !unready);
         if unstarted && container.probe(ProbeKind::Startup).is_some() {
@@ -95,15 +101,21 @@ impl World<'_> {
         for at_worker in 0..self.pods[at.pod].containers[at.container].workers.len() {
             self.work_anew(at, at_worker, down);
         }
-        if old && self.has(Defect::RestartRestartsContainers) {
+        let young = !old && self.has(Defect::RestartRestartsYoung);
+        if self.has(Defect::RestartRunsInits) && at.container == 0 {
+            self.run_inits_again(at.pod);
+        }
+        if young || (old && self.has(Defect::RestartRestartsContainers)) {
             self.kill_by_probe(at, ProbeKind::Liveness);
         }
     }
 
     fn work_anew(&mut self, at: At, which: usize, down: i64) {
-        let silent = self.has(Defect::RestartStopsProbing);
+        let readiness = self.has(Defect::RestartStopsReadiness);
+        let sidecar = self.is_sidecar(at) && self.has(Defect::RestartStopsSidecarProbes);
+        let silent = sidecar || self.has(Defect::RestartStopsProbing);
         let worker = &mut self.pods[at.pod].containers[at.container].workers[which];
-        worker.stopped |= silent;
+        worker.stopped |= silent || (readiness && worker.kind == ProbeKind::Readiness);
         if worker.stopped {
             return;
         }

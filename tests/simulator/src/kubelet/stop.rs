@@ -29,7 +29,7 @@ impl World<'_> {
         let message = format!("{named} {} failed {} probe{suffix}", container.name, kind.word());
         let own = container.probe(kind).and_then(|probe| probe["terminationGracePeriodSeconds"].as_i64());
         self.report_kill(at, &message);
-        let grace = self.grace_of_kill(kind, own.map(|own| own * SECOND), pod_grace);
+        let grace = self.grace_of_kill(kind, own.map(|own| own * SECOND), pod_grace) + self.grace_off(true);
         if self.has(Defect::KillWithoutGrace) {
             let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
             self.later(20 * MS, Act::Force(life));
@@ -65,10 +65,18 @@ impl World<'_> {
         if signaled_first {
             self.terminate(life, self.now + grace);
         }
-        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
+        let (mut ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
+        if self.has(Defect::HookRunsTwice) {
+            ended = self.run_hook(at, &hook, self.hook_deadline(grace)).0.max(ended);
+        }
         self.report_stop_hook(at, ended, failed);
+        if failed && self.has(Defect::FailedHookKills) {
+            self.at(ended, Act::Force(life));
+            return;
+        }
         if !signaled_first {
-            let (stop, left) = (ended.max(begins), self.left_of(grace, ended - self.now));
+            let late = if self.has(Defect::SignalLateAfterHook) { 3 * SECOND } else { 0 };
+            let (stop, left) = (ended.max(begins) + late, self.left_of(grace, ended - self.now));
             self.at(stop, Act::Terminate(life, stop + left));
         }
     }
@@ -113,7 +121,11 @@ impl World<'_> {
         let probe = of.count(&Endpoint::Stop);
         let script = of.plan.process.on_stop.clone();
         let answer = self.choose(self.now, life, (&Endpoint::Stop, &script), probe, None).answer;
-        let signal = SignalSeen { signal: "SIGTERM".to_owned(), child: None, answer: answer.to_string() };
+        let name = if self.has(Defect::SignalIsInterrupt) { "SIGINT" } else { "SIGTERM" };
+        let signal = SignalSeen { signal: name.to_owned(), child: None, answer: answer.to_string() };
+        if self.has(Defect::SignalSentTwice) {
+            self.note_at(self.now + 500 * MS, life, Fact::Signal(signal.clone()));
+        }
         self.note(life, Fact::Signal(signal));
         self.mark(life, "sigterm", "SIGTERM");
         self.signal_children(life);
@@ -151,6 +163,8 @@ impl World<'_> {
         let uid = self.pods[at.pod].uid.clone();
         let container = &mut self.pods[at.pod].containers[at.container];
         let started = if let State::Running(since) = container.state { since } else { now };
+        let code = self.code_told(self.pods[at.pod].containers[at.container].killing, code);
+        let container = &mut self.pods[at.pod].containers[at.container];
         let how = Ended { code, started, finished: now, id: container.id(&uid), message };
         container.state = State::Ended(how.clone());
         let killed = container.killing;
@@ -185,7 +199,8 @@ impl World<'_> {
                 self.stop_worker(at, ProbeKind::Liveness);
                 self.stop_worker(at, ProbeKind::Startup);
             }
-            if self.has(Defect::ReadinessStopsOnDelete) {
+            let helper = sidecar && self.has(Defect::ReadinessOfSidecarsStopsOnDelete);
+            if helper || self.has(Defect::ReadinessStopsOnDelete) {
                 self.stop_worker(at, ProbeKind::Readiness);
             }
         }

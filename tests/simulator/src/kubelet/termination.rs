@@ -41,7 +41,7 @@ impl World<'_> {
             grace if self.has(Defect::DeletionHalvesGrace) => grace / 2,
             grace => grace,
         };
-        grace.max(SECOND)
+        (grace + self.grace_off(false)).max(SECOND)
     }
 
     /// When a container without a hook receives its stop signal.
@@ -57,7 +57,11 @@ impl World<'_> {
         let none = container.spec["lifecycle"]["preStop"].is_null();
         let spared = by_probe && self.has(Defect::HookOnlyOnDeletion);
         let forced = by_probe && self.has(Defect::HookRunsWithoutGrace);
-        !none && !spared && (grace > 0 || forced) && !self.has(Defect::PreStopSkipped)
+        !none
+            && !spared
+            && !self.forgets_hook(at)
+            && (grace > 0 || forced)
+            && !self.has(Defect::PreStopSkipped)
     }
 
     /// When the kubelet waits no longer for a hook that begins now.

@@ -37,7 +37,7 @@ impl World<'_> {
 
     /// The ticker.
     pub(crate) fn tick(&mut self, at: At, kind: ProbeKind, generation: u64) {
-        let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let period = self.period(at, kind);
         let (overlaps, drifts) = (self.has(Defect::ProbesOverlap), self.has(Defect::PeriodAfterAnswer));
         let backs_off = self.has(Defect::ReadinessBacksOff) && kind == ProbeKind::Readiness;
         let Some(worker) = self.worker(at, kind).filter(|worker| worker.generation == generation) else {
@@ -66,7 +66,7 @@ impl World<'_> {
 
     /// An extra run; the ticker is reset.
     pub(crate) fn poke(&mut self, at: At, kind: ProbeKind) {
-        let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let period = self.period(at, kind);
         let keeps_beat = self.has(Defect::TriggerKeepsTheBeat);
         let Some(worker) = self.worker(at, kind) else { return };
         if worker.busy || worker.asleep {
@@ -82,7 +82,7 @@ impl World<'_> {
     }
 
     /// Probes, if all preconditions are met.
-    fn do_probe(&mut self, at: At, kind: ProbeKind) {
+    pub(super) fn do_probe(&mut self, at: At, kind: ProbeKind) {
         let view = self.pods[at.pod].containers[at.container].view.clone();
         if self.pods[at.pod].terminal {
             self.stop_worker(at, kind);
@@ -105,7 +105,7 @@ impl World<'_> {
         if age.min(waited) < self.delay(at, kind) || self.is_held_back(at, kind) {
             return;
         }
-        if self.waits_for_another(at) {
+        if self.waits_for_another(at) || self.leaves_out(at, kind) {
             return;
         }
         let late = self.has(Defect::FirstProbeAPeriodLate) && kind != ProbeKind::Readiness;
@@ -177,7 +177,7 @@ impl World<'_> {
         match lost {
             true => 0,
             false if self.has(Defect::DelayHalved) => delay / 2,
-            false => delay,
+            false => self.delay_of(at, kind, delay),
         }
     }
 
@@ -188,7 +188,7 @@ impl World<'_> {
             () if self.has(Defect::TimeoutAlways1s) => SECOND,
             () if self.has(Defect::TimeoutTwice) => 2 * timeout,
             () if self.has(Defect::TimeoutShort) => timeout / 5 * 4,
-            () => timeout,
+            () => self.timeout_of(at, kind, timeout),
         }
     }
 
@@ -207,13 +207,15 @@ impl World<'_> {
         if let Some(passed) = passed {
             self.count_result(at, kind, passed);
             let passed = self.taken_for(at, kind, passed);
+            let passed = self.miscounted(at, kind, passed);
             self.count(at, kind, id, passed);
+            self.spread_result(at, kind, passed);
         }
         if self.has(Defect::EachProbeWritesStatus) {
             self.show_again(at.pod);
         }
         let drifts = self.has(Defect::PeriodAfterAnswer);
-        let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
+        let period = self.period(at, kind);
         let goes_on = self.has(Defect::LivenessGoesOnAfterFailure) && kind == ProbeKind::Liveness;
         let Some(worker) = self.worker(at, kind) else { return };
         worker.busy = false;
@@ -261,14 +263,21 @@ impl World<'_> {
             worker.hold = true;
             worker.streak = 0;
         }
-        self.set_result(at, kind, id, Some(passed));
+        let other = self.counted_for(at, kind);
+        let id = if other == at {
+            id.to_owned()
+        } else {
+            self.pods[other.pod].containers[other.container].view.id.clone()
+        };
+        self.set_result(other, kind, &id, Some(passed));
     }
 
     fn threshold(&self, at: At, kind: ProbeKind, passed: bool) -> u64 {
         let number = |kind, field| u64::try_from(self.setting_of(at, kind, field)).unwrap_or(1).max(1);
         if passed {
             let one = self.has(Defect::SuccessThresholdIgnored);
-            return if one { 1 } else { number(kind, "successThreshold") };
+            let number = if one { 1 } else { number(kind, "successThreshold") };
+            return self.threshold_of(at, kind, passed, number);
         }
         let own = number(kind, "failureThreshold");
         let container = &self.pods[at.pod].containers[at.container];
@@ -286,7 +295,8 @@ impl World<'_> {
             return own.min(number(ProbeKind::Liveness, "failureThreshold"));
         }
         let less = u64::from(self.has(Defect::OneFailureLessSettles) && own > 1);
-        own + u64::from(self.has(Defect::OneMoreFailureTolerated)) - less
+        let own = own + u64::from(self.has(Defect::OneMoreFailureTolerated)) - less;
+        self.threshold_of(at, kind, passed, own)
     }
 
     /// Takes a result over, and lets the kubelet act on it if it is new.

@@ -1,0 +1,58 @@
+//! Faithful kubelets at odd moments: other chances than the matrix has, and a restart of the kubelet after any step of a case.
+//! Nothing of this may be called a violation.
+
+#![expect(clippy::disallowed_methods, reason = "tests")]
+
+mod book;
+
+use probity_case::{Case, NodeStep, Step};
+use probity_model::history::RESTART_KUBELET;
+use probity_simulator::simulate;
+
+/// Other seeds than those of the matrix and of the faithful runs.
+const SEEDS: std::ops::RangeInclusive<u64> = 11..=14;
+
+/// A case whose kubelet is restarted after one of its steps, for each of them. Cases that do something to a node keep their own
+/// ways.
+fn interrupted(case: &Case) -> Vec<Case> {
+    let touched = case.steps.iter().any(|step| matches!(step, Step::Node(_)));
+    let Some(pod) = case.pods.keys().next().filter(|_| !touched) else { return Vec::new() };
+    let restart = || Step::Node(NodeStep { pod: Some(pod.clone()), verb: RESTART_KUBELET.to_owned() });
+    let after = |at: usize| {
+        let mut case = case.clone();
+        case.steps.insert(at, restart());
+        // What a step waited for may never come now.
+        case.judges.clear();
+        case
+    };
+    (1..=case.steps.len()).map(after).collect()
+}
+
+fn accusations(case: &Case, seed: u64, what: &str) -> Vec<String> {
+    let violated = book::violated(&simulate(case, &[], seed)).into_iter();
+    violated.map(|(clause, why)| format!("{} (seed {seed}, {what}): {clause}: {why}", case.name)).collect()
+}
+
+#[test]
+fn no_other_chance_violates_anything() {
+    let seeds: Vec<u64> = SEEDS.collect();
+    let count = book::CASES.len();
+    let wrong = book::each(count * seeds.len(), |at| {
+        accusations(&book::CASES[at % count], seeds[at / count], "plain")
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_restart_of_the_kubelet_after_any_step_violates_nothing() {
+    let cases: Vec<(usize, Case)> =
+        book::CASES.iter().flat_map(|case| interrupted(case).into_iter().enumerate()).collect();
+    assert!(!cases.is_empty());
+    let wrong = book::each(cases.len(), |at| {
+        let (step, case) = &cases[at];
+        accusations(case, 1, &format!("restarted after step {}", step + 1))
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{} accusations:\n{}", wrong.len(), wrong.join("\n"));
+}
