@@ -48,6 +48,8 @@ mod requests;
 mod rollouts;
 #[path = "damage/statuses.rs"]
 mod statuses;
+#[path = "damage/subtle.rs"]
+mod subtle;
 #[path = "damage/termination.rs"]
 mod termination;
 #[path = "damage/unviolated.rs"]
@@ -113,6 +115,7 @@ const GROUPS: &[(&str, &[Damage])] = &[
     ("termination", termination::ALL),
     ("conditions", conditions::ALL),
     ("reports", reports::ALL),
+    ("subtle", subtle::ALL),
 ];
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::registry().unwrap());
