@@ -27,7 +27,8 @@ const TAKEN: [&str; 10] = [
 ];
 
 /// The flags of `probity run` that mean nothing in a pod: they name files or programs, or nothing would run.
-const WITHOUT_MEANING: [&str; 5] = ["--suite", "--only-suite", "--node-command", "--logfile", "--list"];
+const WITHOUT_MEANING: [&str; 6] =
+    ["--suite", "--only-suite", "--node-command", "--kubectl", "--logfile", "--list"];
 
 /// Prints the manifest.
 pub(crate) fn run(args: &ManifestArgs) -> Result<Exit, Failure> {
