@@ -13,30 +13,65 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
 /// The planted defect that is nearest to each bug, and which its expectations must notice.
 const PLANTED: &[(&str, Defect)] = &[
+    ("crash-forgotten-beside-sidecar", Defect::CrashIsFinal),
+    ("crash-loop-makes-pod-pending", Defect::PendingBetweenRestarts),
     ("deadline-loses-container-status", Defect::EndShownLate),
+    ("evict-skips-hook", Defect::EvictionSkipsHooks),
+    ("eviction-shown-as-success", Defect::EvictedPodsSucceed),
     ("exec-readiness-frozen-while-terminating", Defect::ReadinessStopsOnDelete),
     ("exec-timeout-ignored", Defect::ExecTimeoutIgnored),
     ("exec-timeout-restarts-nothing", Defect::ExecTimeoutIsError),
+    ("failed-pod-shown-as-succeeded", Defect::FailuresSucceed),
+    ("gate-closed-pod-ready", Defect::GateChangeUnnoticed),
+    ("hook-finds-no-network", Defect::PreStopSkipped),
     ("host-header-ignored", Defect::HostHeaderIgnored),
     ("large-body-fails", Defect::LargeBodyFails),
     ("liveness-kills-while-terminating", Defect::LivenessGoesOnInTermination),
     ("liveness-waits-for-pod-grace", Defect::ProbeGraceIgnored),
+    ("main-container-before-init", Defect::SandboxLossSkipsInits),
+    ("post-start-blocks-deletion", Defect::DeletionSignalsLate),
     ("prestop-outlasts-grace", Defect::HookNeverCut),
     ("prestop-time-not-deducted", Defect::HookTimeAdded),
     ("readiness-frozen-while-terminating", Defect::ReadinessStopsOnDelete),
     ("readiness-restarts", Defect::ReadinessServesAsLiveness),
+    ("ready-after-startup-failure", Defect::ReadinessIgnoresStartup),
+    ("ready-without-a-process", Defect::ReadyFlagNotCleared),
     ("redirect-to-another-host", Defect::FollowsCrossHost),
+    ("resize-waits-for-back-off", Defect::ChangeKeepsBackOff),
+    ("second-hook-not-run", Defect::PreStopSkipped),
+    ("second-init-container-skipped", Defect::SandboxLossSkipsInits),
+    ("shorter-grace-ignored", Defect::SecondDeletionIgnored),
+    ("sidecar-probed-while-terminating", Defect::LivenessGoesOnInTermination),
     ("sidecar-startup-probe-gives-up", Defect::SidecarFollowsPolicy),
     ("sidecar-status-frozen-in-jobs", Defect::SidecarFollowsPolicy),
     ("startup-alone-ready-late", Defect::AbsentReadinessIsUnready),
+    ("startup-failure-ignored", Defect::StartupFailureTolerated),
+    ("startup-failure-kills-late", Defect::StartupFailureTolerated),
     ("startup-gate-open-after-kill", Defect::StartupNotRearmedOnRestart),
     ("startup-grace-dropped", Defect::StartupGraceIgnored),
+    ("startup-probe-goes-on", Defect::StartupGoesOnAfterSuccess),
     ("startup-probe-once-only", Defect::StartupNotRearmedOnRestart),
+    ("success-shown-as-failure", Defect::SuccessesFail),
+    ("unhealthy-restarted-despite-never", Defect::RestartsDespiteNever),
 ];
 
 /// The bugs that no planted defect is like, with the reason.
-const UNPLANTED: &[(&str, &str)] =
-    &[("sidecars-never-signalled", "no defect lets a sidecar wait for the end of one that never started")];
+const UNPLANTED: &[(&str, &str)] = &[
+    ("deleted-pod-never-terminal", "no planted defect is like it yet"),
+    ("evicted-pod-gets-whole-grace", "no planted defect is like it yet"),
+    ("initial-delay-kills", "no planted defect is like it yet"),
+    ("kills-wait-for-each-other", "no planted defect is like it yet"),
+    ("kubelet-restart-gives-readiness", "no planted defect is like it yet"),
+    ("kubelet-restart-opens-startup-gate", "no planted defect is like it yet"),
+    ("kubelet-restart-repeats-startup", "no planted defect is like it yet"),
+    ("kubelet-restart-takes-readiness", "no planted defect is like it yet"),
+    ("liveness-count-survives-exit", "no planted defect is like it yet"),
+    ("liveness-kill-shown-as-success", "no planted defect is like it yet"),
+    ("prestop-command-outlives-container", "no planted defect is like it yet"),
+    ("prestop-sleep-outlives-container", "no planted defect is like it yet"),
+    ("probe-goes-on-during-kill", "no planted defect is like it yet"),
+    ("sidecars-never-signalled", "no defect lets a sidecar wait for the end of one that never started"),
+];
 
 fn cases() -> Vec<Case> {
     let files = probity_suites::regressions().unwrap_or_else(|problem| panic!("{problem}"));
