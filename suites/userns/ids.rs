@@ -58,7 +58,9 @@ fn judge_volumes(run: &Timeline<'_>, seen: &mut Seen) {
         if trial.trial != "owner" || !is_emptied(&life, path) {
             continue;
         }
-        let Some((_, group)) = trial.value.as_deref().and_then(|owner| owner.split_once(':')) else { continue };
+        let Some((_, group)) = trial.value.as_deref().and_then(|owner| owner.split_once(':')) else {
+            continue;
+        };
         let is = group == wanted.to_string();
         let finding = || format!("{path} of {} has the group {group} inside, not {wanted}", life.name());
         seen.check(is, finding, [line.id]);
@@ -84,8 +86,10 @@ fn judge_missing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let most = clause.tolerance_times("ids") as u64;
     for pod in run.pods.iter().filter(|pod| asks(pod.spec) && largest_user(pod) >= most) {
         let user = largest_user(pod);
-        if let Some(line) = pod.containers.iter().flat_map(|of| &of.attempts).find_map(|of| of.lines.first()) {
-            let finding = format!("{} has the user {user}, which none of its {most} ids is, and runs", pod.name);
+        if let Some(line) = pod.containers.iter().flat_map(|of| &of.attempts).find_map(|of| of.lines.first())
+        {
+            let finding =
+                format!("{} has the user {user}, which none of its {most} ids is, and runs", pod.name);
             seen.violated(finding, [line.id]);
             continue;
         }

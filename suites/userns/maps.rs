@@ -60,6 +60,12 @@ fn outside_of(ranges: &[Range], id: u64) -> Option<u64> {
     ranges.iter().find_map(|range| range.outside_of(id))
 }
 
+/// Whether a user of the node is one of those to which a map assigns, and not root.
+fn is_outside_of(ranges: &[Range], user: u64) -> bool {
+    let one_of = |range: &Range| user.checked_sub(range.outside).is_some_and(|offset| offset < range.length);
+    user != 0 && ranges.iter().any(one_of)
+}
+
 /// How many ids a pod has at least, and how many the node keeps for itself.
 fn least(clause: &Clause) -> u64 {
     clause.tolerance_times("ids") as u64
@@ -89,12 +95,13 @@ fn judge_own(clause: &Clause, look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &
         own &= good;
     }
     let Some(here) = look.dump.namespaces.get("user") else { return };
-    let of_node = all.iter().filter(|other| {
-        !asks(other.life.pod.spec) && other.life.attempt.node == look.life.attempt.node
-    });
+    let of_node = all
+        .iter()
+        .filter(|other| !asks(other.life.pod.spec) && other.life.attempt.node == look.life.attempt.node);
     for other in of_node {
         let Some(there) = other.dump.namespaces.get("user") else { continue };
-        let finding = || format!("{name} asked for users of its own, and shares those of {}", other.life.name());
+        let finding =
+            || format!("{name} asked for users of its own, and shares those of {}", other.life.name());
         seen.check(here != there, finding, [look.line.id, other.line.id]);
         own &= here != there;
         if own {
@@ -166,16 +173,20 @@ pub(super) fn root_is_mapped(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.violated(format!("{name} has the users of its node"), events);
                 continue;
             }
-            let wanted = outside_of(&users_of(look), id);
+            // The sandbox and the other containers of the pod share its namespace, so there are others beside this user.
+            let map = users_of(look);
             let of_pod = from_outside.dump.processes.iter().filter(|process| process.users == Some(*space));
-            for seen_as in of_pod.filter_map(|process| process.uid) {
-                let mapped = wanted == Some(u64::from(seen_as)) && seen_as != 0;
-                let finding = || match wanted {
-                    Some(wanted) => format!("user {id} of {name} is {seen_as} on the node, not {wanted}"),
-                    None => format!("user {id} of {name} is {seen_as} on the node, which its map does not name"),
-                };
-                seen.check(mapped, finding, events);
-                if mapped {
+            let users: Vec<u64> = of_pod.filter_map(|process| process.uid).map(u64::from).collect();
+            if let Some(stray) = users.iter().find(|user| !is_outside_of(&map, **user)) {
+                let finding =
+                    format!("a process of {name} is user {stray} on the node, to which its map assigns none");
+                seen.violated(finding, events);
+            } else if let Some(wanted) = outside_of(&map, id).filter(|_| !users.is_empty()) {
+                let there = users.contains(&wanted);
+                let finding =
+                    || format!("user {id} of {name} should be {wanted} on the node, and no process is");
+                seen.check(there, finding, events);
+                if there {
                     seen.facet("user", if id == 0 { "root" } else { "other" });
                 }
             }

@@ -20,7 +20,8 @@ struct Maker {
 fn maker(run: &Timeline<'_>, life: &Life<'_, '_>, path: &str, ids: u64) -> Option<Maker> {
     let list = |of: &Value, field: &str| of.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let mounts = list(life.container.spec, "volumeMounts");
-    let mount = mounts.iter().find(|mount| mount["mountPath"].as_str().is_some_and(|at| path.starts_with(at)))?;
+    let mount =
+        mounts.iter().find(|mount| mount["mountPath"].as_str().is_some_and(|at| path.starts_with(at)))?;
     let volumes = list(life.pod.spec, "volumes");
     let volume = volumes.iter().find(|volume| volume["name"] == mount["name"])?;
     let folder = volume["hostPath"]["path"].as_str()?;
@@ -54,7 +55,8 @@ fn judge_owner(
     let Some((user, _)) = trial.value.as_deref().and_then(|owner| owner.split_once(':')) else { return };
     let is = user == nobody.to_string();
     let name = life.name();
-    let finding = || format!("a file of user {} of the node belongs to {user} in {name}, not to {nobody}", maker.user);
+    let finding =
+        || format!("a file of user {} of the node belongs to {user} in {name}, not to {nobody}", maker.user);
     seen.check(is, finding, [maker.line, line.id]);
     if is {
         seen.facet("file", "shown");

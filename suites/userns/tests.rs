@@ -56,7 +56,12 @@ const IDENTITY: &str = "0 0 4294967295\n";
 
 /// A pod whose process records how its users map, its user namespace, and its ids.
 fn looks(run: &mut Composer, pod: &str, spec: &Value, (map, space): (&str, u64), ids: &[u32]) {
-    run.of(pod, "target").create(0.0, spec).pod_seen(0.5, spec, &json!({ "phase": "Running" }), Change::Modified);
+    run.of(pod, "target").create(0.0, spec).pod_seen(
+        0.5,
+        spec,
+        &json!({ "phase": "Running" }),
+        Change::Modified,
+    );
     run.start(1.0, 0);
     records(run, (map, map), space, ids);
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use probity_script::{ExitFrom, Fact};
 
-use super::{Children, ShutdownGate, SignalQueue, StopSignals, clients, consume, dump, exit, signals, trial, wait};
+use super::{
+    Children, ShutdownGate, SignalQueue, StopSignals, clients, consume, dump, exit, signals, trial, wait,
+};
 use crate::exec;
 use crate::stage::Stage;
 

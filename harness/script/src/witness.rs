@@ -15,8 +15,8 @@ use crate::Endpoint;
 
 pub use network::{Accepted, Answered, Closed, Ending, Listening, Request, TlsSeen};
 pub use process::{
-    NOTED,
-    Call, ChildSeen, Command, Consumed, Dump, ExecEnded, ExecSeen, ProcessSeen, SignalSeen, TrialSeen, Waited,
+    Call, ChildSeen, Command, Consumed, Dump, ExecEnded, ExecSeen, NOTED, ProcessSeen, SignalSeen, TrialSeen,
+    Waited,
 };
 pub use recorder::{Beat, Entry, Hello, Recorded, Want};
 

@@ -52,7 +52,8 @@ fn the_container_names_the_stop_signal() {
 fn a_container_is_stopped_by_its_own_signal_over_the_image_and_over_the_default() {
     let clause = "termination.stopsignal-field";
     let container = |name: &str, image: &str| json!({ "name": name, "image": image, "lifecycle": { "stopSignal": "SIGUSR2" } });
-    let spec = json!({ "containers": [container("a", IMAGE), container("b", "probity.local/agnhost-rs:dev")] });
+    let spec =
+        json!({ "containers": [container("a", IMAGE), container("b", "probity.local/agnhost-rs:dev")] });
     let mut run = pod(clause, &spec);
     delete(&mut run, ASKED, Some(30));
     shown(&mut run, 10.1, (40.0, 30), Change::Modified);

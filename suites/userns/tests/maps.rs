@@ -107,7 +107,9 @@ fn from_outside(own: u64, seen: [u32; 2]) -> &'static str {
     watching["hostPID"] = json!(true);
     run.of("node", "target").create(0.0, &watching).start(2.0, 0);
     let process = |users, uid| ProcessSeen { users: Some(users), uid: Some(uid), ..ProcessSeen::default() };
-    let processes = vec![process(OF_NODE, 0), process(own, seen[0]), process(8, seen[1])];
+    // The sandbox of the first pod has another user of its own.
+    let processes =
+        vec![process(OF_NODE, 0), process(own, seen[0]), process(own, 131_172), process(8, seen[1])];
     let namespaces = [("user".to_owned(), OF_NODE)].into();
     run.fact(2.1, Fact::Dump(Dump { processes, namespaces, ..Dump::default() }));
     run.reading(10.0);
@@ -119,6 +121,7 @@ fn users_are_on_the_node_what_their_map_says() {
     assert_eq!(from_outside(7, [131_072, 197_608]), "holds");
     assert_eq!(from_outside(7, [0, 197_608]), "violated");
     assert_eq!(from_outside(7, [131_072, 1000]), "violated");
+    assert_eq!(from_outside(7, [131_173, 197_608]), "violated", "nobody is its root");
     assert_eq!(from_outside(OF_NODE, [131_072, 197_608]), "violated", "it has the users of the node");
 }
 

@@ -13,7 +13,12 @@ const CLAUSE: &str = "userns.apps-unchanged";
 /// A pod that does everything that an application can do, but perhaps not one of these.
 fn application(run: &mut Composer, pod: &str, own: bool, not: &str) {
     let spec = spec(own);
-    run.of(pod, "target").create(0.0, &spec).pod_seen(0.5, &spec, &json!({ "phase": "Pending" }), Change::Modified);
+    run.of(pod, "target").create(0.0, &spec).pod_seen(
+        0.5,
+        &spec,
+        &json!({ "phase": "Pending" }),
+        Change::Modified,
+    );
     run.start(1.0, 0);
     let trial = TrialSeen { trial: "write".to_owned(), ok: not != "writes-files", ..TrialSeen::default() };
     run.fact(1.1, Fact::Tried(trial));

@@ -83,7 +83,8 @@ impl World<'_> {
 
     /// A container whose user does not exist inside waits instead of starting; whether it does.
     pub(crate) fn lacks_user(&mut self, pod: usize, container: usize) -> bool {
-        let user = self.ids_of(pod, &self.pods[pod].containers[container]).first().copied().unwrap_or_default();
+        let user =
+            self.ids_of(pod, &self.pods[pod].containers[container]).first().copied().unwrap_or_default();
         if !self.has_own_users(pod) || u64::from(user) < IDS || self.has(Defect::MissingUserRuns) {
             return false;
         }
@@ -129,7 +130,8 @@ impl World<'_> {
         let spec = &self.pods[at.pod].object["spec"];
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mounts = list(&self.pods[at.pod].containers[at.container].spec["volumeMounts"]);
-        let mount = mounts.iter().find(|mount| mount["mountPath"].as_str().is_some_and(|at| path.starts_with(at)))?;
+        let mount =
+            mounts.iter().find(|mount| mount["mountPath"].as_str().is_some_and(|at| path.starts_with(at)))?;
         let volumes = list(&spec["volumes"]);
         let volume = volumes.iter().find(|volume| volume["name"] == mount["name"])?;
         let folder = volume["hostPath"]["path"].as_str()?;
@@ -140,7 +142,8 @@ impl World<'_> {
 
     fn owner(&self, at: At, path: &str) -> String {
         let own = self.has_own_users(at.pod);
-        let group = self.pods[at.pod].object["spec"]["securityContext"]["fsGroup"].as_u64().unwrap_or_default();
+        let group =
+            self.pods[at.pod].object["spec"]["securityContext"]["fsGroup"].as_u64().unwrap_or_default();
         let group = if own && self.has(Defect::VolumeGroupOfNode) { NOBODY } else { group };
         let user = match self.user_of_files(at, path) {
             Some(_) if own && self.has(Defect::NobodyIsRoot) => 0,

@@ -48,7 +48,10 @@ mod tests {
     #[test]
     fn a_variant_has_a_longer_tag_and_an_image_without_a_tag_has_none() {
         let of = |image: &str| reference(image, "sigusr1");
-        assert_eq!(of("probity.local/agnhost-rs:dev").as_deref(), Some("probity.local/agnhost-rs:dev-sigusr1"));
+        assert_eq!(
+            of("probity.local/agnhost-rs:dev").as_deref(),
+            Some("probity.local/agnhost-rs:dev-sigusr1")
+        );
         assert_eq!(of("localhost:5000/a:v1").as_deref(), Some("localhost:5000/a:v1-sigusr1"));
         assert_eq!(of("localhost:5000/a"), None);
         assert_eq!(of("probity.local/a:dev@sha256:0"), None);

@@ -110,7 +110,9 @@ fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {
     if let Some(plan) = container.plan {
         for field in ["image", "command", "args"] {
             let text_of = container.value[field].as_str();
-            if container.value.get(field).is_some() && text_of.is_none_or(|text| variants::asked_in(text).is_none()) {
+            if container.value.get(field).is_some()
+                && text_of.is_none_or(|text| variants::asked_in(text).is_none())
+            {
                 let why = format!("`{field}` is replaced because the container is a target with a plan");
                 hints.push((HintKind::ReplacedField, why, container.path(text, &[field])));
             }

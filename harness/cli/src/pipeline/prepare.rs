@@ -174,8 +174,7 @@ impl PreparedRun {
         if nodes.is_empty() {
             return Some(format!("{needed}, and you lack the right to read nodes"));
         }
-        let (name, facts) =
-            nodes.iter().find(|(_, facts)| facts.features.get(feature) != Some(&true))?;
+        let (name, facts) = nodes.iter().find(|(_, facts)| facts.features.get(feature) != Some(&true))?;
         Some(format!("{needed}, and {} of {name} does not", facts.runtime))
     }
 
@@ -199,7 +198,9 @@ fn lacks_variant(image: &str, word: &str, nodes: &BTreeMap<String, BTreeSet<Stri
         return Some(format!("it needs the image {wanted}, and you lack the right to read nodes"));
     }
     let (node, _) = nodes.iter().find(|(_, images)| !images.contains(&wanted))?;
-    Some(format!("it needs the image {wanted}, and {node} does not report it; load the whole archive of images into the node"))
+    Some(format!(
+        "it needs the image {wanted}, and {node} does not report it; load the whole archive of images into the node"
+    ))
 }
 
 #[cfg(test)]

@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn an_image_is_known_by_each_of_its_names() {
-        let node = json!({ "status": { "images": [{ "names": ["a@sha256:1", "a:1"] }, {}, { "names": ["b:1"] }] } });
+        let node =
+            json!({ "status": { "images": [{ "names": ["a@sha256:1", "a:1"] }, {}, { "names": ["b:1"] }] } });
         assert_eq!(Vec::from_iter(images(&node)), ["a:1", "a@sha256:1", "b:1"]);
     }
 

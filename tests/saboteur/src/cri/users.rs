@@ -110,7 +110,10 @@ mod tests {
         request.change(1, |config| with_users(config, 8, 1));
         begin_with(&mut request, 327_680);
         assert_eq!(first(&request.message(1), 8, 1), [327_680, 327_680]);
-        assert_eq!(request.message(1).message(8).message(2).message(1).message(5).message(2).integer(3), 65_536);
+        assert_eq!(
+            request.message(1).message(8).message(2).message(1).message(5).message(2).integer(3),
+            65_536
+        );
     }
 
     #[test]

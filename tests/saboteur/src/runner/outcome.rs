@@ -228,7 +228,8 @@ mod tests {
 
     #[test]
     fn a_skipped_case_fails_its_row_unless_the_row_may_be_skipped() {
-        let report = json!({ "cases": [{ "case": "row/007-0-one", "verdict": "skipped", "finding": "no runtime" }] });
+        let report =
+            json!({ "cases": [{ "case": "row/007-0-one", "verdict": "skipped", "finding": "no runtime" }] });
         let outcome = RunOutcome::of(&report, &BTreeSet::from(["0-one".to_owned()]));
         let mut trial = Trial { job: row("a.b"), outcome, strikes: vec![0] };
         assert_eq!(trial.complaint().as_deref(), Some("not noticed by a.b: no runtime"));

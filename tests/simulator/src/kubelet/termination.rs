@@ -252,7 +252,8 @@ impl World<'_> {
     /// Whether the process of a container stops at a signal: at SIGTERM and SIGINT, unless its environment names others.
     pub(super) fn takes_for_stop(&self, at: At, signal: &str) -> bool {
         let env = self.pods[at.pod].containers[at.container].spec["env"].as_array();
-        let mut named = env.into_iter().flatten().filter(|variable| variable["name"] == "AGNHOST_STOP_SIGNAL");
+        let mut named =
+            env.into_iter().flatten().filter(|variable| variable["name"] == "AGNHOST_STOP_SIGNAL");
         let named = named.find_map(|variable| variable["value"].as_str());
         named.unwrap_or("SIGTERM,SIGINT").split(',').any(|one| one == signal)
     }

@@ -93,8 +93,12 @@ impl World<'_> {
         let mut processes = Vec::new();
         if let Some(other) = self.shares_processes(at) {
             namespaces.extend(self.namespaces(other).remove_entry("pid"));
-            let seen =
-                |pid| ProcessSeen { pid, state: "S".to_owned(), name: "agnhost-rs".to_owned(), ..ProcessSeen::default() };
+            let seen = |pid| ProcessSeen {
+                pid,
+                state: "S".to_owned(),
+                name: "agnhost-rs".to_owned(),
+                ..ProcessSeen::default()
+            };
             processes.extend([seen(1), seen(20)]);
         }
         let mut dump = Dump {
