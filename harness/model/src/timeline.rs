@@ -7,6 +7,7 @@
 mod at;
 mod attempt;
 mod build;
+mod containers;
 mod disturbance;
 mod facets;
 mod kube;

@@ -60,7 +60,7 @@ pub(crate) struct Order<'o> {
 }
 
 /// What became of it.
-pub(crate) struct Outcome {
+pub(crate) struct CommandAnswer {
     /// How the command ended.
     pub(crate) status: ExitStatus,
     /// The JSON object that it printed; none if it printed anything else.
@@ -69,7 +69,10 @@ pub(crate) struct Outcome {
 
 /// Runs the user's command. Its last arguments are the verb and the node, followed by the UID of a pod if the verb concerns
 /// one. It gets the input on its standard input, as JSON.
-pub(crate) async fn act(command: Option<&[String]>, order: Order<'_>) -> Result<Outcome, NodeCommandError> {
+pub(crate) async fn act(
+    command: Option<&[String]>,
+    order: Order<'_>,
+) -> Result<CommandAnswer, NodeCommandError> {
     let (program, arguments) = command.and_then(<[String]>::split_first).ok_or(NodeCommandError::Missing)?;
     let unusable = |error| NodeCommandError::Unusable { program: program.clone(), error };
     let mut command = Command::new(program);
@@ -83,7 +86,7 @@ pub(crate) async fn act(command: Option<&[String]>, order: Order<'_>) -> Result<
         return Err(NodeCommandError::TooLong { program: program.clone() });
     }
     let output = serde_json::from_slice(&told).ok().filter(Value::is_object);
-    Ok(Outcome { status, output })
+    Ok(CommandAnswer { status, output })
 }
 
 /// Gives a command its input, reads what it prints, and waits for its end.
@@ -124,7 +127,11 @@ mod tests {
 
     use super::*;
 
-    async fn run(script: &str, pod: Option<&str>, input: Option<Value>) -> Result<Outcome, NodeCommandError> {
+    async fn run(
+        script: &str,
+        pod: Option<&str>,
+        input: Option<Value>,
+    ) -> Result<CommandAnswer, NodeCommandError> {
         let command: Vec<String> = ["sh", "-c", script, "sh"].map(str::to_owned).into();
         act(Some(&command), Order { verb: "v", node: "n", pod, input: input.as_ref() }).await
     }

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::Timeline;
 use super::at::{At, Completion};
 use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
+use super::containers::{containers, ephemeral};
 use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
 use super::pod::{ContainerLife, PodLife, Revision};
 use super::probes::probes;
-use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
 use super::static_pods;
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{
@@ -416,35 +416,6 @@ fn gather<'h>(
         }
         _ => {}
     }
-}
-
-/// A container of this kind, without any instance yet.
-fn life(kind: ContainerKind, spec: &Value) -> ContainerLife<'_> {
-    let probes = ProbeKind::ALL.iter().filter_map(|kind| ProbeSpec::of(spec, *kind)).collect();
-    ContainerLife { name: text(spec, "name").to_owned(), kind, spec, probes, attempts: Vec::new() }
-}
-
-/// The ephemeral containers that the last revision shows: none can be removed.
-fn ephemeral<'h>(revisions: &[Revision<'h>]) -> Vec<ContainerLife<'h>> {
-    let spec = revisions.last().and_then(|last| last.object.get("spec"));
-    let list = spec.and_then(|spec| spec.get("ephemeralContainers")?.as_array());
-    list.into_iter().flatten().map(|spec| life(ContainerKind::Ephemeral, spec)).collect()
-}
-
-fn containers(spec: &Value) -> Vec<ContainerLife<'_>> {
-    let list = |name: &str| spec.get(name).and_then(Value::as_array).into_iter().flatten();
-    let init = list("initContainers").map(|spec| match text(spec, "restartPolicy") {
-        "Always" => life(ContainerKind::Sidecar, spec),
-        _ => life(ContainerKind::Init, spec),
-    });
-    let mut seen = BTreeSet::new();
-    init.chain(list("containers").map(|spec| life(ContainerKind::Main, spec)))
-        .filter(|container| seen.insert(container.name.clone()))
-        .collect()
-}
-
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// An overloaded node stays late until it has caught up.
