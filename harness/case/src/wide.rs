@@ -170,7 +170,7 @@ steps:
         let said = refused("kind: PriorityClass", "kind: Namespace");
         assert!(said.contains("a case cannot create a Namespace"), "{said}");
         let said = refused("key: probity.dev/away", "key: node.kubernetes.io/unreachable");
-        assert!(said.starts_with("a.yaml, line 11, column 22: "), "{said}");
+        assert!(said.starts_with("a.yaml, line 11, column 27: "), "{said}");
         let said = refused("effect: NoExecute", "effect: NoExecution");
         assert!(said.contains("did you mean `NoExecute`?"), "{said}");
     }
@@ -188,7 +188,7 @@ steps:
         let said = refused("{object:low}", "{object:lou}");
         assert_eq!(
             said,
-            "a.yaml, line 9, column 11: the case has no object `lou` under `objects`; there is low; did you mean `low`?"
+            "a.yaml, line 9, column 5: the case has no object `lou` under `objects`; there is low; did you mean `low`?"
         );
     }
 }

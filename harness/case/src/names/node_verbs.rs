@@ -122,7 +122,7 @@ mod tests {
         };
         let needs = "needs: [node-verbs]\nquiet: true\n";
         let case = read(needs, "").unwrap();
-        assert!(case.changes_a_node() && !case.takes_a_node_away());
+        assert!(case.configures_a_node() && !case.takes_a_node_away());
         assert_eq!(crate::manifest::pod_name(&case, "web"), "a-b-web");
         assert_eq!(crate::manifest::pod_name(&case.with_static_pods_on("n1"), "web"), "a-b-web-n1");
         assert!(read("", "").unwrap_err().contains("quiet: true"));

@@ -21,6 +21,7 @@ expect:
   - times: { of: { only: { what: restart, container: app, since: { mark: broken } } }, most: 1 }
   - never: { phase: Failed }
   - within: { of: { signal: SIGTERM }, after: { failure-of: \"web:/live\" }, span: 9s }
+needs: [node-verbs]
 ";
 
 fn refused(from: &str, to: &str) -> String {
