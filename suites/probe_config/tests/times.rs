@@ -388,22 +388,3 @@ fn a_port_that_nobody_can_connect_to_and_no_stop_signal_is_a_violation() {
     assert_eq!(judged(30.0), "violated");
     assert_eq!(judged(8.0), "inconclusive", "the case ends too early");
 }
-
-#[test]
-fn a_health_check_is_waited_for_no_longer_than_its_timeout() {
-    let judged = |took: f64| {
-        let probe =
-            json!({ "grpc": { "port": 8080, "service": "" }, "periodSeconds": 3, "timeoutSeconds": 2 });
-        let mut run = pod(CONNECT, json!({ "readinessProbe": probe }));
-        let told = Told {
-            took,
-            error: Some("the peer gave up".to_owned()),
-            written: 0,
-            ..Told::get("/grpc.health.v1.Health/Check", "hang")
-        };
-        run.call(2.0, "", &told);
-        verdict(&run.done(), CONNECT)
-    };
-    assert_eq!(judged(2.0), "holds");
-    assert_eq!(judged(2.6), "violated");
-}

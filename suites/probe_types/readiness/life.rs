@@ -80,8 +80,7 @@ fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
 }
 
 /// Many probes together are also not late: an extra probe comes early, and nothing makes a probe late. They are counted
-/// from the first to the last one with a known time. Each has its scheduled time, so only a delay of the last one excuses it; on
-/// an overloaded node probes are skipped entirely.
+/// from the first to the last one with a known time.
 fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) {
     let is_exact = |probe: &&At| life.run.stalled_at(probe) == 0;
     let exact = |(from, to): (usize, usize)| probes.get(from..=to);
@@ -98,14 +97,7 @@ fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probe
         format!("{} × {} + slack", count - 1, seconds(pace)),
     );
     let quantity = format!("from the first to the last of {count} readiness probes");
-    let measured = life.run.measure(quantity, &life.node, first, last, bound);
-    if let Some(mut measured) = measured {
-        let (run, node) = (life.run, &life.node);
-        let late = run.stalled_at(&last.stamp).max(run.saturated_before(node, &last.stamp));
-        let left_out = run.overloaded_between(node, &first.stamp, &last.stamp);
-        measured.noise = measured.noise.min(late).max(left_out);
-        seen.measure(measured);
-    }
+    life.within(seen, quantity, (first, last), bound);
 }
 
 /// The longest pause between consecutive probes is one period, plus or minus the slack.

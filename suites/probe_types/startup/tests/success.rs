@@ -41,36 +41,6 @@ mod stops_after_success {
     }
 }
 
-mod what_does_not_run {
-    use super::*;
-
-    const CLAUSE: &str = "probe.startup.started-field";
-
-    #[test]
-    fn what_does_not_run_is_not_shown_as_started() {
-        let judged = |started: bool| {
-            let mut run = three(CLAUSE);
-            started_status(&mut run, started);
-            verdict(&run.done(), CLAUSE)
-        };
-        assert_ne!(judged(false), "violated");
-        assert_eq!(judged(true), "violated");
-    }
-
-    /// The container has ended, and its status says whether it is started.
-    fn started_status(run: &mut Composer, started: bool) {
-        super::started(run);
-        let ended = serde_json::json!({ "terminated": { "exitCode": 1, "reason": "Error" } });
-        let status = serde_json::json!({
-            "phase": "Running", "startTime": probity_composer::timestamp(0.0),
-            "containerStatuses": [{
-                "name": "target", "restartCount": 0, "ready": false, "started": started, "state": ended, "lastState": {},
-            }],
-        });
-        run.status(9.0, &status);
-    }
-}
-
 mod absent_means_started {
     use super::*;
 

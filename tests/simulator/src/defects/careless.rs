@@ -1,5 +1,8 @@
 //! Careless statuses, events, restarts and ends: a field of an old instance, a report in the wrong place, a delay that is
 //! slightly off, a hook that one path forgets. They follow the others in the same list.
+//!
+//! Two are left out since nobody promises the opposite: a hook that runs twice (it is delivered at least once), and a stop signal
+//! that is sent twice.
 
 /// Makes the list of the other defects, with these behind it.
 macro_rules! with_careless {
@@ -129,14 +132,10 @@ macro_rules! with_careless {
     HookSkippedByStartup,
     /// Sidecars' hooks before the stop are skipped (`termination.sidecar.prestop-not-ordered`).
     HookOfSidecarsSkipped,
-    /// A hook before the stop runs twice (`termination.prestop-runs-first`).
-    HookRunsTwice,
     /// The stop signal comes three seconds after the end of the hook (`termination.prestop-runs-first`).
     SignalLateAfterHook,
     /// After a failed hook the container is killed at once (`termination.prestop-runs-first`).
     FailedHookKills,
-    /// A stop signal is sent twice (`termination.term-to-pid1`).
-    SignalSentTwice,
     /// The stop signal is SIGINT (`termination.term-to-pid1`).
     SignalIsInterrupt,
     /// Readiness probes of sidecars stop on deletion (`probe.readiness.continues-while-terminating`).

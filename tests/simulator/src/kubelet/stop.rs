@@ -65,10 +65,7 @@ impl World<'_> {
         if signaled_first {
             self.terminate(life, self.now + grace);
         }
-        let (mut ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
-        if self.has(Defect::HookRunsTwice) {
-            ended = self.run_hook(at, &hook, self.hook_deadline(grace)).0.max(ended);
-        }
+        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
         self.report_stop_hook(at, ended, failed);
         if failed && self.has(Defect::FailedHookKills) {
             self.at(ended, Act::Force(life));
@@ -129,9 +126,6 @@ impl World<'_> {
         let answer = self.choose(self.now, life, (&Endpoint::Stop, &script), probe, None).answer;
         let name = if self.has(Defect::SignalIsInterrupt) { "SIGINT".to_owned() } else { name };
         let signal = SignalSeen { signal: name.clone(), child: None, answer: answer.to_string() };
-        if self.has(Defect::SignalSentTwice) {
-            self.note_at(self.now + 500 * MS, life, Fact::Signal(signal.clone()));
-        }
         self.note(life, Fact::Signal(signal));
         self.mark(life, "sigterm", &name);
         self.signal_children(life);
