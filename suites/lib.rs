@@ -297,6 +297,7 @@ mod tests {
     use probity_case::Profile;
     use probity_model::History;
     use probity_model::clause::Need;
+    use probity_model::facets::{self, Facet};
 
     use super::*;
 
@@ -308,6 +309,18 @@ mod tests {
     /// The verdict of one clause on a history, as a word: `none` if it is left out.
     pub(crate) fn verdict(history: &History, clause: &str) -> &'static str {
         judgement(history, clause).map_or("none", |judgement| judgement.verdict.word())
+    }
+
+    /// The verdict as the report has it if this history is the only one: half seen does not hold.
+    pub(crate) fn verdict_of_all_facets(history: &History, clause: &str) -> &'static str {
+        let Some(judgement) = judgement(history, clause) else { return "none" };
+        let catalogue = catalogue().unwrap();
+        let needed = &catalogue.get(&judgement.clause).unwrap().facets;
+        let seen = |facet: &Facet| judgement.facets.iter().any(|one| one.of == facet.of && one.value == facet.value);
+        match judgement.verdict.word() {
+            "holds" if !facets::all(needed).all(|facet| seen(&facet)) => "inconclusive",
+            word => word,
+        }
     }
 
     /// The whole judgement.
@@ -327,7 +340,7 @@ mod tests {
     fn no_case_takes_more_than_its_profile_says() {
         for case in cases().unwrap().into_iter().flat_map(|file| file.cases) {
             let needs = |need| case.needs.contains(&need);
-            let everything = case.takes_a_node_away() || needs(Need::ClusterScope);
+            let everything = case.takes_a_node_away() || needs(Need::ClusterScope) || needs(Need::CpConfig);
             let node = needs(Need::NodeVerbs) || needs(Need::KubeletConfig);
             let right = match case.profile {
                 Profile::Core | Profile::Extended => !everything && !node,

@@ -2,7 +2,7 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
-use probity_model::measure::SECOND;
+use probity_model::measure::whole_seconds;
 use probity_model::timeline::{At, Attempt, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
@@ -124,7 +124,7 @@ fn judge_patched(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
             continue;
         }
         let next = pod.mirrors.iter().find_map(|mirror| mirror.deleted);
-        let span = deadline * SECOND + clause.tolerance_us("runs-on");
+        let span = whole_seconds(deadline) + clause.tolerance_us("runs-on");
         if let Some(end) =
             stopped(run, life.attempt, &asked).filter(|end| next.is_none_or(|next| *end < next))
         {

@@ -5,7 +5,7 @@ use probity_model::history::{Change, Did, PLACE_STATIC_POD};
 use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
 
-use crate::tests::verdict;
+use crate::tests::verdict_of_all_facets as verdict;
 
 const MANAGED: &str = "static.kubelet-managed";
 const MIRROR: &str = "static.mirror";

@@ -102,7 +102,7 @@ fn a_drain_tries_again_and_ends_in_time() {
     assert_eq!(retried(Some((20.4, EVICTED)), 22.0, &tries, 52.2), "holds");
     assert_eq!(retried(None, 22.0, &tries, 52.2), "violated", "b is still there");
     assert_eq!(retried(Some((20.4, "")), 22.0, &tries, 52.2), "violated", "b was not evicted");
-    assert_eq!(retried(Some((20.4, EVICTED)), 20.6, &tries, 52.2), "violated", "b was not gone");
+    assert_eq!(retried(Some((20.4, EVICTED)), 19.0, &tries, 52.2), "violated", "b was not gone");
     assert_eq!(retried(Some((20.4, EVICTED)), 22.0, &tries, 44.0), "violated", "it gave up early");
     assert_eq!(retried(Some((20.4, EVICTED)), 22.0, &tries, 70.0), "violated", "it did not give up");
     assert_eq!(Story::of(RETRIES, 1).verdict(RETRIES), "inconclusive");

@@ -4,7 +4,7 @@ use probity_composer::{Composer, NODE, timestamp};
 use probity_model::history::{CONFIGURE_CONTROLLERS, Change, Did};
 use serde_json::{Value, json};
 
-use crate::tests::verdict;
+use crate::tests::verdict_of_all_facets as verdict;
 
 const THRESHOLD: &str = "podgc.threshold";
 /// The pods, in the order of their creation.

@@ -5,7 +5,7 @@ use probity_model::history::{CONFIGURE_KUBELET, Did, KubeletSigns, NodeProof};
 use serde_json::{Value, json};
 
 use super::{SEQUENCE, exits};
-use crate::tests::verdict;
+use crate::tests::verdict_of_all_facets as verdict;
 
 const MAXIMUM: &str = "restart.backoff.configurable";
 const SHORT: &str = "restart.backoff.max-below-initial";

@@ -5,7 +5,7 @@ use probity_model::history::{DESCRIBE_POD, Did};
 use serde_json::json;
 
 use super::{ASKED, delete, gone, one};
-use crate::tests::verdict;
+use crate::tests::verdict_of_all_facets as verdict;
 
 const CLEANED: &str = "termination.sandbox-cleaned";
 

@@ -5,7 +5,7 @@ use probity_script::witness::{Dump, Fact, ProcessSeen, TrialSeen};
 use serde_json::json;
 
 use super::{IDENTITY, OF_NODE, looks, records, spec};
-use crate::tests::verdict;
+use crate::tests::verdict_of_all_facets as verdict;
 
 const OWN: &str = "0 131072 65536\n";
 

@@ -5,7 +5,7 @@ use probity_script::witness::{Fact, TrialSeen};
 use serde_json::{Value, json};
 
 use super::{IDENTITY, OF_NODE, looks, spec};
-use crate::tests::verdict;
+use crate::tests::verdict_of_all_facets as verdict;
 
 const OWN: &str = "0 131072 65536\n";
 

@@ -6,7 +6,7 @@ use probity_script::witness::{Exiting, Fact, TrialSeen};
 use serde_json::json;
 
 use super::spec;
-use crate::tests::verdict;
+use crate::tests::verdict_of_all_facets as verdict;
 
 const CLAUSE: &str = "userns.apps-unchanged";
 
