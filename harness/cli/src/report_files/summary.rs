@@ -108,7 +108,7 @@ fn head(report: &Report, standard: Standard) -> Value {
         "suite": name(&report.suite),
         "judged_by": report.judged_by.as_ref().map(name),
         "run": report.run_id.replace('`', ""),
-        "command": report.command.join(" ").replace(['`', '\n', '\r'], " "),
+        "command": report.command.join(" "),
         "noise": noise,
         "fleet": report.fleet_in_words(),
         "warnings": report.warnings,
