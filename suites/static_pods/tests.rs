@@ -154,7 +154,7 @@ fn probed(kind: &str, follows: impl Fn(&mut Composer)) -> &'static str {
         run.probe(at, "/p", 500);
     }
     follows(&mut run);
-    run.reading(60.0);
+    run.reading(100.0);
     verdict(&run.done(), PROBED)
 }
 

@@ -95,7 +95,7 @@ fn a_probe_that_never_comes_again_is_a_violation() {
     let mut run = pod(RESUMES, &json!({ "readinessProbe": http("/r", 2) }));
     run.probe(3.0, "/r", 503);
     restart(&mut run, 20.0);
-    run.signal(70.0, "SIGUSR1");
+    run.connection(70.0, "web", 8080);
     assert_eq!(verdict(&run.done(), RESUMES), "violated");
 }
 
