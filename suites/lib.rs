@@ -316,7 +316,8 @@ mod tests {
         let Some(judgement) = judgement(history, clause) else { return "none" };
         let catalogue = catalogue().unwrap();
         let needed = &catalogue.get(&judgement.clause).unwrap().facets;
-        let seen = |facet: &Facet| judgement.facets.iter().any(|one| one.of == facet.of && one.value == facet.value);
+        let seen =
+            |facet: &Facet| judgement.facets.iter().any(|one| one.of == facet.of && one.value == facet.value);
         match judgement.verdict.word() {
             "holds" if !facets::all(needed).all(|facet| seen(&facet)) => "inconclusive",
             word => word,

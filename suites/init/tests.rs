@@ -325,7 +325,8 @@ fn a_restart_of_the_kubelet_runs_no_init_container_again() {
         let mut run = pod(DONE, "Always", &["one"], &["main"]);
         runs(&mut run, "one", 0, (1.0, 2.0), 0);
         begins(&mut run, "main", 3.0);
-        let restarted = probity_model::history::Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), None);
+        let restarted =
+            probity_model::history::Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), None);
         run.deed(10.0, restarted);
         if again {
             runs(&mut run, "one", 1, (12.0, 13.0), 0);

@@ -132,7 +132,9 @@ fn tolerated(pod: &PodLife<'_>) -> Option<i64> {
 
 /// A pod on a lost node is shown as not ready, and is deleted once it no longer tolerates that.
 pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for loss in &losses(run) {
+    // A taint that the harness gave to the node deletes its pods earlier.
+    let tainted = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Tainted { .. }));
+    for loss in losses(run).iter().filter(|_| !tainted) {
         for pod in loss.pods(run).filter(|pod| pod.deleted.is_none()) {
             let Some(noticed) = loss.noticed(run, pod) else {
                 judge_unnoticed(run, clause, (loss, pod), seen);

@@ -80,7 +80,9 @@ fn judge_living(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>, see
 
 /// A pod in a terminal phase stays there: its phase does not change, and none of its containers runs again.
 pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
+    // A pod that the control plane ended while its node was away may run on there, because nobody could tell the kubelet.
+    let away = run.lost_a_node();
+    for pod in run.pods.iter().filter(|_| !away) {
         let Some(over) = pod.over() else { continue };
         let (phase, mut later) = (over.phase(), pod.revisions.iter().filter(|later| later.id > over.id));
         if let Some(other) = later.clone().find(|later| later.phase() != phase) {

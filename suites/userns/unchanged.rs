@@ -31,9 +31,13 @@ pub(super) fn works_as_well(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// Whether the containers of two pods are alike, and the first has the users of its node.
+/// What two pods must have in common: with another user or another volume an application may do something else.
+const ALIKE: [&str; 3] = ["containers", "securityContext", "volumes"];
+
+/// Whether two pods are alike, and the first has the users of its node.
 fn are_twins(plain: &PodLife<'_>, own: &PodLife<'_>) -> bool {
-    !asks(plain.spec) && plain.node == own.node && plain.spec.get("containers") == own.spec.get("containers")
+    let alike = |field: &&str| plain.spec.get(*field) == own.spec.get(*field);
+    !asks(plain.spec) && plain.node == own.node && ALIKE.iter().all(|field| alike(&field))
 }
 
 fn signs(run: &Timeline<'_>, pod: &PodLife<'_>) -> Signs {

@@ -32,8 +32,8 @@ const ALL: &[Odd] = &[
     ("events are shown three seconds late", |of| {
         delayed(of, |event, _| if is_sighting(event, "Event") { 3 * SECOND } else { 0 })
     }),
-    ("the recorder's lines arrive a second late", |of| {
-        delayed(of, |event, _| if matches!(event.what, Happening::Witness(_)) { SECOND } else { 0 })
+    ("the recorder's lines arrive half a second late", |of| {
+        delayed(of, |event, _| if matches!(event.what, Happening::Witness(_)) { 500 * MS } else { 0 })
     }),
     ("two statuses of a pod that are a quarter of a second apart become one", merged),
     ("an event that occurs again within a second is written once", aggregated),

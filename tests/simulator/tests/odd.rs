@@ -17,7 +17,8 @@ const SEEDS: std::ops::RangeInclusive<u64> = 11..=14;
 fn interrupted(case: &Case) -> Vec<Case> {
     let touched = case.steps.iter().any(|step| matches!(step, Step::Node(_)));
     let Some(pod) = case.pods.keys().next().filter(|_| !touched) else { return Vec::new() };
-    let restart = || Step::Node(NodeStep { pod: Some(pod.clone()), verb: RESTART_KUBELET.to_owned(), input: None });
+    let restart =
+        || Step::Node(NodeStep { pod: Some(pod.clone()), verb: RESTART_KUBELET.to_owned(), input: None });
     let after = |at: usize| {
         let mut case = case.clone();
         case.steps.insert(at, restart());

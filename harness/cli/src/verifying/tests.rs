@@ -308,7 +308,11 @@ fn every_change_of_a_history_is_noticed_also_with_its_digests_changed() {
     run.history("history/demo/hostile.jsonl.zst", true, |lines| {
         lines.retain(|line| !line.contains("Warning"))
     });
-    run.is_noticed("the evidence removed", REPORT, "clauses[demo.hostile].judgedIn[demo/hostile].verdict is \"violated\"");
+    run.is_noticed(
+        "the evidence removed",
+        REPORT,
+        "clauses[demo.hostile].judgedIn[demo/hostile].verdict is \"violated\"",
+    );
     run.is_noticed("the evidence removed", "verdicts/demo/hostile.json", "the verdicts on its history give");
 
     let run = Tampered::new();
