@@ -31,7 +31,7 @@ fn each_is_found_under_its_file_name_and_says_what_it_expects() {
 }
 
 #[test]
-fn there_are_twenty_and_each_has_a_report_of_its_own() {
+fn each_has_a_report_of_its_own_and_none_was_lost() {
     let all = all();
     let mut issues: Vec<&str> = all.iter().map(|(_, reported)| reported.issue.as_str()).collect();
     issues.sort_unstable();
@@ -59,7 +59,7 @@ expectation, so a run shows whether your cluster has the bug.
 ```console
 $ probity list --profile regressions                                   # all of them, with their reports
 $ probity explain regressions/exec-timeout-ignored                     # the case in English, and what is known of the bug
-$ probity run --context kind-kind --profile regressions                # all of them, in two to three minutes
+$ probity run --context kind-kind --profile regressions                # all of them, in about eight minutes
 $ probity run --context kind-kind regressions/exec-timeout-ignored     # one
 $ probity reproduce regressions/exec-timeout-ignored --plan            # its file, to change it
 $ probity reproduce regressions/exec-timeout-ignored --context kind-kind > issue.md

@@ -33,11 +33,17 @@ pub(super) fn of_the_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// The signal that a container names stops it, whatever its image names.
 pub(super) fn of_the_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (going, life) in stopped(run) {
-        let Some(wanted) = of_field(&life) else { continue };
+        let Some(wanted) = of_field(&life).filter(|_| is_known_to_the_runtime(&life)) else { continue };
         if judge(&going, &life, &wanted, seen) {
             seen.facet("over", if of_image(&life).is_some() { "image" } else { "default" });
         }
     }
+}
+
+/// Whether the status of the container shows any stop signal, right or wrong. A runtime that is older than the field drops it,
+/// whatever the kubelet asks for, and then the status shows none.
+fn is_known_to_the_runtime(life: &Life<'_, '_>) -> bool {
+    life.revisions().any(|(_, seen)| seen.stop_signal.is_some())
 }
 
 /// The containers of pods that were deleted with a grace period.
