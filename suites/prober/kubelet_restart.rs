@@ -2,7 +2,8 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
-    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, Revision, State,
+    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+    State,
 };
 use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -94,16 +95,22 @@ impl<'t, 'h> Kept<'t, 'h> {
         }
     }
 
-    /// Whether a probe that stops containers had failed when the kubelet was restarted, or the port of one was shut.
+    /// Whether a probe had failed when the kubelet was restarted, or the port of one that stops containers was shut.
     fn was_failing(&self, attempt: &'t Attempt<'h>) -> bool {
         let (run, pod, container) = (self.run, self.pod, self.container);
         let life = Life { run, pod, container, attempt };
         let stopped = attempt.stop().is_some_and(|stop| !run.before(self.restart, &stop.at));
-        let failing = ProbeKind::STOPPING.into_iter().filter_map(|kind| life.probed(kind)).any(|probed| {
+        let last = |probed: &ProbedLife<'t, 'h>| {
             let last = probed.probes.iter().rfind(|probe| !run.before(self.restart, &probe.at));
-            last.is_none_or(|last| probed.outcome(last) != ProbeOutcome::Success)
-        });
-        stopped || failing
+            last.map(|last| probed.outcome(last) == ProbeOutcome::Success)
+        };
+        let failing = ProbeKind::STOPPING
+            .into_iter()
+            .filter_map(|kind| life.probed(kind))
+            .any(|probed| last(&probed) != Some(true));
+        // The failure of a readiness probe was on its way to the status.
+        let unready = life.probed(ProbeKind::Readiness).is_some_and(|probed| last(&probed) == Some(false));
+        stopped || failing || unready
     }
 
     /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
