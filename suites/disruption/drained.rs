@@ -108,7 +108,7 @@ pub(super) fn evicts_and_retries(run: &Timeline<'_>, clause: &Clause, seen: &mut
 }
 
 fn clause_times(clause: &Clause) -> usize {
-    usize::try_from(clause.tolerance_times("tries")).unwrap_or(usize::MAX)
+    clause.tolerance_times("tries")
 }
 
 fn judge_pod(drain: &Drain<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
@@ -207,7 +207,7 @@ fn judge_drain(
                 .iter()
                 .any(|shown| shown.at.at.lo > from && shown.at.at.lo <= drain.ended && !counts(shown))
     };
-    let certain = members.iter().filter(|pod| all_along(&pod)).count();
+    let certain = members.iter().filter(|pod| all_along(pod)).count();
     let finding =
         || format!("a drain was blocked although {certain} pods were available and {least} are needed");
     seen.check(certain <= least, finding, [budget.id(), drain.id]);

@@ -102,7 +102,7 @@ fn judge_ignored<'h>(
     let quantity = format!("from the end of {} to its replacement", evicted.name);
     let Some(next) = next else {
         let Some(last) = run.last_event() else { return };
-        let waited = run.measure(quantity, "", over, &At::new(last, run.end()), clause.in_time());
+        let waited = run.measure(quantity, "", over, At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
             let finding = format!("{} was evicted, and {} did not replace it", evicted.name, job.name);
             seen.violated(finding, [asked, last]);
@@ -129,7 +129,7 @@ fn judge_failed<'h>(
     let quantity = format!("from the end of its pod to the failure of {}", job.name);
     let Some((at, reason)) = job.first_with(run, "Failed") else {
         let Some(last) = run.last_event() else { return };
-        let waited = run.measure(quantity, "", over, &At::new(last, run.end()), clause.in_time());
+        let waited = run.measure(quantity, "", over, At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
             let finding =
                 format!("the pod of {} was evicted, and the Job did not fail as its policy says", job.name);

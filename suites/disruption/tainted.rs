@@ -109,7 +109,7 @@ fn judge<'h>(
         .and_at_least(span, format!("{} tolerated", seconds(span)));
     let Some(going) = going else {
         let Some(last) = run.last_event() else { return };
-        let waited = run.measure(String::new(), "", &taint.at, &At::new(last, run.end()), bound);
+        let waited = run.measure(String::new(), "", &taint.at, At::new(last, run.end()), bound);
         if waited.is_some_and(|waited| {
             waited.fit() == Fit::Missed && run.at_least(&taint.at, &At::new(last, run.end())) > span
         }) {

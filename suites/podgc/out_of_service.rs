@@ -99,7 +99,7 @@ fn judge_after<'h>(
     let quantity = format!("from the taint of a node that is down to the removal of {}", pod.key);
     let Some(gone) = gone else {
         let Some(last) = run.last_event() else { return };
-        let waited = run.measure(quantity, "", from, &At::new(last, run.end()), clause.in_time());
+        let waited = run.measure(quantity, "", from, At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
             let finding = format!(
                 "{} is being deleted on a node that is out of service, and it is still there",

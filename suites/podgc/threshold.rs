@@ -96,7 +96,7 @@ pub(super) fn beyond_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         gone.iter().filter_map(|over| over.gone()).map(|gone| gone.at.clone()).collect::<Vec<_>>();
     let quiet = clause.tolerance_us("watched");
     let stays = |over: &&Over<'_, '_>| collected.iter().all(|at| run.watched_for(over.pod, at, quiet));
-    if gone.len() == surplus && kept.iter().all(|over| stays(over)) {
+    if gone.len() == surplus && kept.iter().all(stays) {
         seen.fine(kept.iter().map(|over| over.shown.id).chain(last));
         seen.facet("seen", "kept");
     }

@@ -67,7 +67,7 @@ fn judge_choice(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
     let Some(last) = run.last_event().filter(|_| gone.is_empty() && contest.placed().is_none()) else {
         return;
     };
-    let waited = run.measure(String::new(), "", &contest.at, &At::new(last, run.end()), clause.in_time());
+    let waited = run.measure(String::new(), "", &contest.at, At::new(last, run.end()), clause.in_time());
     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
         let finding =
             format!("{wants} has a higher priority than a pod in its place, and nobody was preempted");

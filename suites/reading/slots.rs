@@ -37,7 +37,7 @@ fn priorities<'h>(run: &Timeline<'h>) -> BTreeMap<&'h str, i64> {
 }
 
 /// How many slots there are for a pod, and the labels of the pods that can hold one.
-fn slots<'s>(spec: &'s Value) -> Option<(usize, &'s Value)> {
+fn slots(spec: &Value) -> Option<(usize, &Value)> {
     let [only] = spec.get("topologySpreadConstraints")?.as_array()?.as_slice() else { return None };
     let in_one_domain = only["topologyKey"] == ALL_NODES && only["minDomains"].as_u64() > Some(1);
     if !in_one_domain || only["whenUnsatisfiable"] != "DoNotSchedule" {

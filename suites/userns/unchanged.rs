@@ -37,7 +37,7 @@ const ALIKE: [&str; 3] = ["containers", "securityContext", "volumes"];
 /// Whether two pods are alike, and the first has the users of its node.
 fn are_twins(plain: &PodLife<'_>, own: &PodLife<'_>) -> bool {
     let alike = |field: &&str| plain.spec.get(*field) == own.spec.get(*field);
-    !asks(plain.spec) && plain.node == own.node && ALIKE.iter().all(|field| alike(&field))
+    !asks(plain.spec) && plain.node == own.node && ALIKE.iter().all(alike)
 }
 
 fn signs(run: &Timeline<'_>, pod: &PodLife<'_>) -> Signs {

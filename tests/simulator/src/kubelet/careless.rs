@@ -154,10 +154,10 @@ impl World<'_> {
             }
         }
         self.exchange(status);
-        if self.has(Defect::InitStatusForgotten) {
-            if let Some(all) = status["initContainerStatuses"].as_array_mut() {
-                all.retain(|of| of["state"].get("terminated").is_none());
-            }
+        if self.has(Defect::InitStatusForgotten)
+            && let Some(all) = status["initContainerStatuses"].as_array_mut()
+        {
+            all.retain(|of| of["state"].get("terminated").is_none());
         }
         let loops = of.containers.iter().any(|container| container.starts > 2 && !container.is_running());
         if status["phase"] == "Running" && loops && self.has(Defect::PendingAfterSecondRestart) {

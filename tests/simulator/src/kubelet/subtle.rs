@@ -177,19 +177,22 @@ impl World<'_> {
 
     /// What a result of one probe does to others of a defective kubelet.
     pub(super) fn spread_result(&mut self, at: At, kind: ProbeKind, passed: bool) {
-        if kind == ProbeKind::Readiness && passed && self.has(Defect::ReadinessSuccessForgivesLiveness) {
-            if let Some(worker) = self.worker(at, ProbeKind::Liveness) {
-                worker.streak = 0;
-            }
+        if kind == ProbeKind::Readiness
+            && passed
+            && self.has(Defect::ReadinessSuccessForgivesLiveness)
+            && let Some(worker) = self.worker(at, ProbeKind::Liveness)
+        {
+            worker.streak = 0;
         }
         let other = match kind {
             ProbeKind::Readiness => ProbeKind::Liveness,
             _ => ProbeKind::Readiness,
         };
-        if !passed && self.has(Defect::FailuresOfAllKindsCount) {
-            if let Some(worker) = self.worker(at, other).filter(|worker| worker.last == Some(false)) {
-                worker.streak += 1;
-            }
+        if !passed
+            && self.has(Defect::FailuresOfAllKindsCount)
+            && let Some(worker) = self.worker(at, other).filter(|worker| worker.last == Some(false))
+        {
+            worker.streak += 1;
         }
         if kind == ProbeKind::Startup && !passed && self.has(Defect::StartedAfterThirdFailure) {
             let failed = self.worker(at, kind).map_or(0, |worker| worker.results.1);
