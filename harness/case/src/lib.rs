@@ -9,6 +9,7 @@
 //! whether a history meets the condition of a wait. The crate reads no file and knows no cluster.
 
 mod case;
+mod effects;
 pub mod forecast;
 mod hint;
 pub mod manifest;

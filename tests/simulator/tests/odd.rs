@@ -1,8 +1,6 @@
 //! Faithful kubelets at odd moments: other chances than the matrix has, and a restart of the kubelet after any step of a case.
 //! Nothing of this may be called a violation.
 
-#![expect(clippy::disallowed_methods, reason = "tests")]
-
 mod book;
 
 use probity_case::{Case, NodeStep, Step};

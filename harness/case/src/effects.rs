@@ -1,0 +1,79 @@
+//! What a case does to the nodes, and to the cluster as a whole.
+
+use probity_model::clause::Need;
+use probity_model::history::{NodeVerb, brings_back};
+use probity_script::problem::pin;
+
+use crate::case::Case;
+use crate::step::Step;
+use crate::wide;
+
+impl Case {
+    /// Who changes the cluster must say so, and be alone where others could notice it.
+    pub(crate) fn check_scope(&self) -> Result<(), String> {
+        let wide = self.objects.iter().any(wide::is_wide);
+        if (wide || self.changes_a_node()) && !self.needs.contains(&Need::ClusterScope) {
+            let why = "the case changes things of the whole cluster: write `needs: [cluster-scope]`, so that it is skipped \
+                       where the run may not do that";
+            return Err(pin(why, &[if wide { "objects" } else { "steps" }]));
+        }
+        let several = [Need::MultiNode, Need::ThreeNodes].iter().any(|need| self.needs.contains(need));
+        if self.changes_a_node() && !(self.quiet && several) {
+            let why = "a step changes a node: write `needs: [cluster-scope, multi-node]` and `quiet: true`, so that the case \
+                       runs alone and leaves a node to the others";
+            return Err(pin(why, &["steps"]));
+        }
+        Ok(())
+    }
+
+    /// Whether a step taints, cordons or drains a node.
+    #[must_use]
+    pub fn changes_a_node(&self) -> bool {
+        let changes = |step: &Step| matches!(step, Step::Taint(_) | Step::Cordon(_) | Step::Drain(_));
+        self.steps.iter().any(changes)
+    }
+
+    /// Whether a step taints a node.
+    #[must_use]
+    pub fn taints_a_node(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Taint(_)))
+    }
+
+    /// Whether a step drains a node.
+    #[must_use]
+    pub fn drains_a_node(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Drain(_)))
+    }
+
+    /// Whether a step takes a node away from the cluster for a while.
+    #[must_use]
+    pub fn takes_a_node_away(&self) -> bool {
+        let takes = |step: &Step| matches!(step, Step::Node(of) if brings_back(&of.verb).is_some());
+        self.steps.iter().any(takes)
+    }
+
+    /// Whether a verb changes a node without taking it away, so that all its pods must be on the same one.
+    #[must_use]
+    pub fn configures_a_node(&self) -> bool {
+        let changes = |step: &Step| match step {
+            Step::Node(of) => NodeVerb::of(&of.verb).undo.is_some(),
+            _ => false,
+        };
+        !self.takes_a_node_away() && (self.has_static_pods() || self.steps.iter().any(changes))
+    }
+
+    /// Whether a pod is static.
+    #[must_use]
+    pub fn has_static_pods(&self) -> bool {
+        self.pods.values().any(|pod| pod.is_static)
+    }
+
+    /// The same case with its static pods on this node.
+    #[must_use]
+    pub fn with_static_pods_on(mut self, node: &str) -> Self {
+        for pod in self.pods.values_mut().filter(|pod| pod.is_static) {
+            pod.node = Some(node.to_owned());
+        }
+        self
+    }
+}
