@@ -198,6 +198,10 @@ impl World<'_> {
         if !view.id.is_empty() {
             status["containerID"] = json!(view.id);
         }
+        // Usual clusters do not know the field, nor does a status of theirs.
+        if !view.id.is_empty() && container.spec["lifecycle"]["stopSignal"].is_string() {
+            status["stopSignal"] = json!(self.stop_signal_of(&container.spec));
+        }
         self.show_given(pod, container, &mut status);
         self.misshow(container, &mut status);
         self.misidentify(container, &mut status);

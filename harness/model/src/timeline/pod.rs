@@ -210,6 +210,8 @@ pub struct ContainerSeen<'h> {
     pub restarts: u64,
     /// `containerID`
     pub id: &'h str,
+    /// `stopSignal`
+    pub stop_signal: Option<&'h str>,
     /// `state`
     pub state: State<'h>,
     /// `lastState`
@@ -260,6 +262,7 @@ impl<'h> ContainerSeen<'h> {
             started: status.get("started").and_then(Value::as_bool),
             restarts: status.get("restartCount").and_then(Value::as_u64).unwrap_or(0),
             id: text("containerID"),
+            stop_signal: status.get("stopSignal").and_then(Value::as_str),
             state: State::of(status.get("state")),
             last: State::of(status.get("lastState")),
         }

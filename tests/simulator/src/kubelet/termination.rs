@@ -7,6 +7,7 @@
 
 use probity_script::Fact;
 use probity_script::witness::{ChildSeen, SignalSeen};
+use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::{Kind, Turn};
@@ -238,9 +239,13 @@ impl World<'_> {
         }
     }
 
-    /// The signal that stops a container: its own, or that of its image, which the tag of a variant tells.
+    /// The signal that stops a container.
     pub(super) fn stop_signal(&self, at: At) -> String {
-        let spec = &self.pods[at.pod].containers[at.container].spec;
+        self.stop_signal_of(&self.pods[at.pod].containers[at.container].spec)
+    }
+
+    /// The signal that stops a container with this spec: its own, or that of its image, which the tag of a variant tells.
+    pub(crate) fn stop_signal_of(&self, spec: &Value) -> String {
         let own = spec["lifecycle"]["stopSignal"].as_str().map(str::to_owned);
         let image = spec["image"].as_str().unwrap_or_default();
         let of_image = image.rsplit_once("-sig").map(|(_, name)| format!("SIG{}", name.to_ascii_uppercase()));
