@@ -28,7 +28,8 @@ pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
 
 /// The generation that a status is about is known, is not one to come, and does not go back.
 pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
+    // The manifest of a static pod has no generation, so the status of its mirror pod tells none.
+    for pod in run.pods.iter().filter(|pod| !pod.is_static) {
         judge_stale(run, clause, pod, seen);
         let (mut last, mut said) = (None, BTreeSet::new());
         for shown in of_kubelet(pod) {

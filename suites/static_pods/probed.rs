@@ -55,9 +55,9 @@ fn judge_restart(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
 
 fn judge_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
     let life = &spent.life;
-    let shown = life.revisions().find(|(revision, shown)| revision.id > spent.at.id && !shown.ready);
-    match shown {
-        Some((revision, _)) => {
+    // The watch may bring the status before the recorder brings the line about the probe.
+    match life.first_shown(&spent.at, |_, shown| !shown.ready) {
+        Some(revision) => {
             let quantity = format!("from the last failure of {} to the status", life.words());
             let to = probity_model::timeline::At::new(revision.id, revision.at.clone());
             if life.within(seen, quantity, (&spent.at, &to), clause.in_time()) == Some(Fit::Met) {

@@ -173,3 +173,33 @@ fn the_probes_of_a_static_pod_have_their_effects() {
     assert_eq!(probed("readiness", |run| mirrored(run, 4.5, "m1", Change::Modified, false)), "inconclusive");
     assert_eq!(probed("readiness", |_| ()), "violated");
 }
+
+#[test]
+fn the_status_may_be_heard_before_the_line_about_the_probe() {
+    let container = json!({
+        "name": "target",
+        "readinessProbe": { "httpGet": { "path": "/p", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 2 },
+    });
+    let mut run = placed(PROBED, &container);
+    run.start(1.0, 0);
+    mirrored(&mut run, 1.2, "m1", Change::Added, true);
+    run.probe(2.0, "/p", 500);
+    mirrored(&mut run, 3.0, "m1", Change::Modified, false);
+    run.probe(3.0, "/p", 500);
+    run.reading(100.0);
+    assert_eq!(
+        verdict(&run.done(), PROBED),
+        "inconclusive",
+        "the other kinds are not seen, but nothing is missing"
+    );
+}
+
+#[test]
+fn the_status_of_a_mirror_pod_tells_no_generation() {
+    let clause = "report.status.observed-generation";
+    let mut run = placed(clause, &plain());
+    run.start(1.0, 0);
+    mirrored(&mut run, 1.2, "m1", Change::Added, true);
+    run.reading(30.0);
+    assert_eq!(verdict(&run.done(), clause), "inconclusive");
+}
