@@ -16,6 +16,10 @@ use crate::setup::undo;
 const PROVEN_WITHIN: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
+/// After its start a kubelet sends the first probe of each container within one period, and the metronome's period is one
+/// second. The next case on the node would mistake that pause for late probes.
+const PROBES_AGAIN_WITHIN: Duration = Duration::from_secs(3);
+
 impl Director<'_> {
     /// Does a verb to the node of a pod.
     pub(super) async fn node_step(&mut self, of: &NodeStep) -> Result<Did, StepError> {
@@ -65,7 +69,9 @@ impl Director<'_> {
 
     /// Undoes what steps did to nodes, the last first, and says what it could not undo.
     pub(super) async fn undo_verbs(&mut self) {
+        let mut restarted = false;
         for (node, verb) in std::mem::take(&mut self.to_undo).into_iter().rev() {
+            restarted |= NodeVerb::of(verb).restarts_kubelet;
             self.report(format!("does `{verb}` to the node {node}"));
             let order = Order { verb, node: &node, pod: None, input: None };
             let why = match act(self.run.node_command.as_deref(), order).await {
@@ -78,6 +84,9 @@ impl Director<'_> {
             };
             let what = format!("the node {node}, to which a step did something that `{verb}` undoes");
             let _ = self.run.out.send(Progress::Leftover { what, why });
+        }
+        if restarted {
+            let _ = tokio::time::timeout(PROBES_AGAIN_WITHIN, self.run.stop.cancelled()).await;
         }
     }
 
