@@ -68,7 +68,7 @@ fn running_at<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>, at: &Stamp) -
 }
 
 /// A process whose stop signal, or whose end without one, came after an instant.
-fn stopped<'t>(run: &Timeline<'_>, attempt: &'t Attempt<'_>, since: &Stamp) -> Option<EventId> {
+fn stopped(run: &Timeline<'_>, attempt: &Attempt<'_>, since: &Stamp) -> Option<EventId> {
     let signal = attempt.stop_signal().filter(|(_, at)| run.before(since, at)).map(|(id, _)| id);
     signal.or_else(|| attempt.ended.as_ref().filter(|ended| run.before(since, ended)).map(|ended| ended.id))
 }
