@@ -32,13 +32,18 @@ fn plain() -> Value {
 
 /// A revision of the mirror pod with this UID, or its end.
 fn mirrored(run: &mut Composer, at: f64, uid: &str, change: Change, ready: bool) {
+    mirrored_with(run, &plain(), (at, uid, change, ready));
+}
+
+/// The same with another container.
+fn mirrored_with(run: &mut Composer, container: &Value, (at, uid, change, ready): (f64, &str, Change, bool)) {
     let object = json!({
         "metadata": {
             "name": NAME, "uid": uid, "labels": { "probity.dev/pod": "web" },
             "annotations": { "kubernetes.io/config.mirror": "0123" },
             "ownerReferences": [{ "kind": "Node", "name": NODE, "uid": "n" }],
         },
-        "spec": { "nodeName": NODE, "terminationGracePeriodSeconds": 1, "containers": [plain()] },
+        "spec": { "nodeName": NODE, "terminationGracePeriodSeconds": 1, "containers": [container] },
         "status": running_status("target", at, ready, true, 0),
     });
     run.sighting(at, "Pod", NAME, change, object);
@@ -149,7 +154,7 @@ fn probed(kind: &str, follows: impl Fn(&mut Composer)) -> &'static str {
         json!({ "httpGet": { "path": "/p", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 3 });
     let mut run = placed(PROBED, &container);
     run.start(1.0, 0);
-    mirrored(&mut run, 1.2, "m1", Change::Added, true);
+    mirrored_with(&mut run, &container, (1.2, "m1", Change::Added, true));
     for at in [2.0, 3.0, 4.0] {
         run.probe(at, "/p", 500);
     }
