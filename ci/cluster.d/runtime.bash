@@ -14,7 +14,8 @@ known_runtimes() {
     done
 }
 
-is_known_runtime() { known_runtimes | grep -qxF -- "$1"; }
+# Not through a pipe: a reader that ends early would make the writer fail.
+is_known_runtime() { grep -qxF -- "$1" <<<"$(known_runtimes)"; }
 is_built_runtime() { [[ $RUNTIME != "$PACKAGED" ]]; }
 
 runtime_module() { echo "$PARTS/runtimes/$RUNTIME"; }
