@@ -54,7 +54,7 @@ fn the_wide_form_names_defects_and_gives_reasons() {
 #[test]
 fn a_clause_is_explained_with_the_defects_that_it_notices_and_what_upstream_checks() {
     let said = probity(&["explain", "probe.startup.gates-liveness"]).out;
-    for part in ["  notices   LivenessIgnoresStartup", "  upstream  a startup probe that does not succeed"] {
+    for part in ["  detects   LivenessIgnoresStartup", "  upstream  a startup probe that does not succeed"] {
         assert!(said.contains(part), "{part} is not in {said}");
     }
     let said = probity(&["explain", "probe.http.accept-default"]).out;

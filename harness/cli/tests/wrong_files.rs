@@ -221,7 +221,7 @@ fn a_file_can_be_explained() {
     for part in [
         "mine/one  core, about ",
         "activeDeadlineSeconds 9",
-        "GET /live by HTTP at port 8080 every 10 s",
+        "GET /live over HTTP on port 8080 every 10 s",
         "defined in ",
     ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
