@@ -2,7 +2,8 @@
 //!
 //! The kernel has one time of day for all processes, and a program in Go reads it from memory that the kernel shares with
 //! it, past every library. So the program is traced: it is not told of that memory, and then has to ask the kernel, where a
-//! filter stops it. The tracer gives the answer in the kernel's place. All other clocks stay as they are.
+//! filter stops it. The tracer answers in place of the kernel. All other clocks are unchanged, and so is the time of day for
+//! programs that use another call than `clock_gettime`; a program in Go does not.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -52,7 +53,7 @@ pub(super) fn set(offset_us: Option<i64>) -> io::Result<()> {
     }
 }
 
-/// The words before a command that start it with the clock that was set; none if it has the right time.
+/// The arguments to put before a command so that it starts with the clock that was set; none if its time is right.
 pub(crate) fn prefix() -> Vec<OsString> {
     let Ok(offset_us) = fs::read_to_string(OFFSET_FILE) else { return Vec::new() };
     let Ok(own) = std::env::current_exe() else { return Vec::new() };
