@@ -15,7 +15,7 @@ use super::schedule::{
     countable, countable_of_all, distribution, is_command, listening, open, shown_ready, watched,
 };
 use crate::reading::causes::only_its_probe;
-use crate::reading::readiness::{falls, goes_down, readiness_lives, turns};
+use crate::reading::readiness::{falls, goes_down, readiness_lives, stopped_after, turns};
 use crate::reading::termination::{Exhausted, exhausted};
 use crate::reading::unvisited::was_open_in_time;
 
@@ -305,7 +305,15 @@ fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let quantity = "from the last failure in the row to ready=false";
             let measured = run.measure(quantity, &life.node, &turn.due, down, clause.in_time());
             let long = turn.lasted(&life) > clause.slack_us();
-            if let Some(measured) = measured.filter(|measured| long || measured.fit() == Fit::Met) {
+            let Some(measured) = measured.filter(|measured| long || measured.fit() == Fit::Met) else {
+                continue;
+            };
+            // Without another failure in between, the status is late, and nothing says that the count was wrong.
+            let more = life
+                .probes
+                .iter()
+                .any(|probe| probe.at.at.lo > turn.due.at.hi && run.before(&probe.at, &down.at));
+            if more || measured.fit() != Fit::Missed {
                 seen.measure(measured);
             }
         }
@@ -322,6 +330,11 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             && let Some(down) = says_unready(clause, &spent, seen)
         {
             seen.fine(spent.events().into_iter().chain([one.id, two.id, down]));
+        }
+        if let Some(stop) = stopped_after(life, &spent.at) {
+            let finding =
+                format!("{}: the container was stopped after failures of this probe alone", life.words());
+            seen.violated(finding, spent.events().into_iter().chain([stop]));
         }
         let known = life.last_line().is_some_and(|line| watched(life, &last.at, &line.at));
         let silent = more.is_empty() && life.lives_on() && life.lives_again().is_none() && known;

@@ -9,10 +9,10 @@ use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbedLife, Revisi
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::schedule::{countable, open, shown_ready};
-use crate::reading::readiness::{comes_up, rises};
+use crate::reading::readiness::{Turn, comes_up, rises};
 
 /// A change to ready, and the probes that can have caused it.
-struct Turn<'t, 'h> {
+struct ShownReady<'t, 'h> {
     revision: &'t Revision<'h>,
     /// The probes since the last failure that was known when the container was last shown as not ready.
     probes: Vec<&'t Probe<'h>>,
@@ -52,9 +52,14 @@ fn not_much_later(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen, m
     }
 }
 
-/// The same, after a restart; kubelets continue the count of the previous instance.
-pub(super) fn after_restart(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+/// The same, after a restart; kubelets continue the count of the previous instance. More successes are not needed either.
+pub(super) fn after_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = several(run);
+    for life in all.iter().filter(|life| life.number > 0) {
+        if let Some(turn) = known_successes(life) {
+            comes_up(clause, seen, life, &turn);
+        }
+    }
     for life in all.iter().filter(|life| life.number > 0) {
         let all_turns = turns(life);
         let Some(turn) = all_turns.first().filter(|turn| !turn.after_failure) else { continue };
@@ -80,6 +85,16 @@ pub(super) fn after_restart(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
+/// The successes with which an instance begins, counted from when its kubelet certainly knew it; none if it was ready before.
+fn known_successes<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Option<Turn<'t, 'h>> {
+    let passed = |probe: &&&Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
+    let row = life.probes.iter().take_while(passed).filter(|probe| probe.at.at.lo >= life.known_from());
+    let row: Vec<&Probe<'_>> = row.copied().collect();
+    let (first, last, decisive) = (*row.first()?, *row.last()?, row.get(wanted(life).checked_sub(1)?)?);
+    let due = decisive.settled.clone()?;
+    life.showed_ready(&first.at, false).then_some(Turn { first, due, last })
+}
+
 fn several<'t, 'h>(run: &'t Timeline<'h>) -> Vec<ProbedLife<'t, 'h>> {
     let all = countable(run, ProbeKind::Readiness).into_iter();
     all.filter(|life| life.spec.successes > 1 && open(life).is_some()).collect()
@@ -90,7 +105,7 @@ fn wanted(life: &ProbedLife<'_, '_>) -> usize {
 }
 
 /// The changes to ready in an instance.
-fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
+fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<ShownReady<'t, 'h>> {
     let mut turns = Vec::new();
     let mut unready: Option<&Revision<'_>> = None;
     for (revision, ready) in shown_ready(life) {
@@ -110,7 +125,7 @@ fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
         };
         let probes: Vec<_> = life.probes.iter().filter(can_count).copied().collect();
         let after_failure = probes.iter().any(|probe| life.outcome(probe) == ProbeOutcome::Failure);
-        turns.push(Turn { revision, probes, after_failure: failure.is_some() || after_failure });
+        turns.push(ShownReady { revision, probes, after_failure: failure.is_some() || after_failure });
     }
     turns
 }
@@ -121,11 +136,11 @@ fn longest<'t, 'h>(life: &ProbedLife<'t, 'h>, probes: &[&'t Probe<'h>]) -> Vec<&
     stretches.max_by_key(|stretch| stretch.len()).map(<[_]>::to_vec).unwrap_or_default()
 }
 
-fn cited(turn: &Turn<'_, '_>) -> Vec<EventId> {
+fn cited(turn: &ShownReady<'_, '_>) -> Vec<EventId> {
     turn.probes.iter().flat_map(|probe| probe.events()).chain([turn.revision.id]).collect()
 }
 
-fn judge_turn(life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>, seen: &mut Seen) {
+fn judge_turn(life: &ProbedLife<'_, '_>, turn: &ShownReady<'_, '_>, seen: &mut Seen) {
     // What a later life owes is another clause's, as long as no failure in it made the count begin anew.
     let carried = life.number > 0 && !turn.after_failure;
     let (longest, wanted) = (longest(life, &turn.probes), wanted(life));

@@ -4,12 +4,13 @@
 //! results do not count, and everything else continues: probes, kills, back-offs, and restart counts.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Bound, seconds};
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
 use probity_model::timeline::{
     At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
     Revision,
 };
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
@@ -103,10 +104,17 @@ fn judge_gain<'h>(
                 life.name()
             );
             let events = [before.id, restart.began.id, gained.id];
-            if kind == ProbeKind::Startup {
-                seen.diverges(finding, events)
-            } else {
-                seen.violated(finding, events)
+            // The known deviation is in the first status after the restart, and in no later one.
+            let quantity = "from the kubelet restart to the status";
+            let bound =
+                Bound::at_most(clause.tolerance_us("first-status"), "the first status after the restart");
+            let late = run.measure(quantity, &life.node, (restart.began.id, &restart.over), gained, bound);
+            match late.map(|late| late.fit()) {
+                Some(Fit::Met) if kind == ProbeKind::Startup => seen.diverges(finding, events),
+                Some(Fit::Undecided) if kind == ProbeKind::Startup => {
+                    seen.doubt(Doubt::Straddles, finding, events)
+                }
+                _ => seen.violated(finding, events),
             }
         }
         (None, _) if life.watched_for(&restart.over, clause.tolerance_us("watched")) => {

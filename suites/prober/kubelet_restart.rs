@@ -77,6 +77,11 @@ impl<'t, 'h> Kept<'t, 'h> {
             let events = [before.id, self.restart.id, shown.id];
             if what == UNREADY && self.follows_the_pod(before, shown) {
                 seen.diverges(format!("{finding}, and its pod was not ready"), events);
+                if let Some((what, shown)) = changes.find(|(what, _)| *what != UNREADY) {
+                    let finding = format!("the container {name} was {what} because the kubelet restarted");
+                    seen.violated(finding, [before.id, self.restart.id, shown.id]);
+                }
+                self.judge_return(shown, was.restarts, seen);
             } else {
                 seen.violated(finding, events);
             }
@@ -92,6 +97,27 @@ impl<'t, 'h> Kept<'t, 'h> {
             let lines = self.container.attempts.iter().filter_map(|attempt| attempt.last_line());
             let lines = lines.filter(|line| run.before(self.restart, &line.at)).map(|line| line.id);
             seen.fine([before.id, self.restart.id].into_iter().chain(lines));
+        }
+    }
+
+    /// A container that is not ready only because its kubelet does not know better is ready again with its next success.
+    fn judge_return(&self, unready: &Revision<'h>, number: u64, seen: &mut Seen) {
+        let (run, pod, container) = (self.run, self.pod, self.container);
+        let Some(attempt) = container.attempts.iter().find(|attempt| attempt.number == number) else {
+            return;
+        };
+        let life = Life { run, pod, container, attempt }.probed(ProbeKind::Readiness);
+        let Some(life) = life.filter(|life| life.spec.successes == 1 && life.is_unmistaken()) else { return };
+        let mut later = life.probes.iter().filter(|probe| run.before(&unready.at, &probe.at));
+        let success = later.find(|probe| life.surely(probe) == ProbeOutcome::Success);
+        let Some(success) = success.and_then(|probe| probe.settled.clone()) else { return };
+        let (slack, clause) = (self.clause.slack_us(), self.clause);
+        if let Some(shown) = life.first_shown(&success, |_, status| status.ready) {
+            let quantity = format!("from the next success of {} to ready=true", life.name());
+            seen.within(run, &pod.node, quantity, (&success, shown), clause.in_time());
+        } else if life.holes.is_empty() && life.watched_for(&success, slack) {
+            let finding = format!("{} stayed not ready in spite of its next success", life.name());
+            seen.violated(finding, [unready.id, success.id]);
         }
     }
 

@@ -6,6 +6,7 @@ use probity_model::history::Did;
 use probity_model::measure::Fit;
 use probity_model::timeline::{At, Life};
 use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
 
 use super::asked::{Going, alive_until, done, going};
 use crate::reading::ends::End;
@@ -16,9 +17,18 @@ fn last_end(lives: &[Life<'_, '_>]) -> Option<At> {
     ends?.into_iter().max_by_key(|end| end.at.hi)
 }
 
-/// Judges that a pod is removed in time. Whether it was.
+/// Whether somebody else has to agree before a pod can be removed.
+fn is_held(going: &Going<'_, '_>) -> bool {
+    let finalizers = |of: &Value| of["metadata"]["finalizers"].as_array().is_some_and(|of| !of.is_empty());
+    going.pod.revisions.iter().any(|shown| finalizers(&shown.object))
+}
+
+/// Judges that a pod is removed in time, unless a finalizer holds it. Whether it was.
 fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut Seen) -> bool {
     let (run, pod) = (going.run, going.pod);
+    if is_held(going) {
+        return false;
+    }
     if let Some(gone) = going.gone() {
         let quantity = format!("until the removal of {}", pod.key);
         return seen.within(run, &pod.node, quantity, (from, gone), clause.in_time()) == Some(Fit::Met);
@@ -72,8 +82,7 @@ pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 pub(super) fn of_idle_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.was_idle() && going.grace() > clause.slack_us()) {
         let known = going.was_over() || !going.pod.revisions.is_empty();
-        let held = going.pod.revisions.iter().any(|shown| shown.object["metadata"]["finalizers"].is_array());
-        if known && !held && judge_removal(clause, going, &going.first.at, seen) {
+        if known && judge_removal(clause, going, &going.first.at, seen) {
             seen.facet("state", if going.was_over() { "terminal" } else { "unscheduled" });
         }
     }

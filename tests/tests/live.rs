@@ -6,7 +6,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::signal::Signal;
@@ -19,6 +19,12 @@ fn said(output: &Output) -> String {
 
 fn report(out: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(out.join("report.json")).unwrap()).unwrap()
+}
+
+/// Refuses a report in which clauses have this verdict. The findings come last, after what the run said.
+fn none_is(report: &Value, verdict: &str, output: &Output) {
+    let found = clauses_that(report, verdict);
+    assert!(found.is_empty(), "{}\n\n{verdict}:\n{}", said(output), found.join("\n"));
 }
 
 /// The clauses with a verdict, from a report.
@@ -36,8 +42,8 @@ fn the_book_holds_on_a_stock_kubelet_and_is_judged_the_same_again_without_it() {
     let out = folder.path().join("run");
     let output = cluster.run(&out, &["--profile", "extended", "--inconclusive", "pass"]).output().unwrap();
     let report = report(&out);
-    assert_eq!(clauses_that(&report, "violated"), Vec::<String>::new(), "{}", said(&output));
-    assert_eq!(clauses_that(&report, "error"), Vec::<String>::new(), "{}", said(&output));
+    none_is(&report, "violated", &output);
+    none_is(&report, "error", &output);
     assert!(output.status.success(), "{}", said(&output));
     assert!(!clauses_that(&report, "holds").is_empty());
     assert!(!clauses_that(&report, "diverges").is_empty(), "upstream's catalogued divergences show");
@@ -73,9 +79,11 @@ fn an_interrupt_at_any_moment_leaves_nothing_behind_and_a_kill_leaves_what_gc_re
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("run");
         let context = format!("seed {seed}, interrupt {at} after {moment:?}");
-        // Its summary speaks of failures that are none of ours.
+        // Its summary speaks of failures that are none of ours, so it is only shown if this test fails.
+        let words = folder.path().join("words");
+        let file = fs::File::create(&words).unwrap();
         let mut command = cluster.run(&out, &["--profile", "core", "probe_types/startup"]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
         std::thread::sleep(moment);
         let killed = at % 3 == 2;
         signal(&child, if killed { Signal::SIGKILL } else { Signal::SIGINT });
@@ -95,7 +103,9 @@ fn an_interrupt_at_any_moment_leaves_nothing_behind_and_a_kill_leaves_what_gc_re
             let ended = matches!(status.code(), Some(5 | 0 | 1 | 3));
             assert!(
                 ended || status.signal() == Some(Signal::SIGINT as i32) && !out.exists(),
-                "{context}: {status}"
+                "{context}: {status} after another {:?}\n{}",
+                asked.elapsed(),
+                fs::read_to_string(&words).unwrap()
             );
             assert!(
                 asked.elapsed() < Duration::from_secs(60),

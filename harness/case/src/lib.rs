@@ -20,6 +20,7 @@ mod placement;
 pub mod pod_rules;
 mod reported;
 mod role;
+mod second_try;
 mod step;
 mod step_words;
 pub mod wait;

@@ -44,8 +44,8 @@ pub(super) fn of_clause(
     let facets = facets::joined(&clause.facets, judgements(clause, case_runs).flat_map(|of| &of.facets));
     let half_seen = outcome.and_then(|vote| half_seen(vote.verdict, &facets));
     let answer = half_seen.as_ref().or(outcome.map(|vote| vote.verdict)).or(unasked.as_ref());
-    let untargeted = answer.filter(|_| votes.iter().all(|vote| !vote.intended)).and_then(untargeted);
-    let verdict = untargeted.as_ref().or(answer);
+    let instead = answer.and_then(|answer| not_asked(answer, &votes));
+    let verdict = instead.as_ref().or(answer);
     let word = verdict.map_or(Word::Skipped, Word::of);
     let aside = |vote: &&Vote<'_>| {
         poll.sets_doubts_aside() && !vote.intended && Word::of(vote.verdict) == Word::Inconclusive
@@ -121,12 +121,17 @@ fn half_seen(verdict: &Verdict, facets: &[FacetSeen]) -> Option<Verdict> {
     Some(Verdict::Inconclusive { doubt: Doubt::HalfSeen, why, events })
 }
 
-/// Cases that were written for other clauses may show a part of one. If no case of the run was written for it, that is no
-/// doubt about the clause: whoever chose the cases did not ask for it.
-fn untargeted(answer: &Verdict) -> Option<Verdict> {
+/// Cases that were written for other clauses may show a part of one. If no case that was written for it ran, that is no
+/// doubt about the clause: whoever chose the cases did not ask for it, or the cluster cannot show it.
+fn not_asked(answer: &Verdict, votes: &[Vote<'_>]) -> Option<Verdict> {
     let Verdict::Inconclusive { why, .. } = answer else { return None };
-    let why = format!("no case of this run targets it, and the others cannot decide it: {why}");
-    Some(Verdict::Skipped { reason: Skip::Filtered, why })
+    let mut intended = votes.iter().filter(|vote| vote.intended);
+    let Some(first) = intended.clone().next() else {
+        let why = format!("no case of this run targets it, and the others cannot decide it: {why}");
+        return Some(Verdict::Skipped { reason: Skip::Filtered, why });
+    };
+    let none_ran = intended.all(|vote| matches!(vote.verdict, Verdict::Skipped { .. }));
+    none_ran.then(|| first.verdict.clone())
 }
 
 /// Why a clause has no vote at all.

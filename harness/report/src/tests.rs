@@ -338,6 +338,23 @@ fn a_doubt_in_passing_is_told_and_does_not_change_the_exit_code() {
 }
 
 #[test]
+fn a_clause_whose_own_cases_the_cluster_cannot_run_is_skipped_whatever_others_showed_of_it() {
+    let run = Run::new()
+        .ended("demo/calm", &[RESTARTS], LATE, 0)
+        .stalled(9_000_000)
+        .planned("demo/left-out", &[ON_TIME_ID])
+        .line(LogLine::CaseSkipped {
+            case: CaseName("demo/left-out".to_owned()),
+            reason: Skip::Precondition,
+            why: "it needs another runtime".to_owned(),
+        });
+    let report = run.report();
+    let clause = clause(&report, ON_TIME_ID);
+    assert_eq!((clause.verdict, clause.finding.as_str()), (Word::Skipped, "it needs another runtime"));
+    assert_eq!(report.exit(Undecided::Told), Exit::Success);
+}
+
+#[test]
 fn a_doubt_about_a_case_that_names_no_clause_counts() {
     let run = Run::new().ended("demo/pasted", &[], &[], 0).planned("demo/b", &[]);
     let report = run.report();

@@ -75,6 +75,27 @@ fn the_count_of_the_life_before_is_told() {
     assert_eq!(next_life(&[200, 200, 200], &[]), "violated");
 }
 
+#[test]
+fn after_a_restart_no_more_successes_are_needed_either() {
+    let judged = |ready: f64| {
+        let mut run = ready_after(RESTART, &[503, 503, 503]);
+        run.left(8.0);
+        begin(&mut run, 10.0, 1);
+        run.running(10.2, false, true, 1);
+        answers(&mut run, 14, &[200, 200, 200]);
+        if ready < 17.0 {
+            run.running(ready, true, true, 1);
+        }
+        answers(&mut run, 17, &[200, 200, 200]);
+        if ready > 19.0 {
+            run.running(ready, true, true, 1);
+        }
+        verdict(&run.done(), RESTART)
+    };
+    assert_eq!(judged(16.3), "holds");
+    assert_eq!(judged(19.3), "violated");
+}
+
 /// A liveness probe with the threshold three, these answers, and maybe a stop signal.
 fn live(clause: &str, statuses: &[u16], stop: Option<f64>) -> &'static str {
     let mut run = pod(clause, json!({ "livenessProbe": http(json!({ "failureThreshold": 3 })) }));
@@ -239,6 +260,15 @@ fn shown_while_failing(ready: bool) -> &'static str {
 fn a_pod_that_goes_on_failing_is_not_ready_meanwhile() {
     assert_eq!(shown_while_failing(false), "holds");
     assert_eq!(shown_while_failing(true), "violated");
+}
+
+#[test]
+fn a_container_that_is_not_ready_is_not_stopped() {
+    let mut run = pod(GOES_ON, json!({ "readinessProbe": http(json!({ "failureThreshold": 1 })) }));
+    run.probe(2.0, "/p", 200);
+    run.running(2.1, true, true, 0).probe(3.0, "/p", 503);
+    run.running(3.2, false, true, 0).signal(3.4, "SIGTERM");
+    assert_eq!(verdict(&run.done(), GOES_ON), "violated");
 }
 
 #[test]

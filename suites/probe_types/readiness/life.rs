@@ -2,7 +2,7 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{SLICES, UNDER_WAY};
+use probity_model::mechanisms::{OFF_BEAT, SLICES, UNDER_WAY};
 use probity_model::timeline::{At, Attempt, Connection, Handler, ProbeKind, ProbedLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -97,7 +97,22 @@ fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probe
         format!("{} × {} + slack", count - 1, seconds(pace)),
     );
     let quantity = format!("from the first to the last of {count} readiness probes");
-    life.within(seen, quantity, (first, last), bound);
+    let Some(mut measured) = life.run.measure(quantity, &life.node, first, last, bound) else { return };
+    // Each probe has its scheduled time: what held up the last one excuses it, and of what held up those before only what
+    // made the kubelet leave some out.
+    let late = life.run.stalled_at(&last.stamp).max(life.run.saturated_before(&life.node, &last.stamp));
+    measured.noise = measured.noise.min(late + left_out(life, counted, pace));
+    seen.measure(measured);
+}
+
+/// How much of the pauses between probes that are longer than their pace was taken by noise.
+fn left_out(life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) -> i64 {
+    let pauses = probes.windows(2).filter_map(|pair| {
+        let (from, to) = (pair.first()?, pair.get(1)?);
+        let longer = life.run.at_least(from, to) - pace;
+        (longer > OFF_BEAT.of(pace)).then(|| longer.min(life.noise(from, to)))
+    });
+    pauses.sum()
 }
 
 /// The longest pause between consecutive probes is one period, plus or minus the slack.

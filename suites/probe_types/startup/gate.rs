@@ -8,10 +8,12 @@ use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds};
 use probity_model::mechanisms::NEAR;
 use probity_model::timeline::{
-    At, KubeEvent, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+    At, ContainerSeen, KubeEvent, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
+
+use crate::reading::absence::judge_absence;
 
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {
@@ -61,6 +63,7 @@ pub(super) fn readiness_waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 /// In each instance after the first, startup probes arrive again and the gate is closed until one succeeds.
 pub(super) fn restart_shuts_the_gate(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for startup in run.lives().of(ProbeKind::Startup).restarted() {
+        judge_absence(clause, &startup, seen);
         for kind in [ProbeKind::Liveness, ProbeKind::Readiness] {
             judge_gate(clause, &startup, kind, seen);
         }
@@ -85,7 +88,7 @@ fn judge_gate(clause: &Clause, startup: &ProbedLife<'_, '_>, kind: ProbeKind, se
         let word = kind.word();
         let Some(opening) = &opening else {
             let finding = format!("a {word} probe arrived although no startup probe ever succeeded");
-            judge_early(clause, startup, (&[probe.id], &probe.at), finding, seen);
+            judge_early(clause, startup, (&[probe.id], &probe.at, &probe.at), finding, seen);
             continue;
         };
         let events = [probe.id, opening.at.id];
@@ -93,7 +96,7 @@ fn judge_gate(clause: &Clause, startup: &ProbedLife<'_, '_>, kind: ProbeKind, se
             Order::Before => {
                 let early = seconds(opening.at.at.lo - probe.at.at.lo);
                 let finding = format!("a {word} probe arrived {early} before startup succeeded");
-                judge_early(clause, startup, (&events, &probe.at), finding, seen);
+                judge_early(clause, startup, (&events, &probe.at, &probe.at), finding, seen);
             }
             Order::TooClose => {
                 let why = format!("a {word} probe and the startup success are too close to call");
@@ -118,7 +121,8 @@ fn judge_unready(clause: &Clause, startup: &ProbedLife<'_, '_>, seen: &mut Seen)
             continue;
         }
         let finding = "the container was shown as ready before its startup probe had succeeded".to_owned();
-        judge_shown_early(clause, startup, (revision, opening.as_ref()), finding, seen);
+        let early = Early { revision, opening: opening.as_ref(), shows: &|status| status.ready };
+        judge_shown_early(clause, startup, &early, finding, seen);
     }
 }
 
@@ -131,24 +135,51 @@ pub(super) fn is_before(
     opening.is_none_or(|opening| life.run.clocks.order(&revision.at, &opening.at) == Order::Before)
 }
 
-/// What a revision showed before the gate opened.
-pub(super) fn judge_shown_early(
+/// A revision that showed before the gate opened what it must not show yet.
+pub(super) struct Early<'a, 't, 'h> {
+    pub(super) revision: &'a Revision<'h>,
+    pub(super) opening: Option<&'a Opening<'t, 'h>>,
+    /// Whether a status shows it.
+    pub(super) shows: &'a dyn Fn(&ContainerSeen<'h>) -> bool,
+}
+
+impl<'h> Early<'_, '_, 'h> {
+    /// The end of the time in which it was shown too early: it was taken back, or the gate opened. If neither is known, its
+    /// beginning.
+    fn until(&self, startup: &ProbedLife<'_, 'h>) -> At {
+        let mut later =
+            startup.revisions().skip_while(|(revision, _)| revision.id != self.revision.id).skip(1);
+        let back = later.find(|(_, status)| !(self.shows)(status)).map(|(revision, _)| At::of(revision));
+        let opened = self.opening.map(|opening| opening.at.clone());
+        let ends = [back, opened].into_iter().flatten();
+        let first = ends.reduce(|one, other| if startup.run.before(&other, &one) { other } else { one });
+        first.unwrap_or_else(|| At::of(self.revision))
+    }
+}
+
+/// What a revision showed before the gate opened, and as long as it showed it.
+pub(super) fn judge_shown_early<'h>(
     clause: &Clause,
-    startup: &ProbedLife<'_, '_>,
-    (revision, opening): (&Revision<'_>, Option<&Opening<'_, '_>>),
+    startup: &ProbedLife<'_, 'h>,
+    early: &Early<'_, '_, 'h>,
     finding: String,
     seen: &mut Seen,
 ) {
-    let events: Vec<_> = [revision.id].into_iter().chain(opening.map(|opening| opening.at.id)).collect();
-    judge_early(clause, startup, (&events, &revision.at), finding, seen);
+    let until = early.until(startup);
+    let events: Vec<_> = [early.revision.id]
+        .into_iter()
+        .chain(early.opening.map(|opening| opening.at.id))
+        .chain([until.id])
+        .collect();
+    judge_early(clause, startup, (&events, &early.revision.at, &until.stamp), finding, seen);
 }
 
-/// A probe that arrived too early is a violation, unless records are missing, the startup probe leaves no record, or it
-/// is the known divergence.
+/// What came too early, and lasted until the second instant, is a violation, unless records are missing, the startup probe
+/// leaves no record, or it is the known divergence.
 fn judge_early(
     clause: &Clause,
     startup: &ProbedLife<'_, '_>,
-    (events, at): (&[EventId], &Stamp),
+    (events, at, until): (&[EventId], &Stamp, &Stamp),
     finding: String,
     seen: &mut Seen,
 ) {
@@ -162,7 +193,7 @@ fn judge_early(
     if !seen_at_all || !startup.before_deletion(at) {
         return;
     }
-    match inherited(clause, startup, at) {
+    match inherited(clause, startup, until) {
         Some(Fit::Met) => {
             let finding = format!(
                 "{finding}, in a container that inherited `started` from the previous, killed instance"

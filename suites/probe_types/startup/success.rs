@@ -10,7 +10,7 @@ use probity_model::timeline::{
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::gate::{Opening, is_before, judge_shown_early, opening, success};
+use super::gate::{Early, Opening, is_before, judge_shown_early, opening, success};
 use crate::reading::began::began;
 use crate::reading::statuses::of_kubelet;
 
@@ -114,7 +114,9 @@ pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &m
             match status.started {
                 Some(true) if early => {
                     let finding = "`started` was true before the startup probe had succeeded".to_owned();
-                    judge_shown_early(clause, &startup, (revision, success.as_ref()), finding, seen);
+                    let shows = |status: &ContainerSeen<'_>| status.started == Some(true);
+                    let early = Early { revision, opening: success.as_ref(), shows: &shows };
+                    judge_shown_early(clause, &startup, &early, finding, seen);
                 }
                 Some(false) if early => {
                     seen.fine([startup.began.id, revision.id]);

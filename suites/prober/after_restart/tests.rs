@@ -72,6 +72,19 @@ fn a_restart_makes_nothing_started() {
     }
 }
 
+#[test]
+fn what_is_shown_as_started_later_without_a_success_is_no_known_deviation() {
+    let mut run = pod(GAINED, &json!({ "startupProbe": http("/s", 2) }));
+    run.probe(3.0, "/s", 503);
+    restart(&mut run, 20.0);
+    for at in [23.0, 25.0, 27.0, 29.0, 31.0, 33.0] {
+        run.probe(at, "/s", 503);
+    }
+    shown(&mut run, 34.0, false, true);
+    run.reading(40.0);
+    assert_eq!(verdict(&run.done(), GAINED), "violated");
+}
+
 /// Readiness and startup probes, and whether the due one resumes.
 fn resumed(next: &[f64]) -> &'static str {
     let mut run = pod(RESUMES, &json!({ "startupProbe": http("/s", 2), "readinessProbe": http("/r", 2) }));

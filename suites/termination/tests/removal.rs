@@ -40,6 +40,22 @@ fn a_pod_is_removed_after_its_last_end() {
 }
 
 #[test]
+fn a_pod_with_a_finalizer_waits_for_whoever_set_it() {
+    let mut run = one(FINAL, Some(60));
+    delete(&mut run, ASKED, None);
+    let object = json!({
+        "metadata": {
+            "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "finalizers": ["some.io/lock"],
+        },
+        "spec": { "nodeName": probity_composer::NODE }, "status": { "phase": "Running" },
+    });
+    run.sighting(ASKED, "Pod", "pod", Change::Modified, object);
+    told(&mut run, "target", ASKED + 0.1);
+    exits(&mut run, "target", ASKED + 1.0, 0);
+    assert_eq!(at(run, 90.0, FINAL), "inconclusive");
+}
+
+#[test]
 fn a_pod_that_is_over_is_removed_at_once() {
     let judged = |after: Option<f64>| {
         let mut run = one(IDLE, Some(60));

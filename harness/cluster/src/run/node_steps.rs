@@ -46,6 +46,9 @@ impl Director<'_> {
         }
         let outcome = act(self.run.node_command.as_deref(), order).await?;
         let ended_us = self.run.clock.us();
+        if let Some(why) = outcome.failure() {
+            let _ = self.run.out.send(Progress::Warning(format!("`{verb}` of the node {node}: {why}")));
+        }
         let of_this = |(of, undo): &(String, &'static str)| of == node && *undo == verb;
         if outcome.status.success() && self.to_undo.iter().any(of_this) {
             self.is_undone(node, verb).await;
@@ -74,13 +77,11 @@ impl Director<'_> {
             restarted |= NodeVerb::of(verb).restarts_kubelet;
             self.report(format!("does `{verb}` to the node {node}"));
             let order = Order { verb, node: &node, pod: None, input: None };
-            let why = match act(self.run.node_command.as_deref(), order).await {
-                Ok(outcome) if outcome.status.success() => {
-                    self.is_undone(&node, verb).await;
-                    continue;
-                }
-                Ok(outcome) => format!("the command ended with {}", outcome.status),
-                Err(error) => error.to_string(),
+            let outcome = act(self.run.node_command.as_deref(), order).await;
+            let Some(why) = outcome.map_or_else(|error| Some(error.to_string()), |outcome| outcome.failure())
+            else {
+                self.is_undone(&node, verb).await;
+                continue;
             };
             let what = format!("the node {node}, to which a step did something that `{verb}` undoes");
             let _ = self.run.out.send(Progress::Leftover { what, why });

@@ -148,26 +148,26 @@ impl Namespace {
         if self.created && !self.is_ours(cluster).await {
             return Vec::new();
         }
-        let mut leftovers = Vec::new();
         let labels = format!("{RUN}={}", self.run);
-        let kinds: Vec<&str> =
-            own_kinds().filter(|kind| !self.created || RUNNING_KINDS.contains(kind)).collect();
-        for kind in &kinds {
-            // In a namespace of our own every pod is ours, even one that a controller created without our label.
-            let labels = Some(labels.as_str()).filter(|_| !self.created || *kind != "Pod");
-            if let Err(why) = self.delete_all(cluster, kind, labels).await {
-                leftovers.push(self.leftover(kind, "with the run's label", why));
-            }
-        }
         let until = Instant::now() + patience;
         if self.created {
+            for kind in RUNNING_KINDS {
+                // In a namespace of our own every pod is ours, even one that a controller created without our label.
+                let labels = Some(labels.as_str()).filter(|_| kind != "Pod");
+                // What fails here goes with the namespace, or the namespace says what holds it.
+                let _ = self.delete_all(cluster, kind, labels).await;
+            }
             // The namespace controller begins five seconds later. By then the pods are gone, of which it would wait for the
             // longest grace period.
-            leftovers.extend(self.remove_itself(cluster, until).await);
-        } else {
-            for kind in &kinds {
-                leftovers.extend(self.wait_for_objects(cluster, kind, &labels, until).await);
-            }
+            return self.remove_itself(cluster, until).await.into_iter().collect();
+        }
+        let mut failed = Vec::new();
+        for kind in own_kinds() {
+            failed.push((kind, self.delete_all(cluster, kind, Some(&labels)).await.err()));
+        }
+        let mut leftovers = Vec::new();
+        for (kind, failure) in failed {
+            leftovers.extend(self.wait_for_objects(cluster, kind, &labels, until, failure).await);
         }
         leftovers
     }
@@ -201,43 +201,64 @@ impl Namespace {
         if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
     }
 
+    /// Asks to delete the namespace until the API server agrees, and waits until it is gone.
     async fn remove_itself(&self, cluster: &ClusterClient, until: Instant) -> Option<Leftover> {
-        let leftover = |why: String| Some(Leftover { what: format!("Namespace {}", self.name), why });
-        match cluster.delete("", "Namespace", &self.name, None).await {
-            Err(error) if error.code() == 404 => return None,
-            Err(error) => return leftover(error.to_string()),
-            Ok(()) => {}
-        }
+        let mut agreed = false;
         loop {
             let late = Instant::now() >= until;
-            match cluster.get("", "Namespace", &self.name).await {
-                Ok(None) => return None,
-                Ok(Some(seen)) if late => return leftover(why_it_remains(&seen)),
-                Err(error) if late => return leftover(error.to_string()),
-                _ => tokio::time::sleep(LOOK_EVERY).await,
+            let mut refused = None;
+            if !agreed {
+                match cluster.delete("", "Namespace", &self.name, None).await {
+                    Err(error) if error.code() == 404 => return None,
+                    // It is being deleted already.
+                    Err(error) if error.code() == 409 => agreed = true,
+                    Err(error) => refused = Some(error.to_string()),
+                    Ok(()) => agreed = true,
+                }
             }
+            let why = match cluster.get("", "Namespace", &self.name).await {
+                Ok(None) => return None,
+                Ok(Some(seen)) => refused.unwrap_or_else(|| why_it_remains(&seen)),
+                Err(error) => error.to_string(),
+            };
+            if late {
+                return Some(Leftover { what: format!("Namespace {}", self.name), why });
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
+    /// Waits until no object of a kind is left, and asks again to delete those that the API server did not want to delete.
     async fn wait_for_objects(
         &self,
         cluster: &ClusterClient,
         kind: &str,
         labels: &str,
         until: Instant,
+        mut failure: Option<String>,
     ) -> Vec<Leftover> {
         loop {
+            let late = Instant::now() >= until;
             let found = match cluster.list(&self.name, kind, Some(labels)).await {
                 Ok(listing) => listing.items,
                 // Kinds that may not be listed, or that the cluster does not have, hold nothing of ours.
                 Err(error) if error.refusal().is_some() => return Vec::new(),
-                Err(error) => return vec![self.leftover(kind, "with the run's label", error.to_string())],
+                Err(error) if late => {
+                    return vec![self.leftover(kind, "with the run's label", error.to_string())];
+                }
+                Err(_) => {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                    continue;
+                }
             };
-            if found.is_empty() || Instant::now() >= until {
-                let leftover = |object: &Value| self.leftover(kind, object.name(), why_stuck(object));
-                return found.iter().map(leftover).collect();
+            if found.is_empty() || late {
+                let why = |object: &Value| failure.clone().unwrap_or_else(|| why_stuck(object));
+                return found.iter().map(|object| self.leftover(kind, object.name(), why(object))).collect();
             }
             tokio::time::sleep(LOOK_EVERY).await;
+            if failure.is_some() {
+                failure = self.delete_all(cluster, kind, Some(labels)).await.err();
+            }
         }
     }
 

@@ -4,13 +4,15 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
-use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 /// The longest output that is read.
 const LONGEST: u64 = 256 * 1024;
+/// How much of the end of the standard error is kept.
+const END: usize = 4096;
 /// A command takes no longer.
 const WITHIN: Duration = Duration::from_secs(300);
 /// A program that the command left in the background may keep its standard output open: it is not waited for.
@@ -65,6 +67,17 @@ pub(crate) struct CommandAnswer {
     pub(crate) status: ExitStatus,
     /// The JSON object that it printed; none if it printed anything else.
     pub(crate) output: Option<Value>,
+    /// The end of what it printed on standard error.
+    said: String,
+}
+
+impl CommandAnswer {
+    /// How the command failed, with its last line on standard error; none if it did not.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let why = self.said.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let why = why.map(|line| format!(": {line}")).unwrap_or_default();
+        (!self.status.success()).then(|| format!("the command ended with {}{why}", self.status))
+    }
 }
 
 /// Runs the user's command. Its last arguments are the verb and the node, followed by the UID of a pod if the verb concerns
@@ -78,21 +91,21 @@ pub(crate) async fn act(
     let mut command = Command::new(program);
     command.args(arguments).args([order.verb, order.node]).args(order.pod);
     command.stdin(if order.input.is_some() { Stdio::piped() } else { Stdio::null() });
-    let child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().map_err(unusable)?;
-    let ended = timeout(WITHIN, converse(child, order.input)).await;
-    let (status, told) =
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn();
+    let ended = timeout(WITHIN, converse(child.map_err(unusable)?, order.input)).await;
+    let (status, told, said) =
         ended.map_err(|_| NodeCommandError::Endless { program: program.clone() })?.map_err(unusable)?;
     if told.len() as u64 > LONGEST {
         return Err(NodeCommandError::TooLong { program: program.clone() });
     }
     let output = serde_json::from_slice(&told).ok().filter(Value::is_object);
-    Ok(CommandAnswer { status, output })
+    Ok(CommandAnswer { status, output, said })
 }
 
 /// Gives a command its input, reads what it prints, and waits for its end.
-async fn converse(mut child: Child, input: Option<&Value>) -> std::io::Result<(ExitStatus, Vec<u8>)> {
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let (exited, exit) = oneshot::channel();
+async fn converse(mut child: Child, input: Option<&Value>) -> std::io::Result<(ExitStatus, Vec<u8>, String)> {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let exited = CancellationToken::new();
     let feed = async {
         if let (Some(mut stdin), Some(input)) = (stdin, input) {
             // A command that does not read its input will say why by its status.
@@ -101,7 +114,7 @@ async fn converse(mut child: Child, input: Option<&Value>) -> std::io::Result<(E
     };
     let wait = async {
         let status = child.wait().await;
-        let _ = exited.send(());
+        exited.cancel();
         status
     };
     let read = async {
@@ -110,13 +123,37 @@ async fn converse(mut child: Child, input: Option<&Value>) -> std::io::Result<(E
             let mut bounded = stdout.take(LONGEST + 1);
             tokio::select! {
                 _ = bounded.read_to_end(&mut told) => {}
-                () = async { let _ = exit.await; sleep(LAST_WORDS).await } => {}
+                () = after(&exited) => {}
             }
         }
         told
     };
-    let (status, told, ()) = tokio::join!(wait, read, feed);
-    Ok((status?, told))
+    let listen = async {
+        let mut said = Vec::new();
+        if let Some(stderr) = stderr {
+            tokio::select! {
+                () = read_end(stderr, &mut said) => {}
+                () = after(&exited) => {}
+            }
+        }
+        String::from_utf8_lossy(&said).into_owned()
+    };
+    let (status, told, said, ()) = tokio::join!(wait, read, listen, feed);
+    Ok((status?, told, said))
+}
+
+async fn after(exited: &CancellationToken) {
+    exited.cancelled().await;
+    sleep(LAST_WORDS).await;
+}
+
+/// Reads everything, and keeps the end of it.
+async fn read_end(mut from: impl AsyncRead + Unpin, end: &mut Vec<u8>) {
+    let mut chunk = [0; END];
+    while let Ok(count @ 1..) = from.read(&mut chunk).await {
+        end.extend_from_slice(&chunk[..count]);
+        end.drain(..end.len().saturating_sub(END));
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +188,18 @@ mod tests {
         }
         let outcome = run("echo '{}'; exit 3", None, None).await.unwrap();
         assert_eq!((outcome.status.code(), outcome.output), (Some(3), Some(json!({}))));
+    }
+
+    #[tokio::test]
+    async fn a_command_that_fails_says_why_in_its_last_line() {
+        let outcome =
+            run("yes | head -c 100000 >&2; echo 'no such node' >&2; exit 3", None, None).await.unwrap();
+        assert_eq!(outcome.failure().unwrap(), "the command ended with exit status: 3: no such node");
+        assert_eq!(run("echo fine >&2", None, None).await.unwrap().failure(), None);
+        assert_eq!(
+            run("false", None, None).await.unwrap().failure().unwrap(),
+            "the command ended with exit status: 1"
+        );
     }
 
     #[tokio::test]

@@ -70,8 +70,7 @@ pub(super) fn turn(record: &Value) -> u8 {
 pub(super) async fn undo(record: &Value, command: Option<&[String]>) -> (String, Result<(), String>) {
     let (node, verb) = (record.text("/data/node"), record.text("/data/verb"));
     let done = match act(command, Order { verb, node, pod: None, input: None }).await {
-        Ok(outcome) if outcome.status.success() => Ok(()),
-        Ok(outcome) => Err(format!("the command ended with {}", outcome.status)),
+        Ok(outcome) => outcome.failure().map_or(Ok(()), Err),
         Err(error) => Err(error.to_string()),
     };
     (format!("the record of node {node}, on which a run did what `{verb}` undoes"), done)

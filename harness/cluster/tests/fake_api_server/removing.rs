@@ -72,6 +72,44 @@ async fn a_namespace_that_goes_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn what_the_api_server_refuses_once_is_asked_again_and_not_left_behind() {
+    let server = FakeApiServer::start(cluster(|asked| match (asked.line().as_str(), asked.nth) {
+        ("GET /api/v1/namespaces/n/pods", _) => Some(list(1, &[object("a", 1)])),
+        ("DELETE /api/v1/namespaces/n/pods/a", _) => Some(refused(500, "InternalError", "try again")),
+        ("DELETE /api/v1/namespaces/n", 0) => Some(refused(500, "InternalError", "try again")),
+        ("DELETE /api/v1/namespaces/n", _) => Some(done()),
+        // The first question is whether it is ours.
+        ("GET /api/v1/namespaces/n", 0..=2) => Some(ScriptedAnswer::Json(200, terminating(""))),
+        ("GET /api/v1/namespaces/n", _) => None,
+        _ => Some(list(1, &[])),
+    }))
+    .await;
+    let client = server.client().await;
+    let namespace = Namespace::create(&client, "n", "r", "restricted").await.unwrap();
+    assert_eq!(namespace.remove(&client, PATIENCE).await, []);
+    assert_eq!(server.lines().iter().filter(|line| *line == "DELETE /api/v1/namespaces/n").count(), 2);
+}
+
+#[tokio::test]
+async fn an_object_that_the_api_server_refused_to_delete_once_is_asked_again() {
+    let server = FakeApiServer::start(|asked: &ReceivedRequest| match (asked.line().as_str(), asked.nth) {
+        ("GET /api/v1/namespaces/n", _) => {
+            Some(ScriptedAnswer::Json(200, json!({ "status": { "phase": "Active" } })))
+        }
+        ("GET /api/v1/namespaces/n/pods", 0..=2) => Some(list(1, &[object("a", 1)])),
+        ("DELETE /api/v1/namespaces/n/pods/a", 0) => Some(refused(500, "InternalError", "try again")),
+        ("DELETE /api/v1/namespaces/n/pods/a", _) => Some(done()),
+        _ => Some(list(1, &[])),
+    })
+    .await;
+    let client = server.client().await;
+    let namespace = Namespace::existing(&client, "n", "r").await.unwrap();
+    assert_eq!(namespace.remove(&client, PATIENCE).await, []);
+    let deleted = server.lines().into_iter().filter(|line| line == "DELETE /api/v1/namespaces/n/pods/a");
+    assert_eq!(deleted.count(), 2);
+}
+
+#[tokio::test]
 async fn a_namespace_of_the_same_name_that_is_not_the_runs_is_left_alone() {
     let server =
         FakeApiServer::start(|_| Some(ScriptedAnswer::Json(200, json!({ "metadata": { "name": "n" } }))))

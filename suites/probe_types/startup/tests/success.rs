@@ -194,6 +194,26 @@ mod started_field {
     }
 
     #[test]
+    fn started_inherited_and_never_taken_back_is_a_violation() {
+        let judged = |back: bool| {
+            let mut run = restarted(CLAUSE, true);
+            run.running(7.5, false, true, 1);
+            run.probe(8.0, "/start", 503);
+            if back {
+                run.running(8.1, false, false, 1);
+            }
+            for at in [9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0] {
+                run.probe(at, "/start", 503);
+            }
+            run.probe(17.0, "/start", 200);
+            run.running(17.2, false, true, 1);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_eq!(judged(true), "diverges");
+        assert_eq!(judged(false), "violated");
+    }
+
+    #[test]
     fn started_inherited_from_a_killed_container_is_the_catalogued_behavior() {
         let mut run = restarted(CLAUSE, true);
         run.running(7.5, false, true, 1).running(8.5, false, false, 1).probe(9.0, "/start", 200);

@@ -89,22 +89,7 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
     ),
     (
         "every fifth readiness probe is left out",
-        "probe_grpc/three-kinds",
-        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
-    ),
-    (
-        "every fifth readiness probe is left out",
-        "probe_mechanism/tcp-connections",
-        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
-    ),
-    (
-        "every fifth readiness probe is left out",
         "probe_types/endpoints-traffic",
-        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
-    ),
-    (
-        "every fifth readiness probe is left out",
-        "probe_types/scope-all-containers",
         "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
     ),
     (
