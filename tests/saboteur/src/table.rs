@@ -47,9 +47,9 @@ pub struct Row {
     /// Its cases need what the cluster may lack, such as another container runtime. If they are skipped, so is the row.
     #[serde(default)]
     pub skippable: bool,
-    /// Its detection has not been confirmed on a real kubelet yet. The daily third leaves it out.
+    /// Its cases run for more than a minute each, and alone. The daily third leaves it out.
     #[serde(default)]
-    pub untried: bool,
+    pub slow: bool,
 }
 
 fn once() -> u32 {
