@@ -20,7 +20,7 @@ fn last_end(lives: &[Life<'_, '_>]) -> Option<At> {
 /// Whether somebody else has to agree before a pod can be removed.
 fn is_held(going: &Going<'_, '_>) -> bool {
     let finalizers = |of: &Value| of["metadata"]["finalizers"].as_array().is_some_and(|of| !of.is_empty());
-    going.pod.revisions.iter().any(|shown| finalizers(&shown.object))
+    going.pod.revisions.iter().any(|shown| finalizers(shown.object))
 }
 
 /// Judges that a pod is removed in time, unless a finalizer holds it. Whether it was.
