@@ -122,7 +122,7 @@ pub struct ServeArgs {
     /// The control port; without an address, all of them
     #[arg(long, env = "AGNHOST_CONTROL", value_name = "[ADDRESS:]PORT")]
     control: Option<ControlAddress>,
-    /// The token that every control request has to show
+    /// The token that every control request has to show, and that the recorder asks for
     #[arg(long, env = "AGNHOST_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
     /// A signal that means stop, in place of SIGTERM and SIGINT; may be given more than once
@@ -146,8 +146,8 @@ pub struct ServeOrder {
     pub plan: Plan,
     /// Where the journal and the count of attempts are kept.
     pub journal: Option<PathBuf>,
-    /// The recorder's address, `host:port`.
-    pub recorder: Option<String>,
+    /// The recorder's address, `host:port`, and its token.
+    pub recorder: Option<(String, Token)>,
     /// The control port and its token.
     pub control: Option<(ControlAddress, Token)>,
     /// The signals that mean stop; the usual ones if empty.
@@ -164,11 +164,16 @@ pub enum ServeRefusal {
     /// There is no usable plan.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// The control port would be open to all.
+    /// The control port would be open to all, or the recorder would close the connection.
     #[error(
-        "the control port needs a token: set AGNHOST_TOKEN (or --token) to printable ASCII without spaces, or leave --control out"
+        "{of} needs a token: set AGNHOST_TOKEN (or --token) to printable ASCII without spaces, or leave {option} out"
     )]
-    Token,
+    Token {
+        /// What needs it.
+        of: &'static str,
+        /// The option that asks for it.
+        option: &'static str,
+    },
 }
 
 impl ServeRefusal {
@@ -187,16 +192,20 @@ impl ServeArgs {
     ///
     /// # Errors
     ///
-    /// If there is no plan, the plan is invalid, or the control port has no token.
+    /// If there is no plan, the plan is invalid, or the control port or the recorder has no token.
     pub fn order(self, environment: Option<String>) -> Result<ServeOrder, ServeRefusal> {
         let plan = PlanSource::choose(self.plan, self.plan_inline, environment)?.read()?;
         let token = self.token.as_deref().and_then(|text| Token::new(text).ok());
-        let control = match (self.control, token) {
-            (Some(address), Some(token)) => Some((address, token)),
-            (Some(_), None) => return Err(ServeRefusal::Token),
-            (None, _) => None,
+        let for_use = |of, option| token.clone().ok_or(ServeRefusal::Token { of, option });
+        let control = match self.control {
+            Some(address) => Some((address, for_use("the control port", "--control")?)),
+            None => None,
         };
-        let Self { journal, recorder, stop_signal: stop_signals, watch_node, quiet, .. } = self;
+        let recorder = match self.recorder {
+            Some(address) => Some((address, for_use("the recorder", "--recorder")?)),
+            None => None,
+        };
+        let Self { journal, stop_signal: stop_signals, watch_node, quiet, .. } = self;
         Ok(ServeOrder { plan, journal, recorder, control, stop_signals, watch_node, quiet })
     }
 

@@ -7,6 +7,7 @@ use probity_script::{Change, Moment, Plan, Script, Span};
 
 use crate::recorder::messages::MessageParser;
 use crate::serve;
+use crate::token::Token;
 use probity_document as document;
 
 /// The head of a request.
@@ -60,8 +61,9 @@ pub fn change(bytes: &[u8]) {
 /// If it matters where the bytes were cut.
 pub fn recorder_stream(bytes: &[u8]) {
     let cut = bytes.first().map_or(0, |byte| usize::from(*byte).min(bytes.len()));
+    let Ok(token) = Token::new("fuzz") else { return };
     let hear = |pieces: &[&[u8]]| {
-        let mut parser = MessageParser::new();
+        let mut parser = MessageParser::new(token.clone());
         let said: usize = pieces.iter().map(|piece| parser.feed(piece).len()).sum();
         (said, parser.greeted(), parser.end().is_some())
     };

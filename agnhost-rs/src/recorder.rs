@@ -4,8 +4,8 @@
 //! with its own clocks, immediately detects a broken connection, and reports what is missing. It keeps the newest
 //! entries in a bounded memory and, if asked to, all of them in a file. It judges nothing.
 //!
-//! The ingest port trusts whoever can reach it: a pod of the same network can add lines under a made-up name, and
-//! only the random names of lives keep it from adding them under somebody else's. It cannot, however, make the
+//! A target greets with the token of the run; whoever does not is counted, and nothing that it says is entered. The token
+//! is in the manifest of each target, so whoever may read the pods of the run can add lines. Nobody can make the
 //! recorder take more than `--memory` and about 192 MiB: 32 unfinished lines of up to 2 MiB, 4096 connections with
 //! 16 KiB and a greeting of 8 KiB, 16 MiB about targets that left, and 16 MiB in the hands of slow readers.
 //! An ordinary run takes `--memory` and a few MiB.
@@ -64,7 +64,7 @@ pub struct RecorderArgs {
     /// A file to append every entry to.
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
-    /// The token that queries have to show as `authorization: Bearer TOKEN`. Required.
+    /// The token that targets have to greet with, and that queries have to show as `authorization: Bearer TOKEN`. Required.
     #[arg(long, env = "AGNHOST_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub token: Option<String>,
 }
@@ -73,7 +73,7 @@ pub struct RecorderArgs {
 pub struct Options {
     /// The clock that stamps what is received.
     pub clock: Clock,
-    /// The token that queries have to show.
+    /// The token that greetings and queries have to show.
     pub token: Token,
     /// How many bytes of entries to remember.
     pub memory: usize,
@@ -84,7 +84,9 @@ pub struct Options {
 /// Why a recorder could not start.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
-    #[error("there is no token for queries; set AGNHOST_TOKEN or --token to printable ASCII without spaces")]
+    #[error(
+        "there is no token for targets and queries; set AGNHOST_TOKEN or --token to printable ASCII without spaces"
+    )]
     Token,
     #[error("the memory of {0} is too small; give at least {least}", least = Size(SMALLEST_MEMORY))]
     Memory(Size),
@@ -182,7 +184,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let Options { clock, token, memory, file } = options;
-    let state = Arc::new(RecorderState::new(clock, memory));
+    let state = Arc::new(RecorderState::new(clock, token.clone(), memory));
     let mut tasks = JoinSet::new();
     tasks.spawn(ingest::listen(Arc::clone(&state), ingest));
     tasks.spawn(ingest::sweep(Arc::clone(&state)));

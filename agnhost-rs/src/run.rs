@@ -133,8 +133,8 @@ fn begin_witness(order: &ServeOrder, clock: Clock, journal: Option<Journal>) -> 
         began_mono_us: clock.began_mono_us(),
         identity: identity::from_environment(),
     }));
-    if let (Some(outlet), Some(address)) = (&recorder, &order.recorder) {
-        witness::link_to_recorder(witness.clone(), Arc::clone(outlet), address.clone());
+    if let (Some(outlet), Some(link)) = (&recorder, &order.recorder) {
+        witness::link_to_recorder(witness.clone(), Arc::clone(outlet), link.clone());
     }
     witness::start_ticker(witness.clone(), recorder, order.watch_node);
     witness

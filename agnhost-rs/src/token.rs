@@ -26,6 +26,18 @@ impl Token {
         Ok(Self(text.to_owned()))
     }
 
+    /// Whether a text is this token.
+    #[must_use]
+    pub fn is(&self, text: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(text).into()
+    }
+
+    /// The token, for a peer that must see it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
     /// Whether the headers show it, exactly once; otherwise what is wrong, for people.
     ///
     /// # Errors
@@ -41,8 +53,7 @@ impl Token {
         else {
             return Err("the authorization is not a bearer token");
         };
-        let same = bool::from(self.0.as_bytes().ct_eq(rest.trim_ascii()));
-        if same { Ok(()) } else { Err("the token is not the right one") }
+        if self.is(rest.trim_ascii()) { Ok(()) } else { Err("the token is not the right one") }
     }
 }
 

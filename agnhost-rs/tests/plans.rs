@@ -153,6 +153,7 @@ fn wrong_flags_end_with_status_2_and_words() {
         (&["serve", "--plan-inline", "{}", "--control", "x"], "[ADDRESS:]PORT"),
         (&["serve", "--plan-inline", "{}", "--stop-signal", "SIGKILL"], "not a signal that can be caught"),
         (&["serve", "--plan-inline", "{}", "--recorder", "x"], "HOST:PORT"),
+        (&["serve", "--plan-inline", "{}", "--recorder", "r:1"], "the recorder needs a token"),
         (&["schema", "plans"], "plan"),
         (&["sreve"], "serve"),
     ] {

@@ -34,16 +34,21 @@ fn an_order_holds_what_the_flags_say() {
     let more = ["--token", "sesame", "--stop-signal", "SIGUSR1", "--stop-signal", "quit", "--quiet"];
     let order = serve(&[&flags[..], &more].concat()).order(Some("seed: 8".to_owned())).unwrap();
     assert_eq!((order.plan.seed, order.quiet, order.stop_signals.len()), (7, true, 2));
-    assert_eq!((order.journal, order.recorder.as_deref()), (Some("/j".into()), Some("rec:7070")));
+    let (recorder, _) = order.recorder.unwrap();
+    assert_eq!((order.journal, recorder.as_str()), (Some("/j".into()), "rec:7070"));
     let (address, token) = order.control.unwrap();
     assert!(address.bind().unwrap().local_addr().unwrap().ip().is_loopback());
     assert!(!format!("{token:?}").contains("sesame"));
 }
 
 #[test]
-fn a_control_port_without_a_token_is_refused() {
-    for flags in [&["--control", "9000"][..], &["--control", "9000", "--token", ""]] {
-        assert!(refusal(flags, Some("{}")).contains("needs a token"), "{flags:?}");
+fn a_control_port_and_a_recorder_need_a_token() {
+    for (flags, of) in [
+        (&["--control", "9000"][..], "the control port"),
+        (&["--control", "9000", "--token", ""], "the control port"),
+        (&["--recorder", "rec:7070"], "the recorder"),
+    ] {
+        assert!(refusal(flags, Some("{}")).starts_with(&format!("{of} needs a token")), "{flags:?}");
     }
     assert!(serve(&["--token", "unused"]).order(Some("{}".to_owned())).unwrap().control.is_none());
 }

@@ -98,7 +98,8 @@ impl<'a> TargetConnection<'a> {
     fn new(state: &'a RecorderState, peer: SocketAddr) -> Self {
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string();
         let deadline = Some(Instant::now() + GREETING_PATIENCE);
-        Self { state, peer, parser: MessageParser::new(), claim: None, long: None, deadline }
+        let parser = MessageParser::new(state.token.clone());
+        Self { state, peer, parser, claim: None, long: None, deadline }
     }
 
     async fn attend(&mut self, mut stream: TcpStream) {
@@ -150,6 +151,12 @@ impl<'a> TargetConnection<'a> {
     fn take(&mut self, bytes: &[u8], at: Reading) -> After {
         let said = self.parser.feed(bytes);
         let mut after = After::Read;
+        if let [TargetMessage::Nonsense(nonsense)] = &said[..]
+            && !self.parser.known()
+        {
+            self.drop_bytes(nonsense, at);
+            return After::Refuse(nonsense.error.clone());
+        }
         if !said.is_empty() {
             let Self { state, peer, claim, .. } = self;
             state.change(|merged| {
@@ -230,7 +237,13 @@ impl<'a> TargetConnection<'a> {
         After::End
     }
 
+    /// Reports dropped bytes in the stream, unless they are a stranger's: nobody outside of the run can fill it, or raise
+    /// doubts about the run.
     fn drop_bytes(&self, nonsense: &Nonsense, at: Reading) {
+        if !self.parser.known() {
+            self.state.strangers.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         self.state.change(|merged| merged.nonsense(&self.peer, nonsense, at));
     }
 

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use probity_script::witness::{Fact, Mark, WitnessLine};
+use probity_script::witness::{Fact, Greeting, Mark, WitnessLine};
 use proptest::prelude::*;
 
 use super::super::messages::MessageParser;
 use super::*;
+use crate::token::Token;
 
 fn at(ms: u64) -> Reading {
     Reading { mono_us: ms * 1_000, wall_us: 1_000_000 + ms * 1_000 }
@@ -242,11 +243,13 @@ proptest! {
         seqs in prop::collection::vec(0_u64..20, 0..20),
         size in 1_usize..200,
     ) {
-        let mut bytes = serde_json::to_vec(&hello("a", 0)).unwrap();
+        let greeting = Greeting { hello: hello("a", 0), token: "s3cret".to_owned() };
+        let mut bytes = serde_json::to_vec(&greeting).unwrap();
         seqs.iter().for_each(|seq| bytes.extend(format!("\n{}", text("a", *seq)).as_bytes()));
         bytes.push(b'\n');
         let run = |size: usize| {
-            let (mut parser, mut merged, mut claim) = (MessageParser::new(), MergedStream::new(1 << 20), None);
+            let mut parser = MessageParser::new(Token::new("s3cret").unwrap());
+            let (mut merged, mut claim) = (MergedStream::new(1 << 20), None);
             for piece in bytes.chunks(size) {
                 for said in parser.feed(piece) {
                     match (&said, &claim) {

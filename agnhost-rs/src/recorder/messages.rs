@@ -11,6 +11,8 @@ use probity_script::WitnessLine;
 use probity_script::witness::{Beat, Hello, VERSION};
 use serde::Deserialize;
 
+use crate::token::Token;
+
 /// The longest line that is taken, without its line break.
 pub const LONGEST_LINE: usize = 1 << 20;
 /// The longest greeting that is taken, without its line break.
@@ -52,18 +54,26 @@ pub struct Nonsense {
 }
 
 /// The reading side of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MessageParser {
+    token: Token,
+    known: bool,
     boot: Option<String>,
     unfinished: Vec<u8>,
     over: bool,
 }
 
 impl MessageParser {
-    /// For a new connection, which has to greet first.
+    /// For a new connection, which has to greet first, with this token.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(token: Token) -> Self {
+        Self { token, known: false, boot: None, unfinished: Vec::new(), over: false }
+    }
+
+    /// Whether it has shown the token. What others say is nobody's evidence.
+    #[must_use]
+    pub fn known(&self) -> bool {
+        self.known
     }
 
     /// Whether it has greeted.
@@ -117,7 +127,10 @@ impl MessageParser {
     fn line<'a>(&mut self, line: Cow<'a, [u8]>) -> TargetMessage<'a> {
         let bytes = line.len() + 1;
         let said = match &self.boot {
-            None => hello(&line),
+            None => shown(&self.token, &line).and_then(|()| {
+                self.known = true;
+                hello(&line)
+            }),
             Some(boot) => line_or_beat(boot, line),
         };
         match said {
@@ -144,6 +157,18 @@ impl MessageParser {
         };
         Nonsense { bytes: bytes as u64, error }
     }
+}
+
+/// Whether the first line shows the token.
+fn shown(token: &Token, line: &[u8]) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Shown<'a> {
+        #[serde(borrow)]
+        token: Cow<'a, str>,
+    }
+    let shown: Shown<'_> = serde_json::from_slice(line)
+        .map_err(|_| "no greeting with a token: set AGNHOST_TOKEN to the recorder's".to_owned())?;
+    if token.is(shown.token.as_bytes()) { Ok(()) } else { Err("the token is not the right one".to_owned()) }
 }
 
 fn hello(line: &[u8]) -> Result<TargetMessage<'static>, String> {

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const HELLO: &str = r#"{"v":1,"boot":"abcd","attempt":0,"hello":3,"identity":{"POD_NAME":"one"}}"#;
+const HELLO: &str =
+    r#"{"v":1,"boot":"abcd","attempt":0,"hello":3,"identity":{"POD_NAME":"one"},"token":"s3cret"}"#;
 
 fn line(seq: u64) -> String {
     let fact = Fact::Mark(Mark { name: "x".to_owned(), by: "test".to_owned() });
@@ -16,6 +17,10 @@ fn line(seq: u64) -> String {
 
 fn beat(next: u64) -> String {
     format!(r#"{{"v":1,"boot":"abcd","beat":{next},"mono_us":5,"wall_us":6}}"#)
+}
+
+fn token() -> Token {
+    Token::new("s3cret").unwrap()
 }
 
 fn owned(said: TargetMessage<'_>) -> TargetMessage<'static> {
@@ -29,7 +34,7 @@ fn owned(said: TargetMessage<'_>) -> TargetMessage<'static> {
 
 /// Everything that a connection says which sends these pieces and ends.
 fn all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<TargetMessage<'static>> {
-    let mut parser = MessageParser::new();
+    let mut parser = MessageParser::new(token());
     let mut said = Vec::new();
     for piece in pieces {
         said.extend(parser.feed(piece).into_iter().map(owned));
@@ -84,7 +89,9 @@ fn what_is_not_ours_is_named_and_nothing_after_it_is_taken() {
 #[test]
 fn a_connection_has_to_greet_and_to_greet_well() {
     for (bad, why) in [
-        (line(0), "no greeting: missing field `hello`"),
+        (line(0), "no greeting with a token: set AGNHOST_TOKEN"),
+        (HELLO.replace("s3cret", "s3cre"), "the token is not the right one"),
+        (r#"{"token":"s3cret","v":1,"boot":"b"}"#.to_owned(), "no greeting: missing field `attempt`"),
         (HELLO.replace("\"v\":1", "\"v\":3"), "version 3"),
         (HELLO.replace("abcd", ""), "has 0 bytes"),
         (HELLO.replace("abcd", &"b".repeat(65)), "has 65 bytes"),
@@ -99,7 +106,7 @@ fn a_connection_has_to_greet_and_to_greet_well() {
 
 #[test]
 fn a_line_without_end_is_cut_off_at_the_limit_and_forgotten() {
-    let mut parser = MessageParser::new();
+    let mut parser = MessageParser::new(token());
     parser.feed(format!("{HELLO}\n").as_bytes());
     let piece = vec![b'a'; 64 * 1024];
     let mut said = Vec::new();

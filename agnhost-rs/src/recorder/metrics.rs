@@ -30,6 +30,7 @@ pub(super) fn text(state: &RecorderState) -> String {
         ("entries", "Entries of the merged stream", next),
         ("forgotten_entries", "Entries that are no longer remembered", first),
         ("turned_away", "Connections closed because there were too many", loaded(&state.turned_away)),
+        ("strangers", "Connections closed for want of the token", loaded(&state.strangers)),
         ("refused_queries", "Queries without the token", loaded(&state.refused)),
         ("unfiled_entries", "Entries that the file will never have", loaded(&state.unfiled)),
     ] {

@@ -11,6 +11,7 @@ use super::merged::MergedStream;
 use crate::clock::Clock;
 use crate::locks::lock;
 use crate::recent::LinesSince;
+use crate::token::Token;
 
 /// A follower waits this long for more lines, so that it does not wake up for each.
 const GATHER: Duration = Duration::from_millis(2);
@@ -27,6 +28,8 @@ const MOST_FOLLOWERS: usize = 64;
 /// The shared state of the recorder.
 pub(super) struct RecorderState {
     pub(super) clock: Clock,
+    /// The token that greetings and queries have to show.
+    pub(super) token: Token,
     /// The random name of this life of the recorder: cursors of another life mean nothing here.
     pub(super) name: String,
     merged: Mutex<MergedStream>,
@@ -37,6 +40,8 @@ pub(super) struct RecorderState {
     pub(super) connections: Slots,
     /// Connections with a long unfinished line.
     pub(super) long_lines: Slots,
+    /// Connections that were closed because they did not greet with the token.
+    pub(super) strangers: AtomicU64,
     /// Queries that were refused for want of the token.
     pub(super) refused: AtomicU64,
     /// Readers that follow the stream.
@@ -46,15 +51,17 @@ pub(super) struct RecorderState {
 }
 
 impl RecorderState {
-    pub(super) fn new(clock: Clock, memory: usize) -> Self {
+    pub(super) fn new(clock: Clock, token: Token, memory: usize) -> Self {
         Self {
             clock,
+            token,
             name: crate::identity::random_name(),
             merged: Mutex::new(MergedStream::new(memory)),
             next: watch::Sender::new(0),
             turned_away: AtomicU64::new(0),
             connections: Slots::new(MOST_CONNECTIONS),
             long_lines: Slots::new(MOST_LONG_LINES),
+            strangers: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             followers: Slots::new(MOST_FOLLOWERS),
             unfiled: AtomicU64::new(0),

@@ -12,6 +12,9 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::witness::{Identity, Outlet, Witness, link_to_recorder, start_ticker};
 
+#[path = "strangers_tests.rs"]
+mod strangers;
+
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A recorder in a thread of its own, stopped when it is dropped.
@@ -47,7 +50,9 @@ impl Running {
     }
 
     fn target(&self, boot: &str) -> (TcpStream, String) {
-        self.greet(&format!(r#"{{"v":1,"boot":"{boot}","attempt":0,"hello":0,"identity":{{}}}}"#))
+        self.greet(&format!(
+            r#"{{"v":1,"boot":"{boot}","attempt":0,"hello":0,"identity":{{}},"token":"s3cret"}}"#
+        ))
     }
 
     fn greet(&self, hello: &str) -> (TcpStream, String) {
@@ -142,7 +147,8 @@ fn linked(boot: &str, address: SocketAddr) -> (Witness, Arc<Outlet>) {
     let witness = Witness::new(Clock::start(), identity, 1 << 20);
     let outlet = Outlet::unconnected("recorder", 2 << 20);
     witness.add(Arc::clone(&outlet));
-    link_to_recorder(witness.clone(), Arc::clone(&outlet), address.to_string());
+    let token = Token::new("s3cret").unwrap();
+    link_to_recorder(witness.clone(), Arc::clone(&outlet), (address.to_string(), token));
     (witness, outlet)
 }
 
@@ -212,7 +218,8 @@ fn how_a_connection_ended_is_told_at_once() {
 #[test]
 fn a_target_of_a_later_version_is_refused_with_words() {
     let recorder = Running::usual();
-    let (mut stream, answer) = recorder.greet(r#"{"v":2,"boot":"new","hello":{"other":"form"}}"#);
+    let (mut stream, answer) =
+        recorder.greet(r#"{"v":2,"boot":"new","hello":{"other":"form"},"token":"s3cret"}"#);
     assert!(answer.contains("version 2 of the format; this recorder knows version 1"), "{answer}");
     assert_eq!(stream.read(&mut [0; 8]).unwrap(), 0);
     let entries = recorder.entries();
@@ -271,7 +278,7 @@ fn a_query_waits_for_the_first_entry_and_gives_its_cursors() {
     let later = thread::spawn(move || {
         thread::sleep(Duration::from_millis(100));
         let mut stream = TcpStream::connect(ingest).unwrap();
-        stream.write_all(b"nonsense\n").unwrap();
+        stream.write_all(b"{\"token\":\"s3cret\"}\n").unwrap();
     });
     let began = Instant::now();
     let (head, body) = recorder.get("/v1/lines?wait=10s");
@@ -348,68 +355,6 @@ fn the_file_has_every_entry_when_the_recorder_has_stopped() {
     let text = fs::read_to_string(&path).unwrap();
     let cursors = text.lines().map(|line| serde_json::from_str::<Recorded>(line).unwrap().cursor);
     assert_eq!(cursors.collect::<Vec<_>>(), (0..=20_000).collect::<Vec<_>>());
-}
-
-fn resident_bytes() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
-}
-
-/// Bytes without sense, the same for the same seed.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    fastrand::Rng::with_seed(seed).fill(&mut bytes);
-    bytes
-}
-
-#[test]
-fn strangers_cost_little_and_keep_nobody_from_being_recorded() {
-    take_all_descriptors();
-    let recorder = Running::usual();
-    let (mut faithful, _) = recorder.target("faithful");
-    let before = resident_bytes();
-    let idle: Vec<_> = (0..1_000).map(|_| TcpStream::connect(recorder.ingest).unwrap()).collect();
-    // Lines without end: more of them than may be under way at once, each as long as it may be.
-    let endless: Vec<_> = (0..60)
-        .map(|n| {
-            let (mut stream, _) = recorder.target(&format!("endless{n}"));
-            stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
-            thread::spawn(move || {
-                let _ = stream.write_all(&vec![b'a'; messages::LONGEST_LINE - 10]);
-                stream
-            })
-        })
-        .collect();
-    let half_greeted: Vec<_> = (0..100)
-        .map(|_| {
-            let mut stream = TcpStream::connect(recorder.ingest).unwrap();
-            stream.write_all(b"{\"v\":1,\"boot\":\"slow").unwrap();
-            stream
-        })
-        .collect();
-    for seed in 0..50 {
-        let mut stream = TcpStream::connect(recorder.ingest).unwrap();
-        let _ = stream.write_all(&noise(seed, 20_000));
-        let _ = stream.shutdown(Shutdown::Write);
-    }
-    for seq in 0..500 {
-        faithful.write_all(line("faithful", seq).as_bytes()).unwrap();
-        thread::sleep(Duration::from_millis(2));
-    }
-    let entries = recorder.until(|entries| seqs(entries, "faithful").len() == 500);
-    let grown = resident_bytes().saturating_sub(before);
-    assert!(grown < 192 << 20, "{} MiB more", grown >> 20);
-    assert!(entries.iter().filter(|entry| matches!(entry, Entry::Nonsense { .. })).count() >= 50);
-    // Whoever has not greeted, or not finished a long line, is sent away in the end.
-    let began = Instant::now();
-    while recorder.measure("connections") > 1 {
-        assert!(began.elapsed() < Duration::from_secs(20), "{} are left", recorder.measure("connections"));
-        thread::sleep(Duration::from_millis(100));
-    }
-    faithful.write_all(line("faithful", 500).as_bytes()).unwrap();
-    recorder.until(|entries| seqs(entries, "faithful").len() == 501);
-    drop((idle, endless, half_greeted));
 }
 
 fn args() -> RecorderArgs {

@@ -10,20 +10,21 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use probity_script::witness::{Hello, VERSION, Want};
+use probity_script::witness::{Greeting, Hello, VERSION, Want};
 
 use super::{Outlet, Witness};
+use crate::token::Token;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Keeps an outlet connected to the recorder at `address` (`host:port`), from a thread of its own.
-pub fn follow(witness: Witness, outlet: Arc<Outlet>, address: String) {
+pub fn follow(witness: Witness, outlet: Arc<Outlet>, (address, token): (String, Token)) {
     let body = move || {
         let mut pause = FIRST_PAUSE;
         loop {
-            if let Ok(stream) = greet(&witness, &address) {
+            if let Ok(stream) = greet(&witness, &address, &token) {
                 pause = FIRST_PAUSE;
                 carry(&witness, &outlet, stream);
                 outlet.disconnect();
@@ -42,18 +43,18 @@ struct Greeted {
     want: u64,
 }
 
-fn greet(witness: &Witness, address: &str) -> io::Result<Greeted> {
+fn greet(witness: &Witness, address: &str, token: &Token) -> io::Result<Greeted> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for candidate in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&candidate, CONNECT_PATIENCE) {
-            Ok(stream) => return shake_hands(witness, stream),
+            Ok(stream) => return shake_hands(witness, stream, token),
             Err(error) => last = error,
         }
     }
     Err(last)
 }
 
-fn shake_hands(witness: &Witness, mut stream: TcpStream) -> io::Result<Greeted> {
+fn shake_hands(witness: &Witness, mut stream: TcpStream, token: &Token) -> io::Result<Greeted> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(CONNECT_PATIENCE))?;
     stream.set_write_timeout(Some(CONNECT_PATIENCE))?;
@@ -65,7 +66,7 @@ fn shake_hands(witness: &Witness, mut stream: TcpStream) -> io::Result<Greeted> 
         hello: witness.next_seq(),
         identity: crate::identity::from_environment(),
     };
-    let mut line = serde_json::to_vec(&hello)?;
+    let mut line = serde_json::to_vec(&Greeting { hello, token: token.reveal().to_owned() })?;
     line.push(b'\n');
     stream.write_all(&line)?;
     let mut answer = String::new();

@@ -18,7 +18,7 @@ pub use process::{
     Call, ChildSeen, Command, Consumed, Dump, ExecEnded, ExecSeen, NOTED, ProcessSeen, SignalSeen, TrialSeen,
     Waited,
 };
-pub use recorder::{Beat, Entry, Hello, Recorded, Want};
+pub use recorder::{Beat, Entry, Greeting, Hello, Recorded, Want};
 
 /// The version of the line's format. Readers refuse a larger one; fields may be added without a new version.
 pub const VERSION: u32 = 1;

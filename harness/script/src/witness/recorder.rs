@@ -38,7 +38,17 @@ pub struct Hello {
     pub identity: BTreeMap<String, String>,
 }
 
-/// The recorder's answer to a [`Hello`].
+/// A [`Hello`] as it is sent. The recorder keeps the token to itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// Who greets.
+    #[serde(flatten)]
+    pub hello: Hello,
+    /// The token of the run.
+    pub token: String,
+}
+
+/// The recorder's answer to a [`Greeting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Want {

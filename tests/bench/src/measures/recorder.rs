@@ -44,7 +44,9 @@ pub fn recorder(bench: &Bench) -> Measured {
     command.args(["recorder", "--address", "127.0.0.1", "--memory", "64MiB", "--token", TOKEN]);
     command.args(["--ingest-port", &ingest.to_string(), "--query-port", &query.to_string()]);
     let recorder = contestant::run(&mut command, query)?;
-    let target = bench.programs.start(Who::Target, &["--recorder", &format!("127.0.0.1:{ingest}")])?;
+    let target = bench
+        .programs
+        .start(Who::Target, &["--recorder", &format!("127.0.0.1:{ingest}"), "--token", TOKEN])?;
     let answered = load::flat(target.address, Flat { connections: 32, lasts: LASTS, fresh: false })?;
     let (made, taken, missing) = settle(&target, recorder.address)?;
     let rate = 2.0 * answered.rate();
