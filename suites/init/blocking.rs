@@ -1,6 +1,7 @@
 //! An init container that waits for a precondition holds back the main containers until then.
 
 use probity_model::clocks::Order;
+use probity_model::stamp::counted;
 use probity_model::timeline::{Attempt, Line};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Fact, Waited};
@@ -34,7 +35,7 @@ pub(super) fn delays_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                         seen.violated(finding, [began.id, line.id]);
                     }
                     Some((line, waited)) => {
-                        let took = i64::try_from(waited.took_us).unwrap_or(i64::MAX);
+                        let took = counted(waited.took_us);
                         if took >= clause.tolerance_us("missing") {
                             seen.fine([line.id, began.id]);
                         }

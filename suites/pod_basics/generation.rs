@@ -1,5 +1,6 @@
 //! The generation of a pod: the API server counts the changes of its spec, whatever a client asks for.
 
+use probity_model::stamp::FAR;
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
@@ -79,7 +80,7 @@ fn judge_step(pod: &PodLife<'_>, (before, after): (&Revision<'_>, &Revision<'_>)
 }
 
 fn generation(shown: &Revision<'_>) -> Option<i64> {
-    shown.object.pointer("/metadata/generation")?.as_i64()
+    shown.object.pointer("/metadata/generation")?.as_i64().map(|generation| generation.clamp(-FAR, FAR))
 }
 
 /// The spec without the node: the scheduler binds a pod, which is no update.

@@ -17,6 +17,14 @@ pub(crate) struct Fall<'t, 'h> {
     pub(crate) lasted: i64,
 }
 
+impl Fall<'_, '_> {
+    /// How much of the time in which it was not ready was stalled.
+    pub(crate) fn noise(&self, run: &Timeline<'_>) -> i64 {
+        let lasted = self.lasted.min(run.ended_us.saturating_sub(self.shown.at.at.hi));
+        run.noise_between(&self.pod.node, &self.shown.at, &self.shown.at.later(lasted))
+    }
+}
+
 /// The first entry after a fall that is not ready, if it came in time. A violation otherwise.
 pub(crate) fn no_longer_ready<'t, 'h>(
     run: &Timeline<'h>,
@@ -36,8 +44,7 @@ pub(crate) fn no_longer_ready<'t, 'h>(
     let slack = clause.slack_us();
     let last = entries.last().map(|entry| entry.id);
     let Some(entry) = entries.into_iter().find(|entry| around(entry) && !entry.ready()) else {
-        let noise = run.noise_between(&fall.pod.node, &fall.shown.at, &run.end());
-        if fall.lasted - noise > slack {
+        if fall.lasted - fall.noise(run) > slack {
             let finding = format!(
                 "the endpoint in `{}` was still ready {} after the pod became not ready",
                 service.name,

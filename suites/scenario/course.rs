@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use probity_model::clocks::Stamp;
 use probity_model::history::{Happening, Sighting};
 use probity_model::measure::{Bound, seconds};
+use probity_model::stamp::counted;
 use probity_model::timeline::{
     Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeOutcome, ProbeSpec,
     ProbedLife, Revision,
@@ -91,7 +92,7 @@ pub(super) struct ClientRequest<'t, 'h> {
 impl ClientRequest<'_, '_> {
     /// How long it took, in microseconds.
     pub(super) fn took(&self) -> i64 {
-        i64::try_from(self.call.took_us).unwrap_or(i64::MAX)
+        counted(self.call.took_us)
     }
 
     /// Whether it got an answer that is not an error.

@@ -48,7 +48,8 @@ fn judge_dump(
         let lives = step.and_then(|step| step.answer.settings()?.fork);
         let ended = command.ended.as_ref().filter(|ended| ended.exit.is_some());
         let (Some(lives), Some(ended)) = (lives, ended) else { return false };
-        ended.at.at.hi + micros(lives) + clause.tolerance_us("end-of-a-child") < line.at.at.lo
+        let gone = ended.at.later(micros(lives)).later(clause.tolerance_us("end-of-a-child"));
+        gone.at.hi < line.at.at.lo
     });
     let left: Vec<_> = left.collect();
     let count = i64::try_from(left.len()).unwrap_or(i64::MAX);

@@ -3,6 +3,7 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{NEAR, PROXY, TWO_WATCHES};
+use probity_model::stamp::counted;
 use probity_model::timeline::{Asked, At, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
@@ -150,7 +151,7 @@ fn calls<'t>(leaving: &Leaving<'t, '_>, after: i64) -> Vec<(At, &'t Call)> {
     let lives = run.containers().flat_map(|(_, container)| &container.attempts);
     let told = lives.flat_map(|attempt| &attempt.lines).filter_map(|line| {
         let Fact::Call(call) = &line.line.fact else { return None };
-        let began = line.at.earlier(i64::try_from(call.took_us).unwrap_or(i64::MAX));
+        let began = line.at.earlier(counted(call.took_us));
         let late = run.at_least(&leaving.shown.at, &began) > after
             && run.before(&line.at, &leaving.until.earlier(NEAR));
         let own = leaving.service.was_called(leaving.going.pod, call);

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::facets::{self, Needed};
 use crate::measure::Bound;
 use crate::stage::Stage;
+use crate::stamp::counted;
 use crate::version::{minor, patch};
 
 /// The stable name of a clause, such as `probe.http.default-path`.
@@ -288,7 +289,7 @@ impl Clause {
 /// A span of a document in microseconds, as judges count.
 #[must_use]
 pub fn micros(span: Span) -> i64 {
-    i64::try_from(span.micros()).unwrap_or(i64::MAX)
+    counted(span.micros())
 }
 
 /// Where a promise is written.

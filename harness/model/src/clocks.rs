@@ -47,7 +47,10 @@ impl Clocks {
     /// used.
     fn learn(&mut self, reading: &Reading) {
         let narrow = |known: &mut BTreeMap<String, Interval>, clock: i64| {
-            let new = Interval::new(reading.sent_us - clock, reading.received_us - clock);
+            let new = Interval::new(
+                reading.sent_us.saturating_sub(clock),
+                reading.received_us.saturating_sub(clock),
+            );
             let merged =
                 known.get(&reading.node).map_or(new, |old| old.meet(new).unwrap_or_else(|| old.hull(new)));
             known.insert(reading.node.clone(), merged);

@@ -94,10 +94,24 @@ impl Registry {
     /// Judges a history by every clause that applies to it, in the order of the book.
     #[must_use]
     pub fn judge(&self, history: &History) -> Vec<Judgement> {
-        let timeline = Timeline::of(history);
-        let facets = FacetIndex::of(&timeline);
-        let clauses = self.catalogue.iter();
-        clauses.filter_map(|clause| self.judge_clause(clause, &timeline, &facets)).collect()
+        let clauses = || self.catalogue.iter();
+        let judged = catch_unwind(AssertUnwindSafe(|| {
+            let timeline = Timeline::of(history);
+            let facets = FacetIndex::of(&timeline);
+            clauses().filter_map(|clause| self.judge_clause(clause, &timeline, &facets)).collect()
+        }));
+        // A history comes from the accused, who could otherwise end the run with one strange number.
+        judged.unwrap_or_else(|_| {
+            let targeted = clauses().filter(|clause| history.header.judges.contains(&clause.id));
+            let undecided = targeted.map(|clause| Judgement {
+                clause: clause.id.clone(),
+                intended: true,
+                verdict: judge_failed(),
+                measurements: Vec::new(),
+                facets: Vec::new(),
+            });
+            undecided.collect()
+        })
     }
 
     fn judge_clause(
@@ -123,13 +137,7 @@ impl Registry {
             (judge.judge)(timeline, clause, &mut seen);
             conclude(seen, clause, timeline, facets)
         }));
-        let Ok(concluded) = attempt else {
-            let why =
-                "the judge itself failed on this history: please report this bug and attach the history"
-                    .to_owned();
-            let verdict = Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() };
-            return judgement(verdict, nothing());
-        };
+        let Ok(concluded) = attempt else { return judgement(judge_failed(), nothing()) };
         match concluded {
             None if intended => judgement(unseen(timeline), nothing()),
             None => None,
@@ -148,6 +156,13 @@ impl Registry {
     pub fn has_judge(&self, id: &ClauseId) -> bool {
         self.judges.contains_key(id.as_str())
     }
+}
+
+/// Nobody can tell what a history shows that a judge cannot read.
+fn judge_failed() -> Verdict {
+    let why =
+        "the judge itself failed on this history: please report this bug and attach the history".to_owned();
+    Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() }
 }
 
 /// Why a clause that the case was written for was not exercised: a failed step explains it better than silence.

@@ -11,7 +11,7 @@ use probity_script::WitnessLine;
 use probity_script::witness::{Entry, Fact, Saturated};
 
 use crate::history::{Heard, Listener, Noise};
-use crate::stamp::Clock;
+use crate::stamp::{Clock, counted};
 
 /// A probe that is later than this is noise, in microseconds: the usual lateness of a kubelet is a tenth of this.
 pub const TOLERANCE_US: i64 = 100_000;
@@ -61,7 +61,7 @@ impl MetronomeReader {
             Fact::Exec(exec) => (exec.endpoint.to_string(), exec.command.began_mono_us),
             _ => return None,
         };
-        let came_us = i64::try_from(came_us).unwrap_or(i64::MAX);
+        let came_us = counted(came_us);
         let beat = Beat { boot: line.boot.clone(), node: heard.node.clone(), came_us, heard_us: us };
         let before = self.beats.insert((heard.pod.clone(), endpoint), beat)?;
         if before.boot != line.boot {
@@ -94,12 +94,11 @@ impl MetronomeReader {
 
 /// All processors of the node were busy, as its metronome saw.
 fn saturation(heard: &Heard, line: &WitnessLine, saturated: &Saturated) -> Noise {
-    let us = |us: u64| i64::try_from(us).unwrap_or(i64::MAX);
     Noise {
         by: if saturated.overloaded { Listener::Overload } else { Listener::Node },
         clock: Clock::Node(heard.node.clone()),
-        from_us: us(line.mono_us.saturating_sub(saturated.for_us)),
-        to_us: us(line.mono_us),
+        from_us: counted(line.mono_us.saturating_sub(saturated.for_us)),
+        to_us: counted(line.mono_us),
     }
 }
 

@@ -82,29 +82,43 @@ pub struct Interval {
     pub hi: i64,
 }
 
+/// The farthest instant and the longest span, in microseconds: 18,000 years. Histories come from elsewhere and may have any
+/// number; up to here, judges can add and subtract a few without an overflow.
+pub const FAR: i64 = i64::MAX / 16;
+
+/// The highest number of something that an object counts, in 32 bits: restarts, lives, repetitions of an event.
+pub const MOST_COUNTED: u64 = i32::MAX as u64;
+
+/// A number from a history as one to calculate with: at most [`FAR`].
+#[must_use]
+pub fn counted(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(FAR).min(FAR)
+}
+
 impl Interval {
     /// An interval; the ends may come in either order.
     #[must_use]
     pub fn new(a: i64, b: i64) -> Self {
+        let (a, b) = (a.clamp(-FAR, FAR), b.clamp(-FAR, FAR));
         Self { lo: a.min(b), hi: a.max(b) }
     }
 
     /// Exactly this.
     #[must_use]
     pub fn point(at: i64) -> Self {
-        Self { lo: at, hi: at }
+        Self::new(at, at)
     }
 
     /// Sum.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self { lo: self.lo.saturating_add(other.lo), hi: self.hi.saturating_add(other.hi) }
+        Self::new(self.lo.saturating_add(other.lo), self.hi.saturating_add(other.hi))
     }
 
     /// Difference.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
-        Self { lo: self.lo.saturating_sub(other.hi), hi: self.hi.saturating_sub(other.lo) }
+        Self::new(self.lo.saturating_sub(other.hi), self.hi.saturating_sub(other.lo))
     }
 
     /// What both hold, if anything.

@@ -172,7 +172,7 @@ impl<'h> Timeline<'h> {
         let near = of_its_writer.filter(|(_, stall)| {
             stall.from_us <= at.at.hi && at.at.lo <= stall.to_us.saturating_add(STALL_LINGERS)
         });
-        near.map(|(_, stall)| at.at.hi - stall.from_us).max().unwrap_or(0)
+        near.map(|(_, stall)| at.at.hi.saturating_sub(stall.from_us)).max().unwrap_or(0)
     }
 
     /// For how long a node was saturated just before an instant. What a kubelet began then arrived so much later, and its own

@@ -233,6 +233,9 @@ fn cluster(part: &Part<'_>) -> String {
     part.ground().map(|ground| ground.cluster_uid.clone()).unwrap_or_default()
 }
 
+/// The most shards that are named: a log from elsewhere can claim to be one of billions.
+const NAMED: usize = 20;
+
 /// The shards that should be there and are not.
 fn missing_shards(parts: &[Part<'_>]) -> Option<MergeError> {
     let shards: BTreeSet<Shard> = parts.iter().filter_map(|part| part.facts.shard).collect();
@@ -240,7 +243,7 @@ fn missing_shards(parts: &[Part<'_>]) -> Option<MergeError> {
     wanted.into_iter().find_map(|of| {
         let all = (0..of).map(|index| Shard { index, of });
         let missing: Vec<String> =
-            all.filter(|shard| !shards.contains(shard)).map(|shard| shard.to_string()).collect();
+            all.filter(|shard| !shards.contains(shard)).map(|shard| shard.to_string()).take(NAMED).collect();
         (!missing.is_empty()).then_some(MergeError::Incomplete { of, missing })
     })
 }

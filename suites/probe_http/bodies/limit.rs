@@ -2,6 +2,7 @@
 
 use probity_model::measure::{Blur, Unit};
 use probity_model::mechanisms::PROMPT;
+use probity_model::stamp::counted;
 use probity_model::{Bound, Clause, Interval, Measurement, Seen, Timeline};
 use probity_script::answer::{Body, HttpAnswer, HttpReply};
 
@@ -61,7 +62,7 @@ fn at_once(course: &Exchanges<'_, '_>, hop: &Hop<'_, '_>, seen: &mut Seen) {
     seen.measure(Measurement {
         quantity: "from the request to the end of a body beyond the limit".to_owned(),
         unit: Unit::Us,
-        observed: Interval::point(i64::try_from(answer.took_us).unwrap_or(i64::MAX)),
+        observed: Interval::point(counted(answer.took_us)),
         bound: Bound::at_most(PROMPT.of(course.spec.timeout), "timeoutSeconds / 2"),
         noise: course.noise(&hop.asked.at, &answer.at),
         blur: Blur { to: course.run.stalled_at(&answer.at), ..Blur::default() },
@@ -82,7 +83,7 @@ pub(super) fn closes_at_the_limit(run: &Timeline<'_>, clause: &Clause, seen: &mu
             }
             let error = answer.error.as_deref().unwrap_or_default().to_ascii_lowercase();
             let told = error.contains("reset") || error.contains("broken pipe");
-            let waited = i64::try_from(answer.took_us).unwrap_or(i64::MAX) > PROMPT.of(course.spec.timeout);
+            let waited = counted(answer.took_us) > PROMPT.of(course.spec.timeout);
             let reset = || last.connection.is_some_and(|connection| connection.reset_by_peer());
             if told || waited || (answer.written > LIMIT + taken && reset()) {
                 at_once(&course, last, seen);

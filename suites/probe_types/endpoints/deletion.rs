@@ -39,6 +39,7 @@ fn leaving<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Leaving<'t, 'h>> {
             lasting.map(|container| steady_until(run, pod, container, &shown.at)).collect();
         let first = ends.and_then(|ends| ends.into_iter().min_by_key(|(lasted, _)| *lasted));
         if let Some((lasted, until)) = first.filter(|(lasted, _)| *lasted > 0) {
+            let lasted = lasted.min(run.ended_us.saturating_sub(shown.at.at.hi));
             all.push(Leaving { pod, shown, lasted, until });
         }
     }
@@ -91,7 +92,7 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             .filter(|revision| run.at_least(&leaving.shown.at, &revision.at) < leaving.lasted)
             .collect();
         let unready = later.iter().position(|revision| revision.is("Ready") == Some(false));
-        let noise = run.noise_between(&leaving.pod.node, &leaving.shown.at, &run.end());
+        let noise = leaving.as_fall().noise(run);
         match unready.map(|at| (later[at], &later[at..])) {
             Some((unready, rest)) => {
                 let events = [leaving.shown.id, unready.id];

@@ -2,6 +2,7 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::Fit;
+use probity_model::stamp::counted;
 use probity_model::timeline::{Asked, PodLife, ProbeKind, ProbeOutcome, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
@@ -110,7 +111,7 @@ pub(super) fn calls_after(
     let lines =
         run.containers().flat_map(|(_, container)| &container.attempts).flat_map(|attempt| &attempt.lines);
     let began = |call: &Call, at: &Stamp| {
-        let took = i64::try_from(call.took_us).unwrap_or(i64::MAX);
+        let took = counted(call.took_us);
         run.clocks.between(from, at).map_or(i64::MIN, |span| span.lo.saturating_sub(took))
     };
     lines
@@ -160,9 +161,8 @@ fn legacy_follows(
     let legacy = service.legacy(fall.pod.ip().unwrap_or_default());
     let by_then = |at: &Stamp| at.at.lo <= fall.shown.at.at.hi.saturating_add(clause.slack_us());
     let listed = legacy.iter().rfind(|(_, at, _)| by_then(at));
-    let noise = run.noise_between(&fall.pod.node, &fall.shown.at, &run.end());
     if let Some((id, _, true)) = listed
-        && fall.lasted - noise > clause.slack_us()
+        && fall.lasted - fall.noise(run) > clause.slack_us()
     {
         let finding = format!("the Endpoints `{}` still list the address as ready", service.name);
         seen.violated(finding, [Some(fall.shown.id), Some(*id), run.last_event()].into_iter().flatten());

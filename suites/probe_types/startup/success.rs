@@ -1,6 +1,8 @@
 //! What follows a startup success: no more startup probes, `started` in the status, and an immediate readiness probe.
 //! And what applies without a startup probe.
 
+use std::collections::BTreeSet;
+
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{DOUBTFUL, PERIODS_TO_COME};
@@ -193,7 +195,10 @@ pub(super) fn absent_is_started(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             continue;
         }
         let last = pod.restarts(&container.name).map_or(0, |(_, restarts)| restarts);
-        for number in 0..=last {
+        // What is shown counts, and not every number up to the last: that one can be anything.
+        let numbers: BTreeSet<u64> =
+            pod.changes_of(&container.name).map(|(_, status)| status.restarts).collect();
+        for number in numbers {
             let shown = shows(pod, &container.name, number);
             judge_unprobed(run, clause, (pod, container, number), (&shown, number == last), seen);
         }

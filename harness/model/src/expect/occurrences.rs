@@ -180,6 +180,9 @@ fn events<'p>(pod: &'p PodLife<'_>, reason: &str, says: &str) -> Vec<Hit<'p>> {
     wanted.map(|event| Hit { container: event.container, ..Hit::new(event.id, &event.at) }).collect()
 }
 
+/// The most occurrences that one change of a status tells of: a count of restarts can be any number that fits.
+const MOST_AT_ONCE: u64 = 1000;
+
 /// One occurrence for each change of a container's status that this finds something in, in the order of the events.
 fn of_statuses<'p>(
     pod: &'p PodLife<'_>,
@@ -189,7 +192,7 @@ fn of_statuses<'p>(
     for container in &pod.containers {
         let mut last = None;
         for (revision, seen) in pod.changes_of(&container.name) {
-            for _ in 0..count(last.as_ref(), &seen) {
+            for _ in 0..count(last.as_ref(), &seen).min(MOST_AT_ONCE) {
                 all.push(Hit {
                     container: Some(&container.name),
                     attempt: Some(seen.restarts),

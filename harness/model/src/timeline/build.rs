@@ -20,6 +20,7 @@ use crate::history::{
 };
 use crate::measure::{Interval, SECOND};
 use crate::mechanisms::CATCH_UP;
+use crate::stamp::{MOST_COUNTED, counted};
 
 /// The label that holds a pod's key in its case.
 const KEY: &str = "probity.dev/pod";
@@ -296,8 +297,8 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>)
     }
     for (id, _, line) in life.lines.values() {
         if let Fact::Stall(stall) = &line.fact {
-            let to_us = signed(line.mono_us);
-            let from_us = to_us - signed(stall.late_us);
+            let to_us = counted(line.mono_us);
+            let from_us = to_us - counted(stall.late_us);
             let clock = Clock::Node(life.node.to_owned());
             timeline.noise.push((*id, Noise { by: Listener::Target, clock, from_us, to_us }));
         }
@@ -319,18 +320,14 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>)
 fn holes(life: &TargetLines<'_>) -> Vec<(u64, u64)> {
     let mut holes = Vec::new();
     let mut next = 0;
-    let past = life.lines.keys().next_back().map_or(0, |last| last + 1).max(life.told);
+    let past = life.lines.keys().next_back().map_or(0, |last| last.saturating_add(1)).max(life.told);
     for seq in life.lines.keys().copied().chain([past]) {
         if seq > next {
             holes.push((next, seq - next));
         }
-        next = seq + 1;
+        next = seq.saturating_add(1);
     }
     holes
-}
-
-fn signed(us: u64) -> i64 {
-    i64::try_from(us).unwrap_or(i64::MAX)
 }
 
 fn attempt<'h>(
@@ -340,14 +337,14 @@ fn attempt<'h>(
     holes: Vec<(u64, u64)>,
     first: (EventId, i64, &'h WitnessLine),
 ) -> Attempt<'h> {
-    let stamp = |line: &WitnessLine| Stamp::node(life.node, signed(line.mono_us));
+    let stamp = |line: &WitnessLine| Stamp::node(life.node, counted(line.mono_us));
     let began = match &first.2.fact {
-        Fact::Started(started) => Stamp::node(life.node, signed(started.began_mono_us)),
+        Fact::Started(started) => Stamp::node(life.node, counted(started.began_mono_us)),
         _ => stamp(first.2),
     };
     let mut attempt = Attempt {
         boot,
-        number: life.attempt,
+        number: life.attempt.min(MOST_COUNTED),
         node: life.node.to_owned(),
         began: At::new(first.0, began),
         lines: Vec::new(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stamp::{EventId, Stamp};
+use crate::stamp::{EventId, MOST_COUNTED, Stamp};
 
 /// An event that Kubernetes recorded for a pod. Events are aggregated and rate-limited: their absence proves little and
 /// their number nothing.
@@ -63,7 +63,7 @@ impl<'h> KubeEvent<'h> {
             reason: text("reason"),
             message: text("message"),
             kind: text("type"),
-            count: object.get("count").and_then(Value::as_u64).unwrap_or(1),
+            count: object.get("count").and_then(Value::as_u64).unwrap_or(1).min(MOST_COUNTED),
             container: path.and_then(|path| path.split_once('{')?.1.strip_suffix('}')),
             object,
         }

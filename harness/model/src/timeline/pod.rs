@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::attempt::Attempt;
 use super::kube::KubeEvent;
-use super::spec::{ContainerKind, ProbeKind, ProbeSpec};
+use super::spec::{ContainerKind, ProbeKind, ProbeSpec, bounded};
 use crate::measure::SECOND;
-use crate::stamp::{EventId, Stamp};
+use crate::stamp::{EventId, MOST_COUNTED, Stamp};
 
 /// A pod: one UID.
 pub struct PodLife<'h> {
@@ -66,7 +66,8 @@ impl<'h> PodLife<'h> {
     /// The termination grace period in microseconds.
     #[must_use]
     pub fn grace(&self) -> i64 {
-        self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30) * SECOND
+        let written = self.spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+        written.map_or(30, bounded) * SECOND
     }
 
     /// The container of this name.
@@ -153,7 +154,7 @@ impl<'h> Revision<'h> {
     /// The grace period of its deletion in seconds.
     #[must_use]
     pub fn deletion_grace(&self) -> Option<i64> {
-        self.object.get("metadata")?.get("deletionGracePeriodSeconds")?.as_i64()
+        self.object.get("metadata")?.get("deletionGracePeriodSeconds")?.as_i64().map(bounded)
     }
 
     /// A condition.
@@ -260,7 +261,7 @@ impl<'h> ContainerSeen<'h> {
         Self {
             ready: status.get("ready").and_then(Value::as_bool).unwrap_or(false),
             started: status.get("started").and_then(Value::as_bool),
-            restarts: status.get("restartCount").and_then(Value::as_u64).unwrap_or(0),
+            restarts: status.get("restartCount").and_then(Value::as_u64).unwrap_or(0).min(MOST_COUNTED),
             id: text("containerID"),
             stop_signal: status.get("stopSignal").and_then(Value::as_str),
             state: State::of(status.get("state")),

@@ -5,6 +5,15 @@ use serde_json::Value;
 
 use crate::measure::SECOND;
 
+/// The largest number of seconds or results that a spec is taken to have: eleven days, and more than any probe waits for.
+/// Judges multiply them with each other, and a spec can have any number.
+const MOST: i64 = 1_000_000;
+
+/// A number of a spec as one to calculate with.
+pub(super) fn bounded(number: i64) -> i64 {
+    number.clamp(-MOST, MOST)
+}
+
 /// The three probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProbeKind {
@@ -153,7 +162,7 @@ impl ProbeSpec {
         let probe = container.get(kind.field())?;
         let number = |field: &str, default: i64| match probe.get(field).and_then(Value::as_i64) {
             None | Some(0) => default,
-            Some(number) => number,
+            Some(number) => bounded(number),
         };
         Some(Self {
             kind,
@@ -166,7 +175,7 @@ impl ProbeSpec {
             grace: probe
                 .get("terminationGracePeriodSeconds")
                 .and_then(Value::as_i64)
-                .map(|grace| grace * SECOND),
+                .map(|grace| bounded(grace) * SECOND),
         })
     }
 }
