@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::name::CaseName;
 use crate::role::{self, ContainerRole};
 
+/// The most cases that one file makes: a small file from somebody else must not fill the memory.
+const MOST: usize = 1000;
+
 /// The axes of a matrix, in the order of their names.
 pub(super) type Axes = Vec<(String, Vec<Value>)>;
 
@@ -32,6 +35,11 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
                 axis,
             ));
         }
+        if let Some(at) = values.iter().position(|value| literal(value).contains("${")) {
+            let why = "a value cannot contain a placeholder itself";
+            let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
+            return Err(Box::new(document::misfit(source, &block, &pin(why, &path))));
+        }
         if axis == role::AXIS {
             for (at, value) in values.iter().enumerate() {
                 let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
@@ -42,6 +50,10 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
             return Err(misfit(&format!("`{}` does not occur in the case", placeholder(axis)), axis));
         }
         axes.push((axis.clone(), values.clone()));
+        let cases = axes.iter().fold(1, |cases: usize, (_, values)| cases.saturating_mul(values.len()));
+        if cases > MOST {
+            return Err(misfit(&format!("this makes {cases} cases of one file; {MOST} are the most"), axis));
+        }
     }
     match placeholders(text).into_iter().find(|(_, name)| !axes.iter().any(|(axis, _)| axis == name)) {
         Some((place, name)) => Err(unknown(source, text, place, name, &axes)),
@@ -151,6 +163,17 @@ mod tests {
     fn a_placeholder_without_a_matrix_is_found_and_one_in_a_comment_means_nothing() {
         assert!(refused("pod: ${a}\n").starts_with("f, line 1, column 6: `${a}` occurs here"));
         assert_eq!(refused("# like ${this}\ncase: x # and ${that}\n"), "");
+    }
+
+    #[test]
+    fn a_small_file_cannot_make_a_huge_text_or_endless_cases() {
+        let nested = "matrix:\n  a: [x, '${b}${b}']\n  b: [1]\npod: ${a} ${b}\n";
+        let told = refused(nested);
+        assert!(told.starts_with("f, line 2, column 10") && told.contains("placeholder itself"), "{told}");
+        let axis = |name: char| format!("  {name}: [{}]\n", ["1"; 40].join(", "));
+        let many = format!("matrix:\n{}{}pod: ${{a}} ${{b}}\n", axis('a'), axis('b'));
+        let told = refused(&many);
+        assert!(told.contains("line 3") && told.contains("1600 cases of one file"), "{told}");
     }
 
     #[test]

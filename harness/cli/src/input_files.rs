@@ -1,5 +1,6 @@
 //! The files that a command line selects: the named ones, and those of a kind in the named folders.
 
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -23,7 +24,21 @@ pub(crate) fn below(
     Ok(files)
 }
 
+/// Reads a file of at most this many bytes. Fails if it cannot be read or is larger.
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Folders are not entered through links, unless the user named them: a link to a folder above would never end.
 fn collect(path: &Path, given: bool, wanted: fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !given && fs::symlink_metadata(path)?.is_symlink() && path.is_dir() {
+        return Ok(());
+    }
     if !fs::metadata(path)?.is_dir() {
         if given || wanted(path) {
             files.push(path.to_owned());

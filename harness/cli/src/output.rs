@@ -2,6 +2,7 @@
 //!
 //! A reader that has closed the pipe (`probity list | head`) is not a failure.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 
 use probity_script::problem::nearest;
@@ -13,7 +14,17 @@ use crate::exit_status::{Exit, Failure};
 /// Writes a text to standard output.
 /// Fails if it cannot be written, unless the reader went away.
 pub(crate) fn out(text: &str) -> Result<Exit, Failure> {
-    bytes(text.as_bytes())
+    bytes(visible(text).as_bytes())
+}
+
+/// A text in which nothing acts on a terminal: much of what is printed comes from a cluster or from other people's files,
+/// and could otherwise erase what stands above it, or show something else than it says.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if text.contains(acts) { Cow::Owned(text.replace(acts, "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
 /// Writes bytes to standard output.
@@ -31,7 +42,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<Exit, Failure> {
 /// Writes a text to standard error. If that fails, the exit status still reports the failure.
 pub(crate) fn err(text: &str) {
     let mut stream = io::stderr().lock();
-    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+    let _ = stream.write_all(visible(text).as_bytes()).and_then(|()| stream.flush());
 }
 
 /// A text as lines of at most `width` characters, each after `indent`. Words stay whole.
@@ -91,6 +102,13 @@ pub(crate) fn did_you_mean<'a>(wrong: &str, words: impl IntoIterator<Item = &'a 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_acts_on_a_terminal() {
+        assert_eq!(visible("a\tb\nc é"), "a\tb\nc é");
+        let hostile = "\u{1b}]0;title\u{7}\u{1b}[2J\rholds\u{9b}1m\u{202e}x";
+        assert_eq!(visible(hostile), "�]0;title��[2J�holds�1m�x");
+    }
 
     #[test]
     fn words_stay_whole_and_lines_short() {

@@ -9,13 +9,14 @@ pub(crate) mod merging;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use probity_model::History;
-use probity_report::{LogLine, ReadHistory, Report, StoredHistory, run_log};
+use probity_report::{LogLine, Report, StoredHistory, run_log};
 use sha2::{Digest, Sha256};
 
+use self::foreign::RunFiles;
 use crate::exit_status::Failure;
 use crate::input_files;
 use crate::provenance::hex;
@@ -127,10 +128,9 @@ fn is_history(path: &Path) -> bool {
 /// Fails if the folder has no log, or the log is of another kind.
 pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), Failure> {
     let log = read_log(folder)?;
+    let files = RunFiles::Folder(folder.to_owned());
     let stored = |line: &LogLine| match line {
-        LogLine::CaseEnded { history, .. } => {
-            Some(StoredHistory { file: history.clone(), contents: read_whole(folder, history) })
-        }
+        LogLine::CaseEnded { history, .. } => Some(files.history(history)),
         _ => None,
     };
     let stored = log.iter().filter_map(stored).collect();
@@ -141,21 +141,10 @@ pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), 
 /// Fails if the folder has none, or it is of another kind.
 pub(crate) fn read_log(folder: &Path) -> Result<Vec<LogLine>, Failure> {
     let path = folder.join(LOG);
-    let text = read_text(&path).map_err(|error| {
+    let text = RunFiles::Folder(folder.to_owned()).text(LOG).map_err(|error| {
         Failure::wrong_file(&path, format!("{error}; give the folder that `probity run --out` wrote"))
     })?;
     run_log::read(&text).map_err(|error| Failure::wrong_file(&path, error))
-}
-
-/// Reads a history that the log names: compressed, or plain after unpacking by hand.
-fn read_whole(folder: &Path, file: &str) -> Result<ReadHistory, String> {
-    let mut path = below(folder, file)?;
-    let plain = path.with_extension("");
-    if path.extension() == Some(OsStr::new("zst")) && !path.exists() && plain.exists() {
-        path = plain;
-    }
-    let HistoryFile { history, sha256, torn, .. } = read_history(&path)?;
-    torn.map_or(Ok(ReadHistory { sha256, history }), Err)
 }
 
 /// A log may come from anywhere, so it cannot name files outside its folder.
@@ -199,7 +188,8 @@ pub(crate) fn store_history(path: &Path, text: &str) -> io::Result<()> {
     store(path, &zstd::encode_all(text.as_bytes(), LEVEL)?)
 }
 
-/// Writes a file under a temporary name and renames it, so an existing file is always complete.
+/// Writes a file under a temporary name and renames it, so an existing file is always complete. The folder may come from
+/// somebody else: a link with one of these names is replaced, and never followed.
 pub(crate) fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -207,7 +197,11 @@ pub(crate) fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
-    let mut file = File::create(&part)?;
+    match fs::remove_file(&part) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(&part)?;
     file.write_all(bytes).and_then(|()| file.sync_data())?;
     fs::rename(&part, path)
 }

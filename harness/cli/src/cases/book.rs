@@ -105,11 +105,14 @@ impl CaseFile {
     }
 }
 
+/// The largest case file, in bytes; the longest of the book has a few thousand.
+const LONGEST: u64 = 1 << 20;
+
 /// Reads a case file and checks everything that needs no other file. Fails if it is not a valid case file, with the
 /// place of the error.
 pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
     let source = path.display().to_string();
-    let text = std::fs::read(path)
+    let text = input_files::read(path, LONGEST)
         .map_err(|error| Problem::whole(&source, format!("it cannot be read: {error}")))?;
     let text = String::from_utf8(text)
         .map_err(|_| Problem::whole(&source, "it is not text: a case file must be UTF-8"))?;

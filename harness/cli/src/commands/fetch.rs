@@ -84,6 +84,9 @@ fn over(before: JobState, now: JobState) -> Option<&'static str> {
     }
 }
 
+/// The most shards that are named: a ConfigMap can claim to be one of billions.
+const NAMED: usize = 20;
+
 /// The missing parts of a run, in words; `None` if it is complete.
 fn missing(stored: &[StoredShard]) -> Option<String> {
     let Some(of) = stored.iter().map(|found| found.shard.of).max() else {
@@ -97,6 +100,7 @@ fn missing(stored: &[StoredShard]) -> Option<String> {
             Some(Err(parts)) => format!("{shard} ({parts})"),
             _ => shard.to_string(),
         })
+        .take(NAMED)
         .collect();
     let one = if missing.len() == 1 { "is" } else { "are" };
     (!missing.is_empty()).then(|| format!("of {of} shards, {} {one} not stored", missing.join(", ")))

@@ -14,6 +14,7 @@ use libtest_mimic::{Arguments, ColorSetting, Completion, FormatSetting, Trial};
 
 use super::progress::console::Console;
 use super::progress::screen;
+use crate::output;
 
 /// The flags of Rust's test programs that mean something here, or do no harm.
 #[derive(Args, Clone, Debug, Default)]
@@ -87,8 +88,8 @@ impl TestLine {
         let ignored = lacks.is_some();
         let wait = move || match lacks.map_or_else(|| result.recv(), |why| Ok(TestResult::Ignored(why))) {
             Ok(TestResult::Passed) => Ok(Completion::Completed),
-            Ok(TestResult::Failed(text)) => Err(text.into()),
-            Ok(TestResult::Ignored(why)) => Ok(Completion::ignored_with(why)),
+            Ok(TestResult::Failed(text)) => Err(output::visible(&text).into_owned().into()),
+            Ok(TestResult::Ignored(why)) => Ok(Completion::ignored_with(output::visible(&why).into_owned())),
             Err(_) => Err("the run ended before this case did".into()),
         };
         Trial::ignorable_test(name, wait).with_ignored_flag(ignored)

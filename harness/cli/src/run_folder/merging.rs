@@ -9,6 +9,7 @@ use probity_model::Registry;
 use probity_report::LogLine;
 use probity_report::merged_run::{Allowed, MergedRun, RunToMerge, merge};
 
+use super::foreign::RunFiles;
 use super::{LOG, append, below, read_history, read_log, store};
 use crate::exit_status::Failure;
 use crate::verdicts::CaseVerdicts;
@@ -64,10 +65,10 @@ pub(crate) fn merge_into(
 fn copy(out: &Path, folders: &[PathBuf], registry: &Registry, merged: &MergedRun) -> Result<(), Failure> {
     for moved in &merged.histories {
         let wrong = |why: String| Failure::wrong_file(&folders[moved.run], why);
-        let from = below(&folders[moved.run], &moved.from).map_err(wrong)?;
+        let from = RunFiles::Folder(folders[moved.run].clone()).bytes(&moved.from);
         let to = below(out, &moved.to).map_err(wrong)?;
         // What is missing or damaged is an error of its case in the report, as it is in the report of its own run.
-        let Ok(bytes) = fs::read(&from) else { continue };
+        let Ok(bytes) = from else { continue };
         store(&to, &bytes).map_err(|error| Failure::file_failed(&to, error))?;
         let Ok(file) = read_history(&to) else { continue };
         let verdicts = CaseVerdicts::of(registry, &file.history);

@@ -67,6 +67,28 @@ fn a_log_cannot_name_files_outside_of_its_folder() {
 }
 
 #[test]
+fn no_link_of_a_folder_is_followed_neither_to_read_nor_to_write() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let run = sample::run();
+    sample::store(&run, folder.path());
+    let history = folder.path().join(run.files().next().unwrap().0);
+    let moved = elsewhere.path().join("history.zst");
+    fs::rename(&history, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &history).unwrap();
+    let case = again(folder.path()).cases.swap_remove(0);
+    assert!(case.verdict == Word::Error && case.finding.contains("is a link"), "{case:?}");
+
+    let target = elsewhere.path().join("target");
+    fs::write(&target, "before").unwrap();
+    for name in ["report.json", "report.json.part"] {
+        std::os::unix::fs::symlink(&target, folder.path().join(name)).unwrap();
+    }
+    report_files::write(folder.path(), &sample::report(), &[], Standard::default()).unwrap();
+    assert_eq!(fs::read_to_string(&target).unwrap(), "before");
+    assert_eq!(read_report(folder.path()).unwrap(), sample::report());
+}
+
+#[test]
 fn a_folder_without_a_log_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let trouble = load(folder.path()).unwrap_err();

@@ -14,10 +14,11 @@ use crate::api::kinds;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::setup::namespace::{delete, own_kinds};
-use crate::setup::{node_changes, undo, wide_objects};
+use crate::setup::{node_changes, trust, undo, wide_objects};
 
 /// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
-/// (without one) in all. Before that, it undoes what these runs did to nodes, their verbs with the user's command; the
+/// (without one) in all. Before that, it undoes what these runs did to nodes, their verbs with the user's command, if the
+/// record of it is one that a run wrote; the
 /// namespace of a run of which something is not undone remains, because it is the only record of it. Returns what it asked
 /// to delete, and how that went.
 pub async fn gc(
@@ -35,6 +36,11 @@ pub async fn gc(
     records.sort_by_key(undo::turn);
     for record in &records {
         let place = record.text("/metadata/namespace");
+        if let Some(doubt) = trust::doubt(cluster, record, namespace).await {
+            kept.insert(place.to_owned());
+            done.push((format!("the record {} in {place}", record.name()), Err(doubt.to_owned())));
+            continue;
+        }
         let (what, undone) = match node_changes::undo(cluster, record).await {
             Some(undone) => undone,
             None => {

@@ -26,7 +26,7 @@ const RUNNING_KINDS: [&str; 8] = [
     "ReplicationController",
     "Pod",
 ];
-const OTHER_KINDS: [&str; 7] = [
+const OTHER_KINDS: [&str; 12] = [
     "Service",
     "ConfigMap",
     "Secret",
@@ -34,6 +34,11 @@ const OTHER_KINDS: [&str; 7] = [
     "PodDisruptionBudget",
     "NetworkPolicy",
     "PersistentVolumeClaim",
+    "LimitRange",
+    "Lease",
+    "ServiceAccount",
+    "RoleBinding",
+    "Role",
 ];
 /// The grace period of what is removed, in seconds.
 const GRACE_S: u64 = 1;

@@ -46,7 +46,7 @@ pub(crate) enum NodeChangeError {
 
 impl NodeChange {
     /// The name of its record.
-    fn record_name(&self, node: &str) -> String {
+    pub(super) fn record_name(&self, node: &str) -> String {
         match self {
             Self::Taint { key, effect, .. } => {
                 let key = key.replace('/', ".");
@@ -169,7 +169,7 @@ impl NodeChange {
     }
 
     /// Reads a record; none if it is one of a node that a verb took away.
-    fn of_record(record: &Value) -> Option<Self> {
+    pub(super) fn of_record(record: &Value) -> Option<Self> {
         let text = |field: &str| record.text(&format!("/data/{field}")).to_owned();
         match record.text("/data/change") {
             "taint" => Some(Self::Taint { key: text("key"), value: text("value"), effect: text("effect") }),

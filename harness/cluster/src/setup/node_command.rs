@@ -9,6 +9,8 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::setup::trust::is_node_name;
+
 /// The longest output that is read.
 const LONGEST: u64 = 256 * 1024;
 /// How much of the end of the standard error is kept.
@@ -24,6 +26,9 @@ pub(crate) enum NodeCommandError {
     /// There is none.
     #[error("there is no command that acts on nodes: give one with --node-command")]
     Missing,
+    /// A pod claims to be on a node that cannot exist.
+    #[error("`{0}` cannot be the name of a node, so the command was not called with it")]
+    NoNode(String),
     /// It could not be run.
     #[error("failed to run `{program}`: {error}")]
     Unusable {
@@ -87,6 +92,9 @@ pub(crate) async fn act(
     order: Order<'_>,
 ) -> Result<CommandAnswer, NodeCommandError> {
     let (program, arguments) = command.and_then(<[String]>::split_first).ok_or(NodeCommandError::Missing)?;
+    if !is_node_name(order.node) {
+        return Err(NodeCommandError::NoNode(order.node.to_owned()));
+    }
     let unusable = |error| NodeCommandError::Unusable { program: program.clone(), error };
     let mut command = Command::new(program);
     command.args(arguments).args([order.verb, order.node]).args(order.pod);
@@ -208,6 +216,14 @@ mod tests {
         assert!(run("exit 0", None, Some(large)).await.unwrap().status.success());
         let outcome = run("sleep 30 & echo '{}'", None, None).await.unwrap();
         assert_eq!(outcome.output, Some(json!({})));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_would_be_an_option_never_reaches_the_command() {
+        let command = ["true".to_owned()];
+        let order = Order { verb: "v", node: "--all", pod: None, input: None };
+        let told = act(Some(&command), order).await.err().unwrap().to_string();
+        assert!(told.starts_with("`--all` cannot be the name of a node"), "{told}");
     }
 
     #[tokio::test]

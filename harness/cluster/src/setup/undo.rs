@@ -57,6 +57,12 @@ pub(super) fn is_record(object: &Value) -> bool {
     object["metadata"]["labels"][TO_UNDO] == "true"
 }
 
+/// The name that a run gives to the record of a verb; none if no deed is undone by this verb.
+pub(super) fn name_of(record: &Value) -> Option<String> {
+    let (node, verb) = (record.text("/data/node"), record.text("/data/verb"));
+    NODE_VERBS.iter().any(|known| known.undo == Some(verb)).then(|| object_name(node, verb))
+}
+
 /// The order in which records are undone: a kubelet must run to end static pods, and a node must be there for all else.
 pub(super) fn turn(record: &Value) -> u8 {
     match record.text("/data/verb") {

@@ -248,11 +248,15 @@ async fn what_cannot_be_collected_is_named() {
     assert_eq!(named, [("namespaces of runs", true), ("pods of runs", true)]);
 }
 
-/// A cluster on which a killed run has left its namespace, with the record of a node that is away.
-async fn with_a_node_away() -> FakeApiServer {
-    FakeApiServer::start(|asked| match asked.line().as_str() {
+/// A cluster on which a killed run has left its namespace, with the record of a node that is away. The namespace carries
+/// the label of the run.
+async fn with_a_node_away(label: &'static str) -> FakeApiServer {
+    FakeApiServer::start(move |asked| match asked.line().as_str() {
         "GET /api/v1/namespaces" => Some(list(1, &[created("run", "", "2026-01-01T00:00:00Z")])),
-        "GET /api/v1/configmaps" => {
+        "GET /api/v1/namespaces/run" => {
+            Some(ScriptedAnswer::Json(200, json!({ "metadata": { "labels": { "probity.dev/run": label } } })))
+        }
+        "GET /api/v1/configmaps" | "GET /api/v1/namespaces/run/configmaps" => {
             let mut record = created("probity-heal-node2", "run", "2026-01-01T00:00:00Z");
             record["metadata"]["labels"] = json!({ "probity.dev/run": "r", "probity.dev/away": "true" });
             record["data"] = json!({ "node": "node2", "verb": "heal" });
@@ -266,7 +270,7 @@ async fn with_a_node_away() -> FakeApiServer {
 
 #[tokio::test]
 async fn a_node_that_a_killed_run_took_away_is_brought_back_before_its_record_goes() {
-    let server = with_a_node_away().await;
+    let server = with_a_node_away("r").await;
     let command = ["true".to_owned()];
     let done = gc(&server.client().await, None, Duration::ZERO, Some(&command)).await;
     assert!(done[0].0.contains("node2") && done[0].1.is_ok(), "{done:?}");
@@ -278,11 +282,22 @@ async fn a_node_that_a_killed_run_took_away_is_brought_back_before_its_record_go
 #[tokio::test]
 async fn the_record_of_a_node_that_stays_away_is_kept_with_its_namespace() {
     for (command, why) in [(None, "--node-command"), (Some(["false".to_owned()]), "exit status: 1")] {
-        let server = with_a_node_away().await;
+        let server = with_a_node_away("r").await;
         let command = command.as_ref().map(|command| &command[..]);
         let done = gc(&server.client().await, None, Duration::ZERO, command).await;
         assert_eq!(done.len(), 1, "{done:?}");
         assert!(done[0].1.as_ref().is_err_and(|told| told.contains(why)), "{done:?}");
         assert!(server.asked().iter().all(|asked| asked.method != "DELETE"));
     }
+}
+
+#[tokio::test]
+async fn a_record_that_no_run_of_this_namespace_wrote_is_not_acted_on() {
+    let command = ["true".to_owned()];
+    let server = with_a_node_away("other").await;
+    let done = gc(&server.client().await, None, Duration::ZERO, Some(&command)).await;
+    assert!(done[0].1.as_ref().is_err_and(|why| why.contains("was not created by that run")), "{done:?}");
+    assert!(server.asked().iter().all(|asked| asked.method != "DELETE"), "its namespace remains");
+    let done = gc(&server.client().await, Some("run"), Duration::ZERO, Some(&command)).await;
+    assert!(done[0].0.contains("node2") && done[0].1.is_ok(), "the user vouches for the namespace: {done:?}");
 }

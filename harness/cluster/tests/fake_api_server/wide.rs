@@ -24,12 +24,16 @@ async fn left_behind(conflicts: usize, forbidden: bool) -> FakeApiServer {
     let done = || Some(ScriptedAnswer::Json(200, json!({ "kind": "Status", "status": "Success" })));
     FakeApiServer::start(move |asked| match asked.line().as_str() {
         "GET /api/v1/namespaces" => Some(list(1, &[created("run", "")])),
+        "GET /api/v1/namespaces/run" => {
+            Some(ScriptedAnswer::Json(200, json!({ "metadata": { "labels": { "probity.dev/run": "r" } } })))
+        }
         "GET /api/v1/configmaps" => {
             let taint = json!({
                 "node": "node2", "change": "taint", "key": "probity.dev/away", "value": "v", "effect": "NoExecute",
             });
             let cordon = json!({ "node": "node2", "change": "cordon" });
-            Some(list(1, &[record("probity-taint-node2", taint), record("probity-cordon-node2", cordon)]))
+            let taint = record("probity-taint-node2-probity.dev.away-noexecute", taint);
+            Some(list(1, &[taint, record("probity-cordon-node2", cordon)]))
         }
         "GET /api/v1/nodes/node2" => {
             let own = json!({ "key": "probity.dev/away", "value": "v", "effect": "NoExecute" });
