@@ -72,7 +72,9 @@ fn label<'h>(pod: &PodLife<'h>, key: &str) -> Option<&'h Value> {
 }
 
 fn number(sighting: &Sighting, group: &str, field: &str, default: i64) -> i64 {
-    sighting.object[group][field].as_i64().unwrap_or(default)
+    // The API has 32 bits for each of these.
+    let written = sighting.object[group][field].as_i64();
+    written.map_or(default, |number| number.clamp(i32::MIN.into(), i32::MAX.into()))
 }
 
 /// How many pods must stay available: `replicas` less `maxUnavailable`, with a percentage rounded down.
@@ -83,8 +85,10 @@ fn wanted(deployment: &Sighting) -> Option<i64> {
         return None;
     }
     let most = match &strategy["rollingUpdate"]["maxUnavailable"] {
-        Value::Number(number) => number.as_i64()?,
-        Value::String(share) => share.strip_suffix('%')?.parse::<i64>().ok()? * replicas / PERCENT,
+        Value::Number(number) => number.as_i64()?.clamp(i32::MIN.into(), i32::MAX.into()),
+        Value::String(share) => {
+            share.strip_suffix('%')?.parse::<i64>().ok()?.saturating_mul(replicas) / PERCENT
+        }
         _ => MAX_UNAVAILABLE * replicas / PERCENT,
     };
     Some(replicas - most)

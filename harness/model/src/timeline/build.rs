@@ -20,7 +20,7 @@ use crate::history::{
 };
 use crate::measure::{Interval, SECOND};
 use crate::mechanisms::CATCH_UP;
-use crate::stamp::{MOST_COUNTED, counted};
+use crate::stamp::{FAR, MOST_COUNTED, counted};
 
 /// The label that holds a pod's key in its case.
 const KEY: &str = "probity.dev/pod";
@@ -44,7 +44,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         services: Vec::new(),
         deeds: Vec::new(),
         tried: Vec::new(),
-        ended_us: last.map_or(0, |(_, event)| event.us),
+        ended_us: last.map_or(0, |(_, event)| event.us.clamp(-FAR, FAR)),
     };
     let static_pods = static_pods::names(history);
     let mut lives: BTreeMap<&str, TargetLines<'_>> = BTreeMap::new();
