@@ -2,6 +2,7 @@
 //! counts and of whom, how evicted pods go, and that pods stay which nobody touches.
 
 mod account;
+mod by_kubelet;
 mod bypass;
 mod controllers;
 mod drained;
@@ -38,6 +39,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pdb.drain-retries", judge: drained::evicts_and_retries },
         Judge { clause: "pdb.worked-example", judge: drained::one_node_after_another },
         Judge { clause: "disruptiontarget.taint-manager", judge: tainted::untolerated_pods_go },
+        Judge { clause: "disruptiontarget.kubelet", judge: by_kubelet::evicted_pods_say_so },
         Judge { clause: "disruptiontarget.preemption", judge: preempted::preempted_pods_say_so },
     ]
 }

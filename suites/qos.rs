@@ -1,6 +1,7 @@
-//! Classes of service, and what limits of resources do to containers.
+//! Classes of service, what limits of resources do to containers, and whom a kubelet evicts.
 
 mod classes;
+mod eviction;
 mod limits;
 mod memory;
 mod preemption;
@@ -19,6 +20,8 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "qos.guaranteed-protection", judge: limits::of_guaranteed },
         Judge { clause: "qos.burstable-limit-default", judge: limits::none_without_a_limit },
         Judge { clause: "qos.limit-exceeded-kills-container-only", judge: limits::exceeded },
+        Judge { clause: "qos.eviction-order", judge: eviction::by_class },
+        Judge { clause: "qos.request-exceeded-candidate", judge: eviction::of_those_above },
         Judge { clause: "qos.preemption-ignores", judge: preemption::is_not_about_classes },
         Judge { clause: "qos.pod-sums", judge: sums::as_a_quota_counts },
     ]

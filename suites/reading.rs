@@ -30,6 +30,7 @@ pub(crate) mod rejections;
 #[cfg(test)]
 pub(crate) mod scene;
 pub(crate) mod services;
+pub(crate) mod shortage;
 pub(crate) mod slots;
 pub(crate) mod statuses;
 pub(crate) mod targets;

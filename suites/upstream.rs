@@ -193,7 +193,7 @@ mod tests {
             ("Phases, admission and events", 14),
             ("Collection of pods and containers", 4),
             ("Endpoint conditions", 20),
-            ("Disruptions", 6),
+            ("Disruptions", 21),
         ];
         assert_eq!(specs, expected);
         assert_eq!(upstream.numbered().last().map(|(_, last, _)| last), Some(upstream.specs()));

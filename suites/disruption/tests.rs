@@ -3,6 +3,7 @@
 mod controllers;
 mod drains;
 mod ends;
+mod kubelet;
 mod targets;
 
 use probity_composer::{Composer, NODE};

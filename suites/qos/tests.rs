@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of classes and limits.
 
+mod eviction;
 mod preemption;
 
 use std::collections::BTreeMap;

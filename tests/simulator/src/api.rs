@@ -319,7 +319,7 @@ pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64)
         mounts_at: 0,
         terminal: false,
         expired: false,
-        evicted: false,
+        evicted: None,
         resetting: false,
         gone: false,
         gone_at: None,

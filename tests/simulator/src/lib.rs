@@ -27,6 +27,7 @@ mod pressure;
 mod priorities;
 mod resize;
 mod settings;
+mod shortage;
 mod staged;
 mod static_pods;
 mod taints;

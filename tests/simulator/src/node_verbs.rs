@@ -21,6 +21,8 @@ const COLLECTED: i64 = 60 * SECOND;
 pub(crate) struct NodeSettings {
     /// The longest back-off of a container.
     pub(crate) longest_wait: Option<i64>,
+    /// How much memory is to stay free, in bytes.
+    pub(crate) kept_free: Option<i64>,
     /// How many pods that are over the controller manager leaves.
     pub(crate) threshold: Option<usize>,
 }
@@ -59,6 +61,7 @@ impl World<'_> {
             return;
         }
         self.node.longest_wait = longest.filter(|_| !self.has(Defect::BackOffMaximumIgnored));
+        self.keeps_free(of.input.as_ref().unwrap_or(&Value::Null));
         self.restart_kubelet(of, Some(json!({ "running": true })));
     }
 

@@ -7,6 +7,7 @@ use probity_script::answer::ListenState;
 use probity_script::{Endpoint, Plan, Span};
 use serde_json::Value;
 
+use crate::pressure::Cause;
 use crate::world::SECOND;
 
 /// A pod.
@@ -45,8 +46,8 @@ pub(crate) struct Pod {
     pub(crate) expired: bool,
     /// All its containers are being restarted.
     pub(crate) resetting: bool,
-    /// It was evicted.
-    pub(crate) evicted: bool,
+    /// Why it was evicted, if it was.
+    pub(crate) evicted: Option<Cause>,
     pub(crate) gone: bool,
     /// When the API dropped it.
     pub(crate) gone_at: Option<i64>,

@@ -12,6 +12,25 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 /// The grace period of a container in a pod that is evicted.
 const GRACE: i64 = 2 * SECOND;
 
+/// Why a pod was evicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It used more storage than its limit.
+    Storage,
+    /// Its node was short of memory.
+    Memory,
+}
+
+impl Cause {
+    /// The message in the status of the pod.
+    pub(crate) fn says(self) -> &'static str {
+        match self {
+            Self::Storage => "Usage of local ephemeral storage exceeds the limit",
+            Self::Memory => "The node was low on resource: memory",
+        }
+    }
+}
+
 impl World<'_> {
     /// A process takes what its plan says, and the kubelet or the kernel notices who is beyond a limit.
     pub(crate) fn begin_consuming(&mut self, life: LifeAt) {
@@ -124,19 +143,30 @@ impl World<'_> {
         mebibytes(limit?)
     }
 
-    /// The kubelet evicts a pod: it stops the containers with a short grace period, and starts none of them again.
+    /// The kubelet notices that a pod uses more storage than its limit.
     pub(crate) fn evict_for_storage(&mut self, life: LifeAt) {
-        let pod = life.at.pod;
+        if self.life(life).is_some() {
+            self.end_by_eviction(life.at.pod, Cause::Storage);
+        }
+    }
+
+    /// The kubelet evicts a pod: it stops the containers with a short grace period, and starts none of them again.
+    pub(crate) fn end_by_eviction(&mut self, pod: usize, cause: Cause) {
         let of = &self.pods[pod];
-        if of.gone || of.deleted.is_some() || of.terminal || self.life(life).is_none() {
+        if of.gone || of.deleted.is_some() || of.terminal {
             return;
         }
         if !self.has(Defect::EvictedPodsRestart) {
-            self.pods[pod].evicted = true;
+            self.pods[pod].evicted = Some(cause);
             self.pods[pod].expired = true;
             self.pods[pod].terminal = true;
         }
-        for container in 0..self.pods[pod].containers.len() {
+        if cause == Cause::Memory {
+            self.touch(pod);
+        }
+        let partly = cause == Cause::Memory && self.has(Defect::ShortageEvictsOneContainer);
+        let stopped = if partly { 1 } else { self.pods[pod].containers.len() };
+        for container in 0..stopped {
             let at = At { pod, container };
             if self.pods[pod].containers[container].is_running() {
                 self.stop_container(at, GRACE);

@@ -115,6 +115,8 @@ pub(crate) enum Act {
     Expire(usize),
     /// A process used more storage than the limit of its pod, and the kubelet notices it.
     Evict(LifeAt),
+    /// The kubelet looks at the memory of its node.
+    LookAtMemory,
     /// A process wants more memory than its container may have.
     OutOfMemory(LifeAt),
     /// All containers of a pod have ended and are created anew; one of them asked for it.
@@ -307,6 +309,7 @@ impl<'c> World<'c> {
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
             Act::Evict(life) => self.evict_for_storage(life),
+            Act::LookAtMemory => self.look_at_memory(),
             Act::OutOfMemory(life) => self.kill_for_memory(life),
             Act::Reset(at) => self.create_anew(at),
             Act::Drop(pod) => self.drop_pod(pod),

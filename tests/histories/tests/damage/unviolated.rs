@@ -23,7 +23,6 @@ const NOT_RECORDED: &[&str] = &[
     "init.only-image-mutable",
     "init.ports-not-in-services",
     "init.rerun-on-pod-restart",
-    "init.resources.cgroup",
     "init.resources.effective-init",
     "init.resources.effective-pod",
     "init.resources.qos-same",
@@ -51,37 +50,20 @@ const NOT_RECORDED: &[&str] = &[
     "pod.windows-hostprocess",
     "podgc.failed-pods-kept",
     "podgc.out-of-service",
-    "podgc.threshold",
     "qos.besteffort",
     "qos.burstable",
     "qos.guaranteed",
     "qos.pod-sums",
     "qos.preemption-ignores",
     "readinessgate.name-format",
-    "readinessgate.set-by-patch",
     "restart.backoff.config-range",
-    "restart.backoff.configurable",
     "restart.backoff.image-change-resets",
-    "restart.backoff.max-below-initial",
     "restart.rules.all-in-place",
     "restart.rules.validation",
     "sidecar.definition",
     "sidecar.policy-values",
-    "static.kubelet-managed",
-    "static.mirror",
-    "static.probes-work",
-    "termination.sandbox-cleaned",
     "termination.stopsignal-field",
-    "termination.stopsignal-honoured",
-    "userns.apps-unchanged",
-    "userns.capabilities-scoped",
     "userns.forbidden-combos",
-    "userns.ids-inside",
-    "userns.no-overlap",
-    "userns.optin",
-    "userns.overflow-id",
-    "userns.root-unprivileged-on-host",
-    "userns.unsupported-runtime",
 ];
 
 /// Other clauses, and why nothing in the tables breaks them.
@@ -105,10 +87,6 @@ const KNOWN: &[(&str, &str)] = &[
     (
         "termination.negative-grace",
         "no damage is written yet: the clause is new, and no recorded dry run has a negative grace period yet",
-    ),
-    (
-        "termination.no-restart-while-terminating",
-        "no damage is written yet: the clause is new, and no recorded pod goes with several main containers yet",
     ),
     (
         "termination.prestop-not-with-zero-grace",
@@ -141,10 +119,6 @@ const KNOWN: &[(&str, &str)] = &[
     (
         "probe.tcp.host-service-name-unusable",
         "no damage is written yet: such a probe arrives nowhere, so only the status of its pod could be changed",
-    ),
-    (
-        "probe.exec.fork-then-exit-fails",
-        "no damage is written yet: a command that leaves a child behind was recorded in one case, with one outcome",
     ),
     (
         "prober.kubelet-restart.ends-count-once",

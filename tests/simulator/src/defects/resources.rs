@@ -43,5 +43,22 @@ macro_rules! with_resources {
     ProcessorLimitIgnored,
     /// Containers use a tenth more processor time than their limit (`qos.guaranteed-protection`).
     ProcessorLimitExceeded,
+    // A lack of memory.
+    /// Nobody is evicted where memory is short (`qos.request-exceeded-candidate`).
+    ShortageIgnored,
+    /// Guaranteed pods are evicted first (`qos.eviction-order`, `qos.request-exceeded-candidate`).
+    ShortageEvictsGuaranteedFirst,
+    /// The pod that exceeds its request by the least is evicted first (`qos.eviction-order`).
+    ShortageEvictsLeastFirst,
+    /// The pod that uses the least is evicted first, whatever it requests (`qos.request-exceeded-candidate`).
+    ShortageForgetsRequests,
+    /// Only the first container of an evicted pod is stopped (`qos.request-exceeded-candidate`).
+    ShortageEvictsOneContainer,
+    /// A pod that was evicted by its kubelet does not say so (`disruptiontarget.kubelet`).
+    ShortageUnexplained,
+    /// A pod that was evicted by its kubelet names another reason (`disruptiontarget.kubelet`).
+    ShortageMisexplained,
+    /// A pod says that it was evicted while it still runs (`disruptiontarget.kubelet`).
+    ShortageExplainedEarly,
     } };
 }

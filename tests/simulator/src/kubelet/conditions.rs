@@ -63,6 +63,8 @@ impl World<'_> {
                 all.push(self.condition(&says, old));
             }
         }
+        let told = self.told_eviction(pod, phase);
+        all.extend(told.filter(|told| !all.iter().any(|condition| condition["type"] == told["type"])));
         Value::Array(all)
     }
 

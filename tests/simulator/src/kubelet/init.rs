@@ -218,10 +218,10 @@ impl World<'_> {
     /// Spoils the lists of statuses, and tells why a pod is over.
     pub(crate) fn misplace_inits(&self, pod: usize, status: &mut Value) {
         let expired = self.is_over_by_deadline(pod);
-        if expired && self.pods[pod].evicted {
+        if let Some(cause) = self.pods[pod].evicted.filter(|_| expired) {
             if self.end_of_evicted(pod).1 {
                 status["reason"] = json!("Evicted");
-                status["message"] = json!("Usage of local ephemeral storage exceeds the limit");
+                status["message"] = json!(cause.says());
             }
         } else if expired && !self.has(Defect::DeadlineUnexplained) {
             status["reason"] = json!("DeadlineExceeded");

@@ -179,7 +179,7 @@ impl World<'_> {
             self.policy_of(at) == "Never" && code.is_some_and(|code| !self.restarts_by_rule(at, code))
         };
         let broken_init = (0..of.containers.len()).any(stays);
-        if of.evicted && self.is_over_by_deadline(pod) {
+        if of.evicted.is_some() && self.is_over_by_deadline(pod) {
             return self.end_of_evicted(pod).0;
         }
         if self.is_over_by_deadline(pod) || (broken_init && !self.tolerates_failed_init()) {

@@ -1,0 +1,137 @@
+//! Whom a kubelet evicts where memory is short: in which order, and who is a candidate at all.
+
+use probity_model::measure::seconds;
+use probity_model::timeline::At;
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::End;
+use crate::reading::qos::{BEST_EFFORT, BURSTABLE, GUARANTEED};
+use crate::reading::shortage::{Member, Shortage, shortages};
+
+/// The classes in the order in which their pods go: Kubernetes documentation, Pod Quality of Service Classes.
+const ORDER: [&str; 3] = [BEST_EFFORT, BURSTABLE, GUARANTEED];
+
+fn rank(member: &Member<'_, '_>) -> Option<usize> {
+    ORDER.iter().position(|class| *class == member.class)
+}
+
+/// Pods of a class go before those of the next. The reference implementation compares priorities and amounts instead.
+pub(super) fn by_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for shortage in shortages(run, seen) {
+        for (gone, at) in shortage.evicted() {
+            for left in shortage.left(run, (gone, at)) {
+                judge_pair(run, (gone, at), left, seen);
+            }
+        }
+    }
+}
+
+/// A pod was evicted while another one was left.
+fn judge_pair(
+    run: &Timeline<'_>,
+    (gone, at): (&Member<'_, '_>, &At),
+    left: &Member<'_, '_>,
+    seen: &mut Seen,
+) {
+    let later = left.evicted().map(|at| at.id).or_else(|| run.last_event());
+    let events = || [gone.record, left.record, Some(at.id), later].into_iter().flatten();
+    let finding = || {
+        let (first, second) = (&gone.pod.key, &left.pod.key);
+        format!("{first}, which is {}, was evicted before {second}, which is {}", gone.class, left.class)
+    };
+    match rank(gone).cmp(&rank(left)) {
+        std::cmp::Ordering::Equal => {}
+        std::cmp::Ordering::Less => {
+            seen.fine(events());
+            seen.facet("later", left.class);
+        }
+        // A pod within its requests is no candidate, and may stay whatever its class is.
+        std::cmp::Ordering::Greater if !left.is_above() => {}
+        std::cmp::Ordering::Greater if gone.priority < left.priority => seen.diverges(finding(), events()),
+        std::cmp::Ordering::Greater if gone.priority > left.priority => seen.violated(finding(), events()),
+        std::cmp::Ordering::Greater if gone.is_further_above(left) => seen.diverges(finding(), events()),
+        std::cmp::Ordering::Greater if left.is_further_above(gone) => seen.violated(finding(), events()),
+        std::cmp::Ordering::Greater => {
+            seen.doubt(Doubt::Ambiguous, format!("{}, and both used about as much", finding()), events());
+        }
+    }
+}
+
+/// Pods above their requests are evicted, with all their containers, and before pods below theirs.
+pub(super) fn of_those_above(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for shortage in shortages(run, seen) {
+        let evicted = shortage.evicted();
+        if evicted.is_empty() {
+            judge_nobody_went(run, clause, &shortage, seen);
+        }
+        for (gone, at) in evicted {
+            if gone.is_above() {
+                judge_end(run, clause, (gone, at), seen);
+                spared(run, &shortage, (gone, at), seen);
+            } else if gone.is_below()
+                && let Some(left) = shortage.left(run, (gone, at)).find(|left| left.is_above())
+            {
+                let (first, second) = (&gone.pod.key, &left.pod.key);
+                let finding =
+                    format!("{first} was evicted within its requests, while {second} used more than its own");
+                let events = [gone.record, left.record, Some(at.id), run.last_event()];
+                seen.violated(finding, events.into_iter().flatten());
+            }
+        }
+    }
+}
+
+/// All containers of an evicted pod end, and none comes back.
+fn judge_end(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '_>, &At), seen: &mut Seen) {
+    let watched = run.watched_for(gone.pod, &at.stamp, clause.tolerance_us("stopped"));
+    let mut events = vec![Some(at.id), gone.record];
+    for life in gone.lives(run) {
+        let name = life.name();
+        if let Some(again) = life.lives_again() {
+            seen.violated(format!("{name} came back in a pod that was evicted"), [at.id, again]);
+            return;
+        }
+        match End::of(&life) {
+            Some(end) => events.push(Some(end.at().id)),
+            None if watched => {
+                let finding = format!("{} was evicted, and {name} went on", gone.pod.key);
+                seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
+                return;
+            }
+            None => return,
+        }
+    }
+    if watched {
+        seen.fine(events.into_iter().flatten());
+        seen.facet("evicted", gone.class);
+    }
+}
+
+/// The pods below their requests that stayed all the time while others were evicted.
+fn spared(run: &Timeline<'_>, shortage: &Shortage<'_, '_>, gone: (&Member<'_, '_>, &At), seen: &mut Seen) {
+    let stayed = |left: &&Member<'_, '_>| left.is_below() && left.stays(run);
+    for left in shortage.left(run, gone).filter(stayed) {
+        seen.fine([Some(gone.1.id), left.record, run.last_event()].into_iter().flatten());
+        seen.facet("spared", left.class);
+    }
+}
+
+/// Nobody was evicted, although the pods of the case alone used more memory than may be used.
+fn judge_nobody_went(run: &Timeline<'_>, clause: &Clause, shortage: &Shortage<'_, '_>, seen: &mut Seen) {
+    let Some(last) = run.last_event() else { return };
+    seen.applies();
+    let lasted = run.at_least(&shortage.began, &shortage.until);
+    if shortage.is_certain()
+        && let Some(above) = shortage.members.iter().find(|member| member.is_above())
+        && run.watched_for(above.pod, &shortage.began, clause.slack_us())
+        && lasted > clause.slack_us()
+    {
+        let finding = format!(
+            "memory was short for {}, {} used more than it requested, and nobody was evicted",
+            seconds(lasted),
+            above.pod.key
+        );
+        seen.violated(finding, [shortage.id, last]);
+    }
+}
