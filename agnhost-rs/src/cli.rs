@@ -166,7 +166,7 @@ pub enum ServeRefusal {
     Plan(#[from] PlanError),
     /// The control port would be open to all, or the recorder would close the connection.
     #[error(
-        "{of} needs a token: set AGNHOST_TOKEN (or --token) to printable ASCII without spaces, or leave {option} out"
+        "{of} needs a token: set AGNHOST_TOKEN or --token (printable ASCII, no spaces), or omit {option}"
     )]
     Token {
         /// What needs it.

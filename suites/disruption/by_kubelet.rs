@@ -34,16 +34,17 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
     let early = |shown: &&_| targets::says(shown, REASON);
     let Some(over) = gone.pod.over() else {
         if let Some(early) = gone.pod.revisions.iter().find(early) {
-            let finding = format!("{key} was never shown as over, and {}", targets::in_words(early));
+            let finding = format!("{key} never became Failed, and {}", targets::in_words(early));
             seen.violated(finding, [at.id, early.id]);
         } else if run.watched_for(gone.pod, &at.stamp, clause.slack_us()) {
-            let finding = format!("{key} was evicted, and was never shown as over");
+            let finding = format!("{key} was evicted, but never became Failed");
             seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
         }
         return;
     };
     if let Some(early) = gone.pod.revisions.iter().take_while(|shown| shown.id < over.id).find(early) {
-        let finding = format!("{key} is still shown as {}, and {}", early.phase(), targets::in_words(early));
+        let finding =
+            format!("the phase of {key} is still {}, and {}", early.phase(), targets::in_words(early));
         seen.violated(finding, [early.id, over.id]);
         return;
     }
@@ -51,9 +52,9 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
         let (phase, reason) = (shown.phase(), shown.object["status"]["reason"].as_str());
         let kept = phase == "Failed" && reason == Some(EVICTED) && targets::says(shown, REASON);
         if !kept {
-            let (reason, condition) = (reason.unwrap_or("no reason"), targets::in_words(shown));
+            let (reason, condition) = (reason.unwrap_or("none"), targets::in_words(shown));
             let finding =
-                format!("{key} was evicted, and is shown as {phase} with {reason}, and {condition}");
+                format!("{key} was evicted; its phase is {phase} (reason: {reason}), and {condition}");
             seen.violated(finding, [at.id, shown.id]);
             return;
         }

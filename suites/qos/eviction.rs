@@ -53,7 +53,11 @@ fn judge_pair(
         std::cmp::Ordering::Greater if gone.is_further_above(left) => seen.diverges(finding(), events()),
         std::cmp::Ordering::Greater if left.is_further_above(gone) => seen.violated(finding(), events()),
         std::cmp::Ordering::Greater => {
-            seen.doubt(Doubt::Ambiguous, format!("{}, and both used about as much", finding()), events());
+            seen.doubt(
+                Doubt::Ambiguous,
+                format!("{}, and both exceeded their requests by about the same amount", finding()),
+                events(),
+            );
         }
     }
 }
@@ -73,8 +77,9 @@ pub(super) fn of_those_above(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 && let Some(left) = shortage.left(run, (gone, at)).find(|left| left.is_above())
             {
                 let (first, second) = (&gone.pod.key, &left.pod.key);
-                let finding =
-                    format!("{first} was evicted within its requests, while {second} used more than its own");
+                let finding = format!(
+                    "{first} was evicted although it used less than it requested, while {second} used more than it requested"
+                );
                 let events = [gone.record, left.record, Some(at.id), run.last_event()];
                 seen.violated(finding, events.into_iter().flatten());
             }
@@ -89,13 +94,13 @@ fn judge_end(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '_>, 
     for life in gone.lives(run) {
         let name = life.name();
         if let Some(again) = life.lives_again() {
-            seen.violated(format!("{name} came back in a pod that was evicted"), [at.id, again]);
+            seen.violated(format!("{name} restarted in an evicted pod"), [at.id, again]);
             return;
         }
         match End::of(&life) {
             Some(end) => events.push(Some(end.at().id)),
             None if watched => {
-                let finding = format!("{} was evicted, and {name} went on", gone.pod.key);
+                let finding = format!("{} was evicted, but {name} kept running", gone.pod.key);
                 seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
                 return;
             }
@@ -128,7 +133,7 @@ fn judge_nobody_went(run: &Timeline<'_>, clause: &Clause, shortage: &Shortage<'_
         && lasted > clause.slack_us()
     {
         let finding = format!(
-            "memory was short for {}, {} used more than it requested, and nobody was evicted",
+            "the node was short of memory for {}, {} used more than it requested, and no pod was evicted",
             seconds(lasted),
             above.pod.key
         );

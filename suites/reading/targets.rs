@@ -18,8 +18,13 @@ pub(crate) fn says(shown: &Revision<'_>, wanted: &str) -> bool {
 
 /// What a revision says about that, in words.
 pub(crate) fn in_words(shown: &Revision<'_>) -> String {
-    let word = shown.is(TARGET).map_or("missing", |holds| if holds { "True" } else { "False" });
-    format!("{TARGET} is {word} for {}", reason(shown).unwrap_or("no reason"))
+    match shown.is(TARGET) {
+        None => format!("it has no condition {TARGET}"),
+        Some(holds) => {
+            let word = if holds { "True" } else { "False" };
+            format!("its condition {TARGET} is {word} (reason: {})", reason(shown).unwrap_or("none"))
+        }
+    }
 }
 
 /// The first revision that shows a pod going.

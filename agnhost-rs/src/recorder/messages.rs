@@ -166,15 +166,16 @@ fn shown(token: &Token, line: &[u8]) -> Result<(), String> {
         #[serde(borrow)]
         token: Cow<'a, str>,
     }
-    let shown: Shown<'_> = serde_json::from_slice(line)
-        .map_err(|_| "no greeting with a token: set AGNHOST_TOKEN to the recorder's".to_owned())?;
+    let shown: Shown<'_> = serde_json::from_slice(line).map_err(|_| {
+        "the first line is not a greeting with a token; set AGNHOST_TOKEN to the recorder's token".to_owned()
+    })?;
     if token.is(shown.token.as_bytes()) { Ok(()) } else { Err("the token is not the right one".to_owned()) }
 }
 
 fn hello(line: &[u8]) -> Result<TargetMessage<'static>, String> {
     let text = utf8(line)?;
     let hello: Hello =
-        serde_json::from_str(text).map_err(|error| refusal(text, &format!("no greeting: {error}")))?;
+        serde_json::from_str(text).map_err(|error| refusal(text, &format!("invalid greeting: {error}")))?;
     check_version(hello.v)?;
     if hello.boot.is_empty() || hello.boot.len() > LONGEST_BOOT {
         let length = hello.boot.len();

@@ -89,9 +89,9 @@ fn what_is_not_ours_is_named_and_nothing_after_it_is_taken() {
 #[test]
 fn a_connection_has_to_greet_and_to_greet_well() {
     for (bad, why) in [
-        (line(0), "no greeting with a token: set AGNHOST_TOKEN"),
+        (line(0), "not a greeting with a token; set AGNHOST_TOKEN"),
         (HELLO.replace("s3cret", "s3cre"), "the token is not the right one"),
-        (r#"{"token":"s3cret","v":1,"boot":"b"}"#.to_owned(), "no greeting: missing field `attempt`"),
+        (r#"{"token":"s3cret","v":1,"boot":"b"}"#.to_owned(), "invalid greeting: missing field `attempt`"),
         (HELLO.replace("\"v\":1", "\"v\":3"), "version 3"),
         (HELLO.replace("abcd", ""), "has 0 bytes"),
         (HELLO.replace("abcd", &"b".repeat(65)), "has 65 bytes"),

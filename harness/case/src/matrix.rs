@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::name::CaseName;
 use crate::role::{self, ContainerRole};
 
-/// The most cases that one file makes: a small file from somebody else must not fill the memory.
+/// The most cases that one file can define: a small file from somebody else must not fill the memory.
 const MOST: usize = 1000;
 
 /// The axes of a matrix, in the order of their names.
@@ -28,7 +28,7 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
     let mut axes = Axes::new();
     for (axis, values) in raw.get("matrix").and_then(Value::as_object).into_iter().flatten() {
         let values = values.as_array().filter(|values| !values.is_empty());
-        let values = values.ok_or_else(|| misfit("an axis is a list of at least one value", axis))?;
+        let values = values.ok_or_else(|| misfit("an axis must be a list with at least one value", axis))?;
         if ["node", "run"].contains(&axis.as_str()) {
             return Err(misfit(
                 "case names use this word for where and how often a case runs; choose another name",
@@ -36,7 +36,13 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
             ));
         }
         if let Some(at) = values.iter().position(|value| literal(value).contains("${")) {
-            let why = "a value cannot contain a placeholder itself";
+            let why = "a value cannot contain a placeholder";
+            let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
+            return Err(Box::new(document::misfit(source, &block, &pin(why, &path))));
+        }
+        if let Some(at) = values.iter().position(|value| literal(value).contains(char::is_control)) {
+            let why =
+                "a value cannot contain control characters, because it becomes a part of the case's name";
             let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
             return Err(Box::new(document::misfit(source, &block, &pin(why, &path))));
         }
@@ -52,7 +58,10 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
         axes.push((axis.clone(), values.clone()));
         let cases = axes.iter().fold(1, |cases: usize, (_, values)| cases.saturating_mul(values.len()));
         if cases > MOST {
-            return Err(misfit(&format!("this makes {cases} cases of one file; {MOST} are the most"), axis));
+            return Err(misfit(
+                &format!("the matrix defines {cases} cases; a file can define at most {MOST}"),
+                axis,
+            ));
         }
     }
     match placeholders(text).into_iter().find(|(_, name)| !axes.iter().any(|(axis, _)| axis == name)) {
@@ -169,11 +178,11 @@ mod tests {
     fn a_small_file_cannot_make_a_huge_text_or_endless_cases() {
         let nested = "matrix:\n  a: [x, '${b}${b}']\n  b: [1]\npod: ${a} ${b}\n";
         let told = refused(nested);
-        assert!(told.starts_with("f, line 2, column 10") && told.contains("placeholder itself"), "{told}");
+        assert!(told.starts_with("f, line 2, column 10") && told.contains("placeholder"), "{told}");
         let axis = |name: char| format!("  {name}: [{}]\n", ["1"; 40].join(", "));
         let many = format!("matrix:\n{}{}pod: ${{a}} ${{b}}\n", axis('a'), axis('b'));
         let told = refused(&many);
-        assert!(told.contains("line 3") && told.contains("1600 cases of one file"), "{told}");
+        assert!(told.contains("line 3") && told.contains("defines 1600 cases"), "{told}");
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
 
 /// What is wrong with a file that nobody should have to read.
 fn too_large() -> String {
-    format!("it is larger than {} MiB, and a real one has a few", LARGEST >> 20)
+    format!("the file is larger than {} MiB", LARGEST >> 20)
 }
 
 /// Reads a file that may come from anywhere. Fails if it cannot be read, or is too large: a sentence without the path.
@@ -116,7 +116,14 @@ fn read_text(path: &Path) -> Result<String, String> {
 /// The histories that a command line names: files, and all histories in folders, sorted. Fails if a path does not exist, or a
 /// folder contains no history.
 pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")
+    let files = input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")?;
+    // The user vouches for the files that the command line names, and not for what is in a folder.
+    match files.iter().find(|file| file.is_symlink() && !paths.contains(file)) {
+        Some(link) => {
+            Err(Failure::wrong_file(link, "this is a link; to judge the file behind it, name that file"))
+        }
+        None => Ok(files),
+    }
 }
 
 fn is_history(path: &Path) -> bool {
@@ -165,8 +172,9 @@ pub(crate) fn report_file(path: &Path) -> PathBuf {
 /// Reads a report: the file itself, or the one in a run's folder.
 /// Fails if it cannot be read, or is not a report of a known format.
 pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
+    let text = if path.is_dir() { RunFiles::Folder(path.to_owned()).text(REPORT) } else { read_text(path) };
     let path = report_file(path);
-    let text = read_text(&path).map_err(|error| {
+    let text = text.map_err(|error| {
         Failure::wrong_file(
             &path,
             format!("{error}; give a report.json, or the folder of a run that has one"),

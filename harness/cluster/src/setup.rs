@@ -9,6 +9,6 @@ pub(crate) mod node_command;
 mod own_pod;
 pub(crate) mod recorder;
 pub mod rights;
-mod trust;
+pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod wide_objects;

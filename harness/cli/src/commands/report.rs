@@ -9,6 +9,7 @@ use crate::arguments::ReportArgs;
 use crate::cases::book;
 use crate::exit_status::{Exit, Failure};
 use crate::report_files::{self, Github};
+use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{self, REPORT};
 use crate::{output, provenance};
 
@@ -54,7 +55,8 @@ fn generate(
 /// Compares with the existing report.
 fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> {
     let path = args.folder.join(REPORT);
-    let there = std::fs::read_to_string(&path).map_err(|error| Failure::wrong_file(&path, error))?;
+    let there = RunFiles::Folder(args.folder.clone()).text(REPORT);
+    let there = there.map_err(|error| Failure::wrong_file(&path, error))?;
     let again = report_files::json(report).map_err(|error| Failure::file_failed(&path, error))?;
     if there == again {
         return Ok((Exit::Success, format!("{}: it matches the histories\n", path.display())));

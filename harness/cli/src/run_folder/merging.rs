@@ -26,7 +26,7 @@ pub(crate) fn runs_below(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let inside = fs::read_dir(folder).map_err(|error| Failure::wrong_file(folder, error))?;
         let mut inside: Vec<PathBuf> = inside
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.join(LOG).exists())
+            .filter(|path| !path.is_symlink() && path.join(LOG).exists())
             .collect();
         if inside.is_empty() {
             let why = format!("this is not the folder of a run and contains none: there is no {LOG}");

@@ -75,7 +75,7 @@ impl Given {
             return Ok(Self::Run(RunFiles::Folder(path.to_owned())));
         }
         let report = path.join(REPORT);
-        if report.is_file() {
+        if report.is_file() && !report.is_symlink() {
             return Self::open(&report);
         }
         Err(Failure::wrong_file(path, format!("it has no {LOG}: {}", neither())))

@@ -9,6 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::run_clock::RunClock;
+use crate::setup::trust::is_node_name;
 
 /// kubectl gives up by itself; if it does not even do that, it is killed after so much more.
 const BEYOND: Duration = Duration::from_secs(20);
@@ -31,6 +32,8 @@ pub struct Kubectl {
 pub(super) enum DrainError {
     #[error("there is no kubectl: name one with --kubectl")]
     Missing,
+    #[error("`{0}` is not a valid node name; kubectl was not run")]
+    NoNode(String),
     #[error("failed to run `{program}`: {error}")]
     Unusable { program: String, error: std::io::Error },
     #[error("kubectl did not end {0} s after its own timeout, and was killed")]
@@ -62,6 +65,9 @@ impl Kubectl {
         timeout: u64,
         clock: RunClock,
     ) -> Result<(Option<i32>, Vec<Printed>), DrainError> {
+        if !is_node_name(node) {
+            return Err(DrainError::NoNode(node.to_owned()));
+        }
         let unusable = |error| DrainError::Unusable { program: self.program.display().to_string(), error };
         let mut command = tokio::process::Command::new(&self.program);
         command.args(self.arguments(node, labels, timeout)).stdin(Stdio::null());

@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::setup::trust::is_node_name;
+use crate::setup::trust::{is_node_name, is_uid};
 
 /// The longest output that is read.
 const LONGEST: u64 = 256 * 1024;
@@ -24,11 +24,14 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeCommandError {
     /// There is none.
-    #[error("there is no command that acts on nodes: give one with --node-command")]
+    #[error("this needs a command that acts on nodes; pass one with --node-command")]
     Missing,
     /// A pod claims to be on a node that cannot exist.
-    #[error("`{0}` cannot be the name of a node, so the command was not called with it")]
+    #[error("`{0}` is not a valid node name; the command was not run")]
     NoNode(String),
+    /// The API server shows a UID that it cannot have given.
+    #[error("`{0}` is not a valid UID of a pod; the command was not run")]
+    NoUid(String),
     /// It could not be run.
     #[error("failed to run `{program}`: {error}")]
     Unusable {
@@ -38,14 +41,14 @@ pub(crate) enum NodeCommandError {
         error: std::io::Error,
     },
     /// It did not end.
-    #[error("`{program}` has not ended in {WITHIN:?} and was killed")]
+    #[error("`{program}` did not exit within {WITHIN:?} and was killed")]
     Endless {
         /// The program.
         program: String,
     },
     /// It printed too much.
     #[error(
-        "`{program}` printed more than {LONGEST} bytes; print one JSON object, and everything else on standard error"
+        "`{program}` printed more than {LONGEST} bytes; it must print one JSON object, and anything else to standard error"
     )]
     TooLong {
         /// The program.
@@ -94,6 +97,9 @@ pub(crate) async fn act(
     let (program, arguments) = command.and_then(<[String]>::split_first).ok_or(NodeCommandError::Missing)?;
     if !is_node_name(order.node) {
         return Err(NodeCommandError::NoNode(order.node.to_owned()));
+    }
+    if let Some(uid) = order.pod.filter(|uid| !is_uid(uid)) {
+        return Err(NodeCommandError::NoUid(uid.to_owned()));
     }
     let unusable = |error| NodeCommandError::Unusable { program: program.clone(), error };
     let mut command = Command::new(program);
@@ -221,9 +227,13 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_would_be_an_option_never_reaches_the_command() {
         let command = ["true".to_owned()];
-        let order = Order { verb: "v", node: "--all", pod: None, input: None };
-        let told = act(Some(&command), order).await.err().unwrap().to_string();
-        assert!(told.starts_with("`--all` cannot be the name of a node"), "{told}");
+        for (node, pod, why) in
+            [("--all", None, "node name"), ("n", Some("--all"), "UID"), ("n", Some("../n"), "UID")]
+        {
+            let order = Order { verb: "v", node, pod, input: None };
+            let told = act(Some(&command), order).await.err().unwrap().to_string();
+            assert!(told.contains(&format!("is not a valid {why}")), "{told}");
+        }
     }
 
     #[tokio::test]

@@ -18,7 +18,9 @@ pub(super) async fn doubt(
     vouched: Option<&str>,
 ) -> Option<&'static str> {
     if !is_as_written(record) {
-        return Some("no run has written this record: its name or its node does not fit; delete it");
+        return Some(
+            "this is not a record of a run: its name does not match its content, or its node name is invalid; delete it",
+        );
     }
     let place = record.text("/metadata/namespace");
     if vouched == Some(place) {
@@ -28,7 +30,7 @@ pub(super) async fn doubt(
     let namespace = cluster.get("", "Namespace", place).await.ok().flatten().unwrap_or_default();
     let run = record["metadata"]["labels"][RUN].as_str();
     (run.is_none() || namespace["metadata"]["labels"][RUN].as_str() != run).then_some(
-        "its namespace was not created by that run; if the run used it, name it with --namespace, otherwise delete the record",
+        "the run did not create this namespace, or it cannot be read; if the run used it, pass it with --namespace, otherwise delete the record",
     )
 }
 
@@ -42,8 +44,13 @@ fn is_as_written(record: &Value) -> bool {
     is_node_name(node) && name.as_deref() == Some(record.name())
 }
 
+/// Whether pods can have this UID. Any other could be an option or a path for the user's command.
+pub(super) fn is_uid(uid: &str) -> bool {
+    !uid.starts_with('-') && uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+}
+
 /// Whether nodes can have this name. Any other could be an option or a path for the user's command.
-pub(super) fn is_node_name(name: &str) -> bool {
+pub(crate) fn is_node_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = |label: &str| {
         label.starts_with(plain) && label.ends_with(plain) && label.chars().all(|c| plain(c) || c == '-')

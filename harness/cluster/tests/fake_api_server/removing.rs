@@ -296,7 +296,7 @@ async fn a_record_that_no_run_of_this_namespace_wrote_is_not_acted_on() {
     let command = ["true".to_owned()];
     let server = with_a_node_away("other").await;
     let done = gc(&server.client().await, None, Duration::ZERO, Some(&command)).await;
-    assert!(done[0].1.as_ref().is_err_and(|why| why.contains("was not created by that run")), "{done:?}");
+    assert!(done[0].1.as_ref().is_err_and(|why| why.contains("did not create this namespace")), "{done:?}");
     assert!(server.asked().iter().all(|asked| asked.method != "DELETE"), "its namespace remains");
     let done = gc(&server.client().await, Some("run"), Duration::ZERO, Some(&command)).await;
     assert!(done[0].0.contains("node2") && done[0].1.is_ok(), "the user vouches for the namespace: {done:?}");

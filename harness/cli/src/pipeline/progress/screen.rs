@@ -11,6 +11,7 @@ use probity_cluster::RunClock;
 
 use super::ProgressBoard;
 use super::console::Console;
+use crate::output;
 
 /// How often moving lines are drawn.
 const FRAME: Duration = Duration::from_millis(250);
@@ -75,8 +76,9 @@ fn draw(lines: &MultiProgress, board: &SharedBoard, zero: RunClock, stop: &Atomi
         let (headline, cases) = with(board, |board| (board.headline(now), board.cases(now, SHOWN)));
         let texts = std::iter::once(headline).chain(cases).chain(std::iter::repeat(String::new()));
         for (bar, text) in bars.iter().zip(texts) {
+            let text = output::visible(&text);
             if bar.message() != text {
-                bar.set_message(text);
+                bar.set_message(text.into_owned());
             }
         }
         thread::park_timeout(FRAME);

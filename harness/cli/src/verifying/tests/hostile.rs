@@ -22,12 +22,12 @@ fn hostile_files_are_refused_with_their_names() {
 
     let run = Tampered::new();
     fs::File::create(run.path(CALM)).unwrap().set_len(1 << 40).unwrap();
-    run.is_noticed("a giant file", CALM, "it is larger than 256 MiB");
+    run.is_noticed("a giant file", CALM, "the file is larger than 256 MiB");
 
     let run = Tampered::new();
     let zeros = vec![0; 300 << 20];
     fs::write(run.path(CALM), zstd::encode_all(zeros.as_slice(), 1).unwrap()).unwrap();
-    run.is_noticed("a bomb", CALM, "it is larger than 256 MiB");
+    run.is_noticed("a bomb", CALM, "the file is larger than 256 MiB");
 
     let run = Tampered::new();
     fs::remove_file(run.path(CALM)).unwrap();
