@@ -56,6 +56,7 @@ const NOT_RECORDED: &[&str] = &[
     "qos.pod-sums",
     "qos.preemption-ignores",
     "readinessgate.name-format",
+    "readinessgate.set-by-patch",
     "restart.backoff.config-range",
     "restart.backoff.image-change-resets",
     "restart.rules.all-in-place",

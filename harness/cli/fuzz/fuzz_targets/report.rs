@@ -1,0 +1,12 @@
+//! Any text as a report, in words and as a page.
+#![no_main]
+
+use probity_page::Page;
+use probity_report::{Report, Standard};
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    if let Ok(report) = serde_json::from_str::<Report>(text) {
+        let _ = report.in_words();
+        let _ = Page { report: &report, histories: &[], chapters: &[], standard: Standard::default() }.html();
+    }
+});
