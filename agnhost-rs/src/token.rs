@@ -27,9 +27,13 @@ impl Token {
     }
 
     /// Whether a text is this token.
-    #[must_use]
-    pub fn is(&self, text: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(text).into()
+    ///
+    /// # Errors
+    ///
+    /// If it is another one, in words for people.
+    pub fn compare(&self, text: &[u8]) -> Result<(), &'static str> {
+        let same = bool::from(self.0.as_bytes().ct_eq(text));
+        if same { Ok(()) } else { Err("the token is not the right one") }
     }
 
     /// The token, for a peer that must see it.
@@ -53,7 +57,7 @@ impl Token {
         else {
             return Err("the authorization is not a bearer token");
         };
-        if self.is(rest.trim_ascii()) { Ok(()) } else { Err("the token is not the right one") }
+        self.compare(rest.trim_ascii())
     }
 }
 

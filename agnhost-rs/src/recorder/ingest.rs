@@ -151,9 +151,7 @@ impl<'a> TargetConnection<'a> {
     fn take(&mut self, bytes: &[u8], at: Reading) -> After {
         let said = self.parser.feed(bytes);
         let mut after = After::Read;
-        if let [TargetMessage::Nonsense(nonsense)] = &said[..]
-            && !self.parser.known()
-        {
+        if let ([TargetMessage::Nonsense(nonsense)], None) = (&said[..], &self.claim) {
             self.drop_bytes(nonsense, at);
             return After::Refuse(nonsense.error.clone());
         }
@@ -167,10 +165,6 @@ impl<'a> TargetConnection<'a> {
                             *claim = Some(own);
                             after = After::Answer(Want { want });
                         }
-                        (TargetMessage::Nonsense(nonsense), None) => {
-                            merged.nonsense(peer, &nonsense, at);
-                            after = After::Refuse(nonsense.error);
-                        }
                         (said, Some(claim)) => {
                             if !merged.hear(claim, peer, &said, at) {
                                 after = match said {
@@ -180,8 +174,8 @@ impl<'a> TargetConnection<'a> {
                                 return;
                             }
                         }
-                        // The parser lets nothing through before the greeting.
-                        (TargetMessage::Line { .. } | TargetMessage::Beat { .. }, None) => after = After::End,
+                        // The parser lets nothing else through before the greeting, and nonsense was dropped above.
+                        (_, None) => after = After::End,
                     }
                 }
             });

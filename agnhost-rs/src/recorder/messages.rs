@@ -169,7 +169,7 @@ fn shown(token: &Token, line: &[u8]) -> Result<(), String> {
     let shown: Shown<'_> = serde_json::from_slice(line).map_err(|_| {
         "the first line is not a greeting with a token; set AGNHOST_TOKEN to the recorder's token".to_owned()
     })?;
-    if token.is(shown.token.as_bytes()) { Ok(()) } else { Err("the token is not the right one".to_owned()) }
+    token.compare(shown.token.as_bytes()).map_err(str::to_owned)
 }
 
 fn hello(line: &[u8]) -> Result<TargetMessage<'static>, String> {

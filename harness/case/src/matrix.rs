@@ -35,24 +35,12 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
                 axis,
             ));
         }
-        if let Some(at) = values.iter().position(|value| literal(value).contains("${")) {
-            let why = "a value cannot contain a placeholder";
+        for (at, value) in values.iter().enumerate() {
             let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
-            return Err(Box::new(document::misfit(source, &block, &pin(why, &path))));
+            check_value(axis, value)
+                .map_err(|why| Box::new(document::misfit(source, &block, &pin(&why, &path))))?;
         }
-        if let Some(at) = values.iter().position(|value| literal(value).contains(char::is_control)) {
-            let why =
-                "a value cannot contain control characters, because it becomes a part of the case's name";
-            let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
-            return Err(Box::new(document::misfit(source, &block, &pin(why, &path))));
-        }
-        if axis == role::AXIS {
-            for (at, value) in values.iter().enumerate() {
-                let path = ["matrix", axis, &at.to_string()].map(str::to_owned);
-                ContainerRole::read(value)
-                    .map_err(|why| Box::new(document::misfit(source, &block, &pin(&why, &path))))?;
-            }
-        } else if !text.contains(&placeholder(axis)) {
+        if axis != role::AXIS && !text.contains(&placeholder(axis)) {
             return Err(misfit(&format!("`{}` does not occur in the case", placeholder(axis)), axis));
         }
         axes.push((axis.clone(), values.clone()));
@@ -68,6 +56,19 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
         Some((place, name)) => Err(unknown(source, text, place, name, &axes)),
         None => Ok(axes),
     }
+}
+
+/// Checks one value of an axis.
+fn check_value(axis: &str, value: &Value) -> Result<(), String> {
+    let text = literal(value);
+    if text.contains("${") {
+        return Err("a value cannot contain a placeholder".to_owned());
+    }
+    if text.contains(char::is_control) {
+        let why = "a value cannot contain control characters, because it becomes a part of the case's name";
+        return Err(why.to_owned());
+    }
+    if axis == role::AXIS { ContainerRole::read(value).map(drop) } else { Ok(()) }
 }
 
 fn unknown(source: &str, text: &str, place: Place, name: &str, axes: &Axes) -> Box<Problem> {

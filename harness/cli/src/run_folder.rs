@@ -104,9 +104,7 @@ fn too_large() -> String {
 
 /// Reads a file that may come from anywhere. Fails if it cannot be read, or is too large: a sentence without the path.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let (bytes, cut) = unpack(file);
-    cut.map_or(Ok(bytes), Err)
+    input_files::read(path, LARGEST).map_err(|error| error.to_string())
 }
 
 fn read_text(path: &Path) -> Result<String, String> {

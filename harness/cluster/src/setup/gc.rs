@@ -17,10 +17,9 @@ use crate::setup::namespace::{delete, own_kinds};
 use crate::setup::{node_changes, trust, undo, wide_objects};
 
 /// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
-/// (without one) in all. Before that, it undoes what these runs did to nodes, their verbs with the user's command, if the
-/// record of it is one that a run wrote; the
-/// namespace of a run of which something is not undone remains, because it is the only record of it. Returns what it asked
-/// to delete, and how that went.
+/// (without one) in all. Before that, it undoes what these runs did to nodes, their verbs with the user's command, if a run
+/// wrote the record of it. The namespace of a run of which something is not undone remains, because it is the only record of
+/// it. Returns what it asked to delete, and how that went.
 pub async fn gc(
     cluster: &ClusterClient,
     namespace: Option<&str>,
