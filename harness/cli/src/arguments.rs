@@ -66,7 +66,7 @@ pub(crate) enum Verb {
     Manifest(ManifestArgs),
     /// Downloads the results of a run inside the cluster
     Fetch(FetchArgs),
-    /// Prints the rights that a run needs, as a manifest
+    /// Prints the permissions that a run needs, as a manifest
     Rbac(RbacArgs),
     /// Removes the objects that a run left on a cluster when it could not clean up
     Gc(GcArgs),

@@ -78,7 +78,7 @@ pub enum ClusterError {
     },
     /// Rights are missing: one sentence each.
     #[error(
-        "rights are missing, so nothing was created:\n  {}\nApply the output of `probity rbac`, or use a context with these rights.",
+        "permissions are missing, so nothing was created:\n  {}\nApply the output of `probity rbac`, or use a context with these permissions.",
         .0.join("\n  ")
     )]
     Rights(Vec<String>),

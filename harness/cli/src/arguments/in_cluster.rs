@@ -21,7 +21,7 @@ pub(crate) struct ManifestArgs {
 /// What `probity manifest` prints.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManifestOf {
-    /// A Job that runs the suite inside the cluster, with its namespaces and minimal rights
+    /// A Job that runs the suite inside the cluster, with its namespaces and minimal permissions
     Job(JobArgs),
     /// A plugin for Sonobuoy
     Sonobuoy(SonobuoyArgs),

@@ -17,7 +17,7 @@ use crate::pipeline::selection::Selection;
 use crate::pipeline::{RunPlan, closing_summary, deliver, prepare, words};
 use crate::report_files::Github;
 
-const NO_NODES: &str = "--every-node found no node: no ready node matches --node-selector and --toleration, or you lack the right to list nodes; nothing was created";
+const NO_NODES: &str = "--every-node found no node: no ready node matches --node-selector and --toleration, or you lack permission to list nodes; nothing was created";
 
 /// Runs the selected cases, and ends as the report says.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let explain = |rejected: &[RefusedPod]| rejections(rejected, &book, &selection);
     let mut prepared = prepare(&args.settings, options, &selection.cases, explain)?;
     for missing in prepared.rights.shortcomings() {
-        output::err(&format!("probity: you lack the right to {missing}\n"));
+        output::err(&format!("probity: you lack permission to {missing}\n"));
     }
     for (case, why) in prepared.lacking(&selection.cases) {
         selection.leave_out(&case, &why);

@@ -54,7 +54,7 @@ fn demand_service(rights: &Rights, trials: &[Trial]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::wrong_use(format!(
-        "clients call the pod through a Service, and you lack the right to\n  {}\nnothing was created; `probity rbac` prints all \
+        "clients call the pod through a Service, and you lack permission to\n  {}\nnothing was created; `probity rbac` prints all \
          required rights, and --faults slow-start needs no Service",
         missing.join("\n  ")
     )))

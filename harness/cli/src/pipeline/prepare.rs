@@ -85,28 +85,28 @@ impl PreparedRun {
             if let Some(missing) = kinds.filter_map(|kind| self.rights.lacking_for(kind)).next() {
                 lacking.insert(
                     case.name.clone(),
-                    format!("it creates a workload, and you lack the right to {missing}"),
+                    format!("it creates a workload, and you lack permission to {missing}"),
                 );
             }
             let watched = case.watch.iter().find_map(|kind| self.rights.lacking_for(kind));
             if let Some(missing) = watched {
                 lacking.insert(
                     case.name.clone(),
-                    format!("it watches a kind of object, and you lack the right to {missing}"),
+                    format!("it watches a kind of object, and you lack permission to {missing}"),
                 );
             }
             let proxy = needs(case, Need::NodesProxy).then(|| self.rights.lacking("nodes/proxy")).flatten();
             if let Some(missing) = proxy {
                 lacking.insert(
                     case.name.clone(),
-                    format!("it needs nodes-proxy, and you lack the right to {missing}"),
+                    format!("it needs nodes-proxy, and you lack permission to {missing}"),
                 );
             }
             // Either of the two shows that a kubelet was restarted; without both nothing would.
             let proofs = ["events", "nodes/proxy"].map(|resource| self.rights.lacking(resource));
             if let (true, [Some(events), Some(_)]) = (needs(case, Need::NodeVerbs), proofs) {
                 let why = format!(
-                    "it needs node-verbs and must observe their effect, and you lack the right to {events}"
+                    "it needs node-verbs and must observe their effect, and you lack permission to {events}"
                 );
                 lacking.insert(case.name.clone(), why);
             }
@@ -134,7 +134,7 @@ impl PreparedRun {
     fn lacking_scope(&self, cases: &[Case]) -> Vec<(CaseName, String)> {
         let why = |case: &Case| {
             if let Some(missing) = self.rights.lacking_for_scope(case) {
-                return Some(format!("it needs cluster-scope, and you lack the right to {missing}"));
+                return Some(format!("it needs cluster-scope, and you lack permission to {missing}"));
             }
             (case.drains_a_node() && self.options.kubectl.is_none()).then(|| {
                 "it runs `kubectl drain`, and there is no kubectl on the PATH: name one with --kubectl"
@@ -172,7 +172,7 @@ impl PreparedRun {
         let nodes = self.node_facts();
         let needed = format!("it needs runtimes that {what} ({feature})");
         if nodes.is_empty() {
-            return Some(format!("{needed}, and you lack the right to read nodes"));
+            return Some(format!("{needed}, and you lack permission to read nodes"));
         }
         let (name, facts) = nodes.iter().find(|(_, facts)| facts.features.get(feature) != Some(&true))?;
         Some(format!("{needed}, and {} of {name} does not", facts.runtime))
@@ -195,7 +195,7 @@ fn lacks_variant(image: &str, word: &str, nodes: &BTreeMap<String, BTreeSet<Stri
         return Some(format!("it needs the variant {word} of the target's image, and {image} has no tag"));
     };
     if nodes.is_empty() {
-        return Some(format!("it needs the image {wanted}, and you lack the right to read nodes"));
+        return Some(format!("it needs the image {wanted}, and you lack permission to read nodes"));
     }
     let (node, _) = nodes.iter().find(|(_, images)| !images.contains(&wanted))?;
     Some(format!(
@@ -219,6 +219,6 @@ mod tests {
         let why = lacks_variant("a.b/c", "2", &nodes).unwrap_or_default();
         assert!(why.contains("has no tag"), "{why}");
         let why = lacks_variant("a.b/c:1", "2", &BTreeMap::new()).unwrap_or_default();
-        assert!(why.contains("right to read nodes"), "{why}");
+        assert!(why.contains("permission to read nodes"), "{why}");
     }
 }

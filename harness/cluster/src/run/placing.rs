@@ -96,7 +96,7 @@ impl Director<'_> {
         let name = manifest.name();
         let Some(node) = node else {
             let why = format!(
-                "the static pod {name} needs a node, and you lack the right to list nodes; name one with --node"
+                "the static pod {name} needs a node, and you lack permission to list nodes; name one with --node"
             );
             return Err(EarlyEnd::Broken(why));
         };

@@ -283,7 +283,7 @@ async fn granted(
 ) -> Result<(Vec<ResourceRule>, bool), ClusterError> {
     let spec = SelfSubjectRulesReviewSpec { namespace: Some(namespace.to_owned()) };
     let question = SelfSubjectRulesReview { spec, ..SelfSubjectRulesReview::default() };
-    match ask(cluster, "ask for our rights", &question).await {
+    match ask(cluster, "ask for our permissions", &question).await {
         Ok(answer) => {
             let status = answer.status.unwrap_or_default();
             Ok((status.resource_rules, !status.incomplete))

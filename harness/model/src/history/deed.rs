@@ -237,7 +237,7 @@ impl Did {
                     Some(format!("the command exited with 0, but {node} shows no restart of its kubelet"))
                 }
                 None => Some(format!(
-                    "the command exited with 0, but nothing shows whether the kubelet of {node} restarted: this needs the right to list events of nodes, or to get nodes/proxy"
+                    "the command exited with 0, but nothing shows whether the kubelet of {node} restarted: this needs permission to list events of nodes, or to get nodes/proxy"
                 )),
             },
             Some(status) => Some(format!("the command exited with {status}")),

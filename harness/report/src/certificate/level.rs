@@ -128,7 +128,10 @@ fn standing_of(case: &BookCase, run: &CaseReport) -> Standing {
 /// One reason for each way in which cases are missing.
 fn of_the_cases(standings: &BTreeMap<&CaseName, Standing>) -> Vec<Obstacle> {
     let reasons = [
-        (Standing::Prevented, "cases were skipped for something that every cluster has, such as a right"),
+        (
+            Standing::Prevented,
+            "cases were skipped for something that every cluster has, such as a permission",
+        ),
         (Standing::LeftOut, "the filters or the profiles of the run left out cases of this level"),
         (Standing::Elsewhere, "another shard of the run was to run cases of this level"),
         (Standing::NotEnded, "cases did not end, or their histories are missing or damaged"),
