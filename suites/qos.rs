@@ -2,6 +2,7 @@
 
 mod classes;
 mod eviction;
+mod exclusive;
 mod limits;
 mod memory;
 mod preemption;
@@ -22,6 +23,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "qos.limit-exceeded-kills-container-only", judge: limits::exceeded },
         Judge { clause: "qos.eviction-order", judge: eviction::by_class },
         Judge { clause: "qos.request-exceeded-candidate", judge: eviction::of_those_above },
+        Judge { clause: "qos.static-cpu", judge: exclusive::of_whole_requests },
         Judge { clause: "qos.preemption-ignores", judge: preemption::is_not_about_classes },
         Judge { clause: "qos.pod-sums", judge: sums::as_a_quota_counts },
     ]

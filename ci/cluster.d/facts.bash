@@ -33,6 +33,7 @@ configure_kubelet() {
     settings=$(read_object configure-kubelet)
     log=$(log_of "$node" kubelet)
     stop_component "$node" kubelet 30
+    forget_processors "$node"
     printf '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", %s\n' "${settings#*\{}" >"$(configured "$node")"
     before=$(stat -c %s "$log" 2>/dev/null || echo 0)
     start_kubelet "$node"
@@ -57,9 +58,15 @@ kubelet_is_healthy() { component_is_running "$1" kubelet && (kubelet_answers "$1
 restore_kubelet() {
     local node=$1
     (($# == 1)) || misuse "node restore-kubelet takes nothing but the name of a node"
+    require_on "$node"
     rm -f "$(configured "$node")"
+    stop_component "$node" kubelet 30
+    forget_processors "$node"
     restart_kubelet "$node"
 }
+
+# Removes the kubelet's record of which containers have processors of their own: it does not run with that of another policy.
+forget_processors() { rm -f "$(disk_of "$1")/lib/kubelet/cpu_manager_state"; }
 
 # ---- static pods -----------------------------------------------------------------------------------------------
 

@@ -200,6 +200,7 @@ bring_back() {
     if [[ -e $(configured "$node") ]]; then
         rm -f "$(configured "$node")"
         stop_component "$node" kubelet 30
+        forget_processors "$node"
     fi
     component_is_running "$node" kubelet || start_kubelet "$node"
     component_is_running "$node" kube-proxy || start_kube_proxy "$node"

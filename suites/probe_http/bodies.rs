@@ -41,16 +41,10 @@ fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         });
         for (instead, range) in unanswered {
             let what = format!("got an answer that is not HTTP (`{instead}`)");
-            let known = seen.count_fine();
-            reaction.decide(&range, CountsAs::Failure, &what, seen);
-            if seen.count_fine() > known {
-                seen.facet("instead", instead);
-            }
+            seen.in_facet("instead", instead, |seen| {
+                reaction.decide(&range, CountsAs::Failure, &what, seen);
+            });
         }
-        let known = seen.count_fine();
-        refusals_fail(clause, &course, seen);
-        if seen.count_fine() > known {
-            seen.facet("instead", "closed");
-        }
+        seen.in_facet("instead", "closed", |seen| refusals_fail(clause, &course, seen));
     }
 }

@@ -6,7 +6,7 @@
 use probity_model::timeline::{Connection, Handler, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
-use probity_script::{ClientCertificate, Listener};
+use probity_script::{Certificate, ClientCertificate, Listener};
 
 use super::address::counted_as_success;
 use crate::reading::arrivals::{Arrival, Get, arrivals, gets};
@@ -44,10 +44,22 @@ fn certificates_are_not_verified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
             }
         }
     }
-    for Arrival { hit, .. } in https_arrivals(run) {
+    for Arrival { get, hit } in https_arrivals(run) {
         if let Some((id, _)) = hit.connection.tls.filter(|(_, tls)| tls.version.is_some()) {
             seen.fine([id, hit.asked.id]);
+            if let Some(tls) = listener(&get).and_then(|listener| listener.tls) {
+                seen.facet("certificate", word(tls.certificate));
+            }
         }
+    }
+}
+
+fn word(certificate: Certificate) -> &'static str {
+    match certificate {
+        Certificate::SelfSigned => "self-signed",
+        Certificate::Expired => "expired",
+        Certificate::NotYetValid => "not-yet-valid",
+        Certificate::WrongName => "wrong-name",
     }
 }
 

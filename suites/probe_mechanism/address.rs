@@ -17,7 +17,8 @@ pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         let connection = arrival.hit.connection;
         let Ok(ip) = connection.address().parse::<IpAddr>() else { continue };
         if has_ip(arrival.get.pod, ip) {
-            seen.fine([connection.id]);
+            seen.fine([connection.id, arrival.hit.asked.id]);
+            seen.facet("server", "on-every-address");
         } else if arrival.get.pod.ip().is_some() {
             let finding = format!("{} has no host, but arrived at {ip}", arrival.get.words());
             seen.violated(finding, [connection.id]);
@@ -25,9 +26,11 @@ pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
     tcp_comes_to_the_pod(run, seen);
     let why = ("whose port listens on the loopback address only", CountsAs::Failure);
-    judge_unreachable(run, clause, seen, why, |probe| {
-        let by_address = matches!(probe.spec.handler, Handler::Http { .. } | Handler::Tcp { .. });
-        by_address && listens_to_loopback(probe) && probe.there() == There::Nobody
+    seen.in_facet("server", "on-loopback", |seen| {
+        judge_unreachable(run, clause, seen, why, |probe| {
+            let by_address = matches!(probe.spec.handler, Handler::Http { .. } | Handler::Tcp { .. });
+            by_address && listens_to_loopback(probe) && probe.there() == There::Nobody
+        });
     });
 }
 

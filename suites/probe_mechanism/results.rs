@@ -79,20 +79,26 @@ fn missed_one(pair: &[Exchange<'_, '_>], period: i64) -> bool {
 
 /// A check that cannot be carried out changes nothing.
 pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
-    let why = ("whose port has an unknown name", CountsAs::Nothing);
-    judge_unreachable(run, clause, seen, why, |probe| match &probe.spec.handler {
-        Handler::Http { port, .. } | Handler::Tcp { port, .. } => {
-            port.number.is_none() && !port.written.is_empty()
-        }
-        _ => false,
+    seen.in_facet("error", "missing-command", |seen| {
+        judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
     });
-    for answers in of_http(run) {
-        let short = |exchange: &Exchange<'_, '_>| exchange.outcome() == HttpOutcome::Short;
-        for (_, range) in answers.course.runs(|exchange| short(exchange).then_some(())) {
-            keeps_the_state(clause, &answers.course, &range, seen);
+    let why = ("whose port has an unknown name", CountsAs::Nothing);
+    seen.in_facet("error", "unknown-port", |seen| {
+        judge_unreachable(run, clause, seen, why, |probe| match &probe.spec.handler {
+            Handler::Http { port, .. } | Handler::Tcp { port, .. } => {
+                port.number.is_none() && !port.written.is_empty()
+            }
+            _ => false,
+        });
+    });
+    seen.in_facet("error", "incomplete-body", |seen| {
+        for answers in of_http(run) {
+            let short = |exchange: &Exchange<'_, '_>| exchange.outcome() == HttpOutcome::Short;
+            for (_, range) in answers.course.runs(|exchange| short(exchange).then_some(())) {
+                keeps_the_state(clause, &answers.course, &range, seen);
+            }
         }
-    }
+    });
 }
 
 /// Truncated bodies are errors: the state does not change, and probes continue.

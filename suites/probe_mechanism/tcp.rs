@@ -30,15 +30,19 @@ fn opened<'h>(answers: &Answers<'_, 'h>, exchange: &Exchange<'_, '_>) -> Option<
 /// A connection that opens is a success; one that is refused is a failure.
 pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in tcp(run) {
-        answers.judge(clause, seen, |exchange| {
-            opened(&answers, exchange).map(|_| (CountsAs::Success, "connected".to_owned()))
+        seen.in_facet("port", "open", |seen| {
+            answers.judge(clause, seen, |exchange| {
+                opened(&answers, exchange).map(|_| (CountsAs::Success, "connected".to_owned()))
+            });
         });
-        refusals_fail(clause, &answers.course, seen);
+        seen.in_facet("port", "closed", |seen| refusals_fail(clause, &answers.course, seen));
     }
     stopped_while_open(run, clause, seen, |_| true);
     let why = ("whose port is closed", CountsAs::Failure);
-    judge_unreachable(run, clause, seen, why, |probe| {
-        matches!(probe.spec.handler, Handler::Tcp { .. }) && probe.there() == There::Nobody
+    seen.in_facet("port", "closed", |seen| {
+        judge_unreachable(run, clause, seen, why, |probe| {
+            matches!(probe.spec.handler, Handler::Tcp { .. }) && probe.there() == There::Nobody
+        });
     });
 }
 

@@ -77,6 +77,7 @@ impl<'t, 'h> Kept<'t, 'h> {
             let events = [before.id, self.restart.id, shown.id];
             if what == UNREADY && self.follows_the_pod(before, shown) {
                 seen.diverges(format!("{finding}, and its pod was not ready"), events);
+                self.name_probes(seen);
                 if let Some((what, shown)) = changes.find(|(what, _)| *what != UNREADY) {
                     let finding = format!("the container {name} was {what} because the kubelet restarted");
                     seen.violated(finding, [before.id, self.restart.id, shown.id]);
@@ -97,6 +98,17 @@ impl<'t, 'h> Kept<'t, 'h> {
             let lines = self.container.attempts.iter().filter_map(|attempt| attempt.last_line());
             let lines = lines.filter(|line| run.before(self.restart, &line.at)).map(|line| line.id);
             seen.fine([before.id, self.restart.id].into_iter().chain(lines));
+            self.name_probes(seen);
+        }
+    }
+
+    /// Which probes the container has.
+    fn name_probes(&self, seen: &mut Seen) {
+        for spec in &self.container.probes {
+            seen.facet("probes", spec.kind.word());
+        }
+        if self.container.probes.is_empty() {
+            seen.facet("probes", "none");
         }
     }
 

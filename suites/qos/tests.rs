@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of classes and limits.
 
 mod eviction;
+mod exclusive;
 mod preemption;
 
 use std::collections::BTreeMap;

@@ -27,7 +27,7 @@ fn come_from_the_node(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&Pr
             let Some(inside) = inside(run, life.pod, connection) else { continue };
             let signed = life.request(probe).is_some_and(Asked::from_prober);
             if !inside {
-                seen.fine([connection.id]);
+                seen.fine([connection.id, probe.id]);
             } else if signed {
                 let finding = format!("a probe of {} came from {}", life.name(), connection.accepted.peer);
                 seen.violated(finding, [connection.id]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::timeline::{At, PodLife, Revision, State};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
@@ -11,7 +11,8 @@ use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
 /// The two addresses in a status, each with its list.
-const ADDRESSES: [(&str, &str); 2] = [("podIP", "podIPs"), ("hostIP", "hostIPs")];
+const ADDRESSES: [(&str, &str); 2] = [(POD_IP, "podIPs"), ("hostIP", "hostIPs")];
+const POD_IP: &str = "podIP";
 
 fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
     shown.object.get("status")?.get(field)
@@ -37,7 +38,11 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                 let Some(one) = one else {
                     if let Some((old, id)) = *known {
                         let finding = format!("{field} of {} was {old}, and is missing now", pod.key);
-                        seen.violated(finding, [id, shown.id]);
+                        if field == POD_IP && is_torn_down(pod, shown) {
+                            seen.diverges(finding, [id, shown.id]);
+                        } else {
+                            seen.violated(finding, [id, shown.id]);
+                        }
                     } else if runs_something(pod, shown) {
                         let finding = format!("a container of {} runs, and the pod has no {field}", pod.key);
                         seen.violated(finding, [shown.id]);
@@ -56,6 +61,12 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let [shown, _] = first;
         judge_connections(run, pod, shown, seen);
     }
+}
+
+/// Whether a revision shows a pod that is being deleted and whose containers have all ended.
+fn is_torn_down(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
+    let mut all = pod.containers.iter().filter_map(|of| shown.container(&of.name));
+    shown.terminating() && all.all(|status| matches!(status.state, State::Terminated { .. }))
 }
 
 /// Whether a revision shows that a container of its pod runs.

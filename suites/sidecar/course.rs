@@ -7,6 +7,7 @@ use probity_model::mechanisms::UNKNOWN_LIFE;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::mains::{are_told, lives_of, mains};
 
@@ -36,14 +37,15 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let first = container.attempts.first().filter(|first| first.number == 0 && first.is_numbered());
         let Some(first) = first else { continue };
         for main in mains(pod).filter_map(|main| main.attempts.first()) {
-            let early = run.clocks.order(&first.began, &main.began) == Order::Before;
-            let finding = || {
-                format!(
-                    "the sidecar {}/{} started together with the main containers",
-                    pod.key, container.name
-                )
-            };
-            seen.check(early, finding, [first.began.id, main.began.id]);
+            if run.clocks.order(&first.began, &main.began) == Order::Before {
+                seen.fine([first.began.id, main.began.id]);
+                continue;
+            }
+            let finding = format!(
+                "the sidecar {}/{} started together with the main containers",
+                pod.key, container.name
+            );
+            judge_inverted(run, clause, (&pod.node, &first.began, &main.began), finding, seen);
         }
         let done = work_done(run, pod);
         let stopped =

@@ -2,6 +2,7 @@
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::inits::{is_told, plain_pods, success};
@@ -69,7 +70,11 @@ impl<'t, 'h> Started<'t, 'h> {
                 if run.clocks.order(started, &began.began) == Order::After {
                     let finding =
                         format!("{} started before the sidecar {} had started", next.name, self.name());
-                    seen.violated(finding, [started.id, began.began.id]);
+                    if self.is_gated() {
+                        seen.violated(finding, [started.id, began.began.id]);
+                    } else {
+                        judge_inverted(run, clause, (&self.pod.node, started, &began.began), finding, seen);
+                    }
                     return false;
                 }
                 let quantity = format!("from the start of {names}");
@@ -96,6 +101,35 @@ impl<'t, 'h> Started<'t, 'h> {
             _ => false,
         }
     }
+}
+
+/// A container said that it had begun before a sidecar that it follows. A process whose runtime reports that it runs may
+/// still wait for a processor, but not twice in a case, and not for long.
+pub(super) fn judge_inverted(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (node, sidecar, next): (&str, &At, &At),
+    finding: String,
+    seen: &mut Seen,
+) {
+    let most = clause.tolerance_us("first-instruction") + run.noise_between(node, next, sidecar);
+    let close = run.clocks.between(next, sidecar).is_some_and(|span| span.lo <= most);
+    if close && inverted(run) == 1 {
+        let why = format!("{finding}, but so shortly that it may have had to wait for a processor");
+        seen.doubt(Doubt::TooClose, why, [sidecar.id, next.id]);
+    } else {
+        seen.violated(finding, [sidecar.id, next.id]);
+    }
+}
+
+/// How many sidecars of a history had not started when a container began that follows them.
+fn inverted(run: &Timeline<'_>) -> usize {
+    let late = |sidecar: &Started<'_, '_>| {
+        let mut next = sidecar.next().into_iter().filter_map(|next| next.attempts.first());
+        let started = sidecar.at.as_ref();
+        next.any(|next| started.is_some_and(|at| run.clocks.order(at, &next.began) == Order::After))
+    };
+    sidecars(run).filter(late).count()
 }
 
 /// A sidecar starts after the previous init containers have succeeded, and the next container does not wait for its

@@ -87,7 +87,8 @@ fn staged(clause: &str, helper: f64, main: Option<f64>, stop: Option<f64>) -> &'
 #[test]
 fn a_sidecar_begins_before_the_main_containers_and_stays() {
     assert_eq!(staged(DEFINITION, 3.0, Some(4.0), None), "holds");
-    assert_eq!(staged(DEFINITION, 4.5, Some(4.0), None), "violated", "after the main container");
+    assert_eq!(staged(DEFINITION, 4.6, Some(4.0), None), "violated", "after the main container");
+    assert_eq!(staged(DEFINITION, 4.1, Some(4.0), None), "inconclusive", "its process may have been held up");
     assert_eq!(staged(DEFINITION, 3.0, Some(4.0), Some(6.0)), "violated", "told to stop");
 }
 
@@ -95,9 +96,28 @@ fn a_sidecar_begins_before_the_main_containers_and_stays() {
 fn a_sidecar_has_its_place_among_the_init_containers() {
     assert_eq!(staged(ORDER, 3.0, Some(4.0), None), "holds");
     assert_eq!(staged(ORDER, 1.5, Some(4.0), None), "violated", "beside the init container before it");
-    assert_eq!(staged(ORDER, 4.5, Some(4.0), None), "violated", "after the next one");
+    assert_eq!(staged(ORDER, 4.6, Some(4.0), None), "violated", "after the next one");
+    assert_eq!(staged(ORDER, 4.1, Some(4.0), None), "inconclusive", "its process may have been held up");
+    assert_eq!(two_sidecars([4.1, 4.2], 4.0), "violated", "but not two of them");
     assert_eq!(staged(ORDER, 3.0, None, None), "violated", "the next one never comes");
     assert_eq!(staged(ORDER, 3.0, Some(14.0), None), "violated", "the next one is late");
+}
+
+/// Two sidecars begin at these times, and the main container at that one.
+fn two_sidecars(sidecars: [f64; 2], main: f64) -> &'static str {
+    let mut run = Composer::new(&[ORDER]);
+    let [first, second] = ["first", "second"].map(|name| {
+        let mut sidecar = target(name);
+        sidecar["restartPolicy"] = json!("Always");
+        sidecar
+    });
+    run.create(0.0, &json!({ "initContainers": [first, second], "containers": [target("main")] }));
+    begins(&mut run, "main", main, 0);
+    for (name, at) in ["second", "first"].into_iter().zip(sidecars) {
+        begins(&mut run, name, at, 0);
+    }
+    run.reading(30.0);
+    verdict(&run.done(), ORDER)
 }
 
 /// The startup probe of a sidecar succeeds at 8 s; the main container begins at this time, and this is shown at 5 s.

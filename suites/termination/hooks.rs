@@ -154,6 +154,7 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                         hooked.life.name()
                     );
                     seen.diverges(finding, [going.first.at.id, run.began.id]);
+                    judge_short(clause, (&hooked.life, run), &end, seen);
                 }
                 None => seen.fine([going.first.at.id, end.id]),
             }
@@ -180,6 +181,17 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             }
         }
     }
+}
+
+/// A hook that runs without a grace period is not waited for longer than the second that the kubelet uses instead.
+fn judge_short(clause: &Clause, (life, run): (&Life<'_, '_>, &HookRun), end: &At, seen: &mut Seen) {
+    let stop = life.stop().map_or_else(|| end.clone(), At::of);
+    let quantity = format!("from the beginning of the hook of {} to the stop signal", life.name());
+    let bound = Bound::at_most(
+        clause.tolerance_us("waited-for"),
+        "1 s instead of the grace period of 0, and 1 s to stop",
+    );
+    life.within(seen, quantity, (&run.began, stop), bound);
 }
 
 /// The kind of the hook, if it leaves no record.

@@ -22,6 +22,7 @@ pub const DERIVED: &[(&str, &[&str])] = &[
     ("direction", &["rise", "fall"]),
     ("status", &[]),
     ("grpc", &[]),
+    ("exit-code", &[]),
 ];
 
 /// What a clause needs: the values of each dimension.

@@ -52,6 +52,9 @@ pub struct Judgement {
     pub facets: Vec<FacetSeen>,
 }
 
+/// How the names of clauses about probes begin.
+const ABOUT_PROBES: [&str; 3] = ["probe.", "prober.", "scenario."];
+
 /// A judge's conclusion, with its consequences.
 type Concluded = Option<(Verdict, Vec<Measurement>, Vec<FacetSeen>)>;
 
@@ -194,21 +197,22 @@ fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &Fa
     let mut facets = facets::joined(&clause.facets, &sights);
     facets.retain(|one| one.seen != Sight::Unseen);
     let (verdict, measured) = seen.verdict()?;
-    let verdict = unless_lines_are_missing(verdict, timeline);
+    let verdict = unless_lines_are_missing(verdict, clause, timeline);
     Some((without_excuse(verdict, clause, timeline), measured, facets))
 }
 
-/// What held where it was seen may have been broken where lines are missing: then the history does not show that it holds. A
-/// container without probes is a helper, whose lines no clause of probes rests on.
-fn unless_lines_are_missing(verdict: Verdict, timeline: &Timeline<'_>) -> Verdict {
+/// What held where it was seen may have been broken where lines are missing: then the history does not show that it holds. For
+/// clauses about probes, a container without probes is a helper, whose lines they do not rest on.
+fn unless_lines_are_missing(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
     let Verdict::Holds { evidence } = &verdict else { return verdict };
-    let probed = |gap: &Gap| match &gap.of {
-        Source::Witness { pod, container } => timeline
-            .containers()
-            .any(|(of, one)| of.name == *pod && one.name == *container && !one.probes.is_empty()),
+    let about_probes = ABOUT_PROBES.iter().any(|area| clause.id.as_str().starts_with(area));
+    let may_hide = |gap: &Gap| match &gap.of {
+        Source::Witness { pod, container } => timeline.containers().any(|(of, one)| {
+            of.name == *pod && one.name == *container && !(about_probes && one.probes.is_empty())
+        }),
         _ => false,
     };
-    let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| probed(gap)) else { return verdict };
+    let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| may_hide(gap)) else { return verdict };
     let why = format!("it held wherever it was observed, but {} ({})", what_was_missed(gap), gap.why);
     let events = evidence.events().iter().copied().chain([*id]).collect();
     Verdict::Inconclusive { doubt: Doubt::Gap, why, events }

@@ -245,6 +245,15 @@ impl Seen {
         self.facets.push((Facet::new(of, value), Sight::Kept));
     }
 
+    /// Runs a part of a judge: if the promise was kept in it, it was kept in this facet.
+    pub fn in_facet(&mut self, of: &str, value: &str, judge: impl FnOnce(&mut Self)) {
+        let before = self.fine.len();
+        judge(self);
+        if self.fine.len() > before {
+            self.facet(of, value);
+        }
+    }
+
     /// The promise was broken here. Without any event to cite it is a doubt: an accusation needs evidence.
     pub fn violated(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;

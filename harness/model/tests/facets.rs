@@ -2,10 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_composer::Composer;
-use probity_model::facets::Sight;
+use probity_model::facets::{Facet, Sight};
 use probity_model::history::{Gap, Happening, Source};
 use probity_model::timeline::ProbeKind;
-use probity_model::{Catalogue, Clause, Judge, Judgement, Registry, Seen, Timeline};
+use probity_model::{Catalogue, Clause, EventId, Judge, Judgement, Registry, Seen, Timeline};
 use serde_json::json;
 
 const CLAUSES: &str = "
@@ -14,7 +14,7 @@ const CLAUSES: &str = "
   says: s
   source: { document: d, edition: e }
   tested: t
-  facets: { status: ['200', '204', '500'], life: [first, after-crash], container: [main, sidecar] }
+  facets: { status: ['200', '204', '500'], exit-code: ['137'], life: [first, after-crash], container: [main, sidecar] }
 ";
 
 /// Every probe that was answered with less than 500 was right, the others were wrong.
@@ -77,4 +77,21 @@ fn what_lost_lines_could_have_hidden_shows_no_facet_and_the_rest_stands() {
     };
     assert_eq!(statuses("target"), ("inconclusive", 1), "what is missing may have been wrong");
     assert_eq!(statuses("other"), ("holds", 2), "lines of another container hide nothing of this one");
+}
+
+#[test]
+fn the_status_that_a_command_exits_with_is_a_facet() {
+    let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "live"] }, "periodSeconds": 1 });
+    let mut run = Composer::new(&["a.answers"]);
+    run.create(0.1, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] })).start(0.5, 0);
+    run.exec(1.0, "live", Some(137));
+    assert!(table(&judged(run)).contains(&("exit-code 137".to_owned(), Sight::Kept)));
+}
+
+#[test]
+fn a_part_of_a_judge_shows_its_facet_only_if_something_was_kept_in_it() {
+    let mut seen = Seen::new();
+    seen.in_facet("port", "closed", |_| {});
+    seen.in_facet("port", "open", |seen| seen.fine([EventId(1)]));
+    assert_eq!(seen.facets(|_| Vec::new()), [(Facet::new("port", "open"), Sight::Kept)]);
 }

@@ -1,8 +1,8 @@
-//! Silence is not a violation if the harness itself was not connected.
+//! Silence is not a violation if the harness itself was not connected, and a known deviation excuses only the kubelets that have it.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_composer::Composer;
-use probity_model::history::{Did, Gap, Happening, Source};
+use probity_model::history::{Change, Did, Gap, Happening, Header, NodeFacts, Source};
 use probity_model::{Catalogue, Clause, Judge, Registry, Seen, Timeline};
 use serde_json::json;
 
@@ -44,4 +44,59 @@ fn silence_accuses_nobody_where_the_cluster_was_not_heard_at_the_end() {
 #[test]
 fn a_kind_that_may_not_be_seen_matters_only_to_those_who_cite_it() {
     assert_eq!(judged(pod(), Some(Source::Watch("EndpointSlice".to_owned()))), "violated");
+}
+
+/// Reports a known deviation of every pod, by its first revision alone.
+fn deviate(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let revisions = run.pods.iter().flat_map(|pod| pod.revisions.first());
+    seen.diverges("it came late", revisions.map(|first| first.id));
+}
+
+/// The verdict about a pod of a node, in a cluster where one node is of 1.34 and one of 1.36, of which only the latter may deviate.
+fn excused_on(node: &str) -> &'static str {
+    let promise = CLAUSES.trim_end_matches(" }");
+    let mut catalogue = Catalogue::default();
+    let chapter =
+        format!("{promise}, actual: late, actual-issue: 'https://example.com', actual-since: '1.35' }}");
+    catalogue.add_chapter("test", &chapter).unwrap();
+    let registry = Registry::new(catalogue, [Judge { clause: "a.silence", judge: deviate }]).unwrap();
+    let kubelet = |version: &str| NodeFacts { kubelet: version.to_owned(), ..NodeFacts::default() };
+    let nodes = [("old", kubelet("v1.34.2")), ("new", kubelet("v1.36.3"))];
+    let mut run = Composer::with_header(Header {
+        server: "v1.36.3".to_owned(),
+        judges: vec!["a.silence".parse().unwrap()],
+        nodes: nodes.into_iter().map(|(name, facts)| (name.to_owned(), facts)).collect(),
+        ..Header::default()
+    });
+    let spec = json!({ "nodeName": node, "containers": [{ "name": "target" }] });
+    run.pod_seen(1.0, &spec, &json!({ "phase": "Pending" }), Change::Added);
+    run.deed(9.0, Did::Over { why: "done".to_owned() });
+    registry.judge(&run.done())[0].verdict.word()
+}
+
+#[test]
+fn the_kubelet_that_ran_the_pod_decides_about_a_known_deviation() {
+    assert_eq!(excused_on("new"), "diverges");
+    assert_eq!(excused_on("old"), "violated", "the newer kubelet of another node is no excuse");
+}
+
+/// Says that a promise was kept, by the first revision of each pod.
+fn approve(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    seen.fine(run.pods.iter().flat_map(|pod| pod.revisions.first()).map(|first| first.id));
+}
+
+#[test]
+fn a_line_lost_by_a_container_without_probes_may_hide_anything_but_what_is_about_probes() {
+    let judged = |id: &'static str| {
+        let mut catalogue = Catalogue::default();
+        catalogue.add_chapter("test", &CLAUSES.replace("a.silence", id)).unwrap();
+        let registry = Registry::new(catalogue, [Judge { clause: id, judge: approve }]).unwrap();
+        let mut run = Composer::new(&[id]);
+        run.create(1.0, &json!({ "containers": [{ "name": "target" }] })).start(2.0, 0);
+        run.lose_line().signal(3.0, "SIGUSR1");
+        run.deed(9.0, Did::Over { why: "done".to_owned() });
+        registry.judge(&run.done())[0].verdict.word()
+    };
+    assert_eq!(judged("container.state"), "inconclusive");
+    assert_eq!(judged("probe.http.status"), "holds");
 }

@@ -103,6 +103,7 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                     );
                 } else if run.at_least(&leaving.shown.at, &unready.at) <= slack {
                     seen.fine(events);
+                    seen.facet("readiness-probe", leaving.readiness_probe());
                 }
             }
             None if leaving.lasted - noise > slack => {
@@ -137,6 +138,7 @@ fn only_endpoints_change(
             seen.fine([leaving.shown.id, entry.id]);
         }
     }
+    seen.facet("readiness-probe", leaving.readiness_probe());
     let lasted = probity_model::measure::seconds(leaving.lasted);
     let finding =
         format!("the pod stayed Ready for {lasted} after its deletion, as long as its containers ran");
@@ -148,15 +150,20 @@ impl<'t, 'h> Leaving<'t, 'h> {
     fn as_fall(&self) -> Fall<'t, 'h> {
         Fall { pod: self.pod, shown: self.shown, lasted: self.lasted }
     }
+
+    fn has_readiness_probe(&self) -> bool {
+        self.pod.containers.iter().any(|container| container.probe(ProbeKind::Readiness).is_some())
+    }
+
+    fn readiness_probe(&self) -> &'static str {
+        if self.has_readiness_probe() { "passes" } else { "none" }
+    }
 }
 
 /// A deleted pod without a readiness probe is removed from its Services while its process still answers.
 pub(super) fn drain_without_probe(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
-    let plain = |pod: &PodLife<'_>| {
-        pod.containers.iter().all(|container| container.probe(ProbeKind::Readiness).is_none())
-    };
-    for leaving in leaving(run).iter().filter(|leaving| plain(leaving.pod)) {
+    for leaving in leaving(run).iter().filter(|leaving| !leaving.has_readiness_probe()) {
         for service in services.iter().filter(|service| service.selects(leaving.pod) && !service.publishes) {
             let Some(entry) = no_longer_ready(run, clause, seen, &leaving.as_fall(), service) else {
                 continue;

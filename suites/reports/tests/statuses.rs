@@ -130,8 +130,24 @@ fn the_addresses_are_those_of_the_connections() {
         status
     };
     assert_eq!(judged(&[first(), without(["podIP", "podIPs"])]), "violated", "it is lost");
+    let late = with(without(["podIP", "podIPs"]), "/containerStatuses/0/state", ended("containerd://a"));
+    assert_eq!(judged(&[first(), late.clone()]), "violated", "it is lost with the end of a container");
+    assert_eq!(torn_down(&spec, &late), "diverges");
+    assert_eq!(torn_down(&spec, &without(["podIP", "podIPs"])), "violated", "a container still runs");
     assert_eq!(judged(&[without(["hostIP", "hostIPs"])]), "violated", "a container runs without it");
     assert_eq!(judged(&[]), "inconclusive");
+}
+
+/// The verdict about the addresses of a pod that is shown with this status when it is being deleted.
+fn torn_down(spec: &Value, last: &Value) -> &'static str {
+    let clause = "report.status.addresses";
+    let mut run = pod(clause, spec);
+    run.start(1.0, 0).status(2.0, &first());
+    let mut object = json!({ "metadata": { "name": "pod", "uid": "uid-pod" }, "spec": spec, "status": last });
+    object["metadata"]["deletionTimestamp"] = json!("2026-11-21T00:00:35Z");
+    run.sighting(5.0, "Pod", "pod", Change::Modified, object);
+    run.probe(8.0, "/ready", 200);
+    concluded(run, clause)
 }
 
 #[test]

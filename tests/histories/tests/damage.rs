@@ -44,6 +44,8 @@ mod probes;
 mod reports;
 #[path = "damage/requests.rs"]
 mod requests;
+#[path = "damage/restarts.rs"]
+mod restarts;
 #[path = "damage/rollouts.rs"]
 mod rollouts;
 #[path = "damage/statuses.rs"]
@@ -106,6 +108,7 @@ const GROUPS: &[(&str, &[Damage])] = &[
     ("statuses", statuses::ALL),
     ("pods", pods::ALL),
     ("cluster", cluster::ALL),
+    ("restarts", restarts::ALL),
     ("rollouts", rollouts::ALL),
     ("faults", faults::ALL),
     ("delays", delays::ALL),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::pod::micros;
 use crate::users::FIELD as USERS;
-use crate::world::{LifeAt, MS, World};
+use crate::world::{At, LifeAt, MS, World};
 
 /// The longest name.
 const LONGEST: usize = 253;
@@ -76,8 +76,10 @@ impl World<'_> {
         let privileged = all || (is(&of.containers[container].spec) && !self.has(Defect::PrivilegedIgnored));
         let bound = if privileged { "000001ffffffffff" } else { "0000000000000000" };
         let [users, groups] = self.id_maps(pod);
+        let processors = self.processors_of(At { pod, container });
+        let status = format!("CapBnd:\t{bound}\nCpus_allowed_list:\t{processors}\n");
         [
-            ("/proc/self/status".to_owned(), format!("CapBnd:\t{bound}\n")),
+            ("/proc/self/status".to_owned(), status),
             ("/proc/self/uid_map".to_owned(), users),
             ("/proc/self/gid_map".to_owned(), groups),
         ]

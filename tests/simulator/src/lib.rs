@@ -25,6 +25,7 @@ mod node_verbs;
 mod pod;
 mod pressure;
 mod priorities;
+mod processors;
 mod resize;
 mod settings;
 mod shortage;

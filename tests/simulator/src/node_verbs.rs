@@ -23,6 +23,8 @@ pub(crate) struct NodeSettings {
     pub(crate) longest_wait: Option<i64>,
     /// How much memory is to stay free, in bytes.
     pub(crate) kept_free: Option<i64>,
+    /// Since when whole processors are given to single containers.
+    pub(crate) gives_processors_since: Option<i64>,
     /// How many pods that are over the controller manager leaves.
     pub(crate) threshold: Option<usize>,
 }
@@ -61,7 +63,9 @@ impl World<'_> {
             return;
         }
         self.node.longest_wait = longest.filter(|_| !self.has(Defect::BackOffMaximumIgnored));
-        self.keeps_free(of.input.as_ref().unwrap_or(&Value::Null));
+        let settings = of.input.as_ref().unwrap_or(&Value::Null);
+        self.keeps_free(settings);
+        self.gives_processors(settings);
         self.restart_kubelet(of, Some(json!({ "running": true })));
     }
 

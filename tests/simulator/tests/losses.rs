@@ -193,13 +193,6 @@ const LENIENT: &[(&str, &str)] = &[
         "probe.readiness.starts-unready",
         "a life with missing lines is left out, so another life of the container decides",
     ),
-    ("pod.phase.moves-to-running", "a life with missing lines is left out, so another container decides"),
-    ("pod.phase.terminal-before-removal", "a life with missing lines is left out, so another pod decides"),
-    ("termination.final-delete-zero", "a pod with missing lines is left out, so another pod decides"),
-    (
-        "qos.limit-exceeded-kills-container-only",
-        "a life with missing lines is left out, so another limit decides",
-    ),
     (
         "probe.startup.started-field",
         "a startup success whose line is lost leaves what was published of it unjudged",

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Asked, ContainerKind, Happened, Life, PodLife, Probe, ProbeKind, ProbeOutcome, Through, Timeline,
+    Asked, ContainerKind, Executed, Happened, Life, PodLife, Probe, ProbeKind, ProbeOutcome, Through,
+    Timeline,
 };
 use crate::EventId;
 use crate::facets::Facet;
@@ -46,6 +47,7 @@ impl FacetIndex {
                 facets.extend(first_result(life, *kind).map(|start| Facet::new("start", start)));
             }
             facets.extend(life.request(probe).and_then(answer));
+            facets.extend(life.command(probe).and_then(exit_code));
             for id in probe.events() {
                 self.add(id, &facets);
             }
@@ -123,6 +125,12 @@ fn mechanism(life: &Life<'_, '_>, probe: &Probe<'_>) -> &'static str {
         }
         Through::Request(_) => "http",
     }
+}
+
+/// The status that a command chose to exit with.
+fn exit_code(command: &Executed<'_>) -> Option<Facet> {
+    let code = command.ended.as_ref()?.exit?;
+    Some(Facet::new("exit-code", code.to_string()))
 }
 
 /// The status of an answer. The target writes the number of a gRPC status; the health protocol has four names.

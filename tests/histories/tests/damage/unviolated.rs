@@ -126,18 +126,6 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and so are the recorded restarts of kubelets",
     ),
     (
-        "prober.kubelet-restart.failures-still-kill",
-        "no damage is written yet: the clause is new, and so are the recorded restarts of kubelets",
-    ),
-    (
-        "prober.kubelet-restart.status-kept",
-        "a revision that shows a container as not ready after the restart went unnoticed; why has not been looked into",
-    ),
-    (
-        "prober.worker.restart-jitter",
-        "no damage is written yet: the first probes of all containers of a node would have to move together",
-    ),
-    (
         "scenario.dependency.peer-pods",
         "no damage is written yet: it must strike a pod in the midst of a chain, for of the last one the clause does not speak",
     ),

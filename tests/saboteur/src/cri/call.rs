@@ -27,6 +27,7 @@ impl Call {
             "CreateContainer" => Self::Of(Method::Create),
             "RemoveContainer" => Self::Of(Method::Remove),
             "ContainerStatus" => Self::Of(Method::Status),
+            "UpdateContainerResources" => Self::Of(Method::Update),
             "RunPodSandbox" => Self::Of(Method::RunSandbox),
             "StopPodSandbox" => Self::Of(Method::StopSandbox),
             "RemovePodSandbox" => Self::Of(Method::RemoveSandbox),
@@ -41,9 +42,12 @@ impl Call {
     pub(super) fn target(self, request: &Message, board: &Board) -> Option<Target> {
         let Self::Of(method) = self else { return None };
         match method {
-            Method::Exec | Method::Stop | Method::Start | Method::Remove | Method::Status => {
-                board.target_of_container(&request.text(1))
-            }
+            Method::Exec
+            | Method::Stop
+            | Method::Start
+            | Method::Remove
+            | Method::Status
+            | Method::Update => board.target_of_container(&request.text(1)),
             Method::Create => {
                 let pod = board.pod_of_sandbox(&request.text(1))?;
                 let metadata = request.message(2).message(1);
@@ -103,7 +107,14 @@ impl Call {
                     board.learn_container(&id, &sandbox, &metadata.text(1), attempt(&metadata));
                 }
             }
-            Self::Of(Method::Exec | Method::Stop | Method::Start | Method::Status | Method::StopSandbox) => {}
+            Self::Of(
+                Method::Exec
+                | Method::Stop
+                | Method::Start
+                | Method::Status
+                | Method::Update
+                | Method::StopSandbox,
+            ) => {}
         }
     }
 }

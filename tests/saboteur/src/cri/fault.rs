@@ -57,6 +57,8 @@ pub enum Method {
     Remove,
     /// `ContainerStatus`
     Status,
+    /// `UpdateContainerResources`
+    Update,
     /// `RunPodSandbox`
     RunSandbox,
     /// `StopPodSandbox`

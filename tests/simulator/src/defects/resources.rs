@@ -60,5 +60,14 @@ macro_rules! with_resources {
     ShortageMisexplained,
     /// A pod says that it was evicted while it still runs (`disruptiontarget.kubelet`).
     ShortageExplainedEarly,
+    // Processors of their own.
+    /// Whole processors are given to nobody (`qos.static-cpu`).
+    ProcessorsNotGiven,
+    /// A container gets one processor more than it requests (`qos.static-cpu`).
+    ProcessorsOneTooMany,
+    /// Containers that start later may use the processors of others (`qos.static-cpu`).
+    ProcessorsSharedWithLater,
+    /// Containers that were running already may still use the processors of others (`qos.static-cpu`).
+    ProcessorsSharedWithEarlier,
     } };
 }

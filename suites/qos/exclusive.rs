@@ -1,0 +1,148 @@
+//! Processors of their own: which processors containers may run on, under a kubelet that gives some to one container alone.
+//!
+//! What a container may run on is what the kernel tells its own process. Whether its kubelet was to give it processors
+//! alone follows from the configuration and the pod's spec.
+
+use std::collections::BTreeSet;
+
+use probity_model::clocks::Stamp;
+use probity_model::history::{CONFIGURE_KUBELET, Did};
+use probity_model::timeline::ContainerKind;
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Dump;
+
+use crate::reading::dumps::{Look, looks};
+use crate::reading::qos::{GUARANTEED, amount, class_of};
+use crate::reading::quantities::WHOLE;
+
+/// Where the kernel tells about a process, and the field that lists its processors.
+const STATUS: &str = "/proc/self/status";
+const ALLOWED: &str = "Cpus_allowed_list:";
+/// The most processors that the Linux kernel can be built for: NR_CPUS_RANGE_END of x86-64.
+const MOST: u32 = 8192;
+
+/// A kubelet with the policy `static`.
+struct Static<'h> {
+    node: &'h str,
+    began: Stamp,
+    until: Stamp,
+}
+
+/// A view from inside, and the processors that it shows.
+struct View<'t, 'h> {
+    look: Look<'t, 'h>,
+    processors: BTreeSet<u32>,
+}
+
+/// A container of a Guaranteed pod that requests whole processors gets that many, which no other container uses.
+pub(super) fn of_whole_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for kubelet in statics(run, seen) {
+        let views = views(run, &kubelet);
+        for owner in views.iter().filter(|view| owns(run, &kubelet, view).is_some()) {
+            let wanted = owns(run, &kubelet, owner).unwrap_or_default();
+            let (name, line) = (owner.look.life.name(), owner.look.line.id);
+            if owner.processors.len() != wanted {
+                let got = owner.processors.len();
+                let finding =
+                    format!("{name} may run on {got} processors, but it requests {wanted} of its own");
+                seen.violated(finding, [line]);
+                continue;
+            }
+            for other in &views {
+                judge_pair(run, clause, (owner, other), seen);
+            }
+        }
+    }
+}
+
+/// The kubelets that were configured so, each until something else was done to its node.
+fn statics<'h>(run: &'h Timeline<'_>, seen: &mut Seen) -> Vec<Static<'h>> {
+    let mut all = Vec::new();
+    for (id, deed) in &run.deeds {
+        let Did::NodeVerb { node, verb, input: Some(input), .. } = &deed.did else { continue };
+        if verb != CONFIGURE_KUBELET || input["cpuManagerPolicy"] != "static" {
+            continue;
+        }
+        let refused =
+            deed.did.kubelet_refused().then(|| "the kubelet does not run with this policy".to_owned());
+        if let Some(why) = deed.did.unproven().or(refused) {
+            seen.doubt(Doubt::StepFailed, format!("{verb}: {why}"), [*id]);
+            continue;
+        }
+        let next = run.deeds.iter().find(|(next, deed)| next > id && deed.did.acts_on_node());
+        let until = next.map_or_else(|| run.end(), |(_, deed)| Stamp::harness(deed.began_us));
+        all.push(Static { node, began: run.heard(*id), until });
+    }
+    all
+}
+
+/// What the containers of a node saw while its kubelet had the policy.
+fn views<'t, 'h>(run: &'t Timeline<'h>, kubelet: &Static<'_>) -> Vec<View<'t, 'h>> {
+    let meanwhile = |look: &Look<'_, '_>| {
+        let at = &look.line.at;
+        look.life.pod.node == kubelet.node && run.before(&kubelet.began, at) && run.before(at, &kubelet.until)
+    };
+    let all = looks(run).into_iter().filter(meanwhile);
+    all.filter_map(|look| Some(View { processors: allowed(look.dump)?, look })).collect()
+}
+
+/// The processors that a process may run on.
+fn allowed(dump: &Dump) -> Option<BTreeSet<u32>> {
+    let list = dump.files.get(STATUS)?.lines().find_map(|line| line.strip_prefix(ALLOWED))?.trim();
+    let mut all = BTreeSet::new();
+    for range in list.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if last >= MOST {
+            return None;
+        }
+        all.extend(first..=last);
+    }
+    Some(all)
+}
+
+/// How many processors a container is to have of its own, if it began under the policy and is to have any.
+fn owns(run: &Timeline<'_>, kubelet: &Static<'_>, view: &View<'_, '_>) -> Option<usize> {
+    let life = &view.look.life;
+    let lasting = matches!(life.container.kind, ContainerKind::Main | ContainerKind::Sidecar);
+    let limit = amount(life.container.spec, "limits", "cpu").filter(|amount| amount % WHOLE == 0)?;
+    let counts =
+        lasting && class_of(life.pod.spec) == GUARANTEED && run.before(&kubelet.began, &life.attempt.began);
+    usize::try_from(limit / WHOLE).ok().filter(|_| counts)
+}
+
+/// What another container saw while a container had processors of its own.
+fn judge_pair(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (owner, other): (&View<'_, '_>, &View<'_, '_>),
+    seen: &mut Seen,
+) {
+    let (mine, theirs) = (&owner.look.life, &other.look.life);
+    let same = mine.pod.key == theirs.pod.key && mine.container.name == theirs.container.name;
+    let (began, at) = (&mine.attempt.began, &other.look.line.at);
+    let meanwhile =
+        run.before(began, at) && mine.attempt.ended.as_ref().is_none_or(|ended| run.before(at, ended));
+    if same || !meanwhile {
+        return;
+    }
+    let later = run.before(began, &theirs.attempt.began);
+    if !later && !run.before(&began.later(clause.tolerance_us("adjusted")), at) {
+        return;
+    }
+    let events = [owner.look.line.id, other.look.line.id];
+    match owner.processors.intersection(&other.processors).next() {
+        Some(shared) => {
+            let (mine, theirs) = (mine.name(), theirs.name());
+            seen.violated(
+                format!("processor {shared} belongs to {mine} alone, but {theirs} may run on it as well"),
+                events,
+            );
+        }
+        None => {
+            seen.fine(events);
+            seen.facet("other", if later { "started-later" } else { "started-before" });
+        }
+    }
+}
