@@ -32,9 +32,8 @@ configure_kubelet() {
     require_on "$node"
     settings=$(read_object configure-kubelet)
     log=$(log_of "$node" kubelet)
-    stop_component "$node" kubelet 30
-    forget_processors "$node"
     printf '{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", %s\n' "${settings#*\{}" >"$(configured "$node")"
+    stop_and_forget "$node"
     before=$(stat -c %s "$log" 2>/dev/null || echo 0)
     start_kubelet "$node"
     wait_until 60 kubelet_settled "$node" || true
@@ -59,14 +58,17 @@ restore_kubelet() {
     local node=$1
     (($# == 1)) || misuse "node restore-kubelet takes nothing but the name of a node"
     require_on "$node"
+    stop_and_forget "$node"
     rm -f "$(configured "$node")"
-    stop_component "$node" kubelet 30
-    forget_processors "$node"
     restart_kubelet "$node"
 }
 
-# Removes the kubelet's record of which containers have processors of their own: it does not run with that of another policy.
-forget_processors() { rm -f "$(disk_of "$1")/lib/kubelet/cpu_manager_state"; }
+# Stops the kubelet. If configure-kubelet sets the CPU manager policy, its record of exclusive CPUs goes too: a kubelet does not
+# start with that of another policy. The settings must still be there, so that this can be done again after an interruption.
+stop_and_forget() {
+    stop_component "$1" kubelet 30
+    ! grep -q cpuManagerPolicy "$(configured "$1")" 2>/dev/null || rm -f "$(disk_of "$1")/lib/kubelet/cpu_manager_state"
+}
 
 # ---- static pods -----------------------------------------------------------------------------------------------
 

@@ -198,9 +198,8 @@ bring_back() {
     start_saboteur "$node"
     rm -f "$(disk_of "$node")"/lib/kubelet/manifests/probity-*.json
     if [[ -e $(configured "$node") ]]; then
+        stop_and_forget "$node"
         rm -f "$(configured "$node")"
-        stop_component "$node" kubelet 30
-        forget_processors "$node"
     fi
     component_is_running "$node" kubelet || start_kubelet "$node"
     component_is_running "$node" kube-proxy || start_kube_proxy "$node"

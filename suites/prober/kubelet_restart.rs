@@ -77,7 +77,6 @@ impl<'t, 'h> Kept<'t, 'h> {
             let events = [before.id, self.restart.id, shown.id];
             if what == UNREADY && self.follows_the_pod(before, shown) {
                 seen.diverges(format!("{finding}, and its pod was not ready"), events);
-                self.name_probes(seen);
                 if let Some((what, shown)) = changes.find(|(what, _)| *what != UNREADY) {
                     let finding = format!("the container {name} was {what} because the kubelet restarted");
                     seen.violated(finding, [before.id, self.restart.id, shown.id]);

@@ -39,13 +39,12 @@ struct View<'t, 'h> {
 pub(super) fn of_whole_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kubelet in statics(run, seen) {
         let views = views(run, &kubelet);
-        for owner in views.iter().filter(|view| owns(run, &kubelet, view).is_some()) {
-            let wanted = owns(run, &kubelet, owner).unwrap_or_default();
+        let owners = views.iter().filter_map(|view| Some((view, owns(run, &kubelet, view)?)));
+        for (owner, wanted) in owners {
             let (name, line) = (owner.look.life.name(), owner.look.line.id);
             if owner.processors.len() != wanted {
                 let got = owner.processors.len();
-                let finding =
-                    format!("{name} may run on {got} processors, but it requests {wanted} of its own");
+                let finding = format!("{name} may run on {got} CPUs, but requests {wanted} exclusive CPUs");
                 seen.violated(finding, [line]);
                 continue;
             }
@@ -127,8 +126,10 @@ fn judge_pair(
     if same || !meanwhile {
         return;
     }
-    let later = run.before(began, &theirs.attempt.began);
-    if !later && !run.before(&began.later(clause.tolerance_us("adjusted")), at) {
+    let later = theirs.pod.created.is_some_and(|(id, _)| run.before(began, &run.heard(id)));
+    let adjusted =
+        clause.tolerance_us("adjusted") + run.noise_between(&owner.look.life.attempt.node, began, at);
+    if !later && !run.before(&began.later(adjusted), at) {
         return;
     }
     let events = [owner.look.line.id, other.look.line.id];
@@ -136,7 +137,7 @@ fn judge_pair(
         Some(shared) => {
             let (mine, theirs) = (mine.name(), theirs.name());
             seen.violated(
-                format!("processor {shared} belongs to {mine} alone, but {theirs} may run on it as well"),
+                format!("CPU {shared} is exclusive to {mine}, but {theirs} may also run on it"),
                 events,
             );
         }

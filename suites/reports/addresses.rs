@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use probity_model::timeline::{At, PodLife, Revision, State};
+use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                 let Some(one) = one else {
                     if let Some((old, id)) = *known {
                         let finding = format!("{field} of {} was {old}, and is missing now", pod.key);
-                        if field == POD_IP && is_torn_down(pod, shown) {
+                        if field == POD_IP && is_torn_down(run, pod, shown) {
                             seen.diverges(finding, [id, shown.id]);
                         } else {
                             seen.violated(finding, [id, shown.id]);
@@ -63,10 +63,15 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
     }
 }
 
-/// Whether a revision shows a pod that is being deleted and whose containers have all ended.
-fn is_torn_down(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
-    let mut all = pod.containers.iter().filter_map(|of| shown.container(&of.name));
-    shown.terminating() && all.all(|status| matches!(status.state, State::Terminated { .. }))
+/// Whether a revision shows a pod that is being deleted and none of whose containers runs, by their own records too.
+fn is_torn_down(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
+    let stopped = |of: &ContainerLife<'_>| {
+        let says_later =
+            |life: Life<'_, '_>| life.last_line().is_some_and(|line| run.before(&shown.at, &line.at));
+        let status = shown.container(&of.name);
+        status.is_some_and(|status| !status.is_running()) && !lives_of(run, pod, of).any(says_later)
+    };
+    shown.terminating() && pod.containers.iter().all(stopped)
 }
 
 /// Whether a revision shows that a container of its pod runs.

@@ -103,8 +103,8 @@ impl<'t, 'h> Started<'t, 'h> {
     }
 }
 
-/// A container said that it had begun before a sidecar that it follows. A process whose runtime reports that it runs may
-/// still wait for a processor, but not twice in a case, and not for long.
+/// A container said that it had begun before a sidecar that it follows. The process of a container that its runtime
+/// reports as running may still wait for a CPU, but not twice in a case without a stall of the node, and not for long.
 pub(super) fn judge_inverted(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -114,20 +114,23 @@ pub(super) fn judge_inverted(
 ) {
     let most = clause.tolerance_us("first-instruction") + run.noise_between(node, next, sidecar);
     let close = run.clocks.between(next, sidecar).is_some_and(|span| span.lo <= most);
-    if close && inverted(run) == 1 {
-        let why = format!("{finding}, but so shortly that it may have had to wait for a processor");
+    if close && inverted(run) <= 1 {
+        let why = format!("{finding}, but only by a moment: the process may have been waiting for a CPU");
         seen.doubt(Doubt::TooClose, why, [sidecar.id, next.id]);
     } else {
         seen.violated(finding, [sidecar.id, next.id]);
     }
 }
 
-/// How many sidecars of a history had not started when a container began that follows them.
+/// How many sidecars of a history had not started when a container began that follows them, by more than their node was stalled.
 fn inverted(run: &Timeline<'_>) -> usize {
     let late = |sidecar: &Started<'_, '_>| {
         let mut next = sidecar.next().into_iter().filter_map(|next| next.attempts.first());
-        let started = sidecar.at.as_ref();
-        next.any(|next| started.is_some_and(|at| run.clocks.order(at, &next.began) == Order::After))
+        let Some(at) = &sidecar.at else { return false };
+        next.any(|next| {
+            let stalled = run.noise_between(&sidecar.pod.node, &next.began, at).max(0);
+            run.clocks.between(&next.began, at).is_some_and(|span| span.lo > stalled)
+        })
     };
     sidecars(run).filter(late).count()
 }

@@ -186,10 +186,10 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
 /// A hook that runs without a grace period is not waited for longer than the second that the kubelet uses instead.
 fn judge_short(clause: &Clause, (life, run): (&Life<'_, '_>, &HookRun), end: &At, seen: &mut Seen) {
     let stop = life.stop().map_or_else(|| end.clone(), At::of);
-    let quantity = format!("from the beginning of the hook of {} to the stop signal", life.name());
+    let quantity = format!("from the beginning of the hook of {} to the stop signal or the end", life.name());
     let bound = Bound::at_most(
         clause.tolerance_us("waited-for"),
-        "1 s instead of the grace period of 0, and 1 s to stop",
+        "1 s of effective grace period + 2 s for the runtime to stop it",
     );
     life.within(seen, quantity, (&run.began, stop), bound);
 }

@@ -202,12 +202,20 @@ pub fn merge<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<&'v 
     })
 }
 
+/// A positive observation.
+#[derive(Debug)]
+struct Fine {
+    events: Vec<EventId>,
+    /// The facet in which it was made, if these events do not show it.
+    facet: Option<Facet>,
+}
+
 /// A judge's observations so far.
 #[derive(Debug, Default)]
 pub struct Seen {
     applies: bool,
-    /// The positive observations, each with its events.
-    fine: Vec<Vec<EventId>>,
+    /// The positive observations.
+    fine: Vec<Fine>,
     violated: Vec<(String, Evidence)>,
     diverges: Vec<(String, Evidence)>,
     doubts: Vec<(Doubt, String, Vec<EventId>)>,
@@ -236,7 +244,7 @@ impl Seen {
         self.applies = true;
         let events: Vec<EventId> = events.into_iter().collect();
         if !events.is_empty() {
-            self.fine.push(events);
+            self.fine.push(Fine { events, facet: None });
         }
     }
 
@@ -249,8 +257,8 @@ impl Seen {
     pub fn in_facet(&mut self, of: &str, value: &str, judge: impl FnOnce(&mut Self)) {
         let before = self.fine.len();
         judge(self);
-        if self.fine.len() > before {
-            self.facet(of, value);
+        for fine in self.fine.iter_mut().skip(before) {
+            fine.facet = Some(Facet::new(of, value));
         }
     }
 
@@ -343,9 +351,9 @@ impl Seen {
     /// conclusion, and of whether it accuses, why it spans what was missed. What was fine no longer counts; an accusation becomes a doubt.
     pub fn without_hidden(&mut self, hides: impl Fn(&[EventId], bool) -> Option<(EventId, String)>) {
         let mut hidden = None;
-        self.fine.retain(|events| match hides(events, false) {
+        self.fine.retain(|fine| match hides(&fine.events, false) {
             Some((gap, why)) => {
-                hidden.get_or_insert_with(|| (why, [events.as_slice(), &[gap]].concat()));
+                hidden.get_or_insert_with(|| (why, [fine.events.as_slice(), &[gap]].concat()));
                 false
             }
             None => true,
@@ -368,7 +376,8 @@ impl Seen {
     #[must_use]
     pub fn facets(&self, shown_by: impl Fn(&[EventId]) -> Vec<Facet>) -> Vec<(Facet, Sight)> {
         let of = |events: &[EventId], sight| shown_by(events).into_iter().map(move |facet| (facet, sight));
-        let fine = self.fine.iter().flat_map(|events| of(events, Sight::Kept));
+        let named = self.fine.iter().filter_map(|fine| Some((fine.facet.clone()?, Sight::Kept)));
+        let fine = self.fine.iter().flat_map(|fine| of(&fine.events, Sight::Kept)).chain(named);
         let diverged = self.diverges.iter().flat_map(|(_, found)| of(found.events(), Sight::Diverged));
         let broken = self.violated.iter().flat_map(|(_, found)| of(found.events(), Sight::Broken));
         self.facets.iter().cloned().chain(fine).chain(diverged).chain(broken).collect()
@@ -390,7 +399,9 @@ impl Seen {
             Verdict::Inconclusive { doubt, why: why + &doubts, events }
         } else if let Some((finding, evidence)) = self.diverges.into_iter().next() {
             Verdict::Diverges { finding, evidence }
-        } else if let Some(evidence) = Evidence::from_events(self.fine.into_iter().flatten()) {
+        } else if let Some(evidence) =
+            Evidence::from_events(self.fine.into_iter().flat_map(|fine| fine.events))
+        {
             Verdict::Holds { evidence }
         } else if let Some((why, events)) = self.hidden {
             Verdict::Inconclusive { doubt: Doubt::Gap, why, events }

@@ -143,10 +143,10 @@ fn torn_down(spec: &Value, last: &Value) -> &'static str {
     let clause = "report.status.addresses";
     let mut run = pod(clause, spec);
     run.start(1.0, 0).status(2.0, &first());
+    run.probe(3.0, "/ready", 200);
     let mut object = json!({ "metadata": { "name": "pod", "uid": "uid-pod" }, "spec": spec, "status": last });
     object["metadata"]["deletionTimestamp"] = json!("2026-11-21T00:00:35Z");
     run.sighting(5.0, "Pod", "pod", Change::Modified, object);
-    run.probe(8.0, "/ready", 200);
     concluded(run, clause)
 }
 

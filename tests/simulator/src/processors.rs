@@ -31,7 +31,7 @@ impl World<'_> {
     fn given_to(&self, at: At) -> BTreeSet<u64> {
         let wanted = if self.has(Defect::ProcessorsNotGiven) { 0 } else { self.wants_processors(at) };
         let wanted = if wanted > 0 && self.has(Defect::ProcessorsOneTooMany) { wanted + 1 } else { wanted };
-        let older = |other: &At| self.began(*other) < self.began(at);
+        let older = |other: &At| (self.began(*other), *other) < (self.began(at), at);
         let taken: u64 = self.containers().filter(older).map(|other| self.wants_processors(other)).sum();
         let end = ALL.saturating_sub(taken);
         (end.saturating_sub(wanted)..end).collect()

@@ -55,7 +55,7 @@ fn demand_service(rights: &Rights, trials: &[Trial]) -> Result<(), Failure> {
     }
     Err(Failure::wrong_use(format!(
         "clients call the pod through a Service, and you lack permission to\n  {}\nnothing was created; `probity rbac` prints all \
-         required rights, and --faults slow-start needs no Service",
+         required permissions, and --faults slow-start needs no Service",
         missing.join("\n  ")
     )))
 }

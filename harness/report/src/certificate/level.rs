@@ -130,7 +130,7 @@ fn of_the_cases(standings: &BTreeMap<&CaseName, Standing>) -> Vec<Obstacle> {
     let reasons = [
         (
             Standing::Prevented,
-            "cases were skipped for something that every cluster has, such as a permission",
+            "cases were skipped for lack of something that every cluster can provide, such as a permission",
         ),
         (Standing::LeftOut, "the filters or the profiles of the run left out cases of this level"),
         (Standing::Elsewhere, "another shard of the run was to run cases of this level"),

@@ -12,7 +12,7 @@ const ACCOUNT: &str = "probity";
 pub fn rbac_yaml(namespace: Option<&str>) -> String {
     let home = namespace.unwrap_or("probity");
     let mut yaml = String::from(
-        "# The rights that a run of probity uses, and what for. Lines marked optional may be left out.\n\
+        "# The permissions that a run of probity uses, and what for. Lines marked optional may be left out.\n\
          # What is commented out opens more than its cases use: grant it only where that does no harm.\n",
     );
     if namespace.is_none() {
