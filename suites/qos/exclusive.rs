@@ -1,7 +1,7 @@
-//! Processors of their own: which processors containers may run on, under a kubelet that gives some to one container alone.
+//! Exclusive CPUs: on which CPUs containers may run, under a kubelet with the CPU manager policy `static`.
 //!
-//! What a container may run on is what the kernel tells its own process. Whether its kubelet was to give it processors
-//! alone follows from the configuration and the pod's spec.
+//! Where a container may run is what the kernel tells its own process. Whether its kubelet has to give it exclusive CPUs
+//! follows from the configuration and the pod's spec.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,14 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Dump;
 
 use crate::reading::dumps::{Look, looks};
+use crate::reading::kubelet_restarts::next_act_on_a_node;
 use crate::reading::qos::{GUARANTEED, amount, class_of};
 use crate::reading::quantities::WHOLE;
 
-/// Where the kernel tells about a process, and the field that lists its processors.
+/// Where the kernel tells about a process, and the field that lists its CPUs.
 const STATUS: &str = "/proc/self/status";
 const ALLOWED: &str = "Cpus_allowed_list:";
-/// The most processors that the Linux kernel can be built for: NR_CPUS_RANGE_END of x86-64.
+/// The most CPUs that the Linux kernel can be built for: NR_CPUS_RANGE_END of x86-64.
 const MOST: u32 = 8192;
 
 /// A kubelet with the policy `static`.
@@ -29,21 +30,21 @@ struct Static<'h> {
     until: Stamp,
 }
 
-/// A view from inside, and the processors that it shows.
+/// A view from inside, and the CPUs that it shows.
 struct View<'t, 'h> {
     look: Look<'t, 'h>,
-    processors: BTreeSet<u32>,
+    cpus: BTreeSet<u32>,
 }
 
-/// A container of a Guaranteed pod that requests whole processors gets that many, which no other container uses.
+/// A container of a Guaranteed pod that requests whole CPUs gets that many, and no other container may run on them.
 pub(super) fn of_whole_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kubelet in statics(run, seen) {
         let views = views(run, &kubelet);
         let owners = views.iter().filter_map(|view| Some((view, owns(run, &kubelet, view)?)));
         for (owner, wanted) in owners {
             let (name, line) = (owner.look.life.name(), owner.look.line.id);
-            if owner.processors.len() != wanted {
-                let got = owner.processors.len();
+            if owner.cpus.len() != wanted {
+                let got = owner.cpus.len();
                 let finding = format!("{name} may run on {got} CPUs, but requests {wanted} exclusive CPUs");
                 seen.violated(finding, [line]);
                 continue;
@@ -69,9 +70,7 @@ fn statics<'h>(run: &'h Timeline<'_>, seen: &mut Seen) -> Vec<Static<'h>> {
             seen.doubt(Doubt::StepFailed, format!("{verb}: {why}"), [*id]);
             continue;
         }
-        let next = run.deeds.iter().find(|(next, deed)| next > id && deed.did.acts_on_node());
-        let until = next.map_or_else(|| run.end(), |(_, deed)| Stamp::harness(deed.began_us));
-        all.push(Static { node, began: run.heard(*id), until });
+        all.push(Static { node, began: run.heard(*id), until: next_act_on_a_node(run, *id) });
     }
     all
 }
@@ -83,10 +82,10 @@ fn views<'t, 'h>(run: &'t Timeline<'h>, kubelet: &Static<'_>) -> Vec<View<'t, 'h
         look.life.pod.node == kubelet.node && run.before(&kubelet.began, at) && run.before(at, &kubelet.until)
     };
     let all = looks(run).into_iter().filter(meanwhile);
-    all.filter_map(|look| Some(View { processors: allowed(look.dump)?, look })).collect()
+    all.filter_map(|look| Some(View { cpus: allowed(look.dump)?, look })).collect()
 }
 
-/// The processors that a process may run on.
+/// The CPUs that a process may run on.
 fn allowed(dump: &Dump) -> Option<BTreeSet<u32>> {
     let list = dump.files.get(STATUS)?.lines().find_map(|line| line.strip_prefix(ALLOWED))?.trim();
     let mut all = BTreeSet::new();
@@ -101,7 +100,7 @@ fn allowed(dump: &Dump) -> Option<BTreeSet<u32>> {
     Some(all)
 }
 
-/// How many processors a container is to have of its own, if it began under the policy and is to have any.
+/// How many exclusive CPUs a container should have, if it began under the policy and should have any.
 fn owns(run: &Timeline<'_>, kubelet: &Static<'_>, view: &View<'_, '_>) -> Option<usize> {
     let life = &view.look.life;
     let lasting = matches!(life.container.kind, ContainerKind::Main | ContainerKind::Sidecar);
@@ -111,7 +110,7 @@ fn owns(run: &Timeline<'_>, kubelet: &Static<'_>, view: &View<'_, '_>) -> Option
     usize::try_from(limit / WHOLE).ok().filter(|_| counts)
 }
 
-/// What another container saw while a container had processors of its own.
+/// What another container saw while a container had exclusive CPUs.
 fn judge_pair(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -133,7 +132,7 @@ fn judge_pair(
         return;
     }
     let events = [owner.look.line.id, other.look.line.id];
-    match owner.processors.intersection(&other.processors).next() {
+    match owner.cpus.intersection(&other.cpus).next() {
         Some(shared) => {
             let (mine, theirs) = (mine.name(), theirs.name());
             seen.violated(

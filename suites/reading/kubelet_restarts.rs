@@ -4,7 +4,7 @@ use probity_model::clocks::Stamp;
 use probity_model::history::{Did, NodeProof, RESTART_KUBELET};
 use probity_model::timeline::At;
 use probity_model::verdict::Doubt;
-use probity_model::{Seen, Timeline};
+use probity_model::{EventId, Seen, Timeline};
 
 /// A kubelet restart with proof from its node.
 pub(crate) struct Restart<'h> {
@@ -14,6 +14,12 @@ pub(crate) struct Restart<'h> {
     pub(crate) began: At,
     /// When the new kubelet was certainly running: at the end of the command that started it.
     pub(crate) over: Stamp,
+}
+
+/// When something else was done to a node after this deed, or the case ended.
+pub(crate) fn next_act_on_a_node(run: &Timeline<'_>, deed: EventId) -> Stamp {
+    let next = run.deeds.iter().find(|(next, done)| *next > deed && done.did.acts_on_node());
+    next.map_or_else(|| run.end(), |(_, done)| Stamp::harness(done.began_us))
 }
 
 /// The proven kubelet restarts. Without proof there is a doubt: the exit status 0 of a command is not proof.

@@ -16,6 +16,7 @@ use probity_script::Fact;
 use serde_json::Value;
 
 use super::ends::End;
+use super::kubelet_restarts::next_act_on_a_node;
 use super::mains::{are_told, lives_of};
 use super::qos::{amount, class_of};
 use super::quantities::{WHOLE, thousandths};
@@ -70,8 +71,7 @@ pub(crate) fn shortages<'t, 'h>(run: &'t Timeline<'h>, seen: &mut Seen) -> Vec<S
             continue;
         }
         let began = Stamp::harness(deed.began_us);
-        let next = run.deeds.iter().find(|(next, deed)| next > id && deed.did.acts_on_node());
-        let until = next.map_or_else(|| run.end(), |(_, deed)| Stamp::harness(deed.began_us));
+        let until = next_act_on_a_node(run, *id);
         let on_node = run.pods.iter().filter(|pod| pod.node == *node);
         let members = on_node.filter_map(|pod| Member::of(run, pod, (&began, &until))).collect();
         all.push(Shortage { id: *id, began, until, spare: spare(run, node, least), members });

@@ -45,11 +45,7 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 "the sidecar {}/{} started together with the main containers",
                 pod.key, container.name
             );
-            if container.probe(ProbeKind::Startup).is_some() {
-                seen.violated(finding, [first.began.id, main.began.id]);
-            } else {
-                judge_inverted(run, clause, (&pod.node, &first.began, &main.began), finding, seen);
-            }
+            judge_inverted(run, clause, (pod, container), (&first.began, &main.began), finding, seen);
         }
         let done = work_done(run, pod);
         let stopped =

@@ -70,11 +70,8 @@ impl<'t, 'h> Started<'t, 'h> {
                 if run.clocks.order(started, &began.began) == Order::After {
                     let finding =
                         format!("{} started before the sidecar {} had started", next.name, self.name());
-                    if self.is_gated() {
-                        seen.violated(finding, [started.id, began.began.id]);
-                    } else {
-                        judge_inverted(run, clause, (&self.pod.node, started, &began.began), finding, seen);
-                    }
+                    let sidecar = (self.pod, self.container());
+                    judge_inverted(run, clause, sidecar, (started, &began.began), finding, seen);
                     return false;
                 }
                 let quantity = format!("from the start of {names}");
@@ -103,22 +100,25 @@ impl<'t, 'h> Started<'t, 'h> {
     }
 }
 
-/// A container said that it had begun before a sidecar that it follows. The process of a container that its runtime
-/// reports as running may still wait for a CPU, but not twice in a case without a stall of the node, and not for long.
+/// A container said that it had begun before a sidecar had started that it follows. The process of a container that its runtime
+/// reports as running may still wait for a CPU, but not twice in a case without a stall of the node, and not for long;
+/// but nothing may begin before a startup probe has succeeded.
 pub(super) fn judge_inverted(
     run: &Timeline<'_>,
     clause: &Clause,
-    (node, sidecar, next): (&str, &At, &At),
+    (pod, sidecar): (&PodLife<'_>, &ContainerLife<'_>),
+    (started, next): (&At, &At),
     finding: String,
     seen: &mut Seen,
 ) {
-    let most = clause.tolerance_us("first-instruction") + run.noise_between(node, next, sidecar);
-    let close = run.clocks.between(next, sidecar).is_some_and(|span| span.lo <= most);
-    if close && inverted(run) <= 1 {
+    let most = clause.tolerance_us("first-instruction") + run.noise_between(&pod.node, next, started);
+    let gated = sidecar.probe(ProbeKind::Startup).is_some();
+    let close = run.clocks.between(next, started).is_some_and(|span| span.lo <= most);
+    if close && !gated && inverted(run) <= 1 {
         let why = format!("{finding}, but only by a moment: the process may have been waiting for a CPU");
-        seen.doubt(Doubt::TooClose, why, [sidecar.id, next.id]);
+        seen.doubt(Doubt::TooClose, why, [started.id, next.id]);
     } else {
-        seen.violated(finding, [sidecar.id, next.id]);
+        seen.violated(finding, [started.id, next.id]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hand-written histories of kubelets that give processors to single containers.
+//! Hand-written histories of kubelets that give containers exclusive CPUs.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::reading::shortage::scene::Scene;
 
 const CLAUSE: &str = "qos.static-cpu";
 
-/// A container says at this time on which processors the kernel lets it run.
-fn view(scene: &mut Scene, at: f64, name: &str, processors: &str) {
-    let status = format!("Name:\tx\nCpus_allowed_list:\t{processors}\n");
+/// A container says at this time on which CPUs the kernel lets it run.
+fn view(scene: &mut Scene, at: f64, name: &str, cpus: &str) {
+    let status = format!("Name:\tx\nCpus_allowed_list:\t{cpus}\n");
     let files = BTreeMap::from([("/proc/self/status".to_owned(), status)]);
     scene.run.of(name, "target").fact(at, Fact::Dump(Dump { files, ..Dump::default() }));
 }
@@ -25,7 +25,7 @@ fn pod(scene: &mut Scene, at: f64, name: &str, cpu: Option<&str>) {
     scene.run.of(name, "target").create(at, &spec).start(at + 0.5, 0);
 }
 
-/// The verdict if a container that requests one processor may run on these, one that began before on the second, and one that
+/// The verdict if a container that requests one CPU may run on these, one that began before on the second, and one that
 /// begins later on the third.
 fn judged(owner: &str, before: &str, later: &str) -> &'static str {
     let mut scene = Scene::new(CLAUSE, "4000Mi", &[]);
@@ -44,7 +44,7 @@ fn judged(owner: &str, before: &str, later: &str) -> &'static str {
 }
 
 #[test]
-fn whole_processors_belong_to_one_container() {
+fn exclusive_cpus_belong_to_one_container() {
     assert_eq!(
         judged("3", "0-2", "0-2"),
         "holds",

@@ -1,7 +1,7 @@
 //! The probes that a kubelet has counted, read through the API server.
 //!
 //! Only `prober_probe_total` is read, and only for the pods of the case: a kubelet counts for all pods of its node.
-//! This needs permission to get nodes/proxy. That right allows much more than reading counters (the kubelet's whole
+//! This needs permission to get nodes/proxy. That permission allows much more than reading counters (the kubelet's whole
 //! API), so `probity rbac` does not include it: grant it manually for these cases; without it, the step reports that it
 //! is missing.
 
